@@ -56,9 +56,12 @@ static bool may_copy(uint64_t now_ns)
     return copies < COPIES_MOST;
 }
 
+/* As much as there is of it. */
 static void write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_thread_state *state,
-                       uint32_t number, const unsigned char *stack, size_t bytes)
+                       uint32_t number)
 {
+    static unsigned char stack[GV_STACK_COPY_BYTES];
+    size_t bytes = read_stack(stack, state->sp);
     union gv_record record = {
         .stack_copy = {
             .head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE, .api = (uint16_t)bytes},
@@ -72,50 +75,41 @@ static void write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_t
         gv_thread_write_text(writer, (const char *)stack, (uint32_t)bytes, true);
 }
 
-static void write_stack(struct gv_thread *writer, uint32_t number)
+static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
+                             const struct gv_thread_state *state, uint64_t now_ns)
 {
     union gv_record record = {
-        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = number}};
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}}};
+    unsigned char top[HASHED_BYTES] = {0};
+    uint64_t hash;
+    unsigned cell;
 
+    if (!gv_own_memory_read(top, state->sp, sizeof top))
+        return 0;
+    hash = gv_mix_bytes(gv_mix(gv_mix(0, state->pc), state->sp), top, sizeof top) | 1;
+    cell = (unsigned)(hash >> 32) % KNOWN_MOST;
+    if (known[cell].hash == hash)
+        return known[cell].number;
+    if (!may_copy(now_ns))
+        return 0;
+    known[cell].hash = hash;
+    known[cell].number = record.stack.number = next_number++;
     gv_thread_write(writer, GV_ROOM_CODE, &record);
+    write_copy(writer, tid, state, record.stack.number);
+    return record.stack.number;
 }
 
 uint32_t gv_stack_copies_write(struct gv_thread *writer, uint32_t tid,
                                const struct gv_thread_state *state, uint32_t python,
                                uint64_t now_ns)
 {
-    static unsigned char stack[GV_STACK_COPY_BYTES];
-    uint64_t hash;
-    size_t bytes;
-    unsigned cell;
-
-    if (python && (python >= PYTHON_MOST || has_native[python / 8] & 1u << python % 8))
+    if (!state->sp)
         return python;
-    if (!state->sp || (python && !may_copy(now_ns)))
-        return python;
-    if (!python && !may_copy(now_ns)) {
-        bytes = HASHED_BYTES; /* only to find a known one */
-        if (!gv_own_memory_read(stack, state->sp, bytes))
-            return 0;
-    } else {
-        bytes = read_stack(stack, state->sp);
-    }
-    if (bytes < HASHED_BYTES)
-        return python;
-    if (python) {
+    if (!python)
+        return write_native(writer, tid, state, now_ns);
+    if (python < PYTHON_MOST && !(has_native[python / 8] & 1u << python % 8) && may_copy(now_ns)) {
         has_native[python / 8] |= (uint8_t)(1u << python % 8);
-        write_copy(writer, tid, state, python, stack, bytes);
-        return python;
+        write_copy(writer, tid, state, python);
     }
-    hash = gv_mix_bytes(gv_mix(gv_mix(0, state->pc), state->sp), stack, HASHED_BYTES) | 1;
-    cell = (unsigned)(hash >> 32) % KNOWN_MOST;
-    if (known[cell].hash == hash)
-        return known[cell].number;
-    if (bytes == HASHED_BYTES)
-        return 0;
-    known[cell].hash = hash;
-    known[cell].number = next_number++;
-    write_stack(writer, known[cell].number);
-    write_copy(writer, tid, state, known[cell].number, stack, bytes);
-    return known[cell].number;
+    return python;
 }

@@ -172,39 +172,81 @@ static bool is_gone(int error)
     return error == -ENOENT || error == -ESRCH;
 }
 
-static int read_state(const char *folder, struct gv_thread_state *state)
+void gv_thread_files_close(struct gv_thread_files *files)
+{
+    const int open[] = {files->call, files->stat, files->times};
+
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+        if (open[i] >= 0)
+            syscall(SYS_close, open[i]);
+    *files = GV_THREAD_NO_FILES;
+}
+
+static int read_state(const char *folder, bool is_process, struct gv_thread_files *files,
+                      struct gv_thread_state *state)
 {
     char text[STAT_BYTES];
-    int stat;
+    int error;
 
     memset(state, 0, sizeof *state);
     state->state = '?';
     state->call = GV_THREAD_NO_CALL;
-    /* First, because a thread that wakes up runs afterwards: a call without a state is worse. */
-    if (gv_proc_read(text, CALL_BYTES, "%s/syscall", folder) > 0)
-        gv_thread_state_parse_call(text, state);
-    stat = gv_proc_read(text, sizeof text, "%s/stat", folder);
-    if (stat > 0)
-        gv_thread_state_parse_stat(text, state);
-    if (gv_proc_read(text, GV_SCHEDSTAT_BYTES, "%s/schedstat", folder) > 0)
+    /* First: a thread that runs afterwards has other times at the next look. Then the call, because
+     * a call without a state is worse than a state without a call. */
+    if (gv_proc_read_again(&files->times, text, GV_SCHEDSTAT_BYTES, folder, "schedstat") > 0)
         gv_thread_state_parse_times(text, state);
-    return is_gone(stat) || state->state == 'Z' || state->state == 'X' ? -ESRCH : 0;
+    error = gv_proc_read_again(&files->call, text, CALL_BYTES, folder, "syscall");
+    if (error > 0 && strcmp(text, "running\n") == 0 && !is_process) {
+        state->state = 'R';
+    } else {
+        if (error > 0)
+            gv_thread_state_parse_call(text, state);
+        error = gv_proc_read_again(&files->stat, text, sizeof text, folder, "stat");
+        if (error > 0)
+            gv_thread_state_parse_stat(text, state);
+    }
+    return is_gone(error) || state->state == 'Z' || state->state == 'X' ? -ESRCH : 0;
 }
 
-int gv_thread_state_read(uint32_t pid, uint32_t tid, struct gv_thread_state *state)
+int gv_thread_state_read(uint32_t pid, uint32_t tid, struct gv_thread_files *files,
+                         struct gv_thread_state *state)
 {
-    char folder[GV_PROC_PATH_BYTES / 2];
+    struct gv_thread_files none = GV_THREAD_NO_FILES;
+    char folder[64];
+    int error;
 
     snprintf(folder, sizeof folder, "/proc/%u/task/%u", pid, tid);
-    return read_state(folder, state);
+    error = read_state(folder, false, files ? files : &none, state);
+    gv_thread_files_close(&none);
+    return error;
+}
+
+int gv_thread_state_times(uint32_t pid, uint32_t tid, struct gv_thread_files *files,
+                          struct gv_thread_state *state)
+{
+    struct gv_thread_files none = GV_THREAD_NO_FILES;
+    char text[GV_SCHEDSTAT_BYTES], folder[64];
+    int bytes;
+
+    snprintf(folder, sizeof folder, "/proc/%u/task/%u", pid, tid);
+    bytes = gv_proc_read_again(files ? &files->times : &none.times, text, sizeof text, folder,
+                               "schedstat");
+    gv_thread_files_close(&none);
+    if (bytes < 0)
+        return bytes;
+    return gv_thread_state_parse_times(text, state) ? 0 : -EINVAL;
 }
 
 int gv_process_state_read(uint32_t pid, struct gv_thread_state *state)
 {
-    char folder[GV_PROC_PATH_BYTES / 2];
+    struct gv_thread_files files = GV_THREAD_NO_FILES;
+    char folder[64];
+    int error;
 
     snprintf(folder, sizeof folder, "/proc/%u", pid);
-    return read_state(folder, state);
+    error = read_state(folder, true, &files, state);
+    gv_thread_files_close(&files);
+    return error;
 }
 
 /* ---- what a call is about ---- */

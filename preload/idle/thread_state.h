@@ -2,7 +2,7 @@
  * What the Linux kernel says of a thread: its state, the system call that it is in, how long it ran
  * and waited for a CPU.
  *
- * Of this process, or of a process that descends from it. Allocates nothing, holds nothing open.
+ * Of this process, or of a process that descends from it. Allocates nothing.
  */
 #ifndef GV_IDLE_THREAD_STATE_H
 #define GV_IDLE_THREAD_STATE_H
@@ -24,21 +24,35 @@ struct gv_thread_state {
     uint64_t cpu_ns; /* since the thread's start */
     uint64_t delay_ns;
     char comm[GV_SPOOL_COMM_BYTES];
-    uint64_t ticks; /* of its CPU time; for a process's first thread, that of the whole process if
-                       it was read with gv_process_state_read() */
+    uint64_t ticks; /* of its CPU time, or its process's: see below */
 };
 
-/* 0; -ESRCH: the thread has ended. What cannot be read is unknown. */
-int gv_thread_state_read(uint32_t pid, uint32_t tid, struct gv_thread_state *state);
+/* The files of a thread that is read again and again; -1: not open. */
+struct gv_thread_files {
+    int call, stat, times;
+};
+#define GV_THREAD_NO_FILES ((struct gv_thread_files){-1, -1, -1})
 
-/* Of a process's first thread, with the CPU time of the process. */
+void gv_thread_files_close(struct gv_thread_files *files);
+
+/*
+ * Of a thread of this process. Keeps the files open, unless it is NULL. `comm` and `ticks` are set
+ * only if the thread is blocked. 0; -ESRCH: the thread has ended. What cannot be read is unknown.
+ */
+int gv_thread_state_read(uint32_t pid, uint32_t tid, struct gv_thread_files *files,
+                         struct gv_thread_state *state);
+
+/* Only its times. 0, or -errno: unknown. */
+int gv_thread_state_times(uint32_t pid, uint32_t tid, struct gv_thread_files *files,
+                          struct gv_thread_state *state);
+
+/* Of a process's first thread, with the CPU time of the whole process. */
 int gv_process_state_read(uint32_t pid, struct gv_thread_state *state);
 
-/* The two parts, for texts of /proc/PID/stat and /proc/PID/syscall. False: it is something else;
- * *state is unknown then. */
+/* The parts, for texts of /proc/PID/stat, syscall and schedstat. False: it is something else; that
+ * part is unknown then. */
 bool gv_thread_state_parse_stat(const char *text, struct gv_thread_state *state);
 bool gv_thread_state_parse_call(const char *text, struct gv_thread_state *state);
-/* Of /proc/PID/schedstat. */
 bool gv_thread_state_parse_times(const char *text, struct gv_thread_state *state);
 
 /* A call that waits for an address in memory. */

@@ -13,9 +13,10 @@
 #include "preload/idle/thread_state.h"
 #include "preload/stacks/python_threads.h"
 #include "trace/futex.h"
+#include "trace/mix.h"
 
 #include <sched.h>
-#include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,12 +24,14 @@
 
 #define STACK_BYTES        (2u << 20) /* the program's exit handlers may run on it */
 #define LOWEST_PRIORITY    19
+#define SLICE_NS           100000u
 #define THREADS_MOST       8u /* in one look: those that made the latest calls */
 #define KNOWN_MOST         32u
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
 #define ALONE_NS           250000000u /* between two looks for other threads */
 #define SEARCH_NS          200000000u /* between two searches for child processes */
+#define QUOTA_NS           100000000u /* between two questions for the quota */
 #define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
 #define PRESET_HZ          50u
 #define COST_OF_1000       5u       /* of a CPU, at the preset rate */
@@ -40,33 +43,29 @@
 #define CLOSE_RANGE_UNSHARE 2u
 #endif
 
-/* What a thread's last look said. */
-struct known {
-    uint64_t serial; /* 0: free */
-    uint64_t at_ns;
-    uint64_t cpu_ns;
-    uint64_t delay_ns;
-};
-
 /* A thread outside of calls. */
 struct chosen {
     struct gv_spool_slot *slot;
-    uint64_t serial;
+    uint64_t serial;        /* 0: none */
     uint64_t call_start_ns; /* of its last call */
     uint32_t tid;
 };
 
-/* What it does. */
-struct seen {
+/* What it does, by the last look at it. */
+struct watched {
     struct chosen chosen;
-    uint32_t tid;
-    uint32_t stack;
-    uint64_t at_ns;
+    struct gv_thread_files files;
+    uint64_t at_ns; /* 0: there was none */
     struct gv_thread_state state;
+    uint64_t since_ns; /* what the look before it said */
+    uint64_t cpu_before_ns;
+    uint64_t delay_before_ns;
+    uint32_t python; /* number of the STACK with its Python frames */
+    uint32_t stack;
     enum gv_idle_target target;
     uint8_t signs;
+    bool is_pinned;
     bool waits_for_gil;
-    bool wants_children;
     char path[GV_RECORD_TEXT_LIMIT];
 };
 
@@ -76,14 +75,15 @@ static _Atomic uint32_t looking; /* futex */
 /* The rest belongs to the thread. */
 static struct gv_thread writer;
 static struct gv_spool_slot no_slot;
-static struct seen seen[THREADS_MOST];
-static struct known known[KNOWN_MOST];
+static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
-static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns;
-static int online; /* CPUs */
+static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
+static bool quota_was_used_up; /* then */
+static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
+static bool has_own_files;
 
 /* ---- which threads ---- */
 
@@ -132,17 +132,23 @@ static unsigned choose_threads(struct chosen *chosen)
 }
 
 /* What is known of a thread; the longest unseen one's place for a new one. */
-static struct known *recall(uint64_t serial)
+static struct watched *recall(const struct chosen *thread)
 {
-    struct known *oldest = known;
+    struct watched *oldest = watched;
 
     for (unsigned i = 0; i < KNOWN_MOST; i++) {
-        if (known[i].serial == serial)
-            return &known[i];
-        if (known[i].at_ns < oldest->at_ns)
-            oldest = &known[i];
+        if (watched[i].chosen.serial == thread->serial && watched[i].chosen.tid == thread->tid) {
+            watched[i].chosen = *thread;
+            return &watched[i];
+        }
+        if (watched[i].at_ns < oldest->at_ns)
+            oldest = &watched[i];
     }
-    *oldest = (struct known){.serial = serial};
+    if (oldest->chosen.serial)
+        gv_thread_files_close(&oldest->files);
+    memset(oldest, 0, offsetof(struct watched, path));
+    oldest->chosen = *thread;
+    oldest->files = GV_THREAD_NO_FILES;
     return oldest;
 }
 
@@ -159,18 +165,25 @@ static bool is_blocked(const struct gv_thread_state *state)
 }
 
 /* It has just been woken to take the GIL, or tries again: it is ready, but has hardly run. */
-static bool tries_for_gil(const struct seen *thread, const struct gv_python_gil *gil)
+static bool tries_for_gil(const struct watched *thread, const struct gv_python_gil *gil)
 {
-    const struct known *before = recall(thread->chosen.serial);
+    return thread->python && thread->state.state == 'R' && gil->holder &&
+           gil->holder != thread->chosen.tid && thread->since_ns &&
+           since(thread->state.cpu_ns, thread->cpu_before_ns) <
+               (thread->at_ns - thread->since_ns) / 100 * TRIES_OF_100;
+}
 
-    return thread->stack && thread->state.state == 'R' && gil->holder &&
-           gil->holder != thread->tid && before->at_ns &&
-           since(thread->state.cpu_ns, before->cpu_ns) <
-               (thread->at_ns - before->at_ns) / 100 * TRIES_OF_100;
+static bool waits_for_gil(const struct watched *thread, const struct gv_python_gil *gil)
+{
+    const struct gv_thread_state *state = &thread->state;
+
+    return gil->is_known && ((gv_thread_state_is_futex(state) && state->arguments[0] >= gil->low &&
+                              state->arguments[0] < gil->high) ||
+                             tries_for_gil(thread, gil));
 }
 
 /* In these, the other side may be a child process. */
-static bool may_wait_for_children(const struct seen *thread)
+static bool may_wait_for_children(const struct watched *thread)
 {
     const struct gv_thread_state *state = &thread->state;
 
@@ -188,33 +201,38 @@ static bool is_pinned(uint32_t tid)
            CPU_COUNT(&allowed) < online;
 }
 
-static void judge_signs(struct seen *thread, const struct gv_python_gil *gil)
+static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
 {
-    bool has_gil = gil->is_known && gil->holder == thread->tid;
+    bool has_gil = gil->is_known && gil->holder == thread->chosen.tid;
+    unsigned signs = thread->is_pinned ? GV_IDLE_PINNED : 0;
 
-    if (thread->stack)
-        thread->signs |= GV_IDLE_IN_PYTHON;
+    if (thread->python)
+        signs |= GV_IDLE_IN_PYTHON;
     if (gil->is_known)
-        thread->signs |= GV_IDLE_KNOWS_GIL;
+        signs |= GV_IDLE_KNOWS_GIL;
     if (has_gil)
-        thread->signs |= GV_IDLE_HAS_GIL;
+        signs |= GV_IDLE_HAS_GIL;
     if (has_gil && gil->collects)
-        thread->signs |= GV_IDLE_COLLECTS;
-    if (is_pinned(thread->tid))
-        thread->signs |= GV_IDLE_PINNED;
+        signs |= GV_IDLE_COLLECTS;
     if (gv_process.settings.idle_stacks == GV_IDLE_STACKS_NATIVE && thread->state.state == 'R' &&
-        (!thread->stack || (gil->is_known && !has_gil)))
-        thread->signs |= GV_IDLE_WANTS_STACK;
+        (!thread->python || (gil->is_known && !has_gil)))
+        signs |= GV_IDLE_WANTS_STACK;
+    return (uint8_t)signs;
 }
 
-static void note_quota(struct seen *thread)
+/* Why it waited for a CPU. */
+static void explain_delay(struct watched *thread)
 {
-    const struct known *before = recall(thread->chosen.serial);
-    uint64_t span_ns = thread->at_ns - before->at_ns;
+    uint64_t span_ns = thread->at_ns - thread->since_ns;
 
-    if (before->at_ns &&
-        thread->state.delay_ns - before->delay_ns > span_ns / 100 * DELAYED_OF_100 &&
-        gv_quota_was_used_up())
+    if (since(thread->state.delay_ns, thread->delay_before_ns) <= span_ns / 100 * DELAYED_OF_100)
+        return;
+    thread->is_pinned = is_pinned(thread->chosen.tid);
+    if (thread->at_ns - quota_ns >= QUOTA_NS) {
+        quota_ns = thread->at_ns;
+        quota_was_used_up = gv_quota_was_used_up();
+    }
+    if (quota_was_used_up)
         thread->signs |= GV_IDLE_THROTTLED;
 }
 
@@ -231,7 +249,7 @@ static void allow_ptrace(void)
 
 /* ---- records ---- */
 
-static void write_sample(const struct seen *thread, union gv_record *record, const char *text)
+static void write_sample(const struct watched *thread, union gv_record *record, const char *text)
 {
     struct gv_record_idle_sample *sample = &record->idle_sample;
     uint32_t bytes = gv_spool_text_bytes(text);
@@ -241,8 +259,8 @@ static void write_sample(const struct seen *thread, union gv_record *record, con
     sample->head.api = (uint16_t)bytes;
     sample->head.result = thread->state.call;
     sample->at_ns = thread->at_ns;
-    sample->since_ns = recall(thread->chosen.serial)->at_ns;
-    sample->tid = thread->tid;
+    sample->since_ns = thread->since_ns;
+    sample->tid = thread->chosen.tid;
     sample->stack = thread->stack;
     sample->target = (uint8_t)thread->target;
     sample->signs = thread->signs;
@@ -250,37 +268,34 @@ static void write_sample(const struct seen *thread, union gv_record *record, con
         gv_thread_write_text(&writer, text, bytes, false);
 }
 
-static void write_own(const struct seen *thread, const struct gv_python_gil *gil,
+static void write_own(const struct watched *thread, const struct gv_python_gil *gil,
                       uint32_t holder_stack)
 {
-    const struct known *before = recall(thread->chosen.serial);
     union gv_record record = {
         .idle_sample = {.state = thread->state.state,
-                        .delay_ns = since(thread->state.delay_ns, before->delay_ns),
-                        .cpu_ns = since(thread->state.cpu_ns, before->cpu_ns)}};
+                        .delay_ns = since(thread->state.delay_ns, thread->delay_before_ns),
+                        .cpu_ns = since(thread->state.cpu_ns, thread->cpu_before_ns)}};
     char channel[64] = "";
     const char *text = thread->path;
 
-    if (!before->at_ns)
-        record.idle_sample.delay_ns = record.idle_sample.cpu_ns = 0;
     if (thread->waits_for_gil) {
         record.idle_sample.about = GV_IDLE_GIL;
         record.idle_sample.other = gil->holder;
         record.idle_sample.other_stack = holder_stack;
     }
     if (thread->state.state == 'D' && !*text &&
-        gv_proc_read(channel, sizeof channel, "/proc/%u/task/%u/wchan", pid, thread->tid) > 0 &&
+        gv_proc_read(channel, sizeof channel, "/proc/%u/task/%u/wchan", pid, thread->chosen.tid) >
+            0 &&
         strcmp(channel, "0") != 0)
         text = channel;
     write_sample(thread, &record, text);
 }
 
-static void write_child(const struct seen *thread, const struct gv_child *child)
+static void write_child(const struct watched *thread, const struct gv_child *child)
 {
-    uint64_t before_ns = recall(thread->chosen.serial)->at_ns;
     /* of what it did between the last two searches */
-    double share = before_ns && search_span_ns
-                       ? (double)since(thread->at_ns, before_ns) / (double)search_span_ns
+    double share = thread->since_ns && search_span_ns
+                       ? (double)since(thread->at_ns, thread->since_ns) / (double)search_span_ns
                        : 0;
     union gv_record record = {
         .idle_sample = {.about = GV_IDLE_CHILD,
@@ -350,7 +365,7 @@ static void search_children(void)
 
 /* Who works for a thread that waits: the busiest process; of an interpreter's workers each in its
  * turn, and several after a search. False: nobody does. */
-static bool write_children(const struct seen *thread, bool searched)
+static bool write_children(const struct watched *thread, bool searched)
 {
     struct gv_child *busiest = busiest_child(true);
     unsigned count = searched ? CHILDREN_LOOKED_AT : 1;
@@ -381,44 +396,67 @@ static bool is_stopped(void)
     return atomic_load(&paused) != 0;
 }
 
-/* False: it made a call, or has ended. */
-static bool look_at(struct seen *thread, const struct gv_python_gil *gil, bool has_python)
+static bool has_run(const struct gv_thread_state *now, const struct gv_thread_state *before)
 {
+    return now->cpu_ns != before->cpu_ns || now->delay_ns != before->delay_ns;
+}
+
+/* A thread that was blocked, and has not run since, does what it did. False: it has ended. */
+static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same)
+{
+    struct gv_thread_state now;
+    struct gv_thread_files *files = has_own_files ? &thread->files : NULL;
+    uint32_t tid = thread->chosen.tid;
+
+    *is_same = before_ns && is_blocked(&thread->state) &&
+               gv_thread_state_times(pid, tid, files, &now) == 0 && !has_run(&now, &thread->state);
+    if (*is_same)
+        return true;
+    if (gv_thread_state_read(pid, tid, files, &now))
+        return false;
+    thread->cpu_before_ns = before_ns ? thread->state.cpu_ns : now.cpu_ns;
+    thread->delay_before_ns = before_ns ? thread->state.delay_ns : now.delay_ns;
+    thread->state = now;
+    return true;
+}
+
+/* False: it made a call, or has ended. */
+static bool look_at(struct watched *thread, const struct gv_python_gil *gil, bool has_python)
+{
+    const struct gv_thread_state *state = &thread->state;
+    uint32_t tid = thread->chosen.tid;
+    bool is_same;
+
+    thread->since_ns = thread->at_ns;
     thread->at_ns = gv_clock_now_ns();
-    thread->stack = 0;
-    thread->signs = 0;
-    if (gv_thread_state_read(pid, thread->tid, &thread->state) || !is_outside(&thread->chosen))
+    if (!read_state(thread, thread->since_ns, &is_same)) {
+        thread->at_ns = 0;
         return false;
-    thread->target =
-        gv_thread_state_target(pid, thread->tid, &thread->state, thread->path, sizeof thread->path);
-    if (is_stopped())
+    }
+    if (is_stopped() || !is_outside(&thread->chosen)) {
+        thread->state.state = '?';
         return false;
-    if (has_python)
-        thread->stack = gv_python_look_stack(&writer, thread->tid);
-    thread->waits_for_gil = gil->is_known && ((gv_thread_state_is_futex(&thread->state) &&
-                                               thread->state.arguments[0] >= gil->low &&
-                                               thread->state.arguments[0] < gil->high) ||
-                                              tries_for_gil(thread, gil));
-    judge_signs(thread, gil);
-    note_quota(thread);
-    if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(&thread->state))
-        thread->stack = gv_stack_copies_write(&writer, thread->tid, &thread->state, thread->stack,
-                                              thread->at_ns);
-    thread->wants_children = may_wait_for_children(thread) && gv_children_exist();
+    }
+    if (is_same) {
+        thread->cpu_before_ns = state->cpu_ns;
+        thread->delay_before_ns = state->delay_ns;
+    } else {
+        thread->target = gv_thread_state_target(pid, tid, state, thread->path, sizeof thread->path);
+        thread->stack = thread->python = has_python ? gv_python_look_stack(&writer, tid) : 0;
+        if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(state))
+            thread->stack =
+                gv_stack_copies_write(&writer, tid, state, thread->python, thread->at_ns);
+    }
+    if (!thread->since_ns)
+        thread->is_pinned = is_pinned(tid);
+    thread->waits_for_gil = waits_for_gil(thread, gil);
+    thread->signs = judge_signs(thread, gil);
+    explain_delay(thread);
     return is_outside(&thread->chosen);
 }
 
-static void remember(const struct seen *thread)
-{
-    struct known *now = recall(thread->chosen.serial);
-
-    now->at_ns = thread->at_ns;
-    now->cpu_ns = thread->state.cpu_ns;
-    now->delay_ns = thread->state.delay_ns;
-}
-
-/* Writes those that wait for nobody. Returns how many others there are. */
-static unsigned look_at_all(struct seen *waiting[THREADS_MOST])
+/* Writes those that wait for no child. Returns how many others there are. */
+static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
 {
     struct gv_python_gil gil = {.is_known = false};
     struct chosen chosen[THREADS_MOST];
@@ -427,20 +465,17 @@ static unsigned look_at_all(struct seen *waiting[THREADS_MOST])
     bool has_python = count && gv_python_look_begin(0, &gil);
 
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
-        struct seen *thread = &seen[i];
+        struct watched *thread = recall(&chosen[i]);
 
-        thread->chosen = chosen[i];
-        thread->tid = chosen[i].tid;
         if (!look_at(thread, &gil, has_python) || is_stopped())
             continue;
-        if (thread->wants_children) {
+        if (may_wait_for_children(thread) && gv_children_exist()) {
             waiting[waiting_count++] = thread;
             continue;
         }
         if (thread->waits_for_gil && gil.holder && !holder_stack)
             holder_stack = gv_python_look_stack(&writer, gil.holder);
         write_own(thread, &gil, holder_stack);
-        remember(thread);
         if (thread->signs & GV_IDLE_WANTS_STACK) {
             allow_ptrace();
             gv_futex_ring(&gv_process.session->doorbell);
@@ -451,7 +486,7 @@ static unsigned look_at_all(struct seen *waiting[THREADS_MOST])
     return waiting_count;
 }
 
-static void look_at_children(struct seen *waiting[], unsigned count)
+static void look_at_children(struct watched *waiting[], unsigned count)
 {
     static const struct gv_python_gil no_gil;
     uint64_t now_ns = gv_clock_now_ns();
@@ -462,22 +497,21 @@ static void look_at_children(struct seen *waiting[], unsigned count)
         searched_ns = now_ns;
         search_children();
     }
-    for (unsigned i = 0; i < count && !is_stopped(); i++) {
-        if (!is_outside(&waiting[i]->chosen))
-            continue;
-        if (!write_children(waiting[i], searches))
+    for (unsigned i = 0; i < count && !is_stopped(); i++)
+        if (is_outside(&waiting[i]->chosen) && !write_children(waiting[i], searches))
             write_own(waiting[i], &no_gil, 0);
-        remember(waiting[i]);
-    }
 }
 
 static void look(void)
 {
-    struct seen *waiting[THREADS_MOST];
+    struct watched *waiting[THREADS_MOST];
+    unsigned count;
 
     atomic_store(&looking, 1);
-    if (!is_stopped() && !gv_spool_writer_is_full(&gv_process.spool, GV_ROOM_REST))
-        look_at_children(waiting, look_at_all(waiting));
+    if (!is_stopped() && !gv_spool_writer_is_full(&gv_process.spool, GV_ROOM_REST)) {
+        count = look_at_all(waiting);
+        look_at_children(waiting, count);
+    }
     atomic_store(&looking, 0);
     if (is_stopped())
         gv_futex_wake(&looking);
@@ -510,17 +544,39 @@ static bool can_afford(uint64_t hz)
     return spent_ns < COST_AT_ONCE_NS + allowed * (hz > PRESET_HZ ? hz : PRESET_HZ) / PRESET_HZ;
 }
 
+/* The Linux kernel's struct. */
+struct schedule {
+    uint32_t bytes;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t slice_ns; /* from Linux 6.12 on */
+    uint64_t deadline_ns;
+    uint64_t period_ns;
+};
+
+/* The lowest priority. But who asks for little time at once, waits less for it when all CPUs are
+ * busy. */
+static void lower_priority(void)
+{
+    const struct schedule schedule = {.bytes = sizeof schedule,
+                                      .policy = SCHED_OTHER,
+                                      .nice = LOWEST_PRIORITY,
+                                      .slice_ns = SLICE_NS};
+
+    if (syscall(SYS_sched_setattr, 0, &schedule, 0) < 0)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
+}
+
 /* Its files are its own: what it has open is never in the way of a program that counts on the
  * numbers of its files, or closes them all. */
 static void set_apart(void)
 {
-    static const struct sched_param no_priority;
-
     prctl(PR_SET_NAME, "gpuverify-idle");
-    sched_setscheduler(0, SCHED_BATCH, &no_priority);
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
+    lower_priority();
 #ifdef SYS_close_range
-    syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE);
+    has_own_files = syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
 #endif
 }
 
@@ -530,6 +586,14 @@ static void wait_until(uint64_t at_ns)
                           .tv_nsec = (long)(at_ns % SECOND_NS)};
 
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/* Not in step with the program's loops: three to five quarters. */
+static uint64_t pause_ns(uint64_t hz, uint64_t now_ns)
+{
+    uint64_t period_ns = SECOND_NS / hz;
+
+    return period_ns / 4 * 3 + (gv_mix(0, now_ns) >> 32) % (period_ns / 2);
 }
 
 static bool is_alone(uint64_t now_ns)
@@ -552,7 +616,7 @@ static void *run(void *context)
     writer.tid = (uint32_t)syscall(SYS_gettid);
     started_ns = alone_ns = now_ns;
     while (!is_alone(now_ns)) {
-        wait_until(now_ns + SECOND_NS / hz);
+        wait_until(now_ns + pause_ns(hz, now_ns));
         now_ns = gv_monotonic_ns();
         if (!can_afford(hz))
             continue;
@@ -571,15 +635,16 @@ void gv_idle_start(void)
     if (gv_process.settings.idle_hz == 0 || gv_loader_is_broken())
         return;
     memset(&writer, 0, sizeof writer);
-    memset(known, 0, sizeof known);
+    memset(watched, 0, sizeof watched);
     writer.token = gv_process_token_now();
     writer.slot = &no_slot;
     writer.serial = GV_SPOOL_IDLE_THREAD;
     pid = gv_process.pid;
     child_count = child_turn = 0;
     searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
-    spent_ns = 0;
-    allowed_ptrace = false;
+    spent_ns = quota_ns = 0;
+    quota_was_used_up = false;
+    allowed_ptrace = has_own_files = false;
     gv_children_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);

@@ -2,6 +2,7 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/nvml.h"
+#include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/collect/watchdog.h"
 #include "trace/session_id.h"
@@ -25,6 +26,7 @@
 
 #define GV_COLLECTOR_IDLE_MS    50
 #define GV_COLLECTOR_EXITING_MS 5
+#define GV_COLLECTOR_STOPS_MS   1 /* a thread of the program may have stopped for us */
 /* After a pass with this many records, more have arrived. */
 #define GV_COLLECTOR_BACKLOG 20000u
 /* After a pass with more, the next one comes sooner: a program that gets its segments back soon
@@ -248,6 +250,8 @@ static int collector_drain(struct gv_collector *collector)
                             collector->session->clock.epoch_ns);
         int64_t pause_ms = collector_pause_ms(collector, stored,
                                               exiting || !root_lives || collector->zombie_since_ms);
+        if (gv_running_stack_let_go())
+            pause_ms = GV_COLLECTOR_STOPS_MS;
         if (stored < GV_COLLECTOR_BACKLOG)
             collector_wait(collector, bell, pause_ms);
     }

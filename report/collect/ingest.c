@@ -1,7 +1,6 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/in_flight.h"
-#include "report/collect/ingest_idle.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"
@@ -520,14 +519,9 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
  * innermost one.
  */
 
-/* Python frames come between the native ones inside the interpreter's calls and those around it. */
-#define GV_INGEST_PYTHON_DEPTH 1000
-#define GV_INGEST_OUTER_DEPTH  2000
-
 /* What one group of records says of a stack. */
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
-    uint32_t number;
     int64_t of_call;
     bool of_other; /* and of an earlier call */
     uint64_t of_call_start_ns;
@@ -554,15 +548,15 @@ static int store_object(struct gv_ingest *ingest, const struct gv_record_object 
 }
 
 /* A call may come before its stack, which another thread wrote. */
-int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack)
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
 {
     int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
-                                 ingest->process, number);
+                                 ingest->process, (int64_t)number);
 
     if (error || *stack)
         return error;
-    error =
-        gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process, number);
+    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
+                            (int64_t)number);
     *stack = error ? 0 : gv_database_last_id(ingest->database);
     return error;
 }
@@ -571,7 +565,6 @@ static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                      const struct gv_record_stack *record)
 {
     memset(state, 0, sizeof(*state));
-    state->number = record->number;
     state->python_expected = record->python_frames;
     state->python_low = record->python_low;
     state->python_high = record->python_high;
@@ -586,12 +579,12 @@ static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *
 }
 
 static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                             const uint64_t *addresses, size_t count)
+                             const struct gv_record_frames *frames)
 {
     int error = 0;
 
-    for (size_t i = 0; i < count && !error; i++) {
-        uint64_t address = addresses[i];
+    for (unsigned i = 0; i < frames->head.api && i < GV_RECORD_FRAMES && !error; i++) {
+        uint64_t address = frames->address[i];
         bool interpreter = address >= state->python_low && address < state->python_high;
 
         if (interpreter && state->python_expected) {
@@ -605,31 +598,16 @@ static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *s
     return error;
 }
 
-static int add_recorded_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                               const struct gv_record_frames *frames)
-{
-    uint64_t address[GV_RECORD_FRAMES];
-
-    memcpy(address, frames->address, sizeof(address));
-    return add_native_frames(ingest, state, address,
-                             frames->head.api < GV_RECORD_FRAMES ? frames->head.api
-                                                                 : GV_RECORD_FRAMES);
-}
-
-static int add_copied_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                             const struct gv_record_stack_copy *copy,
+static int add_copied_frames(struct gv_ingest *ingest, const struct gv_record_stack_copy *copy,
                              const union gv_record *records, size_t count)
 {
     unsigned char bytes[GV_STACK_COPY_BYTES];
-    uint64_t address[GV_UNWIND_FRAMES];
     struct gv_unwind_stack stack = {.pc = copy->pc, .sp = copy->sp, .bytes = bytes};
-    size_t frames = 0;
+    int64_t row;
+    int error = gv_ingest_stack(ingest, copy->number, &row);
 
-    if (copy->number != state->number)
-        return 0;
     stack.size = read_bytes(records, count, 0, copy->head.api, (char *)bytes, sizeof(bytes));
-    int error = gv_ingest_idle_unwind(ingest, &stack, address, &frames);
-    return error ? error : add_native_frames(ingest, state, address, frames);
+    return error ? error : gv_ingest_idle_copy(ingest, &stack, row);
 }
 
 static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -671,11 +649,9 @@ static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *st
     case GV_RECORD_STACK:
         return new_stack(ingest, state, &record->stack);
     case GV_RECORD_FRAMES_OF_STACK:
-        return state->stack ? add_recorded_frames(ingest, state, &record->frames) : 0;
+        return state->stack ? add_native_frames(ingest, state, &record->frames) : 0;
     case GV_RECORD_STACK_COPY:
-        return state->stack
-                   ? add_copied_frames(ingest, state, &record->stack_copy, records, rest_count + 1)
-                   : 0;
+        return add_copied_frames(ingest, &record->stack_copy, records, rest_count + 1);
     case GV_RECORD_PYTHON_FRAME:
         return state->stack
                    ? add_python_frame(ingest, state, &record->python_frame, records, rest_count + 1)

@@ -1,6 +1,9 @@
-#include "report/collect/ingest_idle.h"
+/* Ingests looks at threads between their calls. */
+#include "report/collect/ingest.h"
 
+#include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
+#include "trace/mix.h"
 #include "trace/text.h"
 
 #include <ctype.h>
@@ -10,16 +13,20 @@
 #include <time.h>
 
 struct gv_ingest_idle {
+    uint32_t pid;
     struct gv_unwinder *unwinder;
-    int64_t spent_ns; /* by unwinding; what a second allows is taken off */
+    int64_t spent_ns; /* of CPU time, for stacks; what a second allows is taken off */
     int64_t looked_ns;
+    struct gv_known running; /* hash of a running thread's frames, its Python stack -> row */
+    bool refused;            /* ptrace */
+    struct gv_running_stack taken;
 };
 
-static int64_t now_ns(void)
+static int64_t time_ns(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -33,8 +40,9 @@ static int open_idle(struct gv_ingest *ingest)
         return 0;
     if (idle) {
         gv_spool_reader_facts(ingest->reader, facts);
+        idle->pid = facts->pid;
         idle->unwinder = gv_unwinder_open(facts->pid);
-        idle->looked_ns = now_ns();
+        idle->looked_ns = time_ns(CLOCK_MONOTONIC);
     }
     free(facts);
     if (!idle || !idle->unwinder) {
@@ -47,27 +55,36 @@ static int open_idle(struct gv_ingest *ingest)
 
 void gv_ingest_idle_close(struct gv_ingest *ingest)
 {
-    if (ingest->idle)
+    if (ingest->idle) {
         gv_unwinder_close(ingest->idle->unwinder);
+        gv_known_free(&ingest->idle->running, ingest->database);
+    }
     free(ingest->idle);
     ingest->idle = NULL;
 }
 
 /* ---- native frames ---- */
 
-/* Of each second. The first stack through a large library takes milliseconds, others microseconds.
- */
-#define GV_UNWIND_NS 20000000
+/* CPU time of each second, and what may be used ahead: the first stack through a large library
+ * takes milliseconds, later ones microseconds. */
+#define GV_STACKS_NS       20000000
+#define GV_STACKS_AHEAD_NS 200000000
 
 static bool has_time(struct gv_ingest_idle *idle)
 {
-    int64_t now = now_ns();
+    int64_t now = time_ns(CLOCK_MONOTONIC);
 
-    idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_UNWIND_NS);
+    idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_STACKS_NS);
     idle->looked_ns = now;
     if (idle->spent_ns < 0)
         idle->spent_ns = 0;
-    return idle->spent_ns < GV_UNWIND_NS;
+    return idle->spent_ns < GV_STACKS_AHEAD_NS;
+}
+
+static int count_loss(struct gv_ingest *ingest, const char *why)
+{
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
+                           "native stack", why, (int64_t)1);
 }
 
 static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size_t count)
@@ -89,24 +106,139 @@ static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size
     return error;
 }
 
-int gv_ingest_idle_unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
-                          uint64_t address[GV_UNWIND_FRAMES], size_t *count)
+static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
+                  uint64_t address[GV_UNWIND_FRAMES], size_t *count)
 {
-    int error = open_idle(ingest);
+    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
+    int error;
 
-    *count = 0;
-    if (error)
-        return error;
-    if (!has_time(ingest->idle))
-        return gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
-                               "native stack", "no time", (int64_t)1);
-    int64_t begin_ns = now_ns();
     if (!ingest->final)
         gv_unwinder_refresh(ingest->idle->unwinder);
     *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
     error = store_objects(ingest, address, *count);
-    ingest->idle->spent_ns += now_ns() - begin_ns;
+    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     return error;
+}
+
+static bool is_interpreter(struct gv_ingest_idle *idle, uint64_t address)
+{
+    const char *path = gv_unwinder_path(idle->unwinder, address);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
+}
+
+/* If the row has Python frames, they stand for the interpreter's. `first`: what is added to the
+ * first address. */
+static int store_frames(struct gv_ingest *ingest, int64_t row, const uint64_t *address,
+                        size_t count, uint64_t first)
+{
+    bool inside_python = false;
+    int64_t python, depth = 0;
+    int error =
+        gv_database_find(ingest->database, GV_STATEMENT_FRAME_PYTHON_COUNT, &python, "i", row);
+
+    for (size_t i = 0; i < count && !error; i++) {
+        if (python && is_interpreter(ingest->idle, address[i])) {
+            inside_python = true;
+            continue;
+        }
+        error = gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", row,
+                                depth++ + (inside_python ? GV_INGEST_OUTER_DEPTH : 0),
+                                ingest->process, (int64_t)(address[i] + (i == 0 ? first : 0)));
+    }
+    return error;
+}
+
+int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row)
+{
+    uint64_t address[GV_UNWIND_FRAMES];
+    size_t count;
+    int error = open_idle(ingest);
+
+    if (error)
+        return error;
+    if (!has_time(ingest->idle))
+        return count_loss(ingest, "no time");
+    error = unwind(ingest, copy, address, &count);
+    return error ? error : store_frames(ingest, row, address, count, 0);
+}
+
+/* ---- native frames of running threads ---- */
+
+/* A later look at the thread says nothing of the sample. */
+#define GV_RUNNING_LATE_NS 100000000
+
+/* What the thread does in a call is another matter. */
+static bool is_in_call(const struct gv_ingest *ingest, uint32_t tid)
+{
+    struct gv_spool_flight call;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
+        if (gv_spool_reader_flight(ingest->reader, i, &call) && call.tid == tid)
+            return true;
+    return false;
+}
+
+/* A stack of the collector's own: these native frames, and the Python frames of the row `python`,
+ * if that is not 0. */
+static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, size_t count,
+                             int64_t python, int64_t *row)
+{
+    int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD_OWN, "i", ingest->process);
+
+    *row = gv_database_last_id(ingest->database);
+    if (!error && python)
+        error =
+            gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_COPY, "ii", python, *row);
+    /* A name is looked for before a return address; the first is none. */
+    return error ? error : store_frames(ingest, *row, address, count, 1);
+}
+
+static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
+{
+    struct gv_ingest_idle *idle = ingest->idle;
+    uint64_t address[GV_UNWIND_FRAMES];
+    size_t count;
+    int error = unwind(ingest, &idle->taken.stack, address, &count);
+    int64_t row;
+
+    /* Python's frames say it already, if it is in the interpreter. */
+    if (error || count == 0 || (*stack && is_interpreter(idle, address[0])))
+        return error;
+    struct gv_key key = {{gv_mix_bytes(0, address, count * sizeof(*address)), (uint64_t)*stack}};
+    error = gv_known_find(&idle->running, ingest->database, &key, &row);
+    if (!error && !row) {
+        error = add_running_stack(ingest, address, count, *stack, &row);
+        if (!error)
+            error = gv_known_add(&idle->running, ingest->database, &key, row);
+    }
+    *stack = row;
+    return error;
+}
+
+/* Replaces the sample's stack by one with native frames, if it can be had. */
+static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
+                      int64_t *stack)
+{
+    int error = ingest->final ? 0 : open_idle(ingest);
+    int64_t age_ns = time_ns(CLOCK_MONOTONIC) - (int64_t)sample->at_ns;
+
+    if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
+        is_in_call(ingest, sample->tid))
+        return error;
+    if (!has_time(ingest->idle))
+        return count_loss(ingest, "no time");
+    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
+    error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
+    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    if (error == -EPERM) {
+        ingest->idle->refused = true;
+        return count_loss(ingest, "ptrace refused");
+    }
+    if (error == -EBUSY)
+        return count_loss(ingest, "has a debugger");
+    return error ? 0 : store_running_stack(ingest, stack);
 }
 
 /* ---- samples ---- */
@@ -148,6 +280,8 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
         error = gv_ingest_stack(ingest, sample->stack, &stack);
     if (!error && sample->other_stack)
         error = gv_ingest_stack(ingest, sample->other_stack, &other_stack);
+    if (!error && sample->signs & GV_IDLE_WANTS_STACK)
+        error = take_stack(ingest, sample, &stack);
     if (error)
         return error;
     return gv_database_run(ingest->database, GV_STATEMENT_IDLE_SAMPLE_ADD, "izipitpiizzzppt",

@@ -80,8 +80,7 @@ static uint64_t hash_maps(const char *text, size_t bytes)
         const char *access = memchr(line, ' ', (size_t)(next - line));
         if (!access || next - access < 4 || access[3] != 'x')
             continue;
-        for (const char *c = line; c < next; c++)
-            hash = gv_mix(hash, (unsigned char)*c);
+        hash = gv_mix_bytes(hash, line, (size_t)(next - line));
     }
     return hash | 1;
 }
@@ -201,6 +200,13 @@ bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
     return true;
 }
 
+const char *gv_unwinder_path(struct gv_unwinder *unwinder, uint64_t address)
+{
+    Dwfl_Module *module = unwinder->files ? dwfl_addrmodule(unwinder->files, address) : NULL;
+
+    return module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+}
+
 /* ---- one stack ---- */
 
 static int take_frame(Dwfl_Frame *frame, void *context)
@@ -277,6 +283,12 @@ bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
 {
     (void)unwinder, (void)address, (void)object;
     return false;
+}
+
+const char *gv_unwinder_path(struct gv_unwinder *unwinder, uint64_t address)
+{
+    (void)unwinder, (void)address;
+    return NULL;
 }
 
 #endif

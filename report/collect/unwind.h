@@ -52,5 +52,7 @@ size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_sta
 /* The file at an address. False: none, or it was returned before, by this list of files. */
 bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
                         struct gv_unwind_object *object);
+/* Its path; NULL: none. */
+const char *gv_unwinder_path(struct gv_unwinder *unwinder, uint64_t address);
 
 #endif

@@ -176,6 +176,11 @@ SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM object
 -- name: STACK_ADD
 INSERT INTO stack (process, number) VALUES (?, ?);
 
+-- name: STACK_ADD_OWN
+-- One that has no number in the process.
+INSERT INTO stack (process, number)
+SELECT ?1, min(0, coalesce(min(number), 0)) - 1 FROM stack WHERE process = ?1;
+
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 
@@ -190,6 +195,13 @@ ORDER BY 6 DESC LIMIT 1;
 -- name: FRAME_PYTHON
 INSERT OR REPLACE INTO frame (stack, depth, kind, function, file, line)
 VALUES (?1, ?2, 'python', ?3, ?4, ?5);
+
+-- name: FRAME_PYTHON_COUNT
+SELECT count(*) FROM frame WHERE stack = ? AND kind = 'python';
+
+-- name: FRAME_PYTHON_COPY
+INSERT INTO frame SELECT ?2, depth, kind, function, library, file, line, address, object
+FROM frame WHERE stack = ?1 AND kind = 'python';
 
 -- name: FRAME_NAME
 UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND address = ?2;

@@ -35,6 +35,16 @@ class Doctor(harness.Case):
         self.assertIn("simulated GPU 0", checks["device"]["found"])
         self.assertIn("libgpuverify.so", checks["library"]["found"])
 
+    def test_native_stacks(self):
+        name = "native stacks"
+        checks = {check["what"]: check for check in self.doctor("--no-trial", preexec_fn=harness.refuse_ptrace)}
+        self.assertEqual(checks[name]["state"], "note")
+        self.assertIn("refused", checks[name]["found"])
+        self.assertIn("SYS_PTRACE", checks[name]["fix"])
+        checks = {check["what"]: check for check in self.doctor(
+            "--no-trial", status=1, preexec_fn=harness.refuse_ptrace, env={"GPUVERIFY_IDLE_STACKS": "native"})}
+        self.assertEqual(checks[name]["state"], "unseen")
+
     def test_text(self):
         result = self.command("doctor", harness.workload("driver_tour"))
         self.assertIn("Ready to profile.", result.out)

@@ -35,6 +35,7 @@ static void idle_close(struct gv_idle_run *run)
     for (size_t i = 0; i < run->verdict_count; i++)
         free(run->verdicts[i].detail);
     gv_id_table_free(&run->threads);
+    gv_id_table_free(&run->python);
     free(run->stacks);
     free(run->lines);
     free(run->verdicts);
@@ -67,6 +68,8 @@ static int idle_make(sqlite3 *trace)
     run->long_ns = GV_IDLE_LONG_NS;
     if (!error)
         error = gv_id_table_read(&run->threads, trace, "SELECT id, process FROM thread");
+    if (!error)
+        error = gv_id_table_read(&run->python, trace, sql_python);
     for (size_t i = 0; i < sizeof(idle_steps) / sizeof(idle_steps[0]) && !error; i++)
         error = idle_steps[i](run);
     idle_close(run);

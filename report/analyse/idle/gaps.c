@@ -9,11 +9,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What is known of a call; all 0: nothing. */
+struct idle_call {
+    int64_t thread, start_ns, end_ns;
+    uint64_t what;
+};
+
 struct idle_process {
     int64_t id, start_ns, end_ns;
     bool starts, ends; /* known */
     bool has_gpu;
-    size_t unseen; /* in the list: the first that may end later */
     int64_t untimed_ns;
     /* Without a GPU side: */
     bool worked, waited;
@@ -25,6 +30,8 @@ struct idle_device {
     int64_t process, device;
     bool begun;
     int64_t until_ns, call; /* busy until then, and the call of the operation that was */
+    int64_t read;           /* the call that was read last */
+    struct idle_call last;
 };
 
 struct idle_finding {
@@ -107,12 +114,6 @@ static int take_place(void *context, sqlite3_stmt *row)
 
 /* ---- one idle time ---- */
 
-/* What is known of a call; all 0: nothing. */
-struct idle_call {
-    int64_t thread, start_ns, end_ns;
-    uint64_t what;
-};
-
 static struct idle_call call_read(const struct idle_finding *finding, int64_t id)
 {
     struct idle_call call = {0};
@@ -146,6 +147,22 @@ static int gap_part(struct idle_finding *finding, struct gv_idle_gap gap, int64_
     return start_ns < end_ns ? gv_idle_gap_take(finding->run, &gap) : 0;
 }
 
+/* The first unseen time of the process, or of a later one, that ends after `at_ns`. */
+static size_t unseen_after(const struct gv_gpu_unseen_list *list, int64_t process, int64_t at_ns)
+{
+    size_t low = 0, high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gv_gpu_unseen *unseen = &list->times[middle];
+        if (unseen->process < process || (unseen->process == process && unseen->until_ns <= at_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Missing operations may have filled parts of it. */
 static int gap_known(struct idle_finding *finding, struct idle_process *process,
                      const struct gv_idle_gap *gap)
@@ -156,7 +173,7 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
 
     if (to_ns > process->untimed_ns)
         to_ns = process->untimed_ns;
-    for (size_t i = process->unseen; i < list->count && !error; i++) {
+    for (size_t i = unseen_after(list, process->id, from_ns); i < list->count && !error; i++) {
         const struct gv_gpu_unseen *unseen = &list->times[i];
         if (unseen->process != process->id || unseen->known_ns >= to_ns)
             break;
@@ -168,11 +185,14 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
     return error ? error : gap_part(finding, *gap, from_ns, to_ns);
 }
 
-static int device_gap(struct idle_finding *finding, const struct idle_device *device,
+static int device_gap(struct idle_finding *finding, struct idle_device *device,
                       enum gv_idle_place place, int64_t end_ns, int64_t next)
 {
     struct idle_process *process = process_of(finding, device->process);
-    struct idle_call before = call_read(finding, device->call), after = call_read(finding, next);
+    struct idle_call before = device->call && device->call == device->read
+                                  ? device->last
+                                  : call_read(finding, device->call);
+    struct idle_call after = call_read(finding, next);
     struct gv_idle_gap gap = {
         .place = place,
         .start_ns = device->until_ns,
@@ -186,6 +206,8 @@ static int device_gap(struct idle_finding *finding, const struct idle_device *de
     };
     int error;
 
+    device->read = next;
+    device->last = after;
     if (!process || end_ns <= device->until_ns)
         return 0;
     error = gv_idle_lane(finding->run, device->process, device->device,
@@ -282,7 +304,7 @@ static int find_last(struct idle_finding *finding)
     int error = 0;
 
     for (size_t i = 0; i < finding->device_count && !error; i++) {
-        const struct idle_device *device = &finding->devices[i];
+        struct idle_device *device = &finding->devices[i];
         const struct idle_process *process = process_of(finding, device->process);
         if (process && device->begun)
             error = device_gap(finding, device, GV_IDLE_LAST, process->end_ns, 0);
@@ -294,19 +316,6 @@ static int find_last(struct idle_finding *finding)
                 host_gap(finding, process, GV_IDLE_LAST, process->waited_ns, process->end_ns, 0);
     }
     return error;
-}
-
-/* Both lists are sorted by process. */
-static void find_unseen(struct idle_finding *finding)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < finding->process_count; i++) {
-        while (at < finding->run->unseen.count &&
-               finding->run->unseen.times[at].process < finding->processes[i].id)
-            at++;
-        finding->processes[i].unseen = at;
-    }
 }
 
 int gv_idle_gaps_find(struct gv_idle_run *run)
@@ -324,11 +333,8 @@ int gv_idle_gaps_find(struct gv_idle_run *run)
     if (!error)
         error = gv_database_error(
             run->trace, sqlite3_prepare_v2(run->trace, sql_call, -1, &finding.call, NULL));
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !error; i++) {
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !error; i++)
         error = gv_database_each(run->trace, steps[i].sql, NULL, 0, steps[i].take, &finding);
-        if (i == 0)
-            find_unseen(&finding);
-    }
     if (!error)
         error = find_last(&finding);
     sqlite3_finalize(finding.call);

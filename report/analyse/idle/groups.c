@@ -173,6 +173,10 @@ static int group_add(struct gv_idle_run *run, const struct gv_idle_gap *gap)
     group->total_ns = gv_time_sum(group->total_ns, gap->end_ns - gap->start_ns);
     group->host_ns = gv_time_sum(group->host_ns, gap->host_ns - gap->start_ns);
     group->launched_ns = gv_time_sum(group->launched_ns, gap->end_ns - gap->launched_ns);
+    if (gap->launched_ns - gap->host_ns > group->call_ns) {
+        group->call = gap->next;
+        group->call_ns = gap->launched_ns - gap->host_ns;
+    }
     if (gap->host_ns == gap->start_ns)
         return 0;
     error = tally_gap(run, gap, group);
@@ -273,6 +277,7 @@ struct idle_passing {
     struct gv_idle_run *run;
     struct idle_pass *passes; /* by thread */
     size_t *first;            /* by thread: of its passes */
+    sqlite3_stmt *delay;
 };
 
 static int pass_compare(const void *left, const void *right)
@@ -282,9 +287,23 @@ static int pass_compare(const void *left, const void *right)
     return one->thread < other->thread ? -1 : one->thread > other->thread;
 }
 
-static void pass_call(struct gv_idle_run *run, struct idle_pass *pass, int64_t call,
+/* For how long, at least, the thread waited for a CPU in a call. */
+static int64_t call_delay_ns(const struct idle_passing *passing, int64_t call)
+{
+    int64_t delay_ns = 0;
+
+    sqlite3_bind_int64(passing->delay, 1, call);
+    if (sqlite3_step(passing->delay) == SQLITE_ROW)
+        delay_ns = gv_time_column_duration(passing->delay, 0);
+    sqlite3_reset(passing->delay);
+    return delay_ns;
+}
+
+static void pass_call(const struct idle_passing *passing, struct idle_pass *pass, int64_t call,
                       int64_t start_ns, int64_t end_ns)
 {
+    struct gv_idle_run *run = passing->run;
+
     for (; pass->named < pass->to && run->windows[pass->named].start_ns < start_ns; pass->named++)
         run->windows[pass->named].previous = pass->call;
     pass->call = call;
@@ -299,8 +318,18 @@ static void pass_call(struct gv_idle_run *run, struct idle_pass *pass, int64_t c
         if (window->inside_ns == 0)
             window->called_ns = from_ns;
         window->inside_ns += to_ns - from_ns;
+        if (to_ns - from_ns >= GV_IDLE_DELAY_NS) { /* it ran on when the GPU was done */
+            int64_t delay_ns = call_delay_ns(passing, call);
+            window->delay_ns += delay_ns < to_ns - from_ns ? delay_ns : to_ns - from_ns;
+        }
+        if (to_ns - from_ns > window->call_ns) {
+            window->call = call;
+            window->call_ns = to_ns - from_ns;
+        }
         if (window->inside_ns > window->end_ns - window->start_ns) /* not in a trace of ours */
             window->inside_ns = window->end_ns - window->start_ns;
+        if (window->delay_ns > window->inside_ns)
+            window->delay_ns = window->inside_ns;
     }
 }
 
@@ -314,7 +343,7 @@ static int take_call(void *context, sqlite3_stmt *row)
         return 0;
     for (at = passing->first[thread];
          at < passing->run->lane_count && passing->passes[at].thread == thread; at++)
-        pass_call(passing->run, &passing->passes[at], sqlite3_column_int64(row, 0), start_ns,
+        pass_call(passing, &passing->passes[at], sqlite3_column_int64(row, 0), start_ns,
                   start_ns + gv_time_column_duration(row, 3));
     return 0;
 }
@@ -358,6 +387,11 @@ static void passes_close(struct idle_passing *passing)
             continue;
         group->looked_ns = gv_time_sum(group->looked_ns, window->end_ns - window->start_ns);
         group->inside_ns = gv_time_sum(group->inside_ns, window->inside_ns);
+        group->delay_ns = gv_time_sum(group->delay_ns, window->delay_ns);
+        if (window->call_ns > group->call_ns) {
+            group->call = window->call;
+            group->call_ns = window->call_ns;
+        }
         if (window->start_ns == group->first.start_ns && window->previous)
             group->first.previous = window->previous;
     }
@@ -374,12 +408,16 @@ int gv_idle_calls_pass(struct gv_idle_run *run)
     passing.first = calloc(run->threads.rows + 1, sizeof(*passing.first));
     if (!error && (!passing.passes || !passing.first))
         error = -ENOMEM;
+    if (!error)
+        error = gv_database_error(
+            run->trace, sqlite3_prepare_v2(run->trace, sql_delay, -1, &passing.delay, NULL));
     if (!error && run->window_count > 0) {
         qsort(run->windows, run->window_count, sizeof(*run->windows), window_compare);
         passes_open(&passing);
         error = gv_database_each(run->trace, sql_calls, NULL, 0, take_call, &passing);
         passes_close(&passing);
     }
+    sqlite3_finalize(passing.delay);
     free(passing.passes);
     free(passing.first);
     return error;

@@ -1,8 +1,8 @@
 -- What the analysis of idle time reads and writes.
 
 -- name: samples
-SELECT thread, at_ns, process, span_ns, about, state, system_call, target, signs, pid_or_tid,
-    coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, text
+SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_tid,
+    coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, cpu_ns, text
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
 -- name: frames
@@ -48,6 +48,9 @@ SELECT id, thread, start_ns, CASE WHEN result = 600
     ELSE duration_ns END
 FROM call;
 
+-- name: delay
+SELECT delay_ns FROM call_delay WHERE call = ?1;
+
 -- name: waits
 -- What gave the GPU work (1), or waited for all of it (0), in processes without a GPU side.
 SELECT t.process, c.thread, c.id, c.api, coalesce(c.kernel, 0), c.start_ns, c.duration_ns,
@@ -61,8 +64,18 @@ ORDER BY c.start_ns;
 SELECT value FROM main.meta WHERE key = 'idle'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
 
+-- name: python
+-- Processes that ran Python.
+SELECT id, EXISTS (SELECT 1 FROM idle_sample WHERE process = process.id AND signs & 2)
+    OR EXISTS (SELECT 1 FROM stack s JOIN frame f ON f.stack = s.id
+        WHERE s.process = process.id AND f.kind = 'python')
+FROM process;
+
 -- name: add
+-- ?14: the call that explains it.
 INSERT INTO idle_time (process, device, thread, start_ns, duration_ns, gaps, reason, detail,
     samples, stack, confidence, previous_call, next_call)
-VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0),
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7,
+    coalesce(?8, (SELECT a.name FROM call c JOIN api a ON a.id = c.api WHERE c.id = ?14)),
+    ?9, coalesce(nullif(?10, 0), (SELECT stack FROM call_stack WHERE call = ?14)),
     ?11, nullif(?12, 0), nullif(?13, 0));

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define GV_IDLE_QUEUED "the GPU had queued work"
-#define GV_IDLE_CALLED "inside CUDA calls"
 
 struct idle_row {
     size_t lane;
@@ -19,6 +18,8 @@ struct idle_row {
     enum gv_idle_confidence confidence;
     const char *detail;
     int64_t start_ns, duration_ns, gaps, samples, stack, previous, next;
+    int64_t call;     /* that explains it; 0: none */
+    int64_t delay_ns; /* part of the time inside calls */
 };
 
 struct idle_rows {
@@ -55,14 +56,28 @@ static enum gv_idle_reason placed(enum gv_idle_reason reason, enum gv_idle_place
                                                 : GV_REASON_END;
 }
 
-/* Time inside calls, and after the one that gave the device work. */
+/* Time inside calls, and after the one that gave the device work; in some of it the thread had no
+ * CPU. */
 static int row_cuda(struct idle_rows *rows, struct idle_row row, enum gv_idle_place place,
                     int64_t queued_ns)
 {
+    struct idle_row delayed = row;
+    int error;
+
+    delayed.reason = GV_REASON_DESCHEDULED;
+    delayed.confidence = GV_IDLE_INFERRED;
+    delayed.detail = NULL;
+    delayed.samples = delayed.stack = 0;
+    delayed.duration_ns = row.delay_ns;
+    row.duration_ns -= row.delay_ns;
+    error = row_add(rows, &delayed);
+    if (error)
+        return error;
     row.reason = placed(GV_REASON_CUDA, place);
-    row.detail = queued_ns > row.duration_ns / 2 ? GV_IDLE_QUEUED
-                 : row.reason != GV_REASON_CUDA  ? GV_IDLE_CALLED
-                                                 : NULL;
+    if (queued_ns > row.duration_ns / 2) {
+        row.detail = GV_IDLE_QUEUED;
+        row.call = row.next; /* its line */
+    }
     row.confidence = GV_IDLE_INFERRED;
     row.samples = row.stack = 0;
     return row_add(rows, &row);
@@ -76,6 +91,7 @@ static int row_verdict(struct idle_rows *rows, struct idle_row row, enum gv_idle
     row.reason = placed(verdict->reason, place);
     row.detail = verdict->detail;
     row.stack = verdict->stack;
+    row.call = 0;
     return row_add(rows, &row);
 }
 
@@ -85,9 +101,9 @@ static int64_t share(int64_t ns, int64_t from, int64_t to, int64_t of)
     return (int64_t)((__int128)ns * to / of) - (int64_t)((__int128)ns * from / of);
 }
 
-/* Splits row->duration_ns by what the samples of a group say. */
+/* Splits row->duration_ns by what the samples of a group, or of others like it, say. */
 static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
-                         const struct gv_idle_group *group)
+                         const struct gv_idle_group *group, bool own)
 {
     const struct gv_idle_run *run = rows->run;
     int64_t ns = row.duration_ns, from = 0;
@@ -96,7 +112,7 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
     for (size_t at = group->tallies; at && !error; at = run->tallies[at - 1].next) {
         const struct gv_idle_tally *tally = &run->tallies[at - 1];
         row.duration_ns = share(ns, from, from + tally->count, group->samples);
-        row.samples = row.confidence == GV_IDLE_INFERRED ? 0 : tally->count;
+        row.samples = own ? tally->count : 0;
         from += tally->count;
         error = row_verdict(rows, row, GV_IDLE_BETWEEN, tally->verdict);
     }
@@ -120,13 +136,21 @@ static int rows_without_samples(struct idle_rows *rows, struct idle_row row, siz
         row.duration_ns = cuda_ns;
         error = row_cuda(rows, row, place, queued_ns);
         row.duration_ns = host_ns;
-        return error ? error : rows_by_tally(rows, row, &run->afters[number - 1]);
+        return error ? error : rows_by_tally(rows, row, &run->afters[number - 1], false);
     }
     if (host_ns <= cuda_ns) {
         row.duration_ns = gv_time_sum(host_ns, cuda_ns);
         return row_cuda(rows, row, place, queued_ns);
     }
-    error = row_verdict(rows, row, place, 0);
+    struct idle_row other = row;
+    other.call = 0;
+    other.reason =
+        placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
+                   ? gv_id_table_get(&run->python, run->lanes[lane].process, 0) ? GV_REASON_PYTHON
+                                                                                : GV_REASON_NATIVE
+                   : GV_REASON_UNKNOWN,
+               place);
+    error = row_add(rows, &other);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, place, queued_ns);
 }
@@ -144,6 +168,9 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
         .gaps = group->gaps,
         .previous = group->first.previous,
         .next = group->first.next,
+        .call = group->call,
+        .delay_ns =
+            group->looked_ns > 0 ? share(group->host_ns, 0, group->delay_ns, group->looked_ns) : 0,
     };
     int error;
 
@@ -152,7 +179,7 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
                                     group->launched_ns);
     if (group->first.inferred)
         row.confidence = GV_IDLE_INFERRED;
-    error = rows_by_tally(rows, row, group);
+    error = rows_by_tally(rows, row, group, true);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, GV_IDLE_BETWEEN, group->launched_ns);
 }
@@ -189,9 +216,10 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         .gaps = 1,
         .previous = windows[0].previous ? windows[0].previous : gap->previous,
         .next = gap->next,
+        .call = gap->next,
     };
     int64_t host_ns = 0, cuda_ns, queued_ns = gap->end_ns - gap->launched_ns;
-    int64_t called_ns = gap->host_ns;
+    int64_t called_ns = gap->host_ns, longest_ns = gap->launched_ns - gap->host_ns;
     size_t made, most = 0;
     int error = 0;
 
@@ -199,8 +227,13 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         return -ENOMEM;
     for (size_t i = count; i-- > 0;) {
         host_ns += windows[i].end_ns - windows[i].start_ns - windows[i].inside_ns;
+        row.delay_ns += windows[i].delay_ns;
         if (windows[i].inside_ns > 0)
             called_ns = windows[i].called_ns;
+        if (windows[i].call_ns > longest_ns) {
+            row.call = windows[i].call;
+            longest_ns = windows[i].call_ns;
+        }
     }
     cuda_ns = gap->end_ns - gap->start_ns - host_ns;
     if (!windows[0].sampled) {
@@ -218,6 +251,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
             most = i;
     /* A launch alone is no row. */
     if (cuda_ns < (gap->end_ns - gap->start_ns) / 100) {
+        row.delay_ns = 0;
         turns[most].host_ns += cuda_ns;
         cuda_ns = 0;
     }
@@ -287,6 +321,7 @@ static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const stru
     sqlite3_bind_text(add, 11, confidences[row->confidence], -1, SQLITE_STATIC);
     sqlite3_bind_int64(add, 12, row->previous);
     sqlite3_bind_int64(add, 13, row->next);
+    sqlite3_bind_int64(add, 14, row->call);
     int result = sqlite3_step(add);
     sqlite3_reset(add);
     return gv_database_error(rows->run->trace, result);

@@ -13,6 +13,8 @@
 
 /* A shorter idle time is grouped with others between the same calls. */
 #define GV_IDLE_LONG_NS INT64_C(100000000)
+/* Between two calls without a look, a thread that takes less than this does not wait: it runs. */
+#define GV_IDLE_RUNS_NS INT64_C(1000000)
 /* Idle times with rows of their own; more: the shortest are grouped. */
 #define GV_IDLE_LONG_MOST 4096u
 /* Groups; more: those of a thread are told apart by the next call only, then not at all. */
@@ -92,7 +94,8 @@ struct gv_idle_group {
     uint64_t after;
     struct gv_idle_gap first;
     int64_t gaps, total_ns, host_ns, launched_ns; /* of all; launched_ns: after the next call */
-    int64_t looked_ns, inside_ns;                 /* of windows: host time, and inside calls */
+    int64_t looked_ns, inside_ns, delay_ns; /* of windows: host time; inside calls; without a CPU */
+    int64_t call, call_ns;                  /* the one that took longest of a window */
     int64_t samples;
     size_t tallies, kinds; /* the first of its list, + 1; how many */
 };
@@ -105,13 +108,19 @@ struct gv_idle_window {
     bool sampled;
     int64_t start_ns, end_ns;
     int64_t inside_ns, called_ns; /* in calls; when the first of them began */
+    int64_t delay_ns;             /* in calls, without a CPU */
+    int64_t call, call_ns;        /* the one that took longest of it */
     int64_t previous;
 };
+
+/* A call that is shorter does not look up how long it had no CPU. */
+#define GV_IDLE_DELAY_NS INT64_C(100000)
 
 struct gv_idle_run {
     sqlite3 *trace;
     bool aarch64;               /* the machine that recorded */
     struct gv_id_table threads; /* process */
+    struct gv_id_table python;  /* by id of the process: whether it ran Python */
 
     struct gv_idle_stack *stacks; /* by id, + 1 in stack_numbers */
     size_t stack_count, stack_room;

@@ -20,7 +20,6 @@ enum idle_sample_column {
     IDLE_THREAD,
     IDLE_AT,
     IDLE_PROCESS,
-    IDLE_SPAN,
     IDLE_ABOUT,
     IDLE_STATE,
     IDLE_SYSTEM_CALL,
@@ -30,6 +29,7 @@ enum idle_sample_column {
     IDLE_STACK,
     IDLE_OTHER_STACK,
     IDLE_DELAY,
+    IDLE_CPU,
     IDLE_TEXT,
 };
 
@@ -182,12 +182,11 @@ static bool is_python(int signs)
            ((signs & GV_IDLE_HAS_GIL) || !(signs & GV_IDLE_KNOWS_GIL));
 }
 
-/* The thread, or the child, was ready for most of the time, but did not run. */
+/* Of the time in which it was ready, it had no CPU for longer than it had one. */
 static bool is_descheduled(sqlite3_stmt *row, char state)
 {
-    int64_t span_ns = gv_time_column_duration(row, IDLE_SPAN);
-
-    return state == 'R' && span_ns > 0 && gv_time_column_duration(row, IDLE_DELAY) > span_ns / 2;
+    return state == 'R' &&
+           gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
 }
 
 static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_stmt *row,
@@ -233,31 +232,29 @@ static void line_as_detail(const struct gv_idle_run *run, uint32_t line, char *o
         snprintf(out, size, "%s", text);
 }
 
-static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t line, char *out,
-                       size_t size)
+/* The line is that of the row's stack. */
+static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, char *out, size_t size)
 {
+    int64_t holder = sqlite3_column_int64(row, IDLE_OTHER);
     const char *name = NULL;
-    char where[GV_IDLE_TEXT_BYTES];
 
-    line_as_detail(reading->run, line, where, sizeof(where));
+    if (holder <= 0)
+        return;
     sqlite3_bind_int64(reading->thread_name, 1, sqlite3_column_int64(row, IDLE_PROCESS));
-    sqlite3_bind_int64(reading->thread_name, 2, sqlite3_column_int64(row, IDLE_OTHER));
+    sqlite3_bind_int64(reading->thread_name, 2, holder);
     if (sqlite3_step(reading->thread_name) == SQLITE_ROW)
         name = (const char *)sqlite3_column_text(reading->thread_name, 0);
     if (!name) /* it made no call: the look may know its name */
         name = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     if (name && *name)
-        snprintf(out, size, "thread %s%s%s", name, *where ? ": " : "", where);
-    else if (sqlite3_column_int64(row, IDLE_OTHER) > 0)
-        snprintf(out, size, "thread %lld%s%s", (long long)sqlite3_column_int64(row, IDLE_OTHER),
-                 *where ? ": " : "", where);
+        snprintf(out, size, "thread %lld (%s)", (long long)holder, name);
     else
-        snprintf(out, size, "%s", where);
+        snprintf(out, size, "thread %lld", (long long)holder);
     sqlite3_reset(reading->thread_name);
 }
 
 static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
-                          enum gv_idle_reason reason, uint32_t other_line, char *out, size_t size)
+                          enum gv_idle_reason reason, char *out, size_t size)
 {
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     int signs = sqlite3_column_int(row, IDLE_SIGNS), about = sqlite3_column_int(row, IDLE_ABOUT);
@@ -266,7 +263,7 @@ static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
     out[0] = '\0';
     switch (reason) {
     case GV_REASON_GIL:
-        gil_detail(reading, row, other_line, out, size);
+        gil_detail(reading, row, out, size);
         break;
     case GV_REASON_IO:
     case GV_REASON_CHILD:
@@ -380,7 +377,7 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (error)
         return error;
     enum gv_idle_reason reason = sample_reason(reading, row, &own, &other);
-    sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
+    sample_detail(reading, row, reason, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
     error = verdict_number(run, reason, detail, holder ? other.line : own.line,

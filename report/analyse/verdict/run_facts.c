@@ -1,5 +1,7 @@
 #include "report/analyse/verdict/run_facts.h"
 
+#include "report/analyse/idle/reason_words.h"
+#include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
@@ -173,6 +175,57 @@ static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_fact
     return error;
 }
 
+static bool facts_is_among(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* Calls and stalls have findings of their own. Without a line, what came before the first operation
+ * and after the last one is mostly starting and ending CUDA. */
+static bool facts_tells_idle(const struct gv_idle_line *line)
+{
+    static const char *const edges[] = {"start", "end", NULL};
+    static const char *const never[] = {"cuda", "unknown", NULL};
+
+    return !facts_is_among(line->reason, never) &&
+           (line->where[0] || !facts_is_among(line->reason, edges));
+}
+
+static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
+{
+    static const char *const own[] = {"python", "native", "import", "start", "end", NULL};
+    struct gv_idle_sums sums;
+    int error = gv_idle_sums_read(trace, part, &sums);
+
+    for (size_t i = 0; i < sums.count && !error; i++) {
+        const struct gv_idle_line *line = &sums.lines[i];
+        bool is_own = facts_is_among(line->reason, own);
+        if (is_own)
+            facts->own_idle_ns = gv_time_sum(facts->own_idle_ns, line->total_ns);
+        if (facts->idle_lines == GV_FACTS_IDLE || !facts_tells_idle(line))
+            continue;
+        struct gv_facts_idle *idle = &facts->idle[facts->idle_lines++];
+        *idle = (struct gv_facts_idle){.id = line->longest,
+                                       .total_ns = facts_sound(line->total_ns),
+                                       .saves_ns = facts_sound(line->saves_ns),
+                                       .inside_ns = facts_sound(line->inside_ns),
+                                       .gaps = line->gaps,
+                                       .samples = line->samples,
+                                       .inferred = line->inferred,
+                                       .own = is_own};
+        snprintf(idle->reason, sizeof(idle->reason), "%s", line->reason);
+        gv_idle_reason_say(line->reason, line->detail, line->where, idle->text, sizeof(idle->text));
+    }
+    facts->idle_ns = facts_sound(sums.total_ns);
+    facts->own_idle_ns = facts_sound(facts->own_idle_ns);
+    facts->run_ns = facts_sound(sums.run_ns);
+    facts->idle_lack = gv_idle_sums_lack(&sums);
+    gv_idle_sums_free(&sums);
+    return error;
+}
+
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
 {
     return gv_time_product(facts->known_ns, facts->devices_used > 1 ? facts->devices_used : 1);
@@ -266,6 +319,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_database_each(trace, fact_queries[i], values, 4, facts_take_columns, facts);
     if (!error)
         error = facts_waits(trace, values, facts);
+    if (!error)
+        error = facts_idle(trace, part, facts);
     if (!error && facts->copy_stack)
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));

@@ -13,6 +13,18 @@
 #include <stdint.h>
 
 #define GV_FACTS_TEXT_BYTES 256
+/* Reasons and lines of idle time that are kept: those that a fix saves most of. */
+#define GV_FACTS_IDLE 5
+
+/* Idle time for one reason at one line (struct gv_idle_line). */
+struct gv_facts_idle {
+    int64_t id; /* the row with the most time; id in idle */
+    int64_t total_ns, saves_ns, inside_ns, gaps, samples;
+    bool inferred; /* at least so much */
+    bool own;      /* the program's own work on the host */
+    char reason[32];
+    char text[2 * GV_FACTS_TEXT_BYTES]; /* "waiting for data: data.py:41 __getitem__" */
+};
 
 struct gv_run_facts {
     /* as in the table fact */
@@ -71,6 +83,12 @@ struct gv_run_facts {
     int64_t own_cost_ppm;                         /* in millionths of the processes' time */
     int64_t own_cost_most_ppm, stacks_spared;
     char own_cost_most[GV_FACTS_TEXT_BYTES]; /* its most expensive part */
+    /* Why devices were idle, most saving first. Without what calls and stalls explain. run_ns: from
+     * the processes' start to their end. own_idle_ns: the program's own work on the host, of
+     * idle_ns; both of all devices together. */
+    struct gv_facts_idle idle[GV_FACTS_IDLE];
+    int64_t idle_lines, idle_ns, own_idle_ns, run_ns;
+    const char *idle_lack; /* why the trace cannot tell; NULL: it can */
     int64_t flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */

@@ -473,6 +473,38 @@ static const char *say_devices(const struct gv_run_facts *facts, char out[GV_FOR
     return out;
 }
 
+void gv_verdict_say_idle_line(const struct gv_run_facts *facts, const struct gv_facts_idle *idle,
+                              char *out)
+{
+    char ns[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], total[GV_FORMAT_BYTES], all[96] = "";
+
+    if (idle->total_ns > idle->saves_ns)
+        snprintf(all, sizeof(all), " (%s over all devices)",
+                 gv_format_duration(total, idle->total_ns));
+    gv_say(out, "%.300s; meanwhile %s had no work for %s%s of %s%s, in %" PRId64 " gap%s",
+           idle->text, facts->devices_used > 1 ? "a device" : "the GPU",
+           idle->inferred ? "at least " : "", gv_format_duration(ns, idle->saves_ns),
+           gv_format_duration(run, facts->run_ns), all, idle->gaps, s(idle->gaps));
+}
+
+void gv_verdict_say_host(const struct gv_run_facts *facts, char *out)
+{
+    char busy[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], ns[GV_FORMAT_BYTES];
+    const struct gv_facts_idle *most = NULL;
+
+    for (int64_t i = 0; i < facts->idle_lines && !most; i++)
+        if (facts->idle[i].own)
+            most = &facts->idle[i];
+    gv_format_duration(busy, facts->busiest_ns);
+    gv_format_duration(run, facts->run_ns);
+    if (most)
+        gv_say(out, "the GPU had work for %s of %s; most of the host's own work was %.300s (%s)",
+               busy, run, most->text, gv_format_duration(ns, most->saves_ns));
+    else
+        gv_say(out, "the GPU had work for %s of %s; the rest was the program's own work", busy,
+               run);
+}
+
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
@@ -489,6 +521,11 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
     if (gv_run_facts_idle_call_is_known(facts))
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
+    else if (!gv_run_facts_idle_in_calls(facts) && facts->idle_lack)
+        snprintf(most, sizeof(most), "; why is unknown: %s", facts->idle_lack);
+    else if (!gv_run_facts_idle_in_calls(facts) && facts->idle_lines > 0)
+        snprintf(most, sizeof(most), "; longest %.100s (%s)", facts->idle[0].text,
+                 gv_format_duration(call, facts->idle[0].saves_ns));
     gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",
            say_devices(facts, devices), most_idle,
            gv_format_duration(idle, devices_ns - facts->busy_ns),

@@ -24,6 +24,9 @@ void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_idle_line(const struct gv_run_facts *facts, const struct gv_facts_idle *idle,
+                              char *out);
+void gv_verdict_say_host(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out);
 

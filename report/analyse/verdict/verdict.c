@@ -1,5 +1,6 @@
 #include "report/analyse/verdict/verdict.h"
 
+#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/time_sum.h"
 #include "report/show/error_words.h"
 #include "report/show/shown_path.h"
@@ -272,8 +273,73 @@ static bool verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_cl
     return false;
 }
 
+/* Whether the GPU's work is a small part of the run, and the rest mostly the program's own. */
+static bool verdict_is_host(const struct gv_run_facts *facts)
+{
+    return facts->gpu_whole &&
+           verdict_share(facts->run_ns - facts->busiest_ns, facts->run_ns) >=
+               gv_verdict_threshold(GV_VERDICT_HOST) &&
+           (double)facts->own_idle_ns >=
+               verdict_thousandths(GV_VERDICT_LIMIT_OWN_IDLE) * (double)facts->idle_ns &&
+           facts->own_idle_ns > 0;
+}
+
+/* The most that the run gets shorter without this idle time: the busiest device has its work to do
+ * in any case. */
+static int64_t verdict_idle_saves(const struct gv_run_facts *facts,
+                                  const struct gv_facts_idle *idle)
+{
+    int64_t most_ns = gv_time_difference(facts->run_ns, facts->busiest_ns);
+
+    return idle->saves_ns < most_ns ? idle->saves_ns : most_ns > 0 ? most_ns : 0;
+}
+
+int64_t gv_verdict_idle_saves(const struct gv_run_facts *facts, const struct gv_finding *finding)
+{
+    return verdict_idle_saves(facts, &facts->idle[finding->idle]);
+}
+
+/* Idle time by reason and line. Returns how much of the time of all devices between the first call
+ * and the last one is explained by these findings. */
+static int64_t verdict_idle_lines(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    bool host = verdict_is_host(facts);
+    int64_t told_ns = 0;
+
+    for (int64_t i = 0; i < facts->idle_lines; i++) {
+        const struct gv_facts_idle *idle = &facts->idle[i];
+        double share = verdict_share(idle->saves_ns, facts->run_ns) - verdict_missing(facts);
+        if (share < gv_verdict_threshold(GV_VERDICT_IDLE_LINE) || (host && idle->own) ||
+            /* the gaps of which another finding tells */
+            (verdict_is_told(verdict, GV_VERDICT_LAUNCH) && idle->gaps > 0 &&
+             idle->total_ns / idle->gaps < GV_VERDICT_LIMIT_SHORT_GAP_NS))
+            continue;
+        const struct gv_idle_reason_words *words = gv_idle_reason_find(idle->reason);
+        gv_verdict_say_idle_line(
+            facts, idle,
+            verdict_add(verdict, GV_VERDICT_IDLE_LINE,
+                        verdict_share(verdict_idle_saves(facts, idle), facts->run_ns)));
+        verdict->findings[verdict->count - 1].idle = (size_t)i;
+        if (words)
+            verdict->findings[verdict->count - 1].next = words->advice;
+        told_ns = gv_time_sum(told_ns, idle->inside_ns);
+    }
+    if (host) {
+        gv_verdict_say_host(
+            facts,
+            verdict_add(verdict, GV_VERDICT_HOST,
+                        verdict_thousandths(GV_VERDICT_LIMIT_HOST_WEIGHT) *
+                            verdict_share(facts->own_idle_ns, facts->idle_ns) *
+                            verdict_share(facts->run_ns - facts->busiest_ns, facts->run_ns)));
+        for (int64_t i = 0; i < facts->idle_lines; i++)
+            told_ns = gv_time_sum(told_ns, facts->idle[i].own ? facts->idle[i].inside_ns : 0);
+    }
+    return told_ns;
+}
+
 /* Idle time that no other finding explains. */
-static void verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                         int64_t told_ns)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
     double share = verdict_share(devices_ns - facts->busy_ns, devices_ns);
@@ -284,14 +350,18 @@ static void verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *ve
         share -= verdict_device_share(facts, facts->copy_gap_ns);
     if (verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= verdict_share(facts->first_use_ns, facts->known_ns);
-    share -= verdict_missing(facts);
+    share -= verdict_missing(facts) + verdict_device_share(facts, told_ns);
     if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
-        share < gv_verdict_threshold(GV_VERDICT_IDLE))
+        share < gv_verdict_threshold(GV_VERDICT_IDLE) || verdict_is_told(verdict, GV_VERDICT_HOST))
         return;
     gv_verdict_say_idle(facts, verdict_add(verdict, GV_VERDICT_IDLE, share));
     if (gv_run_facts_idle_in_calls(facts))
         verdict->findings[verdict->count - 1].next =
             "see which CUDA calls the host was in: gpuverify report FILE --section gaps";
+    else if (facts->idle_lack)
+        verdict->findings[verdict->count - 1].next =
+            "look at what the program does between its CUDA calls: reading and preparing data, "
+            "code that stayed on the CPU";
 }
 
 /* If the GPU side is known only in part, a finding is about no more than that part. */
@@ -354,7 +424,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     before = verdict->count;
     verdict_transfer(facts, verdict);
     verdict_launch(facts, verdict);
-    verdict_idle(facts, verdict);
+    verdict_idle(facts, verdict, verdict_idle_lines(facts, verdict));
     if (!verdict_underfilled(facts, verdict) &&
         computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
         gv_verdict_say_accelerated(

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define GV_VERDICT_NEXT_BYTES 2048
-#define GV_VERDICT_MOST       10u
+#define GV_VERDICT_MOST       16u
 /* The number of findings shown. */
 #define GV_VERDICT_TOLD 3u
 
@@ -25,6 +25,7 @@ struct gv_finding {
     double weight; /* the share of the run that it concerns */
     char evidence[GV_VERDICT_TEXT_BYTES];
     const char *next; /* what to do; FILE in it is the trace */
+    size_t idle;      /* of GV_VERDICT_IDLE_LINE: its number in the facts */
 };
 
 struct gv_verdict {
@@ -32,6 +33,9 @@ struct gv_verdict {
     struct gv_finding findings[GV_VERDICT_MOST];
     size_t count;
 };
+
+/* What a finding of the class IDLE_LINE would save at most. */
+int64_t gv_verdict_idle_saves(const struct gv_run_facts *facts, const struct gv_finding *finding);
 
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict);
 

@@ -23,6 +23,10 @@ static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
 
     if (sqlite3_bind_parameter_count(statement) < 1)
         return SQLITE_OK;
+    if (rule->reason) {
+        int result = sqlite3_bind_text(statement, 1, rule->reason, -1, SQLITE_STATIC);
+        return result ? result : sqlite3_bind_double(statement, 2, rule->fraction);
+    }
     if (rule->launches)
         return sqlite3_bind_int64(statement, 2, rule->launches);
     switch (option->kind) {

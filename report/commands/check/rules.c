@@ -1,5 +1,6 @@
 #include "report/commands/check/rules.h"
 
+#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/stalls/causes.h"
 #include "report/commands/cause_words.h"
 #include "report/commands_check_rules.inc"
@@ -68,6 +69,34 @@ static int check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_
     return -EINVAL;
 }
 
+/* "data=5%" */
+static int check_read_idle(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    char name[GV_WORD_BYTES], near[GV_WORD_BYTES];
+    const char *share = strchr(rule->text, '=');
+    const struct gv_idle_reason_words *reason;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(rule->text, "="), rule->text);
+    reason = gv_idle_reason_find(name);
+    if (reason && share && gv_value_ratio(share + 1, &rule->fraction) == 0 && rule->fraction <= 1) {
+        rule->reason = reason->name;
+        return 0;
+    }
+    if (reason)
+        snprintf(why, GV_CHECK_WHY_BYTES,
+                 "invalid value '%.64s' for max-idle-of, which takes a reason and a share, such as "
+                 "%s=5%%",
+                 rule->text, name);
+    else if (gv_word_nearest(name, gv_idle_reason_names, near))
+        snprintf(why, GV_CHECK_WHY_BYTES,
+                 "unknown reason '%.64s'; did you mean '%s'? Choose from:%s", name, near,
+                 gv_idle_reason_names);
+    else
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown reason '%.64s'; choose from:%s", name,
+                 gv_idle_reason_names);
+    return -EINVAL;
+}
+
 int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *given,
                        char why[GV_CHECK_WHY_BYTES])
 {
@@ -88,6 +117,8 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
         error = check_read_after(&rule, why);
     else if (given->option == GV_OPTION_check_no_stall)
         error = check_read_cause(&rule, why);
+    else if (given->option == GV_OPTION_check_max_idle_of)
+        error = check_read_idle(&rule, why);
     if (error)
         free(rule.text);
     else

@@ -26,10 +26,11 @@ struct gv_check {
 
 struct gv_check_rule {
     const struct gv_check *check;
-    char *text;       /* its value as given; NULL: none */
-    int64_t number;   /* as in struct gv_given */
-    double fraction;  /* as in struct gv_given */
-    int64_t launches; /* of no-load-after; 0: it is a time */
+    char *text;         /* its value as given; NULL: none */
+    int64_t number;     /* as in struct gv_given */
+    double fraction;    /* as in struct gv_given */
+    int64_t launches;   /* of no-load-after; 0: it is a time */
+    const char *reason; /* of max-idle-of, with `fraction`; NULL: another rule */
 };
 
 struct gv_check_rules {

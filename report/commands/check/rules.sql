@@ -75,6 +75,35 @@ SELECT coalesce(max(duration_ns), 0) > ?1,
     'a device was idle for ' || gv_duration(coalesce(max(duration_ns), 0))
 FROM gap;
 
+-- define: idle_shares(own, unsure)
+-- For each device of a process, the share of the process's time in which it was idle for what `own`
+-- says of a row of idle, and for what `unsure` says.
+SELECT p.pid AS pid, i.device AS device, total(CASE WHEN {own} THEN i.duration_ns END) / p.ns AS own,
+    total(CASE WHEN {own} OR {unsure} THEN i.duration_ns END) / p.ns AS most
+FROM idle i JOIN (SELECT id, pid, nullif(coalesce(end_ns, {fact(last_ns)}) - start_ns, 0) AS ns
+    FROM processes) p ON p.id = i.process
+GROUP BY i.process, i.device
+
+-- name: max_idle
+-- Without an operation, no device is known to have idled, but all have.
+SELECT CASE WHEN count(*) = 0 THEN 1 > ?1 ELSE max(own) > ?1 END,
+    CASE WHEN count(*) = 0 THEN 'no device had work'
+        ELSE printf('device %s of process %d was idle for %s of its time', coalesce(device, '?'),
+            pid, {percent(max(own))}) END
+FROM ({idle_shares(1, 0)});
+
+-- name: max_idle_of
+-- ?1 is the reason, ?2 the share. What is unknown may have been for this reason too.
+SELECT CASE WHEN coalesce(max(own), 0) > ?2 THEN 1
+        WHEN (SELECT max(most) FROM ({idle_shares(i.reason = ?1, i.reason = 'unknown')})) > ?2
+            THEN NULL
+        ELSE 0 END,
+    CASE WHEN coalesce(max(own), 0) <= ?2
+            THEN 'too much idle time has no known reason; see gpuverify idle'
+        ELSE printf('device %s of process %d was idle for %s of its time for that reason',
+            coalesce(device, '?'), pid, {percent(max(own))}) END
+FROM ({idle_shares(i.reason = ?1, 0)});
+
 -- name: max_stall
 SELECT CASE WHEN count(*) > 0 THEN 1
         WHEN ?1 < {meta(stall_threshold_ns)}

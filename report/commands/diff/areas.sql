@@ -27,6 +27,12 @@ FROM loads WHERE kind {which} 'lazy' GROUP BY 1
 -- CUPTI alone tells of the driver's compiler.
 {stalls_by_cause(=)};
 
+-- name: idle
+-- The detail without a line: a command, a file.
+SELECT i.reason || coalesce(' ' || nullif(gv_where(i.stack), ''), ' ' || i.detail, ''),
+    {sum(i.duration_ns)}, {sum(i.gaps)}
+FROM idle i GROUP BY 1;
+
 -- name: loads
 {loads_of_kind(<>)};
 

@@ -1,9 +1,11 @@
 /* Checks of the machine: the driver's files, shared memory, other tools. */
+#include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/run/environment.h"
 #include "report/show/format.h"
+#include "trace/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -152,6 +154,40 @@ static void machine_blocking(struct gv_doctor *doctor)
                   "CUDA_LAUNCH_BLOCKING=1: each launch waits until the GPU has done it");
 }
 
+static bool machine_yama_refuses(void)
+{
+    char scope = '0';
+    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    bool known = read(fd, &scope, 1) == 1;
+    close(fd);
+    return known && scope != '0';
+}
+
+/* Only who asks for them misses something without. */
+static void machine_native_stacks(struct gv_doctor *doctor)
+{
+    struct gv_settings settings;
+    int error = gv_running_stack_try();
+
+    gv_settings_read(&settings, NULL, NULL);
+    bool wanted = settings.idle_stacks == GV_IDLE_STACKS_NATIVE;
+    if (!error) {
+        gv_doctor_add(doctor, GV_CHECK_FINE, "native stacks", NULL,
+                      "ptrace is allowed: GPUVERIFY_IDLE_STACKS=native works");
+        return;
+    }
+    bool yama = error == -EPERM && machine_yama_refuses();
+    gv_doctor_add(doctor, wanted ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "native stacks",
+                  yama ? "sysctl kernel.yama.ptrace_scope=0, or give it CAP_SYS_PTRACE"
+                       : "give the container CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE)",
+                  "GPUVERIFY_IDLE_STACKS=native would take no stacks of running threads: ptrace is "
+                  "refused%s (%s)",
+                  yama ? " by Yama" : "", strerror(-error));
+}
+
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
@@ -178,6 +214,7 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_driver(doctor);
     machine_files(doctor);
     machine_shared_memory(doctor);
+    machine_native_stacks(doctor);
     machine_profilers(doctor);
     machine_blocking(doctor);
 }

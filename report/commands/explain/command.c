@@ -1,4 +1,4 @@
-/* gpuverify explain [FILE] [STALL]: one stall in plain words. */
+/* gpuverify explain [FILE] [STALL|IDLE]: one stall or idle time in plain words. */
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/capture_note.h"
@@ -17,20 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What to explain: the stall `id`, or if that is 0 the worst and the calls that have not returned.
+/* What to explain: the stall or idle time `id`, or if that is 0 the worst and the calls that have
+ * not returned.
  */
 struct gv_explain {
     const char *path;
     int64_t id;
+    bool idle; /* `id` is an idle time's */
     bool json;
 };
 
-/* s15, or 15. 0: it is no stall's number. */
+/* s15, or 15; or i3, an idle time. 0: it is neither's name. */
 static int64_t explain_id(const char *word)
 {
     int64_t id = 0;
 
-    return gv_value_number(word + (word[0] == 's'), &id) == 0 ? id : 0;
+    return gv_value_number(word + (word[0] == 's' || word[0] == 'i'), &id) == 0 ? id : 0;
 }
 
 static int explain_row(sqlite3 *trace, const struct gv_stall_row *row,
@@ -78,6 +80,26 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
     return error;
 }
 
+static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+{
+    struct gv_idle_filter filter = {.id = id, .device = -1, .limit = 1};
+    struct gv_idle_list rows;
+    int error = gv_idle_listed_read(trace, &filter, &rows);
+
+    if (!error && rows.count) {
+        if (to->json)
+            gv_json_open(to->json, "idle", '{');
+        error = gv_explain_idle(trace, &rows.rows[0], to);
+        if (to->json)
+            gv_json_close(to->json, '}');
+        *told += 1;
+    } else if (to->json) {
+        gv_json_null(to->json, "idle");
+    }
+    gv_idle_listed_free(&rows);
+    return error;
+}
+
 /* The calls that have not returned, the worst stall of those that have, and the first lost capture.
  */
 static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
@@ -100,7 +122,8 @@ static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
     return error;
 }
 
-static int explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, int *told)
+static int explain_json(sqlite3 *trace, const struct gv_explain *explain, struct gv_explain_out *to,
+                        int *told)
 {
     struct gv_json json;
     int error;
@@ -109,9 +132,10 @@ static int explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, i
     to->json = &json;
     gv_json_text(&json, "trace", to->path);
     gv_json_open(&json, "in_flight", '[');
-    if (id) {
+    if (explain->id) {
         gv_json_close(&json, ']');
-        error = explain_one(trace, id, to, told);
+        error = explain->idle ? explain_idle(trace, explain->id, to, told)
+                              : explain_one(trace, explain->id, to, told);
     } else {
         error = explain_all(trace, to);
     }
@@ -130,7 +154,9 @@ static int explain_trace(sqlite3 *trace, void *context)
     if (!to.text)
         return -ENOMEM;
     if (explain->json)
-        error = explain_json(trace, explain->id, &to, &told);
+        error = explain_json(trace, explain, &to, &told);
+    else if (explain->idle)
+        error = explain_idle(trace, explain->id, &to, &told);
     else
         error = explain->id ? explain_one(trace, explain->id, &to, &told) : explain_all(trace, &to);
     if (fclose(to.text) != 0 && !error)
@@ -138,7 +164,8 @@ static int explain_trace(sqlite3 *trace, void *context)
     free(to.written);
     if (error || told || !explain->id)
         return error;
-    gv_message("%s has no stall s%" PRId64, explain->path, explain->id);
+    gv_message("%s has no %s%" PRId64, explain->path, explain->idle ? "idle time i" : "stall s",
+               explain->id);
     return GV_EXIT_FAILED;
 }
 
@@ -157,9 +184,12 @@ int gv_command_explain(const struct gv_arguments *arguments)
         return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
                                    stall);
     if (stall && (explain.id = explain_id(stall)) == 0)
-        return gv_arguments_refuse(arguments->command,
-                                   "'%s' is not a stall such as s15; 'gpuverify stalls' lists them",
-                                   stall);
+        return gv_arguments_refuse(
+            arguments->command,
+            "'%s' is neither a stall such as s15, which 'gpuverify stalls' "
+            "lists, nor an idle time such as i3, which 'gpuverify idle' lists",
+            stall);
+    explain.idle = stall && stall[0] == 'i';
     explain.path = gv_offer_choose(arguments->command, path, &code);
     return explain.path ? gv_trace_view_read(explain.path, explain_trace, &explain) : code;
 }

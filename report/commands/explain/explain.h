@@ -1,10 +1,11 @@
 /*
- * Explains a stall, or an unfinished call: what, why, a picture of the time around it, where in the
- * code, what else it delayed, what to do.
+ * Explains a stall, an unfinished call or an idle time: what, why, a picture of the time around it,
+ * where in the code, what else it delayed, what to do.
  */
 #ifndef GV_COMMANDS_EXPLAIN_EXPLAIN_H
 #define GV_COMMANDS_EXPLAIN_EXPLAIN_H
 
+#include "report/analyse/idle/listed.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/show/json.h"
 
@@ -40,6 +41,10 @@ int gv_explain_end(const struct gv_explain_out *to, const char *title);
 /* 0 or -errno. */
 int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
                      const struct gv_explain_out *to);
+
+/* 0 or -errno. */
+int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
+                    const struct gv_explain_out *to);
 
 /* All unfinished calls. *told: their number. 0 or -errno. */
 int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told);

@@ -196,7 +196,7 @@ static void timeline_print_lane(const struct gv_timeline *timeline,
     timeline_label(cells, lane);
     if (busy == '=' && lane->key[0] == timeline->focus->thread) {
         cells[timeline_column(timeline, timeline->focus->start_ns)] = '|';
-        if (timeline->focus->call)
+        if (timeline->focus->call || timeline->focus->idle)
             cells[timeline_column(timeline, timeline->focus->end_ns)] = '|';
     }
     fprintf(out, "  %-*s %s\n", GV_TIMELINE_TITLE_COLUMNS, lane->title, cells);
@@ -245,6 +245,8 @@ static const char timeline_ops_sql[] =
 /* Explains the characters. */
 static const char timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
+static const char timeline_key_of_idle[] = "= in a call, # GPU busy, - under half a column, . "
+                                           "idle, | where this idle time starts and ends";
 static const char timeline_key_of_calls[] =
     "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 
@@ -279,7 +281,10 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
     if (!error) {
         bool streams = timeline.count > 0;
         timeline_print_lanes(&timeline, out, '#', "streams");
-        gv_explain_lines(to, "key", streams ? timeline_key : timeline_key_of_calls);
+        gv_explain_lines(to, "key",
+                         focus->idle ? timeline_key_of_idle
+                         : streams   ? timeline_key
+                                     : timeline_key_of_calls);
     }
     free(timeline.lanes);
     return error;

@@ -18,6 +18,7 @@ struct gv_timeline_focus {
     int64_t thread;       /* in the call */
     int64_t other_thread; /* whose call stood in the way; 0: none */
     int64_t call;         /* 0: it has not returned */
+    bool idle;            /* it is about an idle time, after which the thread gave the GPU work */
     int64_t start_ns;
     int64_t end_ns;
 };

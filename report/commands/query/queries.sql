@@ -41,6 +41,13 @@ WHERE s.expected = 0 AND f.depth = (SELECT min(depth) FROM frames
 GROUP BY f.file, f.line, f.function, s.cause
 ORDER BY s.cause = 'unknown', lost_ns DESC;
 
+-- name: idle-lines: idle time of the devices, by reason and line of the program
+SELECT i.reason, f.file, f.line, f.function, CASE WHEN f.file IS NULL THEN i.detail END AS detail,
+    sum(i.gaps) AS gaps, sum(i.duration_ns) AS idle_ns, sum(i.samples) AS samples
+FROM idle i LEFT JOIN frames f ON f.stack = i.stack AND f.depth = (SELECT min(depth) FROM frames
+    WHERE stack = i.stack AND kind <> 'runtime' AND file IS NOT NULL)
+GROUP BY 1, 2, 3, 4, 5 ORDER BY i.reason = 'unknown', idle_ns DESC;
+
 -- name: host-functions: functions that streams called on the CPU, by time
 SELECT h.name, h.library, count(*) AS count, sum(h.duration_ns) AS total_ns,
     max(h.duration_ns) AS longest_ns, sum(w.count) AS stalls, sum(w.wait_ns) AS waited_ns

@@ -387,7 +387,7 @@ static int report_json_verdict(struct gv_report *report)
         gv_json_open(json, NULL, '{');
         gv_json_text(json, "class", gv_verdict_name(finding->class));
         gv_json_real(json, "weight", finding->weight);
-        int64_t saves_ns = gv_summary_saves(&report->facts, finding->class);
+        int64_t saves_ns = gv_summary_saves(&report->facts, finding);
         gv_json_known(json, "saves_ns", saves_ns, saves_ns >= 0);
         gv_json_text(json, "evidence", finding->evidence);
         gv_json_text(json, "next", gv_verdict_next_of(finding, report->path, next));

@@ -151,6 +151,17 @@ FROM gap g LEFT JOIN device_total t ON t.number = g.device_total
     LEFT JOIN device d ON d.id = t.device
 ORDER BY g.duration_ns DESC, g.id LIMIT :top;
 
+-- name: idle
+-- Shares are of the time of all processes. "longest" is a row's name, and the detail is its.
+SELECT reason, detail, place, CAST(total(duration_ns) AS INTEGER) AS total,
+    {share(total(duration_ns), (SELECT total(coalesce(end_ns, {fact(last_ns)}) - start_ns)
+        FROM process WHERE {is_of_process(id)}))},
+    {sum(gaps)}, {sum(samples)}, 'i' || id, confidence, max(duration_ns)
+FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
+    WHERE {is_in_part(process, thread, start_ns)}
+        AND (:device < 0 OR device IS NULL OR device = :device))
+GROUP BY reason, coalesce(place, detail) ORDER BY reason = 'unknown', total DESC, reason LIMIT :top;
+
 -- name: memory
 SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_bytes)}
 WHERE {fact(memory_known)} AND {fact(memory_peak_bytes)} > 0;

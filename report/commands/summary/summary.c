@@ -95,13 +95,13 @@ static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
     return saved_ns(lost_ns, facts->window_ns - facts->busiest_ns);
 }
 
-int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class class)
+int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_finding *finding)
 {
     int64_t devices = facts->devices_used > 0 ? facts->devices_used : 1;
     int64_t idle_ns = gv_run_facts_device_ns(facts) - facts->busy_ns;
     double underfilled = gv_run_facts_underfilled(facts) * (1 - gv_run_facts_filled(facts));
 
-    switch (class) {
+    switch (finding->class) {
     case GV_VERDICT_LAUNCH_BLOCKING:
         return saves_of_wait(facts, facts->blocking_ns);
     case GV_VERDICT_STALLED:
@@ -123,6 +123,8 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
         return saved_ns(facts->operations ? facts->launch_gap_ns / devices
                                           : facts->thread_launch_ns,
                         facts->window_ns);
+    case GV_VERDICT_IDLE_LINE:
+        return gv_verdict_idle_saves(facts, finding);
     case GV_VERDICT_IDLE:
         return saved_ns(idle_ns / devices, facts->window_ns);
     case GV_VERDICT_UNDERFILLED:
@@ -283,11 +285,11 @@ static void stall_lines_free(struct gv_stall_lines *lines)
 /* ---- findings ---- */
 
 /* The time that a finding concerns; -1: it is not about time. */
-static int64_t item_cost(const struct gv_run_facts *facts, enum gv_verdict_class class)
+static int64_t item_cost(const struct gv_run_facts *facts, const struct gv_finding *finding)
 {
     bool seen = facts->operations > 0;
 
-    switch (class) {
+    switch (finding->class) {
     case GV_VERDICT_LAUNCH_BLOCKING:
         return facts->blocking_ns;
     case GV_VERDICT_UNFINISHED:
@@ -306,6 +308,10 @@ static int64_t item_cost(const struct gv_run_facts *facts, enum gv_verdict_class
         return seen ? facts->launch_gap_ns : facts->thread_launch_ns;
     case GV_VERDICT_UNDERFILLED:
         return (int64_t)((double)facts->kernel_ns * gv_run_facts_underfilled(facts));
+    case GV_VERDICT_IDLE_LINE:
+        return facts->idle[finding->idle].saves_ns;
+    case GV_VERDICT_HOST:
+        return facts->run_ns - facts->busiest_ns;
     case GV_VERDICT_IDLE:
         return gv_run_facts_device_ns(facts) - facts->busy_ns;
     case GV_VERDICT_ACCELERATED:
@@ -374,6 +380,11 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
                      "kernels had fewer blocks than the GPU's %" PRId64 " multiprocessors",
                      facts->multiprocessors);
         break;
+    case GV_VERDICT_IDLE_LINE:
+        snprintf(out, size, "i%" PRId64 " %s%s", facts->idle[finding->idle].id,
+                 facts->idle[finding->idle].text,
+                 facts->idle[finding->idle].inferred ? " (at least)" : "");
+        break;
     case GV_VERDICT_IDLE:
         if (gv_run_facts_idle_call_is_known(facts))
             snprintf(out, size, "no work for the GPU; the host was in CUDA calls, most in %.80s",
@@ -381,8 +392,10 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
         else if (gv_run_facts_idle_in_calls(facts))
             snprintf(out, size, "no work for the GPU; the host was in CUDA calls");
         else
-            snprintf(out, size, "no work for the GPU; the host was outside of CUDA for %s",
-                     gv_format_duration(one, gv_run_facts_outside_ns(facts)));
+            snprintf(out, size, "no work for the GPU; the host was outside of CUDA for %s%s%s",
+                     gv_format_duration(one, gv_run_facts_outside_ns(facts)),
+                     facts->idle_lack ? "; why is unknown: " : "",
+                     facts->idle_lack ? facts->idle_lack : "");
         break;
     case GV_VERDICT_ACCELERATED:
         snprintf(out, size, "the GPU computed, most in %.200s",
@@ -401,14 +414,18 @@ static void item_make(const struct gv_summary *summary, const struct gv_finding 
 
     *item = (struct gv_summary_item){
         .name = gv_verdict_name(finding->class),
-        .cost_ns = item_cost(summary->facts, finding->class),
-        .saves_ns = gv_summary_saves(summary->facts, finding->class),
-        .good = finding->class == GV_VERDICT_ACCELERATED,
+        .cost_ns = item_cost(summary->facts, finding),
+        .saves_ns = gv_summary_saves(summary->facts, finding),
+        .good = finding->class == GV_VERDICT_ACCELERATED || finding->class == GV_VERDICT_HOST,
         .may = finding->class == GV_VERDICT_UNEXPLAINED ||
-               (finding->class == GV_VERDICT_LOAD && summary->facts->unsure_ns > 0),
+               (finding->class == GV_VERDICT_LOAD && summary->facts->unsure_ns > 0) ||
+               (finding->class == GV_VERDICT_IDLE_LINE &&
+                summary->facts->idle[finding->idle].inferred),
     };
-    /* The evidence has all that the short text says. */
-    if (summary->evidence)
+    /* The evidence has all that the short text says, except an idle time's name. */
+    if (finding->class == GV_VERDICT_IDLE_LINE)
+        item->evidence = strstr(finding->evidence, "meanwhile "); /* not its text again */
+    if (summary->evidence && !item->evidence)
         snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
     else
         item_say(summary->facts, finding, item->text, sizeof(item->text));
@@ -578,8 +595,10 @@ static size_t print_small_stalls(const struct gv_summary *summary, size_t number
     return number;
 }
 
-/* *stall: the first stall printed; *flight: an unfinished call was printed. */
-static void print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
+/* *stall: the first stall printed; *idle: an idle time that was printed before it; *flight: an
+ * unfinished call was printed. */
+static void print_items(const struct gv_summary *summary, int64_t *stall, int64_t *idle,
+                        bool *flight)
 {
     const struct gv_verdict *verdict = summary->verdict;
     bool told = false; /* of the stalls */
@@ -602,6 +621,8 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, bool *
         }
         if (finding->class == GV_VERDICT_STALLED && *stall)
             continue;
+        if (finding->class == GV_VERDICT_IDLE_LINE && !*stall && !*idle)
+            *idle = summary->facts->idle[finding->idle].id;
         item_make(summary, finding, item);
         item_print(summary, number++, item);
     }
@@ -801,13 +822,15 @@ static void print_own_cost(const struct gv_summary *summary)
 }
 
 /* Prints the next command, and the trace's path. */
-static void print_next(const struct gv_summary *summary, int64_t stall, bool flight)
+static void print_next(const struct gv_summary *summary, int64_t stall, int64_t idle, bool flight)
 {
     FILE *out = summary->out;
     char next[GV_OFFER_BYTES], trace[GV_SHELL_WORD_BYTES], command[64] = "";
     int width = 2;
 
-    if (stall && !flight)
+    if (idle && !flight)
+        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64, idle);
+    else if (stall && !flight)
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, stall);
     else if (flight || !summary->evidence)
         snprintf(command, sizeof(command), "gpuverify %s FILE", flight ? "explain" : "report");
@@ -846,7 +869,7 @@ static int print_paragraph(const struct gv_summary *summary,
 int gv_summary_print(const struct gv_summary *summary)
 {
     bool flight = false;
-    int64_t stall = 0;
+    int64_t stall = 0, idle = 0;
     int error = print_head(summary);
 
     if (error)
@@ -856,12 +879,12 @@ int gv_summary_print(const struct gv_summary *summary)
     error = print_paragraph(summary, gv_summary_print_broken);
     if (error)
         return error;
-    print_items(summary, &stall, &flight);
+    print_items(summary, &stall, &idle, &flight);
     error = print_paragraph(summary, gv_summary_print_notes);
     if (error)
         return error;
     fputc('\n', summary->out);
-    print_next(summary, stall, flight);
+    print_next(summary, stall, idle, flight);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "tests/unit/report/totals_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MS 1000000
@@ -293,6 +294,42 @@ static void a_view_of_a_trace_finds_what_is_missing(void **state)
     assert_in_range(reason_ms("lock"), 990, 1000);
 }
 
+static void each_reason_is_documented(void **state)
+{
+    static const char *const reasons[] = {
+#define GV_IDLE_REASON(name, text, finding, meaning, advice) text,
+#include "report/analyse/idle/reasons.def"
+    };
+    static char text[65536];
+    char path[4096], row[64];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/docs/idle.md", getenv("GPUVERIFY_SOURCE"));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        snprintf(row, sizeof(row), "\n| `%s` |", reasons[i]);
+        if (!strstr(text, row))
+            fail_msg("no row for %s", reasons[i]);
+    }
+}
+
+static void a_call_without_a_cpu_is_descheduled(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES"
+                   " (2, 1, 2, 1500000000, 1400000000);"
+                   "INSERT INTO call_delay VALUES (2, 600000000)");
+    kernel(3, 1, 3000, 10000);
+    find();
+    assert_int_equal(reason_ms("descheduled"), 600);
+    assert_int_equal(reason_ms("cuda"), 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +342,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(queued_work_is_not_the_hosts_fault, setup, totals_close),
         cmocka_unit_test_setup_teardown(unseen_time_is_not_idle, setup, totals_close),
         cmocka_unit_test_setup_teardown(without_a_gpu_side_the_calls_tell, setup, totals_close),
+        cmocka_unit_test_setup_teardown(a_call_without_a_cpu_is_descheduled, setup, totals_close),
+        cmocka_unit_test(each_reason_is_documented),
         cmocka_unit_test_setup_teardown(numbers_may_be_anything, setup, totals_close),
         cmocka_unit_test_setup_teardown(a_view_of_a_trace_finds_what_is_missing, setup,
                                         totals_close),

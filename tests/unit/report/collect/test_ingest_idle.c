@@ -4,11 +4,16 @@
 #include "report/collect/drain.h"
 #include "report/collect/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
+#include "trace/session_id.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PROGRAM 1 /* a thread that made calls, and ... */
@@ -248,6 +253,125 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     assert_int_equal(number("SELECT count(*) FROM losses"), 0);
 }
 
+/* ---- the native frames of a running thread ---- */
+
+static volatile uint64_t sum;
+
+static __attribute__((noinline)) void computes(void)
+{
+    for (;;)
+        sum = sum * 3 + 1;
+}
+
+static pid_t child_that(void (*does)(void))
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        does();
+        _exit(1);
+    }
+    usleep(20000);
+    return child;
+}
+
+/* A look, just now, at the only thread of a child, which asks for its stack. */
+static void look_at_child(pid_t child, uint32_t python_stack)
+{
+    union gv_record sample = look(50000, 0);
+    struct timespec now;
+
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 3, true);
+    spool.writer.header->pid = (uint32_t)child;
+    assert_int_equal(
+        gv_session_read_start_ticks((uint32_t)child, &spool.writer.header->process_start_ticks), 0);
+    if (python_stack) {
+        union gv_record stack = {
+            .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
+                      .number = python_stack,
+                      .python_frames = 1}};
+        union gv_record frame = {
+            .python_frame = {.head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
+                             .line = 12,
+                             .file_bytes = 7,
+                             .function_bytes = 4}};
+        append(&stack);
+        append(&frame);
+        fixture_text(&spool, LOOKER, "data.pyload", true);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sample.idle_sample.at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    sample.idle_sample.tid = (uint32_t)child;
+    sample.idle_sample.state = 'R';
+    sample.idle_sample.stack = python_stack;
+    sample.idle_sample.signs = GV_IDLE_WANTS_STACK;
+    append(&sample);
+    drain_all();
+}
+
+static void end_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, __WALL);
+}
+
+static void a_running_thread_is_asked_where_it_is(void **state)
+{
+    pid_t child = child_that(computes);
+    int status;
+
+    (void)state;
+    look_at_child(child, 6);
+    /* It runs on, and is nobody's. */
+    assert_int_equal(waitpid(child, &status, WNOHANG | WUNTRACED), 0);
+    assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+    end_child(child);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
+                            " WHERE f.depth = 0 AND f.kind = 'native' AND f.function = 'computes'"
+                            " AND f.line > 0"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
+                            " WHERE f.depth >= 1000 AND f.kind = 'python' AND f.function = 'load'"
+                            " AND f.line = 12"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
+static void sleeps(void)
+{
+    const struct timespec long_time = {.tv_sec = 100};
+
+    _exit(nanosleep(&long_time, NULL) == 0 ? 0 : 2);
+}
+
+static void a_thread_in_a_system_call_is_left_alone(void **state)
+{
+    pid_t child = child_that(sleeps);
+
+    (void)state;
+    look_at_child(child, 0);
+    assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+    end_child(child);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample WHERE stack IS NULL"), 1);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
+static void a_debugger_keeps_its_thread(void **state)
+{
+    pid_t child = child_that(computes);
+
+    (void)state;
+    assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+    look_at_child(child, 0);
+    end_child(child);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample WHERE stack IS NULL"), 1);
+    assert_int_equal(number("SELECT count FROM losses WHERE what = 'native stack'"
+                            " AND class = 'has a debugger'"),
+                     1);
+}
+
 #endif
 
 /* Whatever a damaged spool says, there is a row, and no frame. */
@@ -263,11 +387,12 @@ static void a_copy_of_nonsense_has_no_frames(void **state)
                             }};
 
     (void)state;
-    append(&copy); /* of no stack */
     append(&stack);
     append(&copy);
+    copy.stack_copy.number = 5; /* of no stack */
+    append(&copy);
     recover();
-    assert_int_equal(number("SELECT count(*) FROM stack"), 1);
+    assert_int_equal(number("SELECT count(*) FROM stack"), 2);
     assert_int_equal(number("SELECT count(*) FROM frame"), 0);
 }
 
@@ -282,6 +407,9 @@ int main(void)
 #if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
         cmocka_unit_test_setup_teardown(a_copied_stack_names_the_function_that_waits, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_running_thread_is_asked_where_it_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_thread_in_a_system_call_is_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_debugger_keeps_its_thread, setup, teardown),
 #endif
     };
 

@@ -1,0 +1,41 @@
+#include "report/analyse/idle/reason_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char gv_idle_reason_names[] = ""
+#define GV_IDLE_REASON(id, name, finding, meaning, advice) " " name
+#include "report/analyse/idle/reasons.def"
+    ;
+
+static const struct gv_idle_reason_words reasons[] = {
+#define GV_IDLE_REASON(id, name, finding, meaning, advice) {name, finding, meaning, advice},
+#include "report/analyse/idle/reasons.def"
+};
+
+const struct gv_idle_reason_words *gv_idle_reason_find(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (strcmp(reasons[i].name, name) == 0)
+            return &reasons[i];
+    return NULL;
+}
+
+void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,
+                        size_t size)
+{
+    const struct gv_idle_reason_words *known = gv_idle_reason_find(name);
+    const char *words = known ? known->finding : name ? name : "unknown";
+    size_t length = strlen(words);
+    bool by = length > 3 && strcmp(words + length - 3, " by") == 0;
+    bool has_detail = detail && *detail, has_where = where && *where;
+
+    /* "waiting for the GIL, held by" nobody that is known */
+    if (by && !has_detail)
+        length = strcspn(words, ",");
+    snprintf(out, size, "%.*s%s%s%s%s", (int)length, words,
+             !has_detail && !has_where ? ""
+             : by && has_detail        ? " "
+                                       : ": ",
+             has_detail ? detail : "", has_detail && has_where ? ", " : "", has_where ? where : "");
+}

@@ -1,0 +1,26 @@
+/* The reasons of idle time in words: report/analyse/idle/reasons.def. */
+#ifndef GV_ANALYSE_IDLE_REASON_WORDS_H
+#define GV_ANALYSE_IDLE_REASON_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gv_idle_reason_words {
+    const char *name;    /* in the trace */
+    const char *finding; /* what it was follows: a line, a file, a command */
+    const char *meaning;
+    const char *advice;
+};
+
+/* All names, " a b c". */
+extern const char gv_idle_reason_names[];
+
+/* NULL: this version does not know the reason; so does a NULL name. */
+const struct gv_idle_reason_words *gv_idle_reason_find(const char *name);
+
+/* "waiting for data: data.py:41 __getitem__": the reason, its detail and the line, of which both
+ * may be NULL or empty. */
+void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,
+                        size_t size);
+
+#endif

@@ -1,0 +1,252 @@
+#include "report/analyse/idle/sums.h"
+
+#include "report/analyse/names/stack_text.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse/time_union.h"
+#include "report/analyse_idle_sums.inc"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_WHERE_BYTES 4096
+
+struct idle_stack {
+    int64_t id;
+    char *where;
+};
+
+/* Short idle times of one line and one device. Which of them were at the same time as another
+ * device's is not known: of the devices the one with the most counts. */
+struct idle_group {
+    size_t line;
+    int64_t process, device;
+    int64_t sum_ns;
+};
+
+struct idle_reader {
+    sqlite3 *trace;
+    struct gv_idle_sums *sums;
+    struct gv_time_union *unions; /* of each line: idle times with a row of their own */
+    struct gv_time_union all;
+    struct idle_stack *stacks; /* by id */
+    struct idle_group *groups;
+    size_t stack_count, group_count;
+};
+
+/* Makes room for one more in an array whose room is a power of two, or 0. */
+static void *grown(void *array, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return array;
+    return realloc(array, (count ? 2 * count : 1) * size);
+}
+
+static int take_stack(void *context, sqlite3_stmt *row)
+{
+    struct idle_reader *reader = context;
+    struct idle_stack *stacks = grown(reader->stacks, reader->stack_count, sizeof(*reader->stacks));
+    char where[IDLE_WHERE_BYTES];
+    int64_t id = sqlite3_column_int64(row, 0);
+
+    if (!stacks)
+        return -ENOMEM;
+    reader->stacks = stacks;
+    if (gv_stack_text(reader->trace, id, 1, where, sizeof(where)))
+        where[0] = '\0';
+    stacks[reader->stack_count] = (struct idle_stack){.id = id, .where = strdup(where)};
+    return stacks[reader->stack_count++].where ? 0 : -ENOMEM;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+    const struct idle_stack *one = left, *other = right;
+
+    return one->id < other->id ? -1 : one->id > other->id;
+}
+
+static const char *where_of(const struct idle_reader *reader, int64_t stack)
+{
+    const struct idle_stack key = {.id = stack}, *found = NULL;
+
+    if (reader->stack_count)
+        found = bsearch(&key, reader->stacks, reader->stack_count, sizeof(key), compare_stacks);
+    return found ? found->where : "";
+}
+
+/* The line of a row: by reason and place; without a place, by reason and detail. NULL: no memory.
+ */
+static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reason,
+                                    const char *detail, const char *where)
+{
+    struct gv_idle_sums *sums = reader->sums;
+
+    for (size_t i = 0; i < sums->count; i++)
+        if (strcmp(sums->lines[i].where, where) == 0 &&
+            strcmp(sums->lines[i].reason, reason) == 0 &&
+            (where[0] || strcmp(sums->lines[i].detail, detail) == 0))
+            return &sums->lines[i];
+    struct gv_idle_line *lines = grown(sums->lines, sums->count, sizeof(*lines));
+    if (!lines)
+        return NULL;
+    sums->lines = lines;
+    struct gv_time_union *unions = grown(reader->unions, sums->count, sizeof(*unions));
+    if (!unions)
+        return NULL;
+    reader->unions = unions;
+    unions[sums->count] = (struct gv_time_union){0};
+    struct gv_idle_line *line = &lines[sums->count++];
+    *line = (struct gv_idle_line){
+        .reason = strdup(reason), .detail = strdup(detail), .where = strdup(where)};
+    return line->reason && line->detail && line->where ? line : NULL;
+}
+
+static int add_group(struct idle_reader *reader, const struct idle_group *group)
+{
+    for (size_t i = 0; i < reader->group_count; i++) {
+        struct idle_group *known = &reader->groups[i];
+        if (known->line == group->line && known->process == group->process &&
+            known->device == group->device) {
+            known->sum_ns = gv_time_sum(known->sum_ns, group->sum_ns);
+            return 0;
+        }
+    }
+    struct idle_group *groups = grown(reader->groups, reader->group_count, sizeof(*groups));
+    if (!groups)
+        return -ENOMEM;
+    reader->groups = groups;
+    groups[reader->group_count++] = *group;
+    return 0;
+}
+
+static const char *text_of(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? text : "";
+}
+
+static int take_row(void *context, sqlite3_stmt *row)
+{
+    struct idle_reader *reader = context;
+    struct gv_idle_sums *sums = reader->sums;
+    int64_t id = sqlite3_column_int64(row, 0), start_ns = gv_time_column(row, 3);
+    int64_t duration_ns = gv_time_column_duration(row, 4), gaps = sqlite3_column_int64(row, 5);
+    int64_t inside_ns = gv_time_column_duration(row, 11);
+    const char *detail = text_of(row, 10);
+    struct gv_idle_line *line =
+        line_of(reader, text_of(row, 9), detail, where_of(reader, sqlite3_column_int64(row, 7)));
+
+    if (!line)
+        return -ENOMEM;
+    size_t number = (size_t)(line - sums->lines);
+    if (!line->first)
+        line->first = id;
+    if (duration_ns > line->longest_ns) {
+        char *copy = strdup(detail);
+        if (!copy)
+            return -ENOMEM;
+        free(line->detail);
+        line->detail = copy;
+        line->longest = id;
+        line->longest_ns = duration_ns;
+    }
+    line->total_ns = gv_time_sum(line->total_ns, duration_ns);
+    line->inside_ns = gv_time_sum(line->inside_ns, inside_ns);
+    line->gaps = gv_time_sum(line->gaps, gaps);
+    line->samples = gv_time_sum(line->samples, sqlite3_column_int64(row, 6));
+    line->inferred |= sqlite3_column_int(row, 8) != 0;
+    sums->inferred |= line->inferred;
+    sums->total_ns = gv_time_sum(sums->total_ns, duration_ns);
+    sums->inside_ns = gv_time_sum(sums->inside_ns, inside_ns);
+    sums->rows++;
+    if (gaps <= 1) {
+        gv_time_union_add(&reader->unions[number], start_ns, gv_time_sum(start_ns, duration_ns));
+        gv_time_union_add(&reader->all, start_ns, gv_time_sum(start_ns, duration_ns));
+        return 0;
+    }
+    return add_group(reader, &(struct idle_group){.line = number,
+                                                  .process = sqlite3_column_int64(row, 1),
+                                                  .device = sqlite3_column_int64(row, 2),
+                                                  .sum_ns = duration_ns});
+}
+
+/* Adds to each line the most that one device has in short idle times; and to the sum of all. */
+static void add_groups(struct idle_reader *reader)
+{
+    struct gv_idle_sums *sums = reader->sums;
+    int64_t all_ns = 0;
+
+    for (size_t i = 0; i < sums->count; i++) {
+        int64_t most_ns = 0;
+        for (size_t j = 0; j < reader->group_count; j++)
+            if (reader->groups[j].line == i && reader->groups[j].sum_ns > most_ns)
+                most_ns = reader->groups[j].sum_ns;
+        sums->lines[i].saves_ns = gv_time_sum(reader->unions[i].sum_ns, most_ns);
+        if (sums->lines[i].saves_ns > sums->run_ns)
+            sums->lines[i].saves_ns = sums->run_ns;
+        all_ns = gv_time_sum(all_ns, most_ns);
+    }
+    sums->saves_ns = gv_time_sum(reader->all.sum_ns, all_ns);
+    if (sums->saves_ns > sums->run_ns)
+        sums->saves_ns = sums->run_ns;
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+    const struct gv_idle_line *one = left, *other = right;
+    bool unknown = strcmp(one->reason, "unknown") == 0;
+
+    if (unknown != (strcmp(other->reason, "unknown") == 0))
+        return unknown ? 1 : -1;
+    if (one->saves_ns != other->saves_ns)
+        return one->saves_ns > other->saves_ns ? -1 : 1;
+    return one->first < other->first ? -1 : one->first > other->first;
+}
+
+int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_idle_sums *sums)
+{
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns,
+                              part->device};
+    struct idle_reader reader = {.trace = trace, .sums = sums};
+    int error;
+
+    memset(sums, 0, sizeof(*sums));
+    error = gv_database_number(trace, sql_run, values, 4, &sums->run_ns);
+    if (!error)
+        error = gv_database_number(trace, sql_samples, NULL, 0, &sums->samples);
+    if (!error)
+        error = gv_database_each(trace, sql_stacks, values, 5, take_stack, &reader);
+    if (!error)
+        error = gv_database_each(trace, sql_rows, values, 5, take_row, &reader);
+    if (!error)
+        add_groups(&reader);
+    if (!error && sums->count)
+        qsort(sums->lines, sums->count, sizeof(*sums->lines), compare_lines);
+    for (size_t i = 0; i < reader.stack_count; i++)
+        free(reader.stacks[i].where);
+    free(reader.stacks);
+    free(reader.unions);
+    free(reader.groups);
+    return error;
+}
+
+void gv_idle_sums_free(struct gv_idle_sums *sums)
+{
+    for (size_t i = 0; i < sums->count; i++) {
+        free(sums->lines[i].reason);
+        free(sums->lines[i].detail);
+        free(sums->lines[i].where);
+    }
+    free(sums->lines);
+    memset(sums, 0, sizeof(*sums));
+}
+
+const char *gv_idle_sums_lack(const struct gv_idle_sums *sums)
+{
+    if (sums->samples > 0 || sums->rows == 0)
+        return NULL;
+    return "no looks at the program's threads were recorded (GPUVERIFY_IDLE_HZ=0, an earlier"
+           " version, or a short run)";
+}

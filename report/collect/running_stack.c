@@ -1,0 +1,260 @@
+#include "report/collect/running_stack.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+
+typedef struct user_regs_struct machine_registers;
+
+/* By DWARF's number. */
+static const size_t register_at[] = {
+    offsetof(machine_registers, rax), offsetof(machine_registers, rdx),
+    offsetof(machine_registers, rcx), offsetof(machine_registers, rbx),
+    offsetof(machine_registers, rsi), offsetof(machine_registers, rdi),
+    offsetof(machine_registers, rbp), offsetof(machine_registers, rsp),
+    offsetof(machine_registers, r8),  offsetof(machine_registers, r9),
+    offsetof(machine_registers, r10), offsetof(machine_registers, r11),
+    offsetof(machine_registers, r12), offsetof(machine_registers, r13),
+    offsetof(machine_registers, r14), offsetof(machine_registers, r15),
+};
+#define REGISTER_PC offsetof(machine_registers, rip)
+#define REGISTER_SP offsetof(machine_registers, rsp)
+
+static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
+{
+    (void)tid;
+    return (long long)registers->orig_rax >= 0;
+}
+
+#elif defined(__aarch64__)
+
+typedef struct user_regs_struct machine_registers;
+
+#define AT(number) offsetof(machine_registers, regs[number])
+static const size_t register_at[] = {
+    AT(0),  AT(1),  AT(2),  AT(3),  AT(4),  AT(5),  AT(6),  AT(7),  AT(8),  AT(9),  AT(10),
+    AT(11), AT(12), AT(13), AT(14), AT(15), AT(16), AT(17), AT(18), AT(19), AT(20), AT(21),
+    AT(22), AT(23), AT(24), AT(25), AT(26), AT(27), AT(28), AT(29), AT(30),
+};
+#undef AT
+#define REGISTER_PC offsetof(machine_registers, pc)
+#define REGISTER_SP offsetof(machine_registers, sp)
+
+static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
+{
+    int number = 0;
+    struct iovec space = {&number, sizeof(number)};
+
+    (void)registers;
+    return ptrace(PTRACE_GETREGSET, (pid_t)tid, NT_ARM_SYSTEM_CALL, &space) < 0 || number >= 0;
+}
+
+#endif
+
+#ifdef REGISTER_PC
+
+/* ---- before the stop ---- */
+
+/* One line, or what fits. 0 or -errno. */
+static int read_file_of(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", pid, tid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+    int error = got < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return error == -EACCES ? -EPERM : error;
+}
+
+static int may_stop(uint32_t pid, uint32_t tid)
+{
+    char text[4096];
+    int error = read_file_of(pid, tid, "status", text, sizeof(text));
+    const char *tracer = strstr(text, "\nTracerPid:");
+
+    if (!error && tracer && strtoul(tracer + strlen("\nTracerPid:"), NULL, 10) != 0)
+        return -EBUSY;
+    if (!error)
+        error = read_file_of(pid, tid, "syscall", text, sizeof(text));
+    if (error)
+        return error == -EPERM ? error : -EAGAIN;
+    /* -1: blocked, but not in one */
+    return strncmp(text, "running", 7) == 0 || strncmp(text, "-1 ", 3) == 0 ? 0 : -EAGAIN;
+}
+
+/* ---- the stop ---- */
+
+#define STOP_MOST_NS 5000000
+#define STOP_LOOK_NS 20000
+
+static uint32_t late_tid; /* it was asked to stop, and has not yet; 0: none */
+
+/* Whether it has stopped or ended. */
+static bool has_stopped(uint32_t tid, int *status)
+{
+    pid_t changed = waitpid((pid_t)tid, status, __WALL | WNOHANG);
+
+    if (changed < 0 && errno != EINTR)
+        *status = 0; /* it is not ours any more */
+    return changed == (pid_t)tid || (changed < 0 && errno != EINTR);
+}
+
+/* If it was a signal that stopped it, it gets that now. */
+static void let_go(uint32_t tid, int status)
+{
+    bool by_signal = WIFSTOPPED(status) && status >> 16 == 0;
+
+    ptrace(PTRACE_DETACH, (pid_t)tid, NULL, (void *)(intptr_t)(by_signal ? WSTOPSIG(status) : 0));
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int stop(uint32_t tid, int *status)
+{
+    const struct timespec pause = {.tv_nsec = STOP_LOOK_NS};
+    int64_t until_ns = now_ns() + STOP_MOST_NS;
+
+    if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) < 0)
+        return errno == EPERM ? -EPERM : -EAGAIN;
+    late_tid = tid;
+    if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) < 0)
+        return -EAGAIN;
+    while (!has_stopped(tid, status)) {
+        if (now_ns() > until_ns)
+            return -EAGAIN;
+        nanosleep(&pause, NULL);
+    }
+    late_tid = 0;
+    return WIFSTOPPED(*status) ? 0 : -EAGAIN;
+}
+
+bool gv_running_stack_let_go(void)
+{
+    int status;
+
+    if (late_tid && has_stopped(late_tid, &status)) {
+        let_go(late_tid, status);
+        late_tid = 0;
+    }
+    return late_tid != 0;
+}
+
+/* ---- the copy ---- */
+
+/* Up to the end of the mapping: one piece per page, because a piece is copied whole or not. */
+#define PAGE   4096u
+#define PIECES (GV_RUNNING_STACK_BYTES / PAGE)
+
+static size_t copy_stack(uint32_t pid, uint64_t sp, unsigned char *bytes)
+{
+    struct iovec to = {bytes, GV_RUNNING_STACK_BYTES}, from[PIECES + 1];
+    size_t pieces = 0, done = 0;
+
+    while (done < GV_RUNNING_STACK_BYTES) {
+        size_t piece = PAGE - (sp + done) % PAGE;
+        if (piece > GV_RUNNING_STACK_BYTES - done)
+            piece = GV_RUNNING_STACK_BYTES - done;
+        from[pieces++] = (struct iovec){(void *)(uintptr_t)(sp + done), piece};
+        done += piece;
+    }
+    ssize_t got = process_vm_readv((pid_t)pid, &to, 1, from, pieces, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static int copy(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
+{
+    machine_registers registers;
+    struct iovec space = {&registers, sizeof(registers)};
+    struct gv_unwind_stack *stack = &taken->stack;
+
+    if (ptrace(PTRACE_GETREGSET, (pid_t)tid, NT_PRSTATUS, &space) < 0 ||
+        space.iov_len != sizeof(registers) || is_in_system_call(tid, &registers))
+        return -EAGAIN;
+    memset(stack, 0, sizeof(*stack));
+    memcpy(&stack->pc, (const char *)&registers + REGISTER_PC, sizeof(stack->pc));
+    memcpy(&stack->sp, (const char *)&registers + REGISTER_SP, sizeof(stack->sp));
+    for (size_t i = 0; i < sizeof(register_at) / sizeof(register_at[0]); i++) {
+        memcpy(&stack->value[i], (const char *)&registers + register_at[i], sizeof(uint64_t));
+        stack->known |= 1u << i;
+    }
+    stack->size = copy_stack(pid, stack->sp, taken->bytes);
+    stack->bytes = taken->bytes;
+    return stack->size ? 0 : -EAGAIN;
+}
+
+int gv_running_stack_try(void)
+{
+    int status = 0, error;
+    pid_t program = fork();
+
+    if (program < 0)
+        return -errno;
+    while (program == 0)
+        pause();
+    pid_t collector = fork();
+    if (collector == 0)
+        _exit(ptrace(PTRACE_SEIZE, program, NULL, NULL) < 0 ? errno : 0);
+    error = collector < 0 ? -errno : 0;
+    while (!error && waitpid(collector, &status, 0) < 0 && errno == EINTR)
+        continue;
+    kill(program, SIGKILL);
+    while (waitpid(program, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return error ? error : WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
+}
+
+int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
+{
+    int status, error = gv_running_stack_let_go() ? -EAGAIN : may_stop(pid, tid);
+
+    if (!error)
+        error = stop(tid, &status);
+    if (error)
+        return error;
+    error = copy(pid, tid, taken);
+    let_go(tid, status);
+    return error;
+}
+
+#else
+
+int gv_running_stack_try(void)
+{
+    return -ENOSYS;
+}
+
+int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
+{
+    (void)pid, (void)tid, (void)taken;
+    return -ENOSYS;
+}
+
+bool gv_running_stack_let_go(void)
+{
+    return false;
+}
+
+#endif

@@ -1,0 +1,166 @@
+#include "report/analyse/idle/reason_words.h"
+#include "report/analyse/idle/listed.h"
+#include "report/analyse/idle/sums.h"
+#include "report/analyse/names/stack_text.h"
+#include "report/analyse/time_sum.h"
+#include "report/commands/explain/explain.h"
+#include "report/commands/explain/timeline.h"
+#include "report/show/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_IDLE_FRAMES      6
+#define GV_IDLE_WHERE_BYTES 8192
+
+static bool idle_is(const struct gv_idle_listed *row, const char *confidence)
+{
+    return row->confidence && strcmp(row->confidence, confidence) == 0;
+}
+
+/* Of several, that of one on average. */
+static int64_t idle_one_ns(const struct gv_idle_listed *row)
+{
+    return row->gaps > 1 ? row->duration_ns / row->gaps : row->duration_ns;
+}
+
+static void idle_title(const struct gv_idle_listed *row, FILE *out)
+{
+    char took[GV_FORMAT_BYTES];
+
+    fprintf(out, "idle i%" PRId64 "   ", row->id);
+    gv_format_text(out, row->reason, 40, 0);
+    fprintf(out, "   %s   ", gv_format_duration(took, row->duration_ns));
+    gv_format_text(out, row->confidence, 40, 0);
+    fputc('\n', out);
+}
+
+static void idle_fields(const struct gv_idle_listed *row, struct gv_json *json)
+{
+    gv_json_number(json, "id", row->id);
+    gv_json_number(json, "process", row->process);
+    gv_json_known(json, "device", row->device, row->device >= 0);
+    gv_json_known(json, "thread", row->thread, row->thread != 0);
+    gv_json_number(json, "start_ns", row->start_ns);
+    gv_json_number(json, "duration_ns", row->duration_ns);
+    gv_json_number(json, "gaps", row->gaps);
+    gv_json_text(json, "reason", row->reason);
+    gv_json_text(json, "detail", row->detail);
+    gv_json_number(json, "samples", row->samples);
+    gv_json_text(json, "confidence", row->confidence);
+    gv_json_known(json, "previous_call", row->previous_call, row->previous_call != 0);
+    gv_json_known(json, "next_call", row->next_call, row->next_call != 0);
+}
+
+static void idle_what(const struct gv_idle_listed *row, FILE *text)
+{
+    char took[GV_FORMAT_BYTES], one[GV_FORMAT_BYTES];
+
+    if (row->device >= 0)
+        fprintf(text, "Device %" PRId64, row->device);
+    else
+        fputs("The GPU", text);
+    fprintf(text, " had no work for %s%s, ", row->device < 0 ? "at least " : "",
+            gv_format_duration(took, row->duration_ns));
+    if (row->gaps > 1)
+        fprintf(text, "in %" PRId64 " short times of %s on average, the first %.3f s into the run",
+                row->gaps, gv_format_duration(one, idle_one_ns(row)), (double)row->start_ns / 1e9);
+    else
+        fprintf(text, "%.3f s into the run", (double)row->start_ns / 1e9);
+    if (row->next_name)
+        fprintf(text, ", until " GV_EXPLAIN_NAME, row->next_name);
+    if (row->next_name && row->next_kernel)
+        fprintf(text, " of " GV_EXPLAIN_NAME, row->next_kernel);
+    fputs(row->next_call ? "" : " and until its process's end", text);
+    if (row->thread)
+        fprintf(text, "%s thread %" PRId64, row->next_call ? " on" : "; it got its last work from",
+                row->thread);
+    if (row->thread && row->thread_name)
+        fprintf(text, " (" GV_EXPLAIN_NAME ")", row->thread_name);
+    fputc('.', text);
+    if (row->previous_name)
+        fprintf(text, "\nThe thread's last call before it was " GV_EXPLAIN_NAME ".",
+                row->previous_name);
+}
+
+static void idle_why(const struct gv_idle_listed *row, FILE *text)
+{
+    const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
+
+    fputs(words ? words->meaning : "This version does not know the reason.", text);
+    if (row->detail)
+        fprintf(text, " What: " GV_EXPLAIN_NAME ".", row->detail);
+    if (idle_is(row, "inferred"))
+        fputs(row->device < 0 ? " Inferred from the calls: GPU activity was not recorded."
+                              : " Inferred from the calls.",
+              text);
+    else if (row->samples > 0)
+        fprintf(text, " %" PRId64 " look%s at the thread %s so%s.", row->samples,
+                row->samples == 1 ? "" : "s", row->samples == 1 ? "says" : "say",
+                idle_is(row, "grouped") ? ", in short times between the same two calls" : "");
+}
+
+/* All idle time for this reason at this line. */
+static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char *where,
+                    const struct gv_explain_out *to)
+{
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+    char total[GV_FORMAT_BYTES], saves[GV_FORMAT_BYTES];
+    struct gv_idle_sums sums;
+    int error = gv_idle_sums_read(trace, &all, &sums);
+
+    for (size_t i = 0; i < sums.count && !error; i++) {
+        const struct gv_idle_line *line = &sums.lines[i];
+        if (strcmp(line->reason, row->reason ? row->reason : "") != 0 ||
+            strcmp(line->where, where) != 0 ||
+            (!where[0] && strcmp(line->detail, row->detail ? row->detail : "") != 0))
+            continue;
+        fprintf(to->text,
+                "For this reason%s: %s in %" PRId64
+                " idle time%s. Without it the run is up to %s shorter.",
+                where[0] ? " at this line" : "", gv_format_duration(total, line->total_ns),
+                line->gaps, line->gaps == 1 ? "" : "s", gv_format_duration(saves, line->saves_ns));
+        break;
+    }
+    gv_idle_sums_free(&sums);
+    return error ? error : gv_explain_end(to, "all");
+}
+
+int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
+                    const struct gv_explain_out *to)
+{
+    const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
+    char where[GV_IDLE_WHERE_BYTES], line[GV_IDLE_WHERE_BYTES];
+    struct gv_timeline_focus focus = {
+        .process = row->process,
+        .thread = row->thread,
+        .idle = true,
+        .start_ns = row->start_ns,
+        .end_ns = gv_time_sum(row->start_ns, idle_one_ns(row)),
+    };
+    int error;
+
+    if (to->json)
+        idle_fields(row, to->json);
+    else
+        idle_title(row, to->out);
+    idle_what(row, to->text);
+    error = gv_explain_end(to, "what");
+    if (!error) {
+        idle_why(row, to->text);
+        error = gv_explain_end(to, "why");
+    }
+    if (!error)
+        error = gv_timeline_print(trace, &focus, to);
+    if (!error)
+        error = gv_stack_text(trace, row->stack, GV_IDLE_FRAMES, where, sizeof(where));
+    if (!error)
+        error = gv_stack_text(trace, row->stack, 1, line, sizeof(line));
+    if (!error && where[0])
+        gv_explain_lines(to, "where", where);
+    if (!error)
+        error = idle_all(trace, row, line, to);
+    if (!error && words)
+        gv_explain_lines(to, "fix", words->advice);
+    return error;
+}

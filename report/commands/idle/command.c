@@ -1,0 +1,325 @@
+/* gpuverify idle [FILE]: when a device had no work, and why; longest first. */
+#include "report/analyse/idle/reason_words.h"
+#include "report/analyse/idle/listed.h"
+#include "report/analyse/idle/sums.h"
+#include "report/analyse/names/stack_text.h"
+#include "report/analyse/time_sum.h"
+#include "report/commands/commands.h"
+#include "report/commands/offer.h"
+#include "report/commands/trace_view.h"
+#include "report/show/format.h"
+#include "report/show/rows.h"
+#include "report/show/terminal.h"
+#include "report/show/text_lines.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_IDLE_WHERE_BYTES 4096
+#define GV_IDLE_TOP         20
+/* Reasons in the sentence about all. */
+#define GV_IDLE_REASONS_TOLD 4
+
+static const struct gv_column idle_table[] = {
+    {"idle", GV_COLUMN_TEXT},
+    {"when", GV_GIVES_WAY(2, GV_COLUMN_MOMENT)},
+    {"took", GV_COLUMN_DURATION},
+    {"gaps", GV_GIVES_WAY(1, GV_COLUMN_NUMBER)},
+    {"device", GV_GIVES_WAY(1, GV_COLUMN_NUMBER)},
+    {"reason", GV_COLUMN_TEXT},
+    {"what", GV_COLUMN_TEXT},
+    {"where", GV_COLUMN_TEXT},
+};
+
+/* docs/json.md describes them. */
+static const struct gv_column idle_fields[] = {
+    {"id", GV_COLUMN_NUMBER},
+    {"process", GV_COLUMN_NUMBER},
+    {"device", GV_COLUMN_NUMBER},
+    {"thread", GV_COLUMN_NUMBER},
+    {"start_ns", GV_COLUMN_NUMBER},
+    {"duration_ns", GV_COLUMN_NUMBER},
+    {"gaps", GV_COLUMN_NUMBER},
+    {"reason", GV_COLUMN_TEXT},
+    {"detail", GV_COLUMN_TEXT},
+    {"where", GV_COLUMN_TEXT},
+    {"samples", GV_COLUMN_NUMBER},
+    {"confidence", GV_COLUMN_TEXT},
+    {"previous_call", GV_COLUMN_NUMBER},
+    {"previous_call_name", GV_COLUMN_TEXT},
+    {"next_call", GV_COLUMN_NUMBER},
+    {"next_call_name", GV_COLUMN_TEXT},
+    {"next_kernel", GV_COLUMN_TEXT},
+};
+
+static const struct gv_column idle_line_fields[] = {
+    {"reason", GV_COLUMN_TEXT},     {"detail", GV_COLUMN_TEXT},     {"where", GV_COLUMN_TEXT},
+    {"total_ns", GV_COLUMN_NUMBER}, {"saves_ns", GV_COLUMN_NUMBER}, {"gaps", GV_COLUMN_NUMBER},
+    {"samples", GV_COLUMN_NUMBER},  {"first", GV_COLUMN_NUMBER},    {"longest", GV_COLUMN_NUMBER},
+    {"inferred", GV_COLUMN_NUMBER},
+};
+
+#define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
+
+struct gv_idle {
+    const char *path;
+    enum gv_format format;
+    struct gv_idle_filter filter;
+};
+
+/* Where in the program; NULL: not known. */
+static const char *idle_where(sqlite3 *trace, const struct gv_idle_listed *row,
+                              char where[GV_IDLE_WHERE_BYTES])
+{
+    where[0] = '\0';
+    if (gv_stack_text(trace, row->stack, 1, where, GV_IDLE_WHERE_BYTES))
+        where[0] = '\0';
+    return where[0] ? where : NULL;
+}
+
+static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *row)
+{
+    if (row->device >= 0)
+        gv_rows_number(out, row->device);
+    else
+        gv_rows_null(out);
+}
+
+static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
+{
+    char where[GV_IDLE_WHERE_BYTES], id[32];
+
+    snprintf(id, sizeof(id), "i%" PRId64, row->id);
+    gv_rows_text(out, id);
+    gv_rows_number(out, row->start_ns);
+    gv_rows_number(out, row->duration_ns);
+    gv_rows_number(out, row->gaps);
+    idle_put_device(out, row);
+    gv_rows_text(out, row->reason);
+    gv_rows_text(out, row->detail);
+    gv_rows_text(out, idle_where(trace, row, where));
+}
+
+static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
+{
+    char where[GV_IDLE_WHERE_BYTES];
+
+    gv_rows_number(out, row->id);
+    gv_rows_known(out, row->process);
+    idle_put_device(out, row);
+    gv_rows_known(out, row->thread);
+    gv_rows_number(out, row->start_ns);
+    gv_rows_number(out, row->duration_ns);
+    gv_rows_number(out, row->gaps);
+    gv_rows_text(out, row->reason);
+    gv_rows_text(out, row->detail);
+    gv_rows_text(out, idle_where(trace, row, where));
+    gv_rows_number(out, row->samples);
+    gv_rows_text(out, row->confidence);
+    gv_rows_known(out, row->previous_call);
+    gv_rows_text(out, row->previous_name);
+    gv_rows_known(out, row->next_call);
+    gv_rows_text(out, row->next_name);
+    gv_rows_text(out, row->next_kernel);
+}
+
+static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_format format,
+                    struct gv_json *json)
+{
+    bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
+    struct gv_rows out;
+
+    if (people)
+        gv_rows_begin(&out, stdout, format, idle_table, GV_IDLE_COUNT(idle_table), NULL);
+    else
+        gv_rows_begin(&out, stdout, format, idle_fields, GV_IDLE_COUNT(idle_fields), json);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (people)
+            idle_put_line(trace, &out, &rows->rows[i]);
+        else
+            idle_put_fields(trace, &out, &rows->rows[i]);
+    }
+    return gv_rows_end(&out);
+}
+
+/* Adds ": waiting for data 19.0 s, ..." with the reasons that took most of all devices' time. */
+static void idle_say_reasons(const struct gv_idle_sums *sums, char *out, size_t size)
+{
+    struct {
+        const char *reason;
+        int64_t ns;
+    } most[GV_IDLE_REASONS_TOLD + 1] = {{0}};
+
+    for (size_t i = 0; i < sums->count; i++) {
+        const char *reason = sums->lines[i].reason;
+        int64_t ns = 0;
+        bool told = false;
+        for (size_t j = 0; j < i && !told; j++)
+            told = strcmp(sums->lines[j].reason, reason) == 0;
+        for (size_t j = i; j < sums->count && !told; j++)
+            if (strcmp(sums->lines[j].reason, reason) == 0)
+                ns = gv_time_sum(ns, sums->lines[j].total_ns);
+        size_t at = GV_IDLE_REASONS_TOLD;
+        for (; at > 0 && most[at - 1].ns < ns; at--)
+            most[at] = most[at - 1];
+        most[at].reason = reason;
+        most[at].ns = ns;
+    }
+    out[0] = '\0';
+    for (size_t i = 0; i < GV_IDLE_REASONS_TOLD && most[i].ns > 0; i++) {
+        char words[128], ns[GV_FORMAT_BYTES];
+        size_t used = strlen(out);
+        gv_idle_reason_say(most[i].reason, NULL, NULL, words, sizeof(words));
+        snprintf(out + used, size - used, "%s%s %s", i ? ", " : ": ", words,
+                 gv_format_duration(ns, most[i].ns));
+    }
+}
+
+static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums *sums)
+{
+    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512], see[GV_OFFER_BYTES];
+    const char *lack = gv_idle_sums_lack(sums);
+    int columns = gv_terminal_columns(stdout);
+
+    idle_say_reasons(sums, reasons, sizeof(reasons));
+    if (sums->rows > 0) {
+        gv_text_say(stdout, 0, "", columns, "A device had no work for %s%s of %s%s.",
+                    sums->inferred ? "at least " : "", gv_format_duration(total, sums->saves_ns),
+                    gv_format_duration(run, sums->run_ns), reasons);
+        gv_text_say(
+            stdout, 0, "", columns, "By line: %s",
+            gv_offer_fill(see, sizeof(see), "gpuverify query FILE idle-lines", idle->path, true));
+    } else if (!lack) {
+        puts("No idle time.");
+    }
+    if (sums->inferred)
+        gv_text_say(stdout, 0, "", columns,
+                    "Inferred from the calls, because GPU activity was not recorded.");
+    if (lack)
+        gv_text_say(stdout, 0, "", columns, "Why is unknown: %s.", lack);
+}
+
+static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
+                            const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
+{
+    char command[64], text[GV_OFFER_BYTES], total[GV_FORMAT_BYTES];
+    int64_t found = 0, total_ns = 0, longest = 0;
+    int error = gv_idle_listed_count(trace, &idle->filter, &found, &total_ns);
+
+    if (!error && rows->count)
+        error = idle_put(trace, rows, GV_FORMAT_TABLE, NULL);
+    if (error)
+        return error;
+    if (rows->count)
+        putchar('\n');
+    else if (sums->rows > 0)
+        puts("No idle time matches.");
+    if (found > 0 && found < sums->rows)
+        printf("Matching: %s. All:\n", gv_format_duration(total, total_ns));
+    idle_put_sums(idle, sums);
+    for (size_t i = 0; i < rows->count; i++)
+        if (i == 0 || rows->rows[i].duration_ns > rows->rows[longest].duration_ns)
+            longest = (int64_t)i;
+    if (rows->count) {
+        /* To be copied: in one line. */
+        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64,
+                 rows->rows[longest].id);
+        printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, idle->path, false));
+    }
+    if (found > (int64_t)rows->count)
+        printf("%" PRId64 " more not listed; --top 0 lists all.\n", found - (int64_t)rows->count);
+    return 0;
+}
+
+static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
+{
+    struct gv_rows out;
+
+    gv_rows_begin(&out, stdout, GV_FORMAT_JSON, idle_line_fields, GV_IDLE_COUNT(idle_line_fields),
+                  json);
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct gv_idle_line *line = &sums->lines[i];
+        gv_rows_text(&out, line->reason);
+        gv_rows_text(&out, line->detail[0] ? line->detail : NULL);
+        gv_rows_text(&out, line->where[0] ? line->where : NULL);
+        gv_rows_number(&out, line->total_ns);
+        gv_rows_number(&out, line->saves_ns);
+        gv_rows_number(&out, line->gaps);
+        gv_rows_number(&out, line->samples);
+        gv_rows_number(&out, line->first);
+        gv_rows_number(&out, line->longest);
+        gv_rows_number(&out, line->inferred);
+    }
+    return gv_rows_end(&out);
+}
+
+static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idle_list *rows,
+                           const struct gv_idle_sums *sums)
+{
+    struct gv_json json;
+    int error;
+
+    gv_json_begin(&json, stdout, '{');
+    gv_json_text(&json, "trace", path);
+    gv_json_number(&json, "run_ns", sums->run_ns);
+    gv_json_number(&json, "idle_ns", sums->saves_ns);
+    gv_json_number(&json, "total_ns", sums->total_ns);
+    gv_json_bool(&json, "inferred", sums->inferred);
+    gv_json_text(&json, "lacks", gv_idle_sums_lack(sums));
+    gv_json_open(&json, "lines", '[');
+    error = idle_put_lines(sums, &json);
+    gv_json_close(&json, ']');
+    gv_json_open(&json, "idle", '[');
+    if (!error)
+        error = idle_put(trace, rows, GV_FORMAT_JSON, &json);
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
+    return error;
+}
+
+static int idle_print(sqlite3 *trace, void *context)
+{
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+    const struct gv_idle *idle = context;
+    struct gv_idle_list rows = {0};
+    struct gv_idle_sums sums;
+    int error = gv_idle_sums_read(trace, &all, &sums);
+
+    if (!error)
+        error = gv_idle_listed_read(trace, &idle->filter, &rows);
+    if (!error && idle->format == GV_FORMAT_TABLE)
+        error = idle_print_table(trace, idle, &rows, &sums);
+    else if (!error && idle->format == GV_FORMAT_JSON)
+        error = idle_print_json(trace, idle->path, &rows, &sums);
+    else if (!error)
+        error = idle_put(trace, &rows, idle->format, NULL);
+    gv_idle_listed_free(&rows);
+    gv_idle_sums_free(&sums);
+    return error;
+}
+
+int gv_command_idle(const struct gv_arguments *arguments)
+{
+    enum gv_format format =
+        gv_format_find(gv_arguments_text(arguments, GV_OPTION_idle_format, "table"));
+    int64_t top = format == GV_FORMAT_TABLE ? GV_IDLE_TOP : 0; /* programs want all of them */
+    struct gv_idle idle = {
+        .format = format,
+        .filter = {
+            .reason = gv_arguments_text(arguments, GV_OPTION_idle_reason, NULL),
+            .least_ns = gv_arguments_number(arguments, GV_OPTION_idle_min, 0),
+            .pid = gv_arguments_number(arguments, GV_OPTION_idle_process, 0),
+            .tid = gv_arguments_number(arguments, GV_OPTION_idle_thread, 0),
+            .device = gv_arguments_number(arguments, GV_OPTION_idle_device, -1),
+            .limit = gv_arguments_number(arguments, GV_OPTION_idle_top, top),
+            .by_start =
+                strcmp(gv_arguments_text(arguments, GV_OPTION_idle_sort, "time"), "start") == 0,
+        }};
+    int code = GV_EXIT_FAILED;
+
+    if (idle.filter.reason && !gv_idle_reason_find(idle.filter.reason))
+        return gv_arguments_refuse_word(arguments->command, "reason", idle.filter.reason,
+                                        gv_idle_reason_names);
+    idle.path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    return idle.path ? gv_trace_view_read(idle.path, idle_print, &idle) : code;
+}
