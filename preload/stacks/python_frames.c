@@ -291,7 +291,9 @@ bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *fr
 
 /* With two, one of 100 000 looks at code that only calls saw a stack that was not there. */
 #define GV_PYTHON_WALKS_THAT_AGREE 3
-#define GV_PYTHON_WALKS            6 /* at most */
+/* The caller of a frame at its first instruction may not be written yet. */
+#define GV_PYTHON_WALKS_OF_A_START 6
+#define GV_PYTHON_WALKS            8 /* at most */
 
 static unsigned position(const struct gv_python_frame *frames, unsigned count, uintptr_t at)
 {
@@ -377,13 +379,12 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
                                struct gv_python_frame *frames, unsigned most, unsigned *count)
 {
     struct gv_python_frame walked[GV_PYTHON_FRAMES_MOST];
-    unsigned agreed = 0;
+    unsigned agreed = 0, wanted = GV_PYTHON_WALKS_THAT_AGREE;
 
     *count = 0;
     if (most > GV_PYTHON_FRAMES_MOST)
         most = GV_PYTHON_FRAMES_MOST;
-    for (unsigned walks = 0; walks < GV_PYTHON_WALKS && agreed < GV_PYTHON_WALKS_THAT_AGREE;
-         walks++) {
+    for (unsigned walks = 0; walks < GV_PYTHON_WALKS && agreed < wanted; walks++) {
         unsigned now, same;
 
         if (walks)
@@ -396,8 +397,10 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
             same = now;
         memcpy(frames, walked + now - same, same * sizeof *frames);
         *count = same;
+        wanted = same && frames[0].instruction == 0 ? GV_PYTHON_WALKS_OF_A_START
+                                                    : GV_PYTHON_WALKS_THAT_AGREE;
     }
-    return agreed == GV_PYTHON_WALKS_THAT_AGREE;
+    return agreed >= wanted;
 }
 
 /* ---- frames that were named before ---- */
