@@ -195,10 +195,24 @@ static bool may_wait_for_children(const struct watched *thread)
 
 static bool is_pinned(uint32_t tid)
 {
-    cpu_set_t allowed;
+    cpu_set_t allowed; /* the kernel writes only the bytes that it needs */
 
+    CPU_ZERO(&allowed);
     return online && syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) > 0 &&
            CPU_COUNT(&allowed) < online;
+}
+
+/* Whether the collector may stop threads of this process: from the first time on that it is asked
+ * for. Yama, if it is there, needs this. */
+static bool allows_ptrace(void)
+{
+    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+
+    if (!allowed_ptrace && collector) {
+        prctl(PR_SET_PTRACER, (unsigned long)collector, 0, 0, 0);
+        allowed_ptrace = true;
+    }
+    return allowed_ptrace;
 }
 
 static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
@@ -215,7 +229,7 @@ static uint8_t judge_signs(const struct watched *thread, const struct gv_python_
     if (has_gil && gil->collects)
         signs |= GV_IDLE_COLLECTS;
     if (gv_process.settings.idle_stacks == GV_IDLE_STACKS_NATIVE && thread->state.state == 'R' &&
-        (!thread->python || (gil->is_known && !has_gil)))
+        (!thread->python || (gil->is_known && !has_gil)) && allows_ptrace())
         signs |= GV_IDLE_WANTS_STACK;
     return (uint8_t)signs;
 }
@@ -234,17 +248,6 @@ static void explain_delay(struct watched *thread)
     }
     if (quota_was_used_up)
         thread->signs |= GV_IDLE_THROTTLED;
-}
-
-/* Once: from then on the collector may stop threads of this process. */
-static void allow_ptrace(void)
-{
-    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
-
-    if (allowed_ptrace || !collector)
-        return;
-    prctl(PR_SET_PTRACER, (unsigned long)collector, 0, 0, 0);
-    allowed_ptrace = true;
 }
 
 /* ---- records ---- */
@@ -476,10 +479,8 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
         if (thread->waits_for_gil && gil.holder && !holder_stack)
             holder_stack = gv_python_look_stack(&writer, gil.holder);
         write_own(thread, &gil, holder_stack);
-        if (thread->signs & GV_IDLE_WANTS_STACK) {
-            allow_ptrace();
+        if (thread->signs & GV_IDLE_WANTS_STACK)
             gv_futex_ring(&gv_process.session->doorbell);
-        }
     }
     if (has_python)
         gv_python_look_end();
