@@ -234,6 +234,7 @@ static void line_as_detail(const struct gv_idle_run *run, uint32_t line, char *o
         snprintf(out, size, "%s", text);
 }
 
+/* "burn, train.py:12 (thread 4250, logger)": who holds the GIL. */
 static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t line, char *out,
                        size_t size)
 {
@@ -250,10 +251,9 @@ static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t
         name = (const char *)sqlite3_column_text(reading->thread_name, 0);
     if (!name) /* it made no call: the look may know its name */
         name = (const char *)sqlite3_column_text(row, IDLE_TEXT);
-    thread[0] = '\0';
-    if (name && *name)
-        snprintf(thread, sizeof(thread), " (%s)", name);
-    snprintf(out, size, "thread %lld%s%s%s", (long long)holder, thread, *where ? ": " : "", where);
+    snprintf(thread, sizeof(thread), "thread %lld%s%s", (long long)holder,
+             name && *name ? ", " : "", name ? name : "");
+    snprintf(out, size, *where ? "%s (%s)" : "%s%s", where, thread);
     sqlite3_reset(reading->thread_name);
 }
 
