@@ -194,8 +194,9 @@ static bool may_wait_for_children(const struct watched *thread)
 
 static bool is_pinned(uint32_t tid)
 {
-    cpu_set_t allowed;
+    cpu_set_t allowed; /* the kernel writes only the bytes that it needs */
 
+    CPU_ZERO(&allowed);
     return online && syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) > 0 &&
            CPU_COUNT(&allowed) < online;
 }

@@ -6,7 +6,8 @@ SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
 -- name: frames
-SELECT function, coalesce(file, library) FROM frame
+-- Our own code is known by its library.
+SELECT function, coalesce(iif(library GLOB '*/libgpuverify*.so', library, file), library) FROM frame
 WHERE stack = ?1 AND kind <> 'runtime' ORDER BY depth;
 
 -- name: thread_name
