@@ -84,6 +84,29 @@ class Devices(IdleCase):
         expectations.check_sum(twin)
 
 
+class NativeStacks(IdleCase):
+    """Those of running threads, which the collector stops."""
+
+    gpu = "off"
+
+    def test_running_thread(self):
+        trace, _ = self.run_workload(["native"], GPUVERIFY_IDLE_STACKS="native")
+        if trace.execute("SELECT 1 FROM losses WHERE what = 'native stack'").fetchone():
+            self.skipTest("ptrace is refused here")
+        path = expectations.source("native")
+        found = dict(trace.execute("SELECT f.line, count(*) FROM idle_sample s JOIN frames f ON f.stack = s.stack"
+                                   " WHERE f.depth = 0 AND f.file LIKE '%/native.c' GROUP BY 1"))
+        line = min(expectations.marked(path, "idle: native"))
+        self.assertTrue(found.keys() & {line - 1, line}, found)  # the line, and the loop around it
+
+    def test_refused(self):
+        self.run_well([harness.workload("idle/native")], preexec_fn=harness.refuse_ptrace,
+                      env={**SIMULATED, "GPUVERIFY_IDLE_STACKS": "native"})
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"), [("native stack", "ptrace refused", 1)])
+        self.assertIn("ptrace refused", self.command("report", "--section", "losses", trace.path).out)
+
+
 @harness.depends_on_time(BUSY_MACHINE)
 class HostOnly(IdleCase):
     """Without the GPU side, the idle time is inferred from the calls."""

@@ -210,7 +210,6 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns,
                               part->device};
     struct idle_reader reader = {.trace = trace, .sums = sums};
-    int64_t analysed = 0;
     int error;
 
     memset(sums, 0, sizeof(*sums));
@@ -218,12 +217,9 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     if (!error)
         error = gv_database_number(trace, sql_samples, NULL, 0, &sums->samples);
     if (!error)
-        error = gv_database_number(trace, sql_analysed, NULL, 0, &analysed);
-    if (!error)
         error = gv_database_each(trace, sql_stacks, values, 5, take_stack, &reader);
     if (!error)
         error = gv_database_each(trace, sql_rows, values, 5, take_row, &reader);
-    sums->analysed = analysed != 0;
     if (!error)
         add_groups(&reader);
     if (!error && sums->count)
@@ -249,10 +245,8 @@ void gv_idle_sums_free(struct gv_idle_sums *sums)
 
 const char *gv_idle_sums_lack(const struct gv_idle_sums *sums)
 {
-    if (!sums->analysed && sums->rows == 0)
-        return "this trace is not finished, or an earlier version recorded it";
-    if (sums->samples == 0 && sums->rows > 0)
-        return "no looks at the program's threads were recorded (GPUVERIFY_IDLE_HZ=0, or an earlier"
-               " version)";
-    return NULL;
+    if (sums->samples > 0 || sums->rows == 0)
+        return NULL;
+    return "no looks at the program's threads were recorded (GPUVERIFY_IDLE_HZ=0, an earlier"
+           " version, or a short run)";
 }

@@ -26,7 +26,7 @@ struct gv_idle_line {
     int64_t first;   /* the first row; id in idle */
     int64_t longest; /* the row with the most time; id in idle */
     int64_t longest_ns;
-    bool inferred; /* a row is: it was at least this time, of a device that was not seen */
+    bool inferred; /* a row is of a device that was not seen: it was at least this time */
 };
 
 struct gv_idle_sums {
@@ -39,7 +39,6 @@ struct gv_idle_sums {
     int64_t inside_ns; /* as in a line */
     int64_t run_ns;    /* from the start of the processes to their end, in this part of the trace */
     bool inferred;     /* a row is */
-    bool analysed;     /* the trace has been, so that no row means no idle time */
 };
 
 /* Of a part of the trace. 0 or -errno; free *sums in any case. */

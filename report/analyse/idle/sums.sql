@@ -13,7 +13,7 @@ SELECT DISTINCT stack FROM idle WHERE stack IS NOT NULL AND {is_wanted} ORDER BY
 -- The last column is the part between the first call and the last one's end. Several idle times in a
 -- row are between operations.
 SELECT id, process, coalesce(device, -1), start_ns, duration_ns, gaps, samples, stack,
-    confidence = 'inferred', reason, detail,
+    device IS NULL, reason, detail,
     CASE WHEN gaps > 1 THEN duration_ns
         ELSE max(0, min(start_ns + duration_ns, coalesce({fact(last_ns)}, start_ns))
             - max(start_ns, coalesce({fact(first_ns)}, start_ns))) END
@@ -26,6 +26,3 @@ FROM process WHERE ?1 = 0 OR id = ?1;
 
 -- name: samples
 SELECT count(*) FROM (SELECT 1 FROM idle_sample LIMIT 1);
-
--- name: analysed
-SELECT count(*) FROM meta WHERE key = 'idle';

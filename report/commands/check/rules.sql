@@ -84,27 +84,21 @@ FROM idle i JOIN (SELECT id, pid, nullif(coalesce(end_ns, {fact(last_ns)}) - sta
     FROM processes) p ON p.id = i.process
 GROUP BY i.process, i.device
 
--- define: not_analysed
-NOT EXISTS (SELECT 1 FROM idle) AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'idle')
-
 -- name: max_idle
 -- Without an operation, no device is known to have idled, but all have.
-SELECT CASE WHEN {not_analysed} THEN NULL WHEN count(*) = 0 THEN 1 > ?1
-        ELSE max(own) > ?1 END,
-    CASE WHEN {not_analysed} THEN 'idle time is not in this trace, which is not finished, or which an earlier version recorded'
-        WHEN count(*) = 0 THEN 'no device had work'
+SELECT CASE WHEN count(*) = 0 THEN 1 > ?1 ELSE max(own) > ?1 END,
+    CASE WHEN count(*) = 0 THEN 'no device had work'
         ELSE printf('device %s of process %d was idle for %s of its time', coalesce(device, '?'),
             pid, {percent(max(own))}) END
 FROM ({idle_shares(1, 0)});
 
 -- name: max_idle_of
 -- ?1 is the reason, ?2 the share. What is unknown may have been for this reason too.
-SELECT CASE WHEN {not_analysed} THEN NULL WHEN coalesce(max(own), 0) > ?2 THEN 1
+SELECT CASE WHEN coalesce(max(own), 0) > ?2 THEN 1
         WHEN (SELECT max(most) FROM ({idle_shares(i.reason = ?1, i.reason = 'unknown')})) > ?2
             THEN NULL
         ELSE 0 END,
-    CASE WHEN {not_analysed} THEN 'idle time is not in this trace, which is not finished, or which an earlier version recorded'
-        WHEN coalesce(max(own), 0) <= ?2
+    CASE WHEN coalesce(max(own), 0) <= ?2
             THEN 'too much idle time has no known reason; see gpuverify idle'
         ELSE printf('device %s of process %d was idle for %s of its time for that reason',
             coalesce(device, '?'), pid, {percent(max(own))}) END

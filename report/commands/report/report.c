@@ -138,8 +138,6 @@ static const char *section_empty(const struct gv_report *report, const struct gv
     for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
         if (strcmp(section->name, of_gpu[i]) == 0)
             return "unknown: GPU activity was not recorded completely\n";
-    if (report->facts.idle_lack && strcmp(section->name, "idle") == 0)
-        return "unknown: this trace is not finished, or an earlier version recorded it\n";
     return "none\n";
 }
 
