@@ -152,7 +152,8 @@ def check_reason(trace, path, reason, lines, waited_ns=0, where="1"):
     where += f" AND reason = '{reason}'"
     right_ns = idle_ns(trace, where)
     said = f"of {all_ns / 1e6:.1f} ms, of which a busy machine took {excused / 1e6:.1f} ms,"
-    demand((right_ns > 0 or excused > all_ns / 2) and right_ns + excused >= RIGHT_REASON * all_ns, f"{right_ns / 1e6:.1f} ms {said} are {reason}", trace)
+    demand((right_ns > 0 or excused > all_ns / 2) and right_ns + excused >= RIGHT_REASON * all_ns,
+           f"{right_ns / 1e6:.1f} ms {said} are {reason}", trace)
     if lines:
         named = named_ns(trace, path, lines, where)
         demand((named > 0 or excused > all_ns / 2) and named + excused >= RIGHT_LINE * all_ns,
