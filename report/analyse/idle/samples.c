@@ -191,6 +191,19 @@ static bool is_descheduled(sqlite3_stmt *row, char state)
            gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
 }
 
+/* Ready at this look, but since the last one it has not run. If it waited for a CPU, it still does:
+ * the kernel counts a wait when it is over. */
+static bool did_not_run(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, IDLE_CPU) != SQLITE_NULL &&
+           gv_time_column_duration(row, IDLE_CPU) + gv_time_column_duration(row, IDLE_DELAY) == 0;
+}
+
+static bool is_running(enum gv_idle_reason reason)
+{
+    return reason == GV_REASON_PYTHON || reason == GV_REASON_NATIVE;
+}
+
 static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_stmt *row,
                                          const struct gv_idle_stack *own,
                                          const struct gv_idle_stack *other)
@@ -381,6 +394,14 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (error)
         return error;
     enum gv_idle_reason reason = sample_reason(reading, row, &own, &other);
+    const struct gv_idle_sample *last =
+        run->sample_count ? &run->samples[run->sample_count - 1] : NULL;
+    if (is_running(reason) && did_not_run(row) && last &&
+        last->thread == sqlite3_column_int64(row, IDLE_THREAD)) {
+        if (!is_running(run->verdicts[last->verdict].reason))
+            return sample_add(run, row, last->verdict);
+        reason = GV_REASON_DESCHEDULED;
+    }
     sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
