@@ -210,6 +210,8 @@ def part_demo(run):
 def part_bench(run):
     run.test("a hundredth of scripts/bench", "scripts/bench", "--scale", "0.01", "--json",
              os.path.join(LOGS, "bench.json"), "--build", BUILD, "hook", "calls", "stacks")
+    run.test("the cost of the thread that looks", "scripts/bench", "--scale", "0.01", "--json",
+             os.path.join(LOGS, "bench-idle.json"), "--build", BUILD, "idle")
     run.test("commands on a trace that scripts/bench makes", "scripts/bench", "--scale", "0.01",
              "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
     for group in ("gpu", "gpu-kinds"):

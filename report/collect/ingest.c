@@ -1,7 +1,6 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/in_flight.h"
-#include "report/collect/ingest_idle.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"

@@ -15,6 +15,7 @@
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/collect/own_cost.h"
+#include "report/collect/unwind.h"
 #include "report/store/database.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
@@ -185,6 +186,16 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 /* The process has ended: handles what was never seen, and what never found its call. */
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
+
+/* Looks at threads between their calls (report/collect/ingest_idle.c): a sample, whose text may be
+ * NULL. Native frames of a blocked thread's stack, added to a row of stack; none if nothing is
+ * known of it, or if this process has used up its time: then it is counted. The process has ended:
+ * finds the threads that its samples still lack. */
+int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
+                   const char *text);
+int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row);
+int gv_ingest_idle_end(struct gv_ingest *ingest);
+void gv_ingest_idle_close(struct gv_ingest *ingest);
 
 /* For the other parts of the ingest: the row of the stack with this number, which may come later;
  * adds the row just inserted to those known; a time of the

@@ -1,4 +1,5 @@
-#include "report/collect/ingest_idle.h"
+/* Ingests looks at threads between their calls. */
+#include "report/collect/ingest.h"
 
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
@@ -64,20 +65,20 @@ void gv_ingest_idle_close(struct gv_ingest *ingest)
 
 /* ---- native frames ---- */
 
-/* CPU time of each second. The first stack through a large library takes milliseconds, others
- * microseconds.
- */
-#define GV_UNWIND_NS 20000000
+/* CPU time of each second, and what may be used ahead: the first stack through a large library
+ * takes milliseconds, later ones microseconds. */
+#define GV_STACKS_NS       20000000
+#define GV_STACKS_AHEAD_NS 200000000
 
 static bool has_time(struct gv_ingest_idle *idle)
 {
     int64_t now = time_ns(CLOCK_MONOTONIC);
 
-    idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_UNWIND_NS);
+    idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_STACKS_NS);
     idle->looked_ns = now;
     if (idle->spent_ns < 0)
         idle->spent_ns = 0;
-    return idle->spent_ns < GV_UNWIND_NS;
+    return idle->spent_ns < GV_STACKS_AHEAD_NS;
 }
 
 static int count_loss(struct gv_ingest *ingest, const char *why)

@@ -80,8 +80,7 @@ static uint64_t hash_maps(const char *text, size_t bytes)
         const char *access = memchr(line, ' ', (size_t)(next - line));
         if (!access || next - access < 4 || access[3] != 'x')
             continue;
-        for (const char *c = line; c < next; c++)
-            hash = gv_mix(hash, (unsigned char)*c);
+        hash = gv_mix_bytes(hash, line, (size_t)(next - line));
     }
     return hash | 1;
 }

@@ -79,10 +79,9 @@ static bool offer_is_command(const char *text, bool *finds)
 
     snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, " .,;:"), text);
     command = gv_command_find(word);
-    *finds = command == &gv_commands[GV_COMMAND_report] ||
-             command == &gv_commands[GV_COMMAND_stalls] ||
-             command == &gv_commands[GV_COMMAND_idle] ||
-             command == &gv_commands[GV_COMMAND_explain];
+    *finds =
+        command == &gv_commands[GV_COMMAND_report] || command == &gv_commands[GV_COMMAND_stalls] ||
+        command == &gv_commands[GV_COMMAND_idle] || command == &gv_commands[GV_COMMAND_explain];
     return command != NULL;
 }
 

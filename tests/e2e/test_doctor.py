@@ -1,27 +1,12 @@
 """gpuverify doctor: what would and would not be recorded on this machine, and of a program."""
 
-import ctypes
 import json
 import os
 import platform
 import shutil
 import stat
-import struct
 
 import harness
-
-
-def refuse_ptrace():
-    """As a container does: system calls with its number fail with EPERM from now on, also in children."""
-    load, jump_if_equal, answer, allow, fail_eperm = 0x20, 0x15, 0x06, 0x7fff0000, 0x00050001
-    ptrace = {"x86_64": 101, "aarch64": 117}[platform.machine()]
-    program = b"".join(struct.pack("=HBBI", *line) for line in (
-        (load, 0, 0, 0), (jump_if_equal, 0, 1, ptrace), (answer, 0, 0, fail_eperm), (answer, 0, 0, allow)))
-    buffer = ctypes.create_string_buffer(program)
-    lines = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, lines, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "no seccomp here")
 
 
 class Doctor(harness.Case):
@@ -52,12 +37,12 @@ class Doctor(harness.Case):
 
     def test_native_stacks(self):
         name = "native stacks"
-        checks = {check["what"]: check for check in self.doctor("--no-trial", preexec_fn=refuse_ptrace)}
+        checks = {check["what"]: check for check in self.doctor("--no-trial", preexec_fn=harness.refuse_ptrace)}
         self.assertEqual(checks[name]["state"], "note")
         self.assertIn("refused", checks[name]["found"])
         self.assertIn("SYS_PTRACE", checks[name]["fix"])
         checks = {check["what"]: check for check in self.doctor(
-            "--no-trial", status=1, preexec_fn=refuse_ptrace, env={"GPUVERIFY_IDLE_STACKS": "native"})}
+            "--no-trial", status=1, preexec_fn=harness.refuse_ptrace, env={"GPUVERIFY_IDLE_STACKS": "native"})}
         self.assertEqual(checks[name]["state"], "unseen")
 
     def test_text(self):

@@ -1,80 +1,120 @@
 /*
- * idles HOW: uses the GPU, then does something else for a second on the same thread: `sleep`,
- * `burn`, `file` (reads a pipe), `child` (waits for a child that burns), `futex`.
+ * idles HOW [FILE]: uses the GPU, then does something else for half a second, and uses it again. It
+ * is looked at meanwhile, and must not notice.
  */
 #include "e2e.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static void burn(void)
-{
-    time_t end = time(NULL) + 2;
+#define IDLE_US 500000
 
-    while (time(NULL) < end)
-        ;
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void read_pipe(void)
+/* A file that it opens always gets the lowest free number. */
+static void count_on_numbers(void)
 {
-    int ends[2];
-    char byte;
+    int first = open("/dev/null", O_RDONLY);
 
-    REQUIRE(pipe(ends) == 0);
+    for (double end_s = now_s() + IDLE_US / 1e6; now_s() < end_s;)
+        for (int i = 0; i < 1000; i++) {
+            close(first);
+            REQUIRE(open("/dev/null", O_RDONLY) == first);
+        }
+}
+
+static void close_all(void)
+{
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    usleep(IDLE_US);
+    REQUIRE(open("/dev/null", O_RDONLY) == 3);
+}
+
+static void have_no_numbers(void)
+{
+    struct rlimit limit = {.rlim_cur = 3, .rlim_max = 1024};
+
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    usleep(IDLE_US);
+}
+
+static void lock(const char *file)
+{
+    int held = open(file, O_RDWR | O_CREAT, 0600), wanted = open(file, O_RDWR);
+
+    REQUIRE(held >= 0 && wanted >= 0 && flock(held, LOCK_EX) == 0);
     if (fork() == 0) {
-        sleep(1);
-        _exit(0);
+        usleep(IDLE_US);
+        _exit(0); /* its copy of `held` would keep the lock */
     }
-    close(ends[1]);
-    REQUIRE(read(ends[0], &byte, 1) == 0);
-    wait(NULL);
+    close(held);
+    REQUIRE(flock(wanted, LOCK_EX) == 0);
+    REQUIRE(wait(NULL) > 0);
 }
 
-static void wait_for_child(void)
+static void become_nobody(void)
 {
-    pid_t child = fork();
+    REQUIRE(setuid(65534) == 0);
+    usleep(IDLE_US);
+}
+
+static void wait_for_vforked(void)
+{
+    pid_t child = vfork();
 
     if (child == 0) {
-        burn();
-        _exit(0);
+        execlp("sleep", "sleep", "0.5", (char *)NULL);
+        _exit(1);
     }
     REQUIRE(waitpid(child, NULL, 0) == child);
 }
 
-static void *sleep_a_second(void *unused)
+static void *sleep_and_return(void *unused)
 {
-    sleep(1);
+    usleep(IDLE_US);
     return unused;
-}
-
-static void join(void)
-{
-    pthread_t thread;
-
-    REQUIRE(!pthread_create(&thread, NULL, sleep_a_second, NULL));
-    pthread_join(thread, NULL);
 }
 
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
     struct e2e_gpu gpu;
+    pthread_t thread;
 
     e2e_open(&gpu);
     e2e_tick(&gpu, 3);
-    if (strcmp(how, "sleep") == 0)
-        sleep(1);
-    else if (strcmp(how, "burn") == 0)
-        burn();
-    else if (strcmp(how, "pipe") == 0)
-        read_pipe();
-    else if (strcmp(how, "child") == 0)
-        wait_for_child();
-    else if (strcmp(how, "futex") == 0)
-        join();
+    if (strcmp(how, "numbers") == 0)
+        count_on_numbers();
+    else if (strcmp(how, "closes") == 0)
+        close_all();
+    else if (strcmp(how, "no-numbers") == 0)
+        have_no_numbers();
+    else if (strcmp(how, "nobody") == 0)
+        become_nobody();
+    else if (strcmp(how, "file") == 0 && count > 2)
+        lock(arguments[2]);
+    else if (strcmp(how, "vfork") == 0)
+        wait_for_vforked();
+    else
+        usleep(IDLE_US);
     e2e_tick(&gpu, 1);
+    if (strcmp(how, "last-thread") == 0) {
+        REQUIRE(!pthread_create(&thread, NULL, sleep_and_return, NULL));
+        pthread_detach(thread);
+        pthread_exit(NULL);
+    }
     return 0;
 }

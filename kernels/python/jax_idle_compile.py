@@ -1,0 +1,32 @@
+"""JAX: compiles a function in each round. Twin: calls one that is compiled, and computes."""
+import os
+
+from idle import TWIN, compute, rounds
+from needs import needs
+
+needs("jax")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0")  # it takes ten seconds
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+
+values = jnp.ones((256, 256))
+
+
+def made(number):
+    return jax.jit(lambda x: jnp.tanh(x * number) @ x + number)
+
+
+function = made(0)
+
+
+def step():
+    function(values).block_until_ready()
+
+
+for number, _ in enumerate(rounds(step), 1):
+    if TWIN:
+        compute(50)  # twin: python
+    else:
+        made(number)(values).block_until_ready()  # idle: compile
+print("jax compile")

@@ -1,0 +1,33 @@
+"""PyTorch: waits for a DataLoader with two workers, whose items take long. Twin: the items are quick, and the loop computes."""
+from idle import TWIN, compute, rounds
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
+from torch.utils.data import DataLoader, Dataset  # noqa: E402
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        if not TWIN:
+            compute(20)  # idle: data
+        return torch.full((1024,), float(index))
+
+
+if __name__ == "__main__":
+    weights = torch.ones(1024, 1024, device="cuda")
+    batches = iter(DataLoader(Slow(), batch_size=8, num_workers=2))
+    batch = torch.zeros(8, 1024)
+
+    def step():
+        (batch.cuda() @ weights).sum().item()
+
+    for _ in rounds(step):
+        batch = next(batches)
+        if TWIN:
+            compute(50)  # twin: python
+    print("torch data")

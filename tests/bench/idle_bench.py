@@ -1,0 +1,73 @@
+"""Measures what the thread costs that looks at idle threads, on the simulator. Needs no GPU."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+from ground import CHECKOUT, environment, finish, paired, place
+
+NAME = "gpuverify-idle"
+
+
+def cpu_ns(pid):
+    """CPU time of the thread that looks; 0: there is none."""
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8") as name, \
+                    open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as times:
+                if name.read().strip() == NAME:
+                    return int(times.read().split()[0])
+    return 0
+
+
+def run(bench, words, hz):
+    """(how long the program worked, CPU time of the thread, how long it could use some): seconds."""
+    with place() as folder:
+        process = subprocess.Popen(words, env=environment(bench, folder, True, GPUVERIFY_IDLE_HZ=str(hz)),
+                                   stdout=subprocess.PIPE, text=True)
+        start_ns = seen_ns = time.monotonic_ns()
+        used_ns = 0
+        while process.poll() is None:
+            now_ns = cpu_ns(process.pid)
+            if now_ns or not used_ns:
+                used_ns, seen_ns = now_ns, time.monotonic_ns()
+            time.sleep(0.1)
+        with process.stdout:
+            said = dict(line.split()[:2] for line in process.stdout)
+        bench.must(f"{' '.join(words)} ended with {process.returncode}", process.returncode == 0)
+        finish(bench, folder)
+    return float(said.get("elapsed_ns", 0)) / 1e9, used_ns / 1e9, (seen_ns - start_ns) / 1e9
+
+
+def bench_thread(bench):
+    """CPU time of the thread, and how much longer the programs work with it than without."""
+    python = [sys.executable, os.path.join(CHECKOUT, "tests/bench/idle_steps.py")]
+    bursts = bench.scaled(1000, 20)
+    programs = {
+        "one thread that computes": [*python, "busy", str(bench.scaled(2000, 50))],
+        "one thread that sleeps": [*python, "idle", str(bench.scaled(150, 10))],
+        "64 threads that sleep": [bench.path("tests/bench/bench_launches"), "-t", "64", "-n", str(10 * bursts), "-b", "10",
+                                  "-i", "2000"],
+    }
+    rows = []
+    for what, words in programs.items():
+        took, share = {0: [], 50: []}, []
+        for _ in range(bench.scaled(9, 2)):
+            for hz, into in took.items():
+                worked, used, lasted = run(bench, words, hz)
+                into.append(worked)
+                if hz:
+                    share.append(100 * used / lasted)
+                else:
+                    bench.must("GPUVERIFY_IDLE_HZ=0 starts no thread", used == 0)
+        key = what.replace(" ", "_")
+        bench.spread(f"{key}_cpu", f"{what}: CPU time of the thread", share, "% of a CPU")
+        bench.spread(f"{key}_without", f"{what}: the program without it", took[0], "s")
+        bench.spread(f"{key}_with", f"{what}: with it", took[50], "s")
+        rows.append([what, f"{paired(took[50], took[0]):.4f}"])
+    bench.table(["program", "with / without"], rows)
+
+
+BENCHES = {"idle-thread": bench_thread}
