@@ -83,7 +83,7 @@ static bool quota_was_used_up; /* then */
 static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
-static bool has_own_files;
+static bool keeps_files;
 
 /* ---- which threads ---- */
 
@@ -408,7 +408,7 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
 static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same)
 {
     struct gv_thread_state now;
-    struct gv_thread_files *files = has_own_files ? &thread->files : NULL;
+    struct gv_thread_files *files = keeps_files ? &thread->files : NULL;
     uint32_t tid = thread->chosen.tid;
 
     *is_same = before_ns && is_blocked(&thread->state) &&
@@ -574,11 +574,14 @@ static void lower_priority(void)
  * numbers of its files, or closes them all. */
 static void set_apart(void)
 {
+#ifdef SYS_close_range
+    struct rlimit files;
+
+    keeps_files = syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
+                  getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 4 * KNOWN_MOST;
+#endif
     prctl(PR_SET_NAME, "gpuverify-idle");
     lower_priority();
-#ifdef SYS_close_range
-    has_own_files = syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
-#endif
 }
 
 static void wait_until(uint64_t at_ns)
@@ -649,7 +652,7 @@ void gv_idle_start(void)
     searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
-    allowed_ptrace = has_own_files = false;
+    allowed_ptrace = keeps_files = false;
     gv_children_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);
