@@ -416,18 +416,21 @@ static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
 }
 
 /* The Linux kernel counts a wait for a CPU when it is over. One that goes on is what is left of the
- * time since the last look, if the thread was ready then too. */
+ * time since the last look, if the thread was ready then too. It may have slept in calls. */
 static uint64_t delay_since(struct watched *thread, const struct gv_thread_state *now,
                             uint64_t before_ns)
 {
     uint64_t counted_ns = since(now->delay_ns, thread->state.delay_ns);
-    uint64_t cpu_ns = since(now->cpu_ns, thread->state.cpu_ns), left_ns;
+    uint64_t cpu_ns = since(now->cpu_ns, thread->state.cpu_ns), left_ns, outside_ns;
     uint64_t delay_ns = since(counted_ns, thread->claimed_ns);
 
     thread->claimed_ns = since(thread->claimed_ns, counted_ns);
     if (now->state != 'R' || thread->state.state != 'R' || has_cpu(thread->chosen.tid, now->cpu_ns))
         return delay_ns;
     left_ns = since(thread->at_ns - before_ns, cpu_ns + delay_ns);
+    outside_ns = since(thread->at_ns, thread->chosen.call_start_ns);
+    if (left_ns > outside_ns)
+        left_ns = outside_ns;
     thread->claimed_ns += left_ns;
     return delay_ns + left_ns;
 }
