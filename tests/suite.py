@@ -161,7 +161,7 @@ def part_e2e(run):
 
 
 def part_pythons(run):
-    """The Python tests of test_stacks.py and test_python_threads.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
     folder = os.path.join(BUILD, "pythons")
     text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
                     os.environ.get("GV_PYTHONS_SECONDS", "30"))
@@ -170,7 +170,7 @@ def part_pythons(run):
         if found.startswith("- "):
             run.skipped(name, found[2:])
         else:
-            wanted.append("test_stacks.Python.test_" + name.replace(".", "_"))
+            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons")]
             python = os.path.join(folder, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,

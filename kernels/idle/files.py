@@ -9,7 +9,7 @@ import gpu
 
 # Not in the folder for temporary files, which may be in memory.
 with tempfile.NamedTemporaryFile(dir=os.getcwd()) as file:
-    block = mmap.mmap(-1, 4 << 20)
+    block = mmap.mmap(-1, 32 << 20)
     os.pwritev(file.fileno(), [block], 0)
     os.fsync(file.fileno())
     try:

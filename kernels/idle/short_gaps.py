@@ -1,4 +1,4 @@
-"""As python_code.py, but the GPU is idle for 2 to 3 ms each time, which is less than one look takes to come. Twin: it sleeps."""
+"""As python_code.py, but the GPU is idle for 2 to 3 ms each time: most of these times have no look. Twin: it sleeps."""
 import time
 
 import gpu

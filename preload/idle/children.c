@@ -10,14 +10,17 @@
 #define CHILDREN_BYTES 2048
 #define TASKS_MOST     256u /* of one process */
 #define TICK_NS        10000000u
+#define WHOLE_EVERY    5u
 #define WORKS_OF_100   2u /* of the time */
 
 static struct gv_child known[GV_CHILDREN_MOST];
 static unsigned known_count;
+static uint32_t parents[GV_CHILDREN_MOST]; /* threads of this process that have children */
+static unsigned parent_count, searches;
 
 void gv_children_start_over(void)
 {
-    known_count = 0;
+    known_count = parent_count = searches = 0;
 }
 
 bool gv_children_exist(void)
@@ -45,19 +48,41 @@ unsigned gv_children_parse(const char *text, uint32_t *pids, unsigned count, uns
     return count;
 }
 
+/* Each thread has its own children. A program may have hundreds of threads, so most searches look
+ * only at those of its threads that had some. */
+static unsigned list_own_tasks(uint32_t pid, uint32_t tids[TASKS_MOST], bool *is_whole)
+{
+    *is_whole = parent_count == 0 || searches++ % WHOLE_EVERY == 0;
+    if (*is_whole)
+        return gv_tasks_list(pid, tids, TASKS_MOST);
+    memcpy(tids, parents, parent_count * sizeof parents[0]);
+    return parent_count;
+}
+
 static unsigned find_pids(uint32_t except, uint32_t pids[GV_CHILDREN_MOST])
 {
     static uint32_t tids[TASKS_MOST];
+    uint32_t self = (uint32_t)syscall(SYS_getpid);
     char text[CHILDREN_BYTES];
-    unsigned count = 0;
+    unsigned count = 0, tasks;
+    bool is_whole = false;
 
     for (unsigned next = 0; next <= count; next++) {
-        uint32_t pid = next == 0 ? (uint32_t)syscall(SYS_getpid) : pids[next - 1];
-        unsigned tasks = gv_tasks_list(pid, tids, TASKS_MOST), before = count;
+        uint32_t pid = next == 0 ? self : pids[next - 1];
+        unsigned before = count;
 
-        for (unsigned i = 0; i < tasks; i++)
+        tasks =
+            next == 0 ? list_own_tasks(pid, tids, &is_whole) : gv_tasks_list(pid, tids, TASKS_MOST);
+        if (next == 0 && is_whole)
+            parent_count = 0;
+        for (unsigned i = 0; i < tasks; i++) {
+            unsigned had = count;
+
             if (gv_proc_read(text, sizeof text, "/proc/%u/task/%u/children", pid, tids[i]) > 0)
                 count = gv_children_parse(text, pids, count, GV_CHILDREN_MOST);
+            if (next == 0 && is_whole && count > had && parent_count < GV_CHILDREN_MOST)
+                parents[parent_count++] = tids[i];
+        }
         for (unsigned i = before; i < count;)
             if (pids[i] == except)
                 pids[i] = pids[--count];

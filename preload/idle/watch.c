@@ -25,8 +25,8 @@
 #define STACK_BYTES        (2u << 20) /* the program's exit handlers may run on it */
 #define LOWEST_PRIORITY    19
 #define SLICE_NS           100000u
-#define THREADS_MOST       8u /* in one look: those that made the latest calls */
-#define KNOWN_MOST         32u
+#define THREADS_MOST       8u  /* in one look: those that made the latest calls */
+#define KNOWN_MOST         64u /* their files are open, three each */
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
 #define ALONE_NS           250000000u /* between two looks for other threads */
@@ -34,10 +34,10 @@
 #define QUOTA_NS           100000000u /* between two questions for the quota */
 #define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
 #define PRESET_HZ          50u
-#define COST_OF_1000       5u       /* of a CPU, at the preset rate */
-#define COST_AT_ONCE_NS    10000000 /* so that short runs get all their looks */
-#define TRIES_OF_100       25u      /* of the time since the last look, ran */
-#define DELAYED_OF_100     25u      /* of the time since the last look: asks for the quota */
+#define COST_OF_1000       4u      /* of a CPU, at the preset rate */
+#define COST_AT_ONCE_NS    5000000 /* so that short runs get all their looks */
+#define TRIES_OF_100       25u     /* of the time since the last look, ran */
+#define DELAYED_OF_100     25u     /* of the time since the last look: asks for the quota */
 
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE 2u
@@ -195,10 +195,24 @@ static bool may_wait_for_children(const struct watched *thread)
 
 static bool is_pinned(uint32_t tid)
 {
-    cpu_set_t allowed;
+    cpu_set_t allowed; /* the kernel writes only the bytes that it needs */
 
+    CPU_ZERO(&allowed);
     return online && syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) > 0 &&
            CPU_COUNT(&allowed) < online;
+}
+
+/* Whether the collector may stop threads of this process: from the first time on that it is asked
+ * for. Yama, if it is there, needs this. */
+static bool allows_ptrace(void)
+{
+    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+
+    if (!allowed_ptrace && collector) {
+        prctl(PR_SET_PTRACER, (unsigned long)collector, 0, 0, 0);
+        allowed_ptrace = true;
+    }
+    return allowed_ptrace;
 }
 
 static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
@@ -215,7 +229,7 @@ static uint8_t judge_signs(const struct watched *thread, const struct gv_python_
     if (has_gil && gil->collects)
         signs |= GV_IDLE_COLLECTS;
     if (gv_process.settings.idle_stacks == GV_IDLE_STACKS_NATIVE && thread->state.state == 'R' &&
-        (!thread->python || (gil->is_known && !has_gil)))
+        (!thread->python || (gil->is_known && !has_gil)) && allows_ptrace())
         signs |= GV_IDLE_WANTS_STACK;
     return (uint8_t)signs;
 }
@@ -234,17 +248,6 @@ static void explain_delay(struct watched *thread)
     }
     if (quota_was_used_up)
         thread->signs |= GV_IDLE_THROTTLED;
-}
-
-/* Once: from then on the collector may stop threads of this process. */
-static void allow_ptrace(void)
-{
-    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
-
-    if (allowed_ptrace || !collector)
-        return;
-    prctl(PR_SET_PTRACER, (unsigned long)collector, 0, 0, 0);
-    allowed_ptrace = true;
 }
 
 /* ---- records ---- */
@@ -476,10 +479,8 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
         if (thread->waits_for_gil && gil.holder && !holder_stack)
             holder_stack = gv_python_look_stack(&writer, gil.holder);
         write_own(thread, &gil, holder_stack);
-        if (thread->signs & GV_IDLE_WANTS_STACK) {
-            allow_ptrace();
+        if (thread->signs & GV_IDLE_WANTS_STACK)
             gv_futex_ring(&gv_process.session->doorbell);
-        }
     }
     if (has_python)
         gv_python_look_end();
@@ -536,12 +537,12 @@ static void note_cost(void)
     spent_ns = now_ns;
 }
 
-/* A user who wants more looks than the preset pays for them. */
-static bool can_afford(uint64_t hz)
+/* When the next look is paid for. A user who wants more looks than the preset pays for them. */
+static uint64_t affordable_ns(uint64_t hz)
 {
-    uint64_t allowed = (gv_monotonic_ns() - started_ns) / 1000 * COST_OF_1000;
+    uint64_t rate = COST_OF_1000 * (hz > PRESET_HZ ? hz : PRESET_HZ) / PRESET_HZ;
 
-    return spent_ns < COST_AT_ONCE_NS + allowed * (hz > PRESET_HZ ? hz : PRESET_HZ) / PRESET_HZ;
+    return spent_ns > COST_AT_ONCE_NS ? started_ns + (spent_ns - COST_AT_ONCE_NS) / rate * 1000 : 0;
 }
 
 /* The Linux kernel's struct. */
@@ -616,9 +617,13 @@ static void *run(void *context)
     writer.tid = (uint32_t)syscall(SYS_gettid);
     started_ns = alone_ns = now_ns;
     while (!is_alone(now_ns)) {
-        wait_until(now_ns + pause_ns(hz, now_ns));
+        uint64_t next_ns = now_ns + pause_ns(hz, now_ns), paid_ns = affordable_ns(hz);
+
+        if (paid_ns > next_ns)
+            next_ns = paid_ns < now_ns + SECOND_NS ? paid_ns : now_ns + SECOND_NS;
+        wait_until(next_ns);
         now_ns = gv_monotonic_ns();
-        if (!can_afford(hz))
+        if (paid_ns > now_ns)
             continue;
         look();
         note_cost();

@@ -289,8 +289,11 @@ bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *fr
 
 /* ---- another thread's frames ---- */
 
-/* Walks that differ, before what they have in common is taken. */
-#define GV_PYTHON_WALKS 4
+/* With two, one of 100 000 looks at code that only calls saw a stack that was not there. */
+#define GV_PYTHON_WALKS_THAT_AGREE 3
+/* The caller of a frame at its first instruction may not be written yet. */
+#define GV_PYTHON_WALKS_OF_A_START 6
+#define GV_PYTHON_WALKS            8 /* at most */
 
 static unsigned position(const struct gv_python_frame *frames, unsigned count, uintptr_t at)
 {
@@ -375,27 +378,29 @@ static bool walk_other(const struct gv_python *python, uintptr_t state,
 bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
                                struct gv_python_frame *frames, unsigned most, unsigned *count)
 {
-    struct gv_python_frame both[2][GV_PYTHON_FRAMES_MOST];
-    unsigned counts[2] = {0, 0}, same = 0;
-    bool was_read = false, is_same = false;
+    struct gv_python_frame walked[GV_PYTHON_FRAMES_MOST];
+    unsigned agreed = 0, wanted = GV_PYTHON_WALKS_THAT_AGREE;
 
+    *count = 0;
     if (most > GV_PYTHON_FRAMES_MOST)
         most = GV_PYTHON_FRAMES_MOST;
-    for (unsigned walks = 0; walks < GV_PYTHON_WALKS && !is_same; walks++) {
-        unsigned now = walks % 2;
-        bool had = was_read;
+    for (unsigned walks = 0; walks < GV_PYTHON_WALKS && agreed < wanted; walks++) {
+        unsigned now, same;
 
         if (walks)
             gv_python_memory_renew(python->memory);
-        was_read = walk_other(python, state, both[now], most, &counts[now]);
-        if (!had || !was_read)
+        if (!walk_other(python, state, walked, most, &now))
             continue;
-        same = common(both[!now], counts[!now], both[now], counts[now], most);
-        is_same = same == counts[now] && counts[0] == counts[1];
-        memcpy(frames, both[now] + counts[now] - same, same * sizeof *frames);
+        same = common(frames, *count, walked, now, most);
+        agreed = same || (!now && !*count) ? agreed + 1 : 1;
+        if (agreed == 1)
+            same = now;
+        memcpy(frames, walked + now - same, same * sizeof *frames);
+        *count = same;
+        wanted = same && frames[0].instruction == 0 ? GV_PYTHON_WALKS_OF_A_START
+                                                    : GV_PYTHON_WALKS_THAT_AGREE;
     }
-    *count = same;
-    return same || is_same;
+    return agreed >= wanted;
 }
 
 /* ---- frames that were named before ---- */

@@ -33,8 +33,8 @@ bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *fr
                       unsigned *count);
 
 /*
- * The same of the thread with the state at `state`, which runs meanwhile: its memory is read until
- * nothing has changed in between, and what still does is left out, from the innermost frame on.
+ * The same of the thread with the state at `state`, which runs meanwhile: what three walks in
+ * a row have in common, from the outermost frame on. The rest changes too fast.
  * False: nothing can be said of it now. What its code objects are is not looked at.
  */
 bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,

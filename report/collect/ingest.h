@@ -110,6 +110,8 @@ struct gv_ingest {
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
     bool final;     /* the process has ended, or is another program now */
     struct gv_ingest_idle *idle; /* report/collect/ingest_idle.c; NULL: no stacks yet */
+    bool looks;                  /* it has samples, */
+    bool late_looks;             /* and some whose thread had no row yet */
     /* threads with records */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;

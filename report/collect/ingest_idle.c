@@ -261,8 +261,10 @@ static int find_thread(struct gv_ingest *ingest, uint32_t tid, int64_t *row)
     if (!*row)
         error = gv_database_find(ingest->database, GV_STATEMENT_THREAD_OF_TID, row, "ii",
                                  ingest->process, (int64_t)tid);
-    if (!*row)
+    if (!*row) {
         *row = -(int64_t)tid;
+        ingest->late_looks = true;
+    }
     return error;
 }
 
@@ -276,6 +278,7 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
     int64_t thread, stack = 0, other_stack = 0;
     int error = find_thread(ingest, sample->tid, &thread);
 
+    ingest->looks = true;
     if (!error && sample->stack)
         error = gv_ingest_stack(ingest, sample->stack, &stack);
     if (!error && sample->other_stack)
@@ -296,9 +299,11 @@ int gv_ingest_idle_end(struct gv_ingest *ingest)
 {
     sqlite3 *trace = ingest->database->handle;
     int64_t reuses = 0;
-    int error = gv_database_script(trace, sql_late_threads, &ingest->process, 1);
+    int error = 0;
 
-    if (!error)
+    if (ingest->late_looks || ingest->inherited)
+        error = gv_database_script(trace, sql_late_threads, &ingest->process, 1);
+    if (!error && (ingest->looks || ingest->inherited))
         error = gv_database_number(trace, sql_reuses, &ingest->process, 1, &reuses);
     return error || !reuses ? error
                             : gv_database_script(trace, sql_reused_threads, &ingest->process, 1);

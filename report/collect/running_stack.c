@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -212,8 +213,14 @@ int gv_running_stack_try(void)
 
     if (program < 0)
         return -errno;
+    if (program == 0) { /* as preload/idle does */
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        raise(SIGSTOP);
+    }
     while (program == 0)
         pause();
+    while (waitpid(program, NULL, WUNTRACED) < 0 && errno == EINTR)
+        continue;
     pid_t collector = fork();
     if (collector == 0)
         _exit(ptrace(PTRACE_SEIZE, program, NULL, NULL) < 0 ? errno : 0);

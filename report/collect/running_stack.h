@@ -1,6 +1,6 @@
 /*
  * Takes the stack of a running thread of another process, with ptrace: stops the thread, copies its
- * registers and the end of its stack, and lets it go at once; about 0.1 ms. Never stops a thread
+ * registers and the end of its stack, and lets it go at once; about 0.3 ms. Never stops a thread
  * inside a system call, which the stop could interrupt. Only for GPUVERIFY_IDLE_STACKS=native.
  *
  * One thread of the collector uses all of this, because a thread that is stopped belongs to it. If

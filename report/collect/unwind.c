@@ -220,8 +220,8 @@ static int take_frame(Dwfl_Frame *frame, void *context)
     return DWARF_CB_OK;
 }
 
-size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
-                        uint64_t address[GV_UNWIND_FRAMES])
+static size_t walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
+                   uint64_t address[GV_UNWIND_FRAMES])
 {
     unwinder->stack = stack;
     unwinder->address = address;
@@ -231,6 +231,110 @@ size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_sta
         dwfl_getthread_frames(unwinder->files, (pid_t)unwinder->pid, take_frame, unwinder);
     unwinder->stack = NULL;
     return unwinder->count;
+}
+
+#ifdef __x86_64__
+
+/*
+ * An unknown frame pointer. A function that uses one begins with pushing its caller's, so there are
+ * the caller's frame pointer and the return address at it. It is near the end of the stack. What
+ * looks like it may be left from an earlier call, so the return address has to follow a call of
+ * the function, as far as the code tells.
+ */
+
+#define GV_UNWIND_FP       6
+#define GV_UNWIND_FP_REACH 4096u
+#define GV_UNWIND_CODE     6 /* bytes of a call */
+
+/* The code before `address`, and the name of its section. */
+static bool code_before(struct gv_unwinder *unwinder, uint64_t address,
+                        unsigned char code[GV_UNWIND_CODE])
+{
+    Dwfl_Module *module = dwfl_addrmodule(unwinder->files, address);
+    Dwarf_Addr at = address, bias;
+    Elf_Scn *section = module ? dwfl_module_address_section(module, &at, &bias) : NULL;
+    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+
+    if (!data || !data->d_buf || at < GV_UNWIND_CODE || at > data->d_size)
+        return false;
+    memcpy(code, (const unsigned char *)data->d_buf + at - GV_UNWIND_CODE, GV_UNWIND_CODE);
+    return true;
+}
+
+/* 0: unknown. */
+static uint64_t function_at(struct gv_unwinder *unwinder, uint64_t address)
+{
+    Dwfl_Module *module = dwfl_addrmodule(unwinder->files, address);
+    GElf_Off offset;
+    GElf_Sym symbol;
+
+    return module && dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
+               ? address - offset
+               : 0;
+}
+
+static bool is_called_from(struct gv_unwinder *unwinder, uint64_t function, uint64_t returns)
+{
+    unsigned char code[GV_UNWIND_CODE];
+    int32_t distance;
+
+    if (!code_before(unwinder, returns, code))
+        return false;
+    if (code[1] == 0xe8) {
+        memcpy(&distance, code + 2, sizeof(distance));
+        uint64_t target = returns + (uint64_t)(int64_t)distance;
+        /* One of another file is called through a stub. */
+        return function_at(unwinder, target) == function_at(unwinder, function) ||
+               dwfl_addrmodule(unwinder->files, target) !=
+                   dwfl_addrmodule(unwinder->files, function);
+    }
+    /* Through a register, or memory: of six, seven, three or two bytes */
+    return (code[0] == 0xff && (code[1] == 0x15 || (code[1] & 0xf8) == 0x90)) ||
+           (code[3] == 0xff && (code[4] & 0xf8) == 0x50) ||
+           (code[4] == 0xff && (code[5] & 0xf8) == 0xd0);
+}
+
+static size_t walk_by_frame_pointer(struct gv_unwinder *unwinder,
+                                    const struct gv_unwind_stack *stack,
+                                    uint64_t address[GV_UNWIND_FRAMES], size_t count)
+{
+    struct gv_unwind_stack guess = *stack;
+    uint64_t further[GV_UNWIND_FRAMES], returns;
+    size_t reach = stack->size < GV_UNWIND_FP_REACH ? stack->size : GV_UNWIND_FP_REACH;
+    bool needed = false;
+
+    guess.known |= 1u << GV_UNWIND_FP;
+    for (size_t at = -stack->sp & 15; at + 16 <= reach; at += 16) {
+        memcpy(&returns, stack->bytes + at + 8, sizeof(returns));
+        if (returns == 0 || (needed && !is_called_from(unwinder, address[count - 1], returns)))
+            continue;
+        guess.value[GV_UNWIND_FP] = stack->sp + at;
+        size_t frames = walk(unwinder, &guess, further);
+        /* With any frame pointer there is a next frame, unless this is the outermost. */
+        if (frames <= count && !needed)
+            break;
+        if (frames > count && further[count] == returns &&
+            (needed || is_called_from(unwinder, address[count - 1], returns))) {
+            memcpy(address, further, frames * sizeof(*address));
+            return frames;
+        }
+        needed = true;
+    }
+    return count;
+}
+
+#endif
+
+size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
+                        uint64_t address[GV_UNWIND_FRAMES])
+{
+    size_t count = walk(unwinder, stack, address);
+
+#ifdef __x86_64__
+    if (count > 0 && count < GV_UNWIND_FRAMES && !(stack->known >> GV_UNWIND_FP & 1))
+        count = walk_by_frame_pointer(unwinder, stack, address, count);
+#endif
+    return count;
 }
 
 struct gv_unwinder *gv_unwinder_open(uint32_t pid)

@@ -1,8 +1,8 @@
 /*
  * Finds the return addresses in the copied stack of a thread of another process, with the unwind
  * tables of the files that it has mapped. Reads nothing of the process but its list of mapped
- * files. A register that is not known stays so: the unwinding ends at the first frame that needs
- * it, as at -O0 without a frame pointer.
+ * files. An unknown frame pointer is looked for on the stack (x86-64); another register that is not
+ * known stays so, and the unwinding ends at the first frame that needs it.
  *
  * One thread uses an unwinder, which is of one process. Without elfutils there are no frames.
  */

@@ -6,8 +6,9 @@ SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
 -- name: frames
-SELECT function, coalesce(file, library) FROM frame
-WHERE stack = ?1 AND kind <> 'runtime' ORDER BY depth;
+-- CUDA's code, and ours, are known by their library.
+SELECT function, coalesce(iif(kind = 'runtime', library, file), library) FROM frame
+WHERE stack = ?1 ORDER BY depth;
 
 -- name: thread_name
 SELECT name FROM thread WHERE process = ?1 AND tid = ?2 ORDER BY id DESC LIMIT 1;

@@ -163,7 +163,7 @@ static bool machine_yama_refuses(void)
         return false;
     bool known = read(fd, &scope, 1) == 1;
     close(fd);
-    return known && scope != '0';
+    return known && scope > '1';
 }
 
 /* Only who asks for them misses something without. */
@@ -181,7 +181,7 @@ static void machine_native_stacks(struct gv_doctor *doctor)
     }
     bool yama = error == -EPERM && machine_yama_refuses();
     gv_doctor_add(doctor, wanted ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "native stacks",
-                  yama ? "sysctl kernel.yama.ptrace_scope=0, or give it CAP_SYS_PTRACE"
+                  yama ? "sysctl kernel.yama.ptrace_scope=1, or give it CAP_SYS_PTRACE"
                        : "give the container CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE)",
                   "GPUVERIFY_IDLE_STACKS=native would take no stacks of running threads: ptrace is "
                   "refused%s (%s)",

@@ -108,6 +108,8 @@ static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL", "python", NULL},
     {"0, 'R', -1, 0, 0, NULL, NULL, NULL, 0, NULL", "native", NULL},
     {"1, 'S', 202, 0, 2, 99, NULL, NULL, 0, NULL", "gil", "thread 99"},
+    {"1, 'S', 202, 0, 2, 10, NULL, 4, 0, NULL", "gil",
+     "Dataset.__getitem__, data.py:41 (thread 10, a)"},
     {"0, 'R', -1, 0, 7, NULL, NULL, NULL, 0, NULL", "gc", NULL},
     {"0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL", "import", NULL},
     {"0, 'R', -1, 0, 6, NULL, 2, NULL, 0, NULL", "compile", NULL},
@@ -330,6 +332,23 @@ static void a_call_without_a_cpu_is_descheduled(void **state)
     assert_int_equal(reason_ms("cuda"), 400);
 }
 
+/* Ready at the look, without any time on a CPU or in wait of one since the look before. */
+static void a_thread_that_has_not_run_does_what_it_did(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    looks(2010, 3000, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL");
+    kernel(2, 1, 3000, 4000);
+    looks(4010, 5000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    totals_execute("UPDATE idle_sample SET state = 'R', system_call = -1, cpu_ns = 0"
+                   " WHERE id % 2 = 0");
+    kernel(3, 1, 5000, 10000);
+    find();
+    assert_int_equal(reason_ms("sleep"), 1000);
+    assert_in_range(reason_ms("descheduled"), 450, 550);
+    assert_in_range(reason_ms("python"), 450, 550);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +362,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(unseen_time_is_not_idle, setup, totals_close),
         cmocka_unit_test_setup_teardown(without_a_gpu_side_the_calls_tell, setup, totals_close),
         cmocka_unit_test_setup_teardown(a_call_without_a_cpu_is_descheduled, setup, totals_close),
+        cmocka_unit_test_setup_teardown(a_thread_that_has_not_run_does_what_it_did, setup,
+                                        totals_close),
         cmocka_unit_test(each_reason_is_documented),
         cmocka_unit_test_setup_teardown(numbers_may_be_anything, setup, totals_close),
         cmocka_unit_test_setup_teardown(a_view_of_a_trace_finds_what_is_missing, setup,

@@ -51,6 +51,18 @@ static void recover(void)
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
 }
 
+static void drain_all(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(gv_drain_finish(&drain), 0);
+    gv_drain_close(&drain);
+}
+
 /* The looker's records are those of GV_SPOOL_IDLE_THREAD. */
 static void append(const union gv_record *record)
 {
@@ -144,6 +156,24 @@ static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
                      3);
 }
 
+static void a_thread_may_have_its_first_row_after_a_look(void **state)
+{
+    union gv_record sample = look(50000, 0);
+
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, true);
+    append(&sample);
+    drain_all();
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN thread t ON t.id = s.thread"),
+                     0);
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 90000, 0));
+    spool.writer.header->process_start_ticks++; /* it is gone */
+    recover();
+    assert_int_equal(number("SELECT t.serial FROM idle_sample s JOIN threads t ON t.id = s.thread"),
+                     1);
+}
+
 #if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
 
 /* ---- the native frames of a blocked thread ---- */
@@ -151,7 +181,14 @@ static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
 static int nothing_comes[2];
 static _Atomic uint32_t blocked_tid;
 
-static __attribute__((noinline)) void waits_for_more(void)
+#if __has_attribute(optimize)
+#define WITH_FRAME_POINTER __attribute__((noinline, optimize("no-omit-frame-pointer")))
+#else
+#define WITH_FRAME_POINTER __attribute__((noinline))
+#endif
+
+/* Its own frame pointer is unknown at its end. */
+static WITH_FRAME_POINTER void waits_for_more(void)
 {
     char byte;
 
@@ -159,10 +196,16 @@ static __attribute__((noinline)) void waits_for_more(void)
     __asm__ volatile("");
 }
 
+static WITH_FRAME_POINTER void calls_what_waits(void)
+{
+    waits_for_more();
+    __asm__ volatile("");
+}
+
 static void *block(void *none)
 {
     blocked_tid = (uint32_t)syscall(SYS_gettid);
-    waits_for_more();
+    calls_what_waits();
     return none;
 }
 
@@ -214,18 +257,6 @@ static void append_copy(uint64_t sp, uint64_t pc)
     append(&record);
 }
 
-static void drain_all(void)
-{
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
-    assert_int_equal(gv_drain_finish(&drain), 0);
-    gv_drain_close(&drain);
-}
-
 static void a_copied_stack_names_the_function_that_waits(void **state)
 {
     pthread_t thread;
@@ -246,6 +277,11 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
                             " WHERE f.kind = 'native' AND f.function = 'waits_for_more'"
                             " AND f.file LIKE '%test_ingest_idle.c' AND f.line > 0"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
+                            " JOIN frame g ON g.stack = s.stack WHERE g.depth = f.depth + 1"
+                            " AND f.function = 'waits_for_more'"
+                            " AND g.function = 'calls_what_waits'"),
                      1);
     assert_int_equal(number("SELECT count(*) FROM object WHERE path LIKE '%test_report_ingest_idle'"
                             " AND length(build_id) = 40"),
@@ -403,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_first_look_cannot_say_is_null, setup, teardown),
         cmocka_unit_test_setup_teardown(a_look_belongs_to_the_thread_that_had_its_number_then,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_thread_may_have_its_first_row_after_a_look, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_copy_of_nonsense_has_no_frames, setup, teardown),
 #if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
         cmocka_unit_test_setup_teardown(a_copied_stack_names_the_function_that_waits, setup,
