@@ -6,7 +6,7 @@ import re
 # argument of the workload: (expected finding, a part of its evidence)
 SEEN = {
     "no-kernel": ("no kernel", "no launch"),
-    "idle": ("GPU mostly idle", "had nothing to do for"),
+    "idle": ("idle", "sleeping"),
     "transfer": ("transfer-bound", "copied between host and device"),
     "copies": ("transfer-bound", "in gaps caused by these calls"),
     "launch": ("launch-bound", "a launch takes the host"),

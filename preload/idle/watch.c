@@ -59,8 +59,9 @@ struct watched {
     struct gv_thread_state state;
     uint64_t since_ns; /* what the look before it said */
     uint64_t cpu_before_ns;
-    uint64_t delay_before_ns;
-    uint32_t python; /* number of the STACK with its Python frames */
+    uint64_t delay_ns;   /* how long it waited for a CPU since then, */
+    uint64_t claimed_ns; /* of which the Linux kernel has not yet counted this */
+    uint32_t python;     /* number of the STACK with its Python frames */
     uint32_t stack;
     enum gv_idle_target target;
     uint8_t signs;
@@ -83,7 +84,7 @@ static bool quota_was_used_up; /* then */
 static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
-static bool has_own_files;
+static bool keeps_files;
 
 /* ---- which threads ---- */
 
@@ -239,7 +240,7 @@ static void explain_delay(struct watched *thread)
 {
     uint64_t span_ns = thread->at_ns - thread->since_ns;
 
-    if (since(thread->state.delay_ns, thread->delay_before_ns) <= span_ns / 100 * DELAYED_OF_100)
+    if (thread->delay_ns <= span_ns / 100 * DELAYED_OF_100)
         return;
     thread->is_pinned = is_pinned(thread->chosen.tid);
     if (thread->at_ns - quota_ns >= QUOTA_NS) {
@@ -276,7 +277,7 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
 {
     union gv_record record = {
         .idle_sample = {.state = thread->state.state,
-                        .delay_ns = since(thread->state.delay_ns, thread->delay_before_ns),
+                        .delay_ns = thread->delay_ns,
                         .cpu_ns = since(thread->state.cpu_ns, thread->cpu_before_ns)}};
     char channel[64] = "";
     const char *text = thread->path;
@@ -404,11 +405,41 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
     return now->cpu_ns != before->cpu_ns || now->delay_ns != before->delay_ns;
 }
 
+/* Its CPU clock goes on while it has a CPU; schedstat lags behind. */
+static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
+{
+    clockid_t clock = (clockid_t)(~tid << 3 | 6); /* as pthread_getcpuclockid() makes it */
+    struct timespec used;
+
+    return clock_gettime(clock, &used) != 0 ||
+           (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec > cpu_ns;
+}
+
+/* The Linux kernel counts a wait for a CPU when it is over. One that goes on is what is left of the
+ * time since the last look, if the thread was ready then too. It may have slept in calls. */
+static uint64_t delay_since(struct watched *thread, const struct gv_thread_state *now,
+                            uint64_t before_ns)
+{
+    uint64_t counted_ns = since(now->delay_ns, thread->state.delay_ns);
+    uint64_t cpu_ns = since(now->cpu_ns, thread->state.cpu_ns), left_ns, outside_ns;
+    uint64_t delay_ns = since(counted_ns, thread->claimed_ns);
+
+    thread->claimed_ns = since(thread->claimed_ns, counted_ns);
+    if (now->state != 'R' || thread->state.state != 'R' || has_cpu(thread->chosen.tid, now->cpu_ns))
+        return delay_ns;
+    left_ns = since(thread->at_ns - before_ns, cpu_ns + delay_ns);
+    outside_ns = since(thread->at_ns, thread->chosen.call_start_ns);
+    if (left_ns > outside_ns)
+        left_ns = outside_ns;
+    thread->claimed_ns += left_ns;
+    return delay_ns + left_ns;
+}
+
 /* A thread that was blocked, and has not run since, does what it did. False: it has ended. */
 static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same)
 {
     struct gv_thread_state now;
-    struct gv_thread_files *files = has_own_files ? &thread->files : NULL;
+    struct gv_thread_files *files = keeps_files ? &thread->files : NULL;
     uint32_t tid = thread->chosen.tid;
 
     *is_same = before_ns && is_blocked(&thread->state) &&
@@ -418,7 +449,7 @@ static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same
     if (gv_thread_state_read(pid, tid, files, &now))
         return false;
     thread->cpu_before_ns = before_ns ? thread->state.cpu_ns : now.cpu_ns;
-    thread->delay_before_ns = before_ns ? thread->state.delay_ns : now.delay_ns;
+    thread->delay_ns = before_ns ? delay_since(thread, &now, before_ns) : 0;
     thread->state = now;
     return true;
 }
@@ -442,7 +473,7 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
     }
     if (is_same) {
         thread->cpu_before_ns = state->cpu_ns;
-        thread->delay_before_ns = state->delay_ns;
+        thread->delay_ns = 0;
     } else {
         thread->target = gv_thread_state_target(pid, tid, state, thread->path, sizeof thread->path);
         thread->stack = thread->python = has_python ? gv_python_look_stack(&writer, tid) : 0;
@@ -574,11 +605,14 @@ static void lower_priority(void)
  * numbers of its files, or closes them all. */
 static void set_apart(void)
 {
+#ifdef SYS_close_range
+    struct rlimit files;
+
+    keeps_files = syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
+                  getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 4 * KNOWN_MOST;
+#endif
     prctl(PR_SET_NAME, "gpuverify-idle");
     lower_priority();
-#ifdef SYS_close_range
-    has_own_files = syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
-#endif
 }
 
 static void wait_until(uint64_t at_ns)
@@ -649,7 +683,7 @@ void gv_idle_start(void)
     searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
-    allowed_ptrace = has_own_files = false;
+    allowed_ptrace = keeps_files = false;
     gv_children_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);

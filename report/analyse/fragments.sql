@@ -9,6 +9,11 @@
 coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
     OR {file} GLOB '*/lib/python3.*/*' OR {file} LIKE '<frozen %', 0)
 
+-- define: line_of(place)
+-- The file and the line of what gv_where() returns, without the function; or else all of it.
+CASE WHEN instr(substr({place}, 1, instr({place} || ' ', ' ')), ':') > 0
+    THEN substr({place}, 1, instr({place} || ' ', ' ') - 1) ELSE {place} END
+
 -- define: is_system(kind, library)
 -- Whether a frame is CUDA's own (report/analyse/names/runtime_frames.h), or the C library's, whose
 -- start-up code is below every main().

@@ -68,7 +68,7 @@ class Verdicts(harness.Case):
         self.assertNotIn("static", said)
 
     def test_a_small_stall_is_not_the_next_step(self):
-        for behaviour, command in (("idle", "report"), ("stalled", r"explain s\d+")):
+        for behaviour, command in (("idle", r"explain i\d+"), ("stalled", r"explain s\d+")):
             result = self.run_program(
                 [harness.gpuverify(), "run", "-o", self.path(f"{behaviour}.db"), "--",
                  harness.workload("verdicts/verdict"), behaviour], preload=False, env=REALISTIC)

@@ -41,6 +41,7 @@ struct idle_finding {
     struct idle_device *devices;
     size_t device_count, device_room;
     struct gv_key_map device_numbers, place_devices;
+    bool *launched; /* by thread: it has given a device work */
     sqlite3_stmt *call;
 };
 
@@ -132,6 +133,27 @@ static struct idle_call call_read(const struct idle_finding *finding, int64_t id
     return call;
 }
 
+/* The thread whose looks explain an idle time: the one that gave the device work next, or, if it
+ * was not there yet, the one that gave it the last work. */
+static int64_t driving_thread(struct idle_finding *finding, const struct idle_call *before,
+                              const struct idle_call *after, int64_t start_ns)
+{
+    const struct gv_idle_run *run = finding->run;
+    int64_t thread = after->thread;
+    size_t at;
+
+    if (thread <= 0 || (uint64_t)thread >= run->threads.rows)
+        return before->thread;
+    if (finding->launched[thread])
+        return thread;
+    finding->launched[thread] = true;
+    at = gv_idle_samples_from(run, thread, start_ns);
+    return before->thread && (at == run->sample_count || run->samples[at].thread != thread ||
+                              run->samples[at].at_ns >= after->start_ns)
+               ? before->thread
+               : thread;
+}
+
 static int64_t limited(int64_t ns, int64_t least_ns, int64_t most_ns)
 {
     return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
@@ -211,7 +233,7 @@ static int device_gap(struct idle_finding *finding, struct idle_device *device,
     if (!process || end_ns <= device->until_ns)
         return 0;
     error = gv_idle_lane(finding->run, device->process, device->device,
-                         after.thread ? after.thread : before.thread, &gap.lane);
+                         driving_thread(finding, &before, &after, gap.start_ns), &gap.lane);
     return error ? error : gap_known(finding, process, &gap);
 }
 
@@ -267,8 +289,8 @@ static int host_gap(struct idle_finding *finding, struct idle_process *process,
 
     if (end_ns <= start_ns)
         return 0;
-    error = gv_idle_lane(finding->run, process->id, -1, after.thread ? after.thread : before.thread,
-                         &gap.lane);
+    error = gv_idle_lane(finding->run, process->id, -1,
+                         driving_thread(finding, &before, &after, start_ns), &gap.lane);
     return error ? error : gv_idle_gap_take(finding->run, &gap);
 }
 
@@ -330,6 +352,9 @@ int gv_idle_gaps_find(struct gv_idle_run *run)
     };
     int error = gv_gpu_unseen_read(run->trace, &run->unseen);
 
+    finding.launched = calloc(run->threads.rows + 1, sizeof(*finding.launched));
+    if (!error && !finding.launched)
+        error = -ENOMEM;
     if (!error)
         error = gv_database_error(
             run->trace, sqlite3_prepare_v2(run->trace, sql_call, -1, &finding.call, NULL));
@@ -340,6 +365,7 @@ int gv_idle_gaps_find(struct gv_idle_run *run)
     sqlite3_finalize(finding.call);
     gv_key_map_free(&finding.device_numbers);
     gv_key_map_free(&finding.place_devices);
+    free(finding.launched);
     free(finding.processes);
     free(finding.devices);
     return error;

@@ -21,6 +21,35 @@ const struct gv_idle_reason_words *gv_idle_reason_find(const char *name)
     return NULL;
 }
 
+/* The bytes of a place's file and line: "data.py:41" of "data.py:41 __getitem__"; or else all. */
+static size_t line_bytes(const char *where)
+{
+    size_t bytes = strcspn(where, " ");
+
+    return memchr(where, ':', bytes) ? bytes : strlen(where);
+}
+
+bool gv_idle_is_same_line(const char *one, const char *other)
+{
+    size_t bytes = line_bytes(one);
+
+    return bytes == line_bytes(other) && strncmp(one, other, bytes) == 0;
+}
+
+/* What a detail says beyond a line that it names: " (67 % of the workers' samples)". NULL: it does
+ * not name that line. */
+static const char *beyond_line(const char *detail, const char *where)
+{
+    char line[256];
+    const char *found;
+
+    snprintf(line, sizeof(line), "%.*s", (int)line_bytes(where), where);
+    found = line[0] ? strstr(detail, line) : NULL;
+    return found && (found[strlen(line)] == '\0' || found[strlen(line)] == ' ')
+               ? found + strlen(line)
+               : NULL;
+}
+
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,
                         size_t size)
 {
@@ -30,6 +59,13 @@ void gv_idle_reason_say(const char *name, const char *detail, const char *where,
     bool by = length > 3 && strcmp(words + length - 3, " by") == 0;
     bool has_detail = detail && *detail, has_where = where && *where;
 
+    if (has_detail && has_where) {
+        const char *beyond = beyond_line(detail, where);
+        if (beyond) {
+            snprintf(out, size, "%s: %s%s", words, where, beyond);
+            return;
+        }
+    }
     /* "waiting for the GIL, held by" nobody that is known */
     if (by && !has_detail)
         length = strcspn(words, ",");

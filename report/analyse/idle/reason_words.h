@@ -18,6 +18,9 @@ extern const char gv_idle_reason_names[];
 /* NULL: this version does not know the reason; so does a NULL name. */
 const struct gv_idle_reason_words *gv_idle_reason_find(const char *name);
 
+/* Whether two places, "data.py:41 __getitem__", have the same file and line, or are the same. */
+bool gv_idle_is_same_line(const char *one, const char *other);
+
 /* "waiting for data: data.py:41 __getitem__": the reason, its detail and the line, of which both
  * may be NULL or empty. */
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,

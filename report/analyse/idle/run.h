@@ -61,7 +61,7 @@ struct gv_idle_sample {
 
 /* What is known of a stack of a sample. */
 struct gv_idle_stack {
-    enum gv_idle_reason reason; /* of its frames; GV_IDLE_REASONS: they do not say */
+    enum gv_idle_reason reason; /* of its frames; GV_REASONS: they do not say */
     uint32_t line;              /* number of a text; 0: none */
 };
 
@@ -149,7 +149,6 @@ struct gv_idle_run {
     size_t after_count, after_room;
     struct gv_idle_window *windows;
     size_t window_count, window_room;
-    size_t short_windows;
     unsigned int thinned;
     uint64_t short_gaps;
 };

@@ -40,19 +40,21 @@ struct idle_reading {
 
 /* ---- texts and stacks, by number ---- */
 
-static uint64_t text_hash(const char *text)
+static uint64_t text_hash(const char *text, size_t length)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
 
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
     return hash;
 }
 
-/* The number of a line; 0 if it is empty. */
+/* The number of a line, whatever function it is in: a comprehension is one of its own; 0 if it is
+ * empty. */
 static int line_number(struct gv_idle_run *run, const char *text, uint32_t *number)
 {
-    const struct gv_key key = {{text_hash(text), strlen(text), 0}};
+    size_t place = strcspn(text, " "), length = memchr(text, ':', place) ? place : strlen(text);
+    const struct gv_key key = {{text_hash(text, length), length, 0}};
     int64_t known = gv_key_map_find(&run->line_numbers, &key);
     int error;
 
@@ -245,29 +247,31 @@ static void line_as_detail(const struct gv_idle_run *run, uint32_t line, char *o
         snprintf(out, size, "%s", text);
 }
 
-/* The line is that of the row's stack. */
-static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, char *out, size_t size)
+/* "burn, train.py:12 (thread 4250, logger)": who holds the GIL. */
+static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t line, char *out,
+                       size_t size)
 {
     int64_t holder = sqlite3_column_int64(row, IDLE_OTHER);
     const char *name = NULL;
+    char where[GV_IDLE_TEXT_BYTES], thread[GV_IDLE_TEXT_BYTES];
 
     if (holder <= 0)
         return;
+    line_as_detail(reading->run, line, where, sizeof(where));
     sqlite3_bind_int64(reading->thread_name, 1, sqlite3_column_int64(row, IDLE_PROCESS));
     sqlite3_bind_int64(reading->thread_name, 2, holder);
     if (sqlite3_step(reading->thread_name) == SQLITE_ROW)
         name = (const char *)sqlite3_column_text(reading->thread_name, 0);
     if (!name) /* it made no call: the look may know its name */
         name = (const char *)sqlite3_column_text(row, IDLE_TEXT);
-    if (name && *name)
-        snprintf(out, size, "thread %lld (%s)", (long long)holder, name);
-    else
-        snprintf(out, size, "thread %lld", (long long)holder);
+    snprintf(thread, sizeof(thread), "thread %lld%s%s", (long long)holder,
+             name && *name ? ", " : "", name ? name : "");
+    snprintf(out, size, *where ? "%s (%s)" : "%s%s", where, thread);
     sqlite3_reset(reading->thread_name);
 }
 
 static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
-                          enum gv_idle_reason reason, char *out, size_t size)
+                          enum gv_idle_reason reason, uint32_t other_line, char *out, size_t size)
 {
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     int signs = sqlite3_column_int(row, IDLE_SIGNS), about = sqlite3_column_int(row, IDLE_ABOUT);
@@ -276,7 +280,7 @@ static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
     out[0] = '\0';
     switch (reason) {
     case GV_REASON_GIL:
-        gil_detail(reading, row, out, size);
+        gil_detail(reading, row, other_line, out, size);
         break;
     case GV_REASON_IO:
     case GV_REASON_CHILD:
@@ -304,7 +308,7 @@ static int verdict_number(struct gv_idle_run *run, enum gv_idle_reason reason, c
                           uint32_t line, int64_t stack, int64_t process, uint32_t *number)
 {
     const struct gv_key key = {{(uint64_t)reason | (uint64_t)line << 8 | (uint64_t)process << 40,
-                                text_hash(detail), strlen(detail)}};
+                                text_hash(detail, strlen(detail)), strlen(detail)}};
     int64_t known = gv_key_map_find(&run->verdict_numbers, &key);
     struct gv_idle_verdict verdict = {.reason = reason, .stack = stack};
     int error;
@@ -398,7 +402,7 @@ static int take_sample(void *context, sqlite3_stmt *row)
             return sample_add(run, row, last->verdict);
         reason = GV_REASON_DESCHEDULED;
     }
-    sample_detail(reading, row, reason, detail, sizeof(detail));
+    sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
     error = verdict_number(run, reason, detail, holder ? other.line : own.line,

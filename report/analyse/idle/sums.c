@@ -1,5 +1,6 @@
 #include "report/analyse/idle/sums.h"
 
+#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
@@ -83,7 +84,7 @@ static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reas
     struct gv_idle_sums *sums = reader->sums;
 
     for (size_t i = 0; i < sums->count; i++)
-        if (strcmp(sums->lines[i].where, where) == 0 &&
+        if (gv_idle_is_same_line(sums->lines[i].where, where) &&
             strcmp(sums->lines[i].reason, reason) == 0 &&
             (where[0] || strcmp(sums->lines[i].detail, detail) == 0))
             return &sums->lines[i];
@@ -135,8 +136,8 @@ static int take_row(void *context, sqlite3_stmt *row)
     int64_t duration_ns = gv_time_column_duration(row, 4), gaps = sqlite3_column_int64(row, 5);
     int64_t inside_ns = gv_time_column_duration(row, 11);
     const char *detail = text_of(row, 10);
-    struct gv_idle_line *line =
-        line_of(reader, text_of(row, 9), detail, where_of(reader, sqlite3_column_int64(row, 7)));
+    const char *where = where_of(reader, sqlite3_column_int64(row, 7));
+    struct gv_idle_line *line = line_of(reader, text_of(row, 9), detail, where);
 
     if (!line)
         return -ENOMEM;
@@ -144,11 +145,12 @@ static int take_row(void *context, sqlite3_stmt *row)
     if (!line->first)
         line->first = id;
     if (duration_ns > line->longest_ns) {
-        char *copy = strdup(detail);
-        if (!copy)
-            return -ENOMEM;
         free(line->detail);
-        line->detail = copy;
+        free(line->where);
+        line->detail = strdup(detail);
+        line->where = strdup(where);
+        if (!line->detail || !line->where)
+            return -ENOMEM;
         line->longest = id;
         line->longest_ns = duration_ns;
     }

@@ -14,8 +14,9 @@
 
 struct gv_idle_line {
     char *reason;
-    char *detail;     /* of the row with the most time; empty: none */
-    char *where;      /* empty: unknown */
+    /* of the row with the most time; empty: none, or unknown */
+    char *detail;
+    char *where;
     int64_t total_ns; /* of all devices together */
     /* The same, but devices that were idle at the same time count once: what the run would be
      * shorter without it, at most. */

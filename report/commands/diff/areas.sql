@@ -29,9 +29,8 @@ FROM loads WHERE kind {which} 'lazy' GROUP BY 1
 
 -- name: idle
 -- The detail without a line: a command, a file.
-SELECT i.reason || coalesce(' ' || nullif(gv_where(i.stack), ''), ' ' || i.detail, ''),
-    {sum(i.duration_ns)}, {sum(i.gaps)}
-FROM idle i GROUP BY 1;
+SELECT reason || coalesce(' ' || {line_of(place)}, ' ' || detail, ''), {sum(duration_ns)}, {sum(gaps)}
+FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle) GROUP BY 1;
 
 -- name: loads
 {loads_of_kind(<>)};

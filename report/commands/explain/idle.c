@@ -112,7 +112,7 @@ static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char
     for (size_t i = 0; i < sums.count && !error; i++) {
         const struct gv_idle_line *line = &sums.lines[i];
         if (strcmp(line->reason, row->reason ? row->reason : "") != 0 ||
-            strcmp(line->where, where) != 0 ||
+            !gv_idle_is_same_line(line->where, where) ||
             (!where[0] && strcmp(line->detail, row->detail ? row->detail : "") != 0))
             continue;
         fprintf(to->text,

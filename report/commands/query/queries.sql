@@ -42,11 +42,13 @@ GROUP BY f.file, f.line, f.function, s.cause
 ORDER BY s.cause = 'unknown', lost_ns DESC;
 
 -- name: idle-lines: idle time of the devices, by reason and line of the program
-SELECT i.reason, f.file, f.line, f.function, CASE WHEN f.file IS NULL THEN i.detail END AS detail,
-    sum(i.gaps) AS gaps, sum(i.duration_ns) AS idle_ns, sum(i.samples) AS samples
-FROM idle i LEFT JOIN frames f ON f.stack = i.stack AND f.depth = (SELECT min(depth) FROM frames
-    WHERE stack = i.stack AND kind <> 'runtime' AND file IS NOT NULL)
-GROUP BY 1, 2, 3, 4, 5 ORDER BY i.reason = 'unknown', idle_ns DESC;
+SELECT i.reason, f.file, f.line, max(f.function) AS function,
+    CASE WHEN f.file IS NULL THEN i.detail END AS detail, sum(i.gaps) AS gaps,
+    sum(i.duration_ns) AS idle_ns, sum(i.samples) AS samples
+FROM idle i LEFT JOIN frames f ON f.stack = i.stack AND f.depth = (SELECT depth FROM frames
+    WHERE stack = i.stack AND kind <> 'runtime' AND file IS NOT NULL
+    ORDER BY kind <> 'python', depth LIMIT 1)
+GROUP BY 1, 2, 3, 5 ORDER BY i.reason = 'unknown', idle_ns DESC;
 
 -- name: host-functions: functions that streams called on the CPU, by time
 SELECT h.name, h.library, count(*) AS count, sum(h.duration_ns) AS total_ns,

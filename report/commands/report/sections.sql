@@ -160,7 +160,7 @@ SELECT reason, detail, place, CAST(total(duration_ns) AS INTEGER) AS total,
 FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
     WHERE {is_in_part(process, thread, start_ns)}
         AND (:device < 0 OR device IS NULL OR device = :device))
-GROUP BY reason, coalesce(place, detail) ORDER BY reason = 'unknown', total DESC, reason LIMIT :top;
+GROUP BY reason, coalesce({line_of(place)}, detail) ORDER BY reason = 'unknown', total DESC, reason LIMIT :top;
 
 -- name: memory
 SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_bytes)}

@@ -108,6 +108,8 @@ static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL", "python", NULL},
     {"0, 'R', -1, 0, 0, NULL, NULL, NULL, 0, NULL", "native", NULL},
     {"1, 'S', 202, 0, 2, 99, NULL, NULL, 0, NULL", "gil", "thread 99"},
+    {"1, 'S', 202, 0, 2, 10, NULL, 4, 0, NULL", "gil",
+     "Dataset.__getitem__, data.py:41 (thread 10, a)"},
     {"0, 'R', -1, 0, 7, NULL, NULL, NULL, 0, NULL", "gc", NULL},
     {"0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL", "import", NULL},
     {"0, 'R', -1, 0, 6, NULL, 2, NULL, 0, NULL", "compile", NULL},

@@ -29,6 +29,58 @@ static void an_idle_gpu(void **state)
     assert_true(is_told(GV_VERDICT_LOAD));
 }
 
+static void idle_for(size_t index, const char *reason, const char *text, int64_t ns, bool own)
+{
+    facts.idle[index] = (struct gv_facts_idle){
+        .id = 3, .total_ns = ns, .saves_ns = ns, .inside_ns = ns, .gaps = 2, .own = own};
+    snprintf(facts.idle[index].reason, sizeof(facts.idle[index].reason), "%s", reason);
+    snprintf(facts.idle[index].text, sizeof(facts.idle[index].text), "%s", text);
+    facts.idle_lines = (int64_t)index + 1;
+    facts.idle_ns += ns;
+    facts.own_idle_ns += own ? ns : 0;
+}
+
+/* The reason and the line instead of "mostly idle". */
+static void an_idle_gpu_of_which_is_known_why(void **state)
+{
+    (void)state;
+    set_busy(facts.busiest_ns = 300000000);
+    facts.run_ns = 1000000000;
+    idle_for(0, "data", "waiting for data: data.py:41 __getitem__", 600000000, false);
+    assert_true(is_told(GV_VERDICT_IDLE_LINE));
+    assert_false(is_told(GV_VERDICT_IDLE));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "waiting for data: data.py:41 __getitem__; meanwhile the GPU had no work "
+                        "for 600 ms of 1.00 s, in 2 gaps");
+    assert_string_equal(verdict.findings[0].next,
+                        "Use more workers, prefetch, or do less for each item.");
+    assert_int_equal(gv_verdict_idle_saves(&facts, &verdict.findings[0]), 600000000);
+    /* Fixing it saves no more than the time in which the busiest device has nothing to do. */
+    facts.busiest_ns = 900000000;
+    assert_int_equal(gv_verdict_idle_saves(&facts, &verdict.findings[0]), 100000000);
+    facts.idle[0].saves_ns = 99000000;
+    assert_false(is_told(GV_VERDICT_IDLE_LINE));
+}
+
+/* The host's own work is no loss where the GPU's part is small. */
+static void a_program_for_the_host(void **state)
+{
+    (void)state;
+    set_busy(facts.busiest_ns = 40000000);
+    facts.run_ns = 1000000000;
+    idle_for(0, "python", "running Python: model.py:20 advance", 700000000, true);
+    idle_for(1, "sleep", "sleeping: model.py:44 fetch", 250000000, false);
+    assert_true(is_told(GV_VERDICT_HOST));
+    assert_true(is_told(GV_VERDICT_IDLE_LINE));
+    assert_false(is_told(GV_VERDICT_IDLE));
+    for (size_t i = 0; i < verdict.count; i++)
+        assert_null(strstr(verdict.findings[i].evidence, "meanwhile the GPU had no work for 700"));
+    set_busy(facts.busiest_ns = 60000000);
+    assert_false(is_told(GV_VERDICT_HOST));
+    assert_true(is_told(GV_VERDICT_IDLE_LINE));
+    assert_non_null(strstr(verdict.findings[0].evidence, "running Python: model.py:20 advance"));
+}
+
 /* Missing launches may have filled the time. */
 static void idle_time_that_is_missing(void **state)
 {
@@ -428,6 +480,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
         TEST(work_is_accelerated),
         TEST(an_idle_gpu),
+        TEST(an_idle_gpu_of_which_is_known_why),
+        TEST(a_program_for_the_host),
         TEST(idle_time_that_is_missing),
         TEST(gaps_that_are_missing),
         TEST(idle_time_in_short_gaps),

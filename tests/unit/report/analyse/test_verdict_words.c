@@ -59,7 +59,11 @@ static void idle_while_the_host_was_in_calls(void **state)
     facts.gap_call_ns = 550000000;
     assert_true(is_told(GV_VERDICT_IDLE));
     assert_null(strstr(verdict.findings[0].evidence, "gaps"));
-    assert_non_null(strstr(verdict.findings[0].next, "gpuverify idle"));
+    assert_non_null(strstr(verdict.findings[0].next, "gpuverify idle FILE"));
+    facts.idle_lack = "nobody looked";
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_non_null(strstr(verdict.findings[0].evidence, "; why is unknown: nobody looked"));
+    assert_non_null(strstr(verdict.findings[0].next, "between its CUDA calls"));
 }
 
 static void a_part_is_not_the_run(void **state)
