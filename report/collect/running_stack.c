@@ -169,9 +169,9 @@ bool gv_running_stack_let_go(void)
 #define PAGE   4096u
 #define PIECES (GV_RUNNING_STACK_BYTES / PAGE)
 
-static size_t copy_stack(uint32_t pid, uint64_t sp, unsigned char *bytes)
+static size_t copy_stack(uint32_t pid, uint64_t sp, struct gv_running_stack *taken)
 {
-    struct iovec to = {bytes, GV_RUNNING_STACK_BYTES}, from[PIECES + 1];
+    struct iovec to = {taken->bytes, GV_RUNNING_STACK_BYTES}, from[PIECES + 1];
     size_t pieces = 0, done = 0;
 
     while (done < GV_RUNNING_STACK_BYTES) {
@@ -201,7 +201,7 @@ static int copy(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
         memcpy(&stack->value[i], (const char *)&registers + register_at[i], sizeof(uint64_t));
         stack->known |= 1u << i;
     }
-    stack->size = copy_stack(pid, stack->sp, taken->bytes);
+    stack->size = copy_stack(pid, stack->sp, taken);
     stack->bytes = taken->bytes;
     return stack->size ? 0 : -EAGAIN;
 }
@@ -217,8 +217,9 @@ int gv_running_stack_try(void)
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         raise(SIGSTOP);
     }
-    while (program == 0)
-        pause();
+    if (program == 0)
+        for (;;)
+            pause();
     while (waitpid(program, NULL, WUNTRACED) < 0 && errno == EINTR)
         continue;
     pid_t collector = fork();
