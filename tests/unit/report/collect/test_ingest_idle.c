@@ -263,6 +263,9 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     uint64_t sp, pc;
 
     (void)state;
+#ifdef __SANITIZE_ADDRESS__ /* its read() needs a frame pointer that is not on the stack */
+    skip();
+#endif
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
     assert_int_equal(pipe(nothing_comes), 0);
@@ -278,13 +281,11 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
                             " WHERE f.kind = 'native' AND f.function = 'waits_for_more'"
                             " AND f.file LIKE '%test_ingest_idle.c' AND f.line > 0"),
                      1);
-#ifndef __SANITIZE_ADDRESS__ /* its functions need a frame pointer that none of them saves */
     assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
                             " JOIN frame g ON g.stack = s.stack WHERE g.depth = f.depth + 1"
                             " AND f.function = 'waits_for_more'"
                             " AND g.function = 'calls_what_waits'"),
                      1);
-#endif
     assert_int_equal(number("SELECT count(*) FROM object WHERE path LIKE '%test_report_ingest_idle'"
                             " AND length(build_id) = 40"),
                      1);
