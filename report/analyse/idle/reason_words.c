@@ -50,6 +50,21 @@ static const char *beyond_line(const char *detail, const char *where)
                : NULL;
 }
 
+const char *gv_idle_detail_beside(const char *detail, const char *where, char *out, size_t size)
+{
+    const char *beyond = detail && where ? beyond_line(detail, where) : NULL;
+    size_t length;
+
+    if (!beyond)
+        return detail;
+    beyond += strspn(beyond, " (");
+    length = strlen(beyond);
+    if (length > 0 && beyond[length - 1] == ')')
+        length--;
+    snprintf(out, size, "%.*s", (int)length, beyond);
+    return out[0] ? out : NULL;
+}
+
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,
                         size_t size)
 {

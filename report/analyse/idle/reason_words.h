@@ -21,6 +21,10 @@ const struct gv_idle_reason_words *gv_idle_reason_find(const char *name);
 /* Whether two places, "data.py:41 __getitem__", have the same file and line, or are the same. */
 bool gv_idle_is_same_line(const char *one, const char *other);
 
+/* What a detail says that the place beside it does not: "thread 7" of "f, a.py:3 (thread 7)" beside
+ * "a.py:3 f". NULL: nothing. The rest of a longer detail is cut off. */
+const char *gv_idle_detail_beside(const char *detail, const char *where, char *out, size_t size);
+
 /* "waiting for data: data.py:41 __getitem__": the reason, its detail and the line, of which both
  * may be NULL or empty. */
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,

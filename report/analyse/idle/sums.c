@@ -31,6 +31,11 @@ struct idle_reader {
     struct gv_idle_sums *sums;
     struct gv_time_union *unions; /* of each line: idle times with a row of their own */
     struct gv_time_union all;
+    /* The idle time whose parts are being read: a row for each reason, with its start or that of
+     * the first call in it. */
+    struct {
+        int64_t process, device, start_ns, sum_ns;
+    } whole;
     struct idle_stack *stacks; /* by id */
     struct idle_group *groups;
     size_t stack_count, group_count;
@@ -128,11 +133,36 @@ static const char *text_of(sqlite3_stmt *row, int column)
     return text ? text : "";
 }
 
+/* Adds the idle time whose parts were read. */
+static void end_whole(struct idle_reader *reader)
+{
+    gv_time_union_add(&reader->all, reader->whole.start_ns,
+                      gv_time_sum(reader->whole.start_ns, reader->whole.sum_ns));
+    reader->whole.sum_ns = 0;
+}
+
+static void add_part(struct idle_reader *reader, int64_t process, int64_t device, int64_t start_ns,
+                     int64_t duration_ns)
+{
+    /* Another idle time of the device starts later than that. */
+    int64_t known_end_ns = gv_time_sum(reader->whole.start_ns, reader->whole.sum_ns);
+
+    if (reader->whole.process != process || reader->whole.device != device ||
+        start_ns >= known_end_ns) {
+        end_whole(reader);
+        reader->whole.process = process;
+        reader->whole.device = device;
+        reader->whole.start_ns = start_ns;
+    }
+    reader->whole.sum_ns = gv_time_sum(reader->whole.sum_ns, duration_ns);
+}
+
 static int take_row(void *context, sqlite3_stmt *row)
 {
     struct idle_reader *reader = context;
     struct gv_idle_sums *sums = reader->sums;
     int64_t id = sqlite3_column_int64(row, 0), start_ns = gv_time_column(row, 3);
+    int64_t process = sqlite3_column_int64(row, 1), device = sqlite3_column_int64(row, 2);
     int64_t duration_ns = gv_time_column_duration(row, 4), gaps = sqlite3_column_int64(row, 5);
     int64_t inside_ns = gv_time_column_duration(row, 11);
     const char *detail = text_of(row, 10);
@@ -165,13 +195,12 @@ static int take_row(void *context, sqlite3_stmt *row)
     sums->rows++;
     if (gaps <= 1) {
         gv_time_union_add(&reader->unions[number], start_ns, gv_time_sum(start_ns, duration_ns));
-        gv_time_union_add(&reader->all, start_ns, gv_time_sum(start_ns, duration_ns));
+        add_part(reader, process, device, start_ns, duration_ns);
         return 0;
     }
-    return add_group(reader, &(struct idle_group){.line = number,
-                                                  .process = sqlite3_column_int64(row, 1),
-                                                  .device = sqlite3_column_int64(row, 2),
-                                                  .sum_ns = duration_ns});
+    return add_group(
+        reader, &(struct idle_group){
+                    .line = number, .process = process, .device = device, .sum_ns = duration_ns});
 }
 
 /* Adds to each line the most that one device has in short idle times; and to the sum of all. */
@@ -222,8 +251,10 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_database_each(trace, sql_stacks, values, 5, take_stack, &reader);
     if (!error)
         error = gv_database_each(trace, sql_rows, values, 5, take_row, &reader);
-    if (!error)
+    if (!error) {
+        end_whole(&reader);
         add_groups(&reader);
+    }
     if (!error && sums->count)
         qsort(sums->lines, sums->count, sizeof(*sums->lines), compare_lines);
     for (size_t i = 0; i < reader.stack_count; i++)

@@ -87,7 +87,8 @@ static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *ro
 
 static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
 {
-    char where[GV_IDLE_WHERE_BYTES], id[32];
+    char where[GV_IDLE_WHERE_BYTES], beside[GV_IDLE_WHERE_BYTES], id[32];
+    const char *place = idle_where(trace, row, where);
 
     snprintf(id, sizeof(id), "i%" PRId64, row->id);
     gv_rows_text(out, id);
@@ -96,8 +97,8 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
     gv_rows_number(out, row->gaps);
     idle_put_device(out, row);
     gv_rows_text(out, row->reason);
-    gv_rows_text(out, row->detail);
-    gv_rows_text(out, idle_where(trace, row, where));
+    gv_rows_text(out, gv_idle_detail_beside(row->detail, place, beside, sizeof(beside)));
+    gv_rows_text(out, place);
 }
 
 static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
@@ -196,7 +197,7 @@ static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums 
         gv_text_say(stdout, 0, "", columns,
                     "Inferred from the calls, because GPU activity was not recorded.");
     if (lack)
-        gv_text_say(stdout, 0, "", columns, "Why is unknown: %s.", lack);
+        gv_text_say(stdout, 0, "", columns, "The reasons come from the calls alone: %s.", lack);
 }
 
 static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
