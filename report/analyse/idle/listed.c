@@ -3,6 +3,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse_idle_listed.inc"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,17 +39,12 @@ static int take_row(sqlite3_stmt *statement, struct gv_idle_listed *row)
 
 static int add_row(struct gv_idle_list *rows, sqlite3_stmt *statement)
 {
-    /* room for a power of two */
-    if ((rows->count & (rows->count - 1)) == 0) {
-        size_t room = rows->count ? 2 * rows->count : 1;
-        struct gv_idle_listed *grown = realloc(rows->rows, room * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        rows->rows = grown;
-    }
-    struct gv_idle_listed *row = &rows->rows[rows->count++];
-    memset(row, 0, sizeof(*row));
-    return take_row(statement, row);
+    int error = gv_array_room(&rows->rows, rows->count, &rows->room, sizeof(*rows->rows));
+
+    if (error)
+        return error;
+    rows->rows[rows->count] = (struct gv_idle_listed){0};
+    return take_row(statement, &rows->rows[rows->count++]);
 }
 
 static int prepare(sqlite3 *trace, const char *sql, const struct gv_idle_filter *filter,

@@ -25,7 +25,7 @@ struct gv_idle_listed {
 
 struct gv_idle_list {
     struct gv_idle_listed *rows;
-    size_t count;
+    size_t count, room;
 };
 
 struct gv_idle_filter {

@@ -48,12 +48,9 @@ static int row_add(struct idle_rows *rows, const struct idle_row *row)
 /* What a reason is called in an idle time at the beginning or the end of a process. */
 static enum gv_idle_reason placed(enum gv_idle_reason reason, enum gv_idle_place place)
 {
-    bool general = reason == GV_REASON_PYTHON || reason == GV_REASON_NATIVE ||
-                   reason == GV_REASON_CUDA || reason == GV_REASON_UNKNOWN;
-
-    return place == GV_IDLE_BETWEEN || !general ? reason
-           : place == GV_IDLE_FIRST             ? GV_REASON_START
-                                                : GV_REASON_END;
+    if (place == GV_IDLE_BETWEEN || !(gv_idle_reasons[reason].traits & GV_IDLE_GENERAL))
+        return reason;
+    return place == GV_IDLE_FIRST ? GV_REASON_START : GV_REASON_END;
 }
 
 /* Time inside calls, and after the one that gave the device work; in some of it the thread had no
@@ -303,10 +300,6 @@ static int row_compare(const void *left, const void *right)
 
 static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const struct idle_row *row)
 {
-    static const char *const reasons[] = {
-#define GV_IDLE_REASON(name, text, finding, meaning, advice) text,
-#include "report/analyse/idle/reasons.def"
-    };
     static const char *const confidences[] = {"sampled", "grouped", "inferred"};
     const struct gv_idle_lane *lane = &rows->run->lanes[row->lane];
     const int64_t numbers[] = {lane->process, lane->device,     lane->thread,
@@ -314,7 +307,7 @@ static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const stru
 
     for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(add, i + 1, numbers[i]);
-    sqlite3_bind_text(add, 7, reasons[row->reason], -1, SQLITE_STATIC);
+    sqlite3_bind_text(add, 7, gv_idle_reasons[row->reason].name, -1, SQLITE_STATIC);
     sqlite3_bind_text(add, 8, row->detail, -1, SQLITE_STATIC); /* NULL: none */
     sqlite3_bind_int64(add, 9, row->samples);
     sqlite3_bind_int64(add, 10, row->stack);

@@ -5,6 +5,7 @@
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse_idle_sums.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -33,31 +34,23 @@ struct idle_reader {
     struct gv_time_union all;
     struct idle_stack *stacks; /* by id */
     struct idle_group *groups;
-    size_t stack_count, group_count;
+    size_t stack_count, stack_room, group_count, group_room, line_room, union_room;
 };
-
-/* Makes room for one more in an array whose room is a power of two, or 0. */
-static void *grown(void *array, size_t count, size_t size)
-{
-    if (count & (count - 1))
-        return array;
-    return realloc(array, (count ? 2 * count : 1) * size);
-}
 
 static int take_stack(void *context, sqlite3_stmt *row)
 {
     struct idle_reader *reader = context;
-    struct idle_stack *stacks = grown(reader->stacks, reader->stack_count, sizeof(*reader->stacks));
     char where[IDLE_WHERE_BYTES];
     int64_t id = sqlite3_column_int64(row, 0);
+    int error = gv_array_room(&reader->stacks, reader->stack_count, &reader->stack_room,
+                              sizeof(*reader->stacks));
 
-    if (!stacks)
-        return -ENOMEM;
-    reader->stacks = stacks;
+    if (error)
+        return error;
     if (gv_stack_text(reader->trace, id, 1, where, sizeof(where)))
         where[0] = '\0';
-    stacks[reader->stack_count] = (struct idle_stack){.id = id, .where = strdup(where)};
-    return stacks[reader->stack_count++].where ? 0 : -ENOMEM;
+    reader->stacks[reader->stack_count] = (struct idle_stack){.id = id, .where = strdup(where)};
+    return reader->stacks[reader->stack_count++].where ? 0 : -ENOMEM;
 }
 
 static int compare_stacks(const void *left, const void *right)
@@ -76,28 +69,31 @@ static const char *where_of(const struct idle_reader *reader, int64_t stack)
     return found ? found->where : "";
 }
 
-/* The line of a row: by reason and place; without a place, by reason and detail. NULL: no memory.
- */
-static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reason,
-                                    const char *detail, const char *where)
+struct gv_idle_line *gv_idle_sums_find(const struct gv_idle_sums *sums, const char *reason,
+                                       const char *detail, const char *where)
 {
-    struct gv_idle_sums *sums = reader->sums;
-
     for (size_t i = 0; i < sums->count; i++)
         if (gv_idle_is_same_line(sums->lines[i].where, where) &&
             strcmp(sums->lines[i].reason, reason) == 0 &&
             (where[0] || strcmp(sums->lines[i].detail, detail) == 0))
             return &sums->lines[i];
-    struct gv_idle_line *lines = grown(sums->lines, sums->count, sizeof(*lines));
-    if (!lines)
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reason,
+                                    const char *detail, const char *where)
+{
+    struct gv_idle_sums *sums = reader->sums;
+    struct gv_idle_line *line = gv_idle_sums_find(sums, reason, detail, where);
+
+    if (line)
+        return line;
+    if (gv_array_room(&sums->lines, sums->count, &reader->line_room, sizeof(*sums->lines)) ||
+        gv_array_room(&reader->unions, sums->count, &reader->union_room, sizeof(*reader->unions)))
         return NULL;
-    sums->lines = lines;
-    struct gv_time_union *unions = grown(reader->unions, sums->count, sizeof(*unions));
-    if (!unions)
-        return NULL;
-    reader->unions = unions;
-    unions[sums->count] = (struct gv_time_union){0};
-    struct gv_idle_line *line = &lines[sums->count++];
+    reader->unions[sums->count] = (struct gv_time_union){0};
+    line = &sums->lines[sums->count++];
     *line = (struct gv_idle_line){
         .reason = strdup(reason), .detail = strdup(detail), .where = strdup(where)};
     return line->reason && line->detail && line->where ? line : NULL;
@@ -113,12 +109,11 @@ static int add_group(struct idle_reader *reader, const struct idle_group *group)
             return 0;
         }
     }
-    struct idle_group *groups = grown(reader->groups, reader->group_count, sizeof(*groups));
-    if (!groups)
-        return -ENOMEM;
-    reader->groups = groups;
-    groups[reader->group_count++] = *group;
-    return 0;
+    int error = gv_array_room(&reader->groups, reader->group_count, &reader->group_room,
+                              sizeof(*reader->groups));
+    if (!error)
+        reader->groups[reader->group_count++] = *group;
+    return error;
 }
 
 static const char *text_of(sqlite3_stmt *row, int column)

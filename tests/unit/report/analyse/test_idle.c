@@ -299,7 +299,7 @@ static void a_view_of_a_trace_finds_what_is_missing(void **state)
 static void each_reason_is_documented(void **state)
 {
     static const char *const reasons[] = {
-#define GV_IDLE_REASON(name, text, finding, meaning, advice) text,
+#define GV_IDLE_REASON(name, text, finding, traits, meaning, advice) text,
 #include "report/analyse/idle/reasons.def"
     };
     static char text[65536];
