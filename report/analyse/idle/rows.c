@@ -118,12 +118,11 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
 
 /* Without samples: as other idle times of the thread before the same call; else the calls explain
  * it if they take most of it. */
-static int rows_without_samples(struct idle_rows *rows, struct idle_row row, size_t lane,
-                                uint64_t after, enum gv_idle_place place, int64_t cuda_ns,
-                                int64_t queued_ns)
+static int rows_without_samples(struct idle_rows *rows, struct idle_row row, uint64_t after,
+                                enum gv_idle_place place, int64_t cuda_ns, int64_t queued_ns)
 {
     const struct gv_idle_run *run = rows->run;
-    const struct gv_key key = {{(uint64_t)run->lanes[lane].thread, after, 0}};
+    const struct gv_key key = {{(uint64_t)run->lanes[row.lane].thread, after, 0}};
     int64_t host_ns = row.duration_ns;
     int64_t number = place == GV_IDLE_BETWEEN ? gv_key_map_find(&run->after_numbers, &key) : 0;
     int error;
@@ -141,12 +140,12 @@ static int rows_without_samples(struct idle_rows *rows, struct idle_row row, siz
     }
     struct idle_row other = row;
     other.call = 0;
-    other.reason =
-        placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
-                   ? gv_id_table_get(&run->python, run->lanes[lane].process, 0) ? GV_REASON_PYTHON
-                                                                                : GV_REASON_NATIVE
-                   : GV_REASON_UNKNOWN,
-               place);
+    other.reason = placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
+                              ? gv_id_table_get(&run->python, run->lanes[row.lane].process, 0)
+                                    ? GV_REASON_PYTHON
+                                    : GV_REASON_NATIVE
+                              : GV_REASON_UNKNOWN,
+                          place);
     error = row_add(rows, &other);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, place, queued_ns);
@@ -172,7 +171,7 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
     int error;
 
     if (group->samples == 0 || host_ns == 0)
-        return rows_without_samples(rows, row, group->lane, group->after, GV_IDLE_BETWEEN, cuda_ns,
+        return rows_without_samples(rows, row, group->after, GV_IDLE_BETWEEN, cuda_ns,
                                     group->launched_ns);
     if (group->first.inferred)
         row.confidence = GV_IDLE_INFERRED;
@@ -235,8 +234,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
     cuda_ns = gap->end_ns - gap->start_ns - host_ns;
     if (!windows[0].sampled) {
         row.duration_ns = host_ns;
-        error =
-            rows_without_samples(rows, row, gap->lane, gap->after, gap->place, cuda_ns, queued_ns);
+        error = rows_without_samples(rows, row, gap->after, gap->place, cuda_ns, queued_ns);
         free(turns);
         return error;
     }

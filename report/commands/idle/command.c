@@ -65,6 +65,7 @@ struct gv_idle {
     const char *path;
     enum gv_format format;
     struct gv_idle_filter filter;
+    size_t top; /* rows; 0: all */
 };
 
 /* Where in the program; NULL: not known. */
@@ -123,9 +124,15 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_text(out, row->next_kernel);
 }
 
-static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_format format,
+static size_t idle_shown(const struct gv_idle *idle, const struct gv_idle_list *rows)
+{
+    return idle->top && idle->top < rows->count ? idle->top : rows->count;
+}
+
+static int idle_put(sqlite3 *trace, const struct gv_idle *idle, const struct gv_idle_list *rows,
                     struct gv_json *json)
 {
+    enum gv_format format = idle->format;
     bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
     struct gv_rows out;
 
@@ -133,7 +140,7 @@ static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_for
         gv_rows_begin(&out, stdout, format, idle_table, GV_IDLE_COUNT(idle_table), NULL);
     else
         gv_rows_begin(&out, stdout, format, idle_fields, GV_IDLE_COUNT(idle_fields), json);
-    for (size_t i = 0; i < rows->count; i++) {
+    for (size_t i = 0; i < idle_shown(idle, rows); i++) {
         if (people)
             idle_put_line(trace, &out, &rows->rows[i]);
         else
@@ -203,31 +210,32 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
                             const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
 {
     char command[64], text[GV_OFFER_BYTES], total[GV_FORMAT_BYTES];
-    int64_t found = 0, total_ns = 0, longest = 0;
-    int error = gv_idle_listed_count(trace, &idle->filter, &found, &total_ns);
+    const struct gv_idle_listed *longest = rows->rows;
+    int64_t total_ns = 0;
+    size_t shown = idle_shown(idle, rows);
+    int error = rows->count ? idle_put(trace, idle, rows, NULL) : 0;
 
-    if (!error && rows->count)
-        error = idle_put(trace, rows, GV_FORMAT_TABLE, NULL);
     if (error)
         return error;
     if (rows->count)
         putchar('\n');
     else if (sums->rows > 0)
         puts("No idle time matches.");
-    if (found > 0 && found < sums->rows)
+    for (size_t i = 0; i < rows->count; i++)
+        total_ns = gv_time_sum(total_ns, rows->rows[i].duration_ns);
+    if (rows->count && (int64_t)rows->count < sums->rows)
         printf("Matching: %s. All:\n", gv_format_duration(total, total_ns));
     idle_put_sums(idle, sums);
-    for (size_t i = 0; i < rows->count; i++)
-        if (i == 0 || rows->rows[i].duration_ns > rows->rows[longest].duration_ns)
-            longest = (int64_t)i;
+    for (size_t i = 0; i < shown; i++)
+        if (rows->rows[i].duration_ns > longest->duration_ns)
+            longest = &rows->rows[i];
     if (rows->count) {
         /* To be copied: in one line. */
-        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64,
-                 rows->rows[longest].id);
+        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64, longest->id);
         printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, idle->path, false));
     }
-    if (found > (int64_t)rows->count)
-        printf("%" PRId64 " more not listed; --top 0 lists all.\n", found - (int64_t)rows->count);
+    if (shown < rows->count)
+        printf("%zu more not listed; --top 0 lists all.\n", rows->count - shown);
     return 0;
 }
 
@@ -253,14 +261,14 @@ static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
     return gv_rows_end(&out);
 }
 
-static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idle_list *rows,
-                           const struct gv_idle_sums *sums)
+static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
+                           const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
 {
     struct gv_json json;
     int error;
 
     gv_json_begin(&json, stdout, '{');
-    gv_json_text(&json, "trace", path);
+    gv_json_text(&json, "trace", idle->path);
     gv_json_number(&json, "run_ns", sums->run_ns);
     gv_json_number(&json, "idle_ns", sums->saves_ns);
     gv_json_number(&json, "total_ns", sums->total_ns);
@@ -271,7 +279,7 @@ static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idl
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)
-        error = idle_put(trace, rows, GV_FORMAT_JSON, &json);
+        error = idle_put(trace, idle, rows, &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     return error;
@@ -290,9 +298,9 @@ static int idle_print(sqlite3 *trace, void *context)
     if (!error && idle->format == GV_FORMAT_TABLE)
         error = idle_print_table(trace, idle, &rows, &sums);
     else if (!error && idle->format == GV_FORMAT_JSON)
-        error = idle_print_json(trace, idle->path, &rows, &sums);
+        error = idle_print_json(trace, idle, &rows, &sums);
     else if (!error)
-        error = idle_put(trace, &rows, idle->format, NULL);
+        error = idle_put(trace, idle, &rows, NULL);
     gv_idle_listed_free(&rows);
     gv_idle_sums_free(&sums);
     return error;
@@ -305,13 +313,13 @@ int gv_command_idle(const struct gv_arguments *arguments)
     int64_t top = format == GV_FORMAT_TABLE ? GV_IDLE_TOP : 0; /* programs want all of them */
     struct gv_idle idle = {
         .format = format,
+        .top = (size_t)gv_arguments_number(arguments, GV_OPTION_idle_top, top),
         .filter = {
             .reason = gv_arguments_text(arguments, GV_OPTION_idle_reason, NULL),
             .least_ns = gv_arguments_number(arguments, GV_OPTION_idle_min, 0),
             .pid = gv_arguments_number(arguments, GV_OPTION_idle_process, 0),
             .tid = gv_arguments_number(arguments, GV_OPTION_idle_thread, 0),
             .device = gv_arguments_number(arguments, GV_OPTION_idle_device, -1),
-            .limit = gv_arguments_number(arguments, GV_OPTION_idle_top, top),
             .by_start =
                 strcmp(gv_arguments_text(arguments, GV_OPTION_idle_sort, "time"), "start") == 0,
         }};
