@@ -11,14 +11,13 @@
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
+#include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define GV_IDLE_WHERE_BYTES 4096
 #define GV_IDLE_TOP         20
-/* Reasons in the sentence about all. */
-#define GV_IDLE_REASONS_TOLD 4
 
 static const struct gv_column idle_table[] = {
     {"idle", GV_COLUMN_TEXT},
@@ -149,46 +148,39 @@ static int idle_put(sqlite3 *trace, const struct gv_idle *idle, const struct gv_
     return gv_rows_end(&out);
 }
 
-/* Adds ": waiting for data 19.0 s, ..." with the reasons that took most of all devices' time. */
-static void idle_say_reasons(const struct gv_idle_sums *sums, char *out, size_t size)
-{
-    struct {
-        const char *reason;
-        int64_t ns;
-    } most[GV_IDLE_REASONS_TOLD + 1] = {{0}};
+struct idle_told {
+    char *out;
+    size_t size;
+};
 
-    for (size_t i = 0; i < sums->count; i++) {
-        const char *reason = sums->lines[i].reason;
-        int64_t ns = 0;
-        bool told = false;
-        for (size_t j = 0; j < i && !told; j++)
-            told = strcmp(sums->lines[j].reason, reason) == 0;
-        for (size_t j = i; j < sums->count && !told; j++)
-            if (strcmp(sums->lines[j].reason, reason) == 0)
-                ns = gv_time_sum(ns, sums->lines[j].total_ns);
-        size_t at = GV_IDLE_REASONS_TOLD;
-        for (; at > 0 && most[at - 1].ns < ns; at--)
-            most[at] = most[at - 1];
-        most[at].reason = reason;
-        most[at].ns = ns;
-    }
-    out[0] = '\0';
-    for (size_t i = 0; i < GV_IDLE_REASONS_TOLD && most[i].ns > 0; i++) {
-        char words[128], ns[GV_FORMAT_BYTES];
-        size_t used = strlen(out);
-        gv_idle_reason_say(most[i].reason, NULL, NULL, words, sizeof(words));
-        snprintf(out + used, size - used, "%s%s %s", i ? ", " : ": ", words,
-                 gv_format_duration(ns, most[i].ns));
-    }
+/* Adds ": waiting for data 19.0 s", or another one. */
+static int idle_tell_reason(void *context, sqlite3_stmt *row)
+{
+    const struct idle_told *told = context;
+    char words[128], ns[GV_FORMAT_BYTES];
+    size_t used = strlen(told->out);
+
+    gv_idle_reason_say((const char *)sqlite3_column_text(row, 0), NULL, NULL, words, sizeof(words));
+    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ", words,
+             gv_format_duration(ns, gv_time_column_duration(row, 1)));
+    return 0;
 }
 
-static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums *sums)
+static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle,
+                         const struct gv_idle_sums *sums)
 {
-    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512], see[GV_OFFER_BYTES];
+    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512] = "", see[GV_OFFER_BYTES];
+    struct idle_told told = {reasons, sizeof(reasons)};
     const char *lack = gv_idle_sums_lack(sums);
     int columns = gv_terminal_columns(stdout);
 
-    idle_say_reasons(sums, reasons, sizeof(reasons));
+    int error = gv_database_each(trace,
+                                 "SELECT reason, CAST(total(duration_ns) AS INTEGER) FROM idle"
+                                 " GROUP BY 1 ORDER BY 2 DESC LIMIT 4",
+                                 NULL, 0, idle_tell_reason, &told);
+
+    if (error)
+        return error;
     if (sums->rows > 0) {
         gv_text_say(stdout, 0, "", columns, "A device had no work for %s%s of %s%s.",
                     sums->inferred ? "at least " : "", gv_format_duration(total, sums->saves_ns),
@@ -204,6 +196,7 @@ static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums 
                     "Inferred from the calls, because GPU activity was not recorded.");
     if (lack)
         gv_text_say(stdout, 0, "", columns, "Why is unknown: %s.", lack);
+    return 0;
 }
 
 static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
@@ -225,7 +218,9 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
         total_ns = gv_time_sum(total_ns, rows->rows[i].duration_ns);
     if (rows->count && (int64_t)rows->count < sums->rows)
         printf("Matching: %s. All:\n", gv_format_duration(total, total_ns));
-    idle_put_sums(idle, sums);
+    error = idle_put_sums(trace, idle, sums);
+    if (error)
+        return error;
     for (size_t i = 0; i < shown; i++)
         if (rows->rows[i].duration_ns > longest->duration_ns)
             longest = &rows->rows[i];
