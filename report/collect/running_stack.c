@@ -66,8 +66,6 @@ static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
 
 #endif
 
-#ifdef REGISTER_PC
-
 /* ---- before the stop ---- */
 
 /* One line, or what fits. 0 or -errno. */
@@ -238,23 +236,3 @@ int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *t
     let_go(tid, status);
     return error;
 }
-
-#else
-
-int gv_running_stack_try(void)
-{
-    return -ENOSYS;
-}
-
-int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
-{
-    (void)pid, (void)tid, (void)taken;
-    return -ENOSYS;
-}
-
-bool gv_running_stack_let_go(void)
-{
-    return false;
-}
-
-#endif
