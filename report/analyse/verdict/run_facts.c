@@ -175,11 +175,13 @@ static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_fact
     return error;
 }
 
-/* Calls and stalls have findings of their own. Without a line, what came before the first operation
- * and after the last one is mostly starting and ending CUDA. */
+/* Calls and stalls have findings of their own. Without a look at a thread that was outside of
+ * calls, what came before the first operation and after the last one is starting and ending CUDA.
+ */
 static bool facts_tells_idle(const struct gv_idle_line *line, unsigned traits)
 {
-    return !(traits & GV_IDLE_TOLD_ELSEWHERE) && (line->where[0] || !(traits & GV_IDLE_EDGE));
+    return !(traits & GV_IDLE_TOLD_ELSEWHERE) &&
+           ((line->where[0] && line->samples > 0) || !(traits & GV_IDLE_EDGE));
 }
 
 static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
