@@ -7,17 +7,13 @@
 #include "report/analyse_idle_sums.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
+#include "report/store/key_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define IDLE_WHERE_BYTES 4096
-
-struct idle_stack {
-    int64_t id;
-    char *where;
-};
 
 /* Short idle times of one line and one device. Which of them were at the same time as another
  * device's is not known: of the devices the one with the most counts. */
@@ -32,41 +28,28 @@ struct idle_reader {
     struct gv_idle_sums *sums;
     struct gv_time_union *unions; /* of each line: idle times with a row of their own */
     struct gv_time_union all;
-    struct idle_stack *stacks; /* by id */
+    struct gv_key_map stack_numbers;
+    char **wheres; /* by number - 1 */
     struct idle_group *groups;
-    size_t stack_count, stack_room, group_count, group_room, line_room, union_room;
+    size_t where_count, where_room, group_count, group_room, line_room, union_room;
 };
 
-static int take_stack(void *context, sqlite3_stmt *row)
+/* The line of a stack; "": none, or unknown. NULL: no memory. */
+static const char *where_of(struct idle_reader *reader, int64_t stack)
 {
-    struct idle_reader *reader = context;
+    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
+    int64_t known = gv_key_map_find(&reader->stack_numbers, &key);
     char where[IDLE_WHERE_BYTES];
-    int64_t id = sqlite3_column_int64(row, 0);
-    int error = gv_array_room(&reader->stacks, reader->stack_count, &reader->stack_room,
-                              sizeof(*reader->stacks));
 
-    if (error)
-        return error;
-    if (gv_stack_text(reader->trace, id, 1, where, sizeof(where)))
+    if (known)
+        return reader->wheres[known - 1];
+    if (gv_array_room(&reader->wheres, reader->where_count, &reader->where_room,
+                      sizeof(*reader->wheres)) ||
+        gv_key_map_add(&reader->stack_numbers, &key, (int64_t)reader->where_count + 1))
+        return NULL;
+    if (stack == 0 || gv_stack_text(reader->trace, stack, 1, where, sizeof(where)))
         where[0] = '\0';
-    reader->stacks[reader->stack_count] = (struct idle_stack){.id = id, .where = strdup(where)};
-    return reader->stacks[reader->stack_count++].where ? 0 : -ENOMEM;
-}
-
-static int compare_stacks(const void *left, const void *right)
-{
-    const struct idle_stack *one = left, *other = right;
-
-    return one->id < other->id ? -1 : one->id > other->id;
-}
-
-static const char *where_of(const struct idle_reader *reader, int64_t stack)
-{
-    const struct idle_stack key = {.id = stack}, *found = NULL;
-
-    if (reader->stack_count)
-        found = bsearch(&key, reader->stacks, reader->stack_count, sizeof(key), compare_stacks);
-    return found ? found->where : "";
+    return reader->wheres[reader->where_count++] = strdup(where);
 }
 
 struct gv_idle_line *gv_idle_sums_find(const struct gv_idle_sums *sums, const char *reason,
@@ -132,7 +115,7 @@ static int take_row(void *context, sqlite3_stmt *row)
     int64_t inside_ns = gv_time_column_duration(row, 11);
     const char *detail = text_of(row, 10);
     const char *where = where_of(reader, sqlite3_column_int64(row, 7));
-    struct gv_idle_line *line = line_of(reader, text_of(row, 9), detail, where);
+    struct gv_idle_line *line = where ? line_of(reader, text_of(row, 9), detail, where) : NULL;
 
     if (!line)
         return -ENOMEM;
@@ -214,16 +197,15 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     if (!error)
         error = gv_database_number(trace, sql_samples, NULL, 0, &sums->samples);
     if (!error)
-        error = gv_database_each(trace, sql_stacks, values, 5, take_stack, &reader);
-    if (!error)
         error = gv_database_each(trace, sql_rows, values, 5, take_row, &reader);
     if (!error)
         add_groups(&reader);
     if (!error && sums->count)
         qsort(sums->lines, sums->count, sizeof(*sums->lines), compare_lines);
-    for (size_t i = 0; i < reader.stack_count; i++)
-        free(reader.stacks[i].where);
-    free(reader.stacks);
+    for (size_t i = 0; i < reader.where_count; i++)
+        free(reader.wheres[i]);
+    free(reader.wheres);
+    gv_key_map_free(&reader.stack_numbers);
     free(reader.unions);
     free(reader.groups);
     return error;
