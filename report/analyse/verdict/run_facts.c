@@ -204,7 +204,6 @@ static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct 
                                        .saves_ns = facts_sound(line->saves_ns),
                                        .inside_ns = facts_sound(line->inside_ns),
                                        .gaps = line->gaps,
-                                       .samples = line->samples,
                                        .inferred = line->inferred,
                                        .own = is_own};
         snprintf(idle->reason, sizeof(idle->reason), "%s", line->reason);
