@@ -88,6 +88,7 @@ static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
+static bool was_filtered; /* its system calls, when it was started */
 
 /* ---- which threads ---- */
 
@@ -653,7 +654,7 @@ __attribute__((noreturn)) static void sleep_for_ever(void)
 
 /* A filter of system calls that the program has set for all its threads may kill for ours. False as
  * well if there was one from the start, as in a container. */
-static bool is_filtered(bool was_filtered)
+static bool is_filtered(void)
 {
     return !was_filtered && prctl(PR_GET_SECCOMP) != 0;
 }
@@ -661,7 +662,6 @@ static bool is_filtered(bool was_filtered)
 /* Until no thread of the program is left: libc ends a process with its last thread. */
 static void *run(void *context)
 {
-    bool was_filtered = prctl(PR_GET_SECCOMP) != 0;
     uint64_t hz = (uint64_t)gv_process.settings.idle_hz, now_ns = gv_monotonic_ns();
 
     (void)context;
@@ -676,7 +676,7 @@ static void *run(void *context)
         if (paid_ns > next_ns)
             next_ns = paid_ns < now_ns + SECOND_NS ? paid_ns : now_ns + SECOND_NS;
         wait_until(next_ns);
-        if (is_filtered(was_filtered))
+        if (is_filtered())
             sleep_for_ever();
         now_ns = gv_monotonic_ns();
         if (paid_ns > now_ns)
@@ -731,6 +731,7 @@ void gv_idle_start(void)
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
     allowed_ptrace = keeps_files = false;
+    was_filtered = prctl(PR_GET_SECCOMP) != 0;
     gv_children_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);

@@ -44,6 +44,7 @@ class Watch(harness.Case):
         trace = self.idles("last-thread")
         self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 0)])
 
+    @harness.depends_on_time("a look that is under way goes on")
     def test_filter_of_system_calls_that_kills(self):
         with open("/proc/self/status", encoding="ascii") as status:
             if "Seccomp:\t0" not in status.read():

@@ -94,6 +94,7 @@ static void forbid_looks(void)
 #undef KILL
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
 
+    usleep(IDLE_US);
     REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
         printf("no filter: %s\n", strerror(errno));
