@@ -44,7 +44,7 @@ WORKLOADS = {
 }
 
 # case: a pattern of the detail, where the case has one.
-DETAILS = {"gil": r"^thread \d+", "gil_long": r"^thread \d+", "data": r"\bdata\.py:\d+",
+DETAILS = {"gil": r"\bgil\.py:\d+ \(thread \d+\)", "gil_long": r"\bgil\.py:\d+ \(thread \d+\)", "data": r"\bdata\.py:\d+",
            "compile_child": r"^ptxas$", "io": r"^/", "child": r"^sleep$", "descheduled": r"\bpinned\b"}
 
 

@@ -69,11 +69,18 @@ static int cost_run(const struct gv_process_cost *cost, enum gv_statement statem
                            (int64_t)counts->spared);
 }
 
+/* A damaged spool counts more calls than there can be. */
+static uint64_t cost_of(uint64_t count, double each_ns)
+{
+    double total_ns = (double)count * each_ns;
+
+    return total_ns < (double)INT64_MAX ? (uint64_t)total_ns : INT64_MAX;
+}
+
 static int cost_add(const struct gv_process_cost *cost, enum gv_own_cost what, uint64_t count,
                     double each_ns)
 {
-    const struct gv_own_cost_counts counts = {.count = count,
-                                              .total_ns = (uint64_t)((double)count * each_ns)};
+    const struct gv_own_cost_counts counts = {.count = count, .total_ns = cost_of(count, each_ns)};
 
     /* The first time also 0: each process has all rows. */
     return count || !cost->stored ? cost_run(cost, GV_STATEMENT_COST_ADD, what, &counts) : 0;
@@ -111,8 +118,8 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
         if (i == GV_OWN_COST_HOOKS || i == GV_OWN_COST_CALLBACKS)
             continue;
         if (i == GV_OWN_COST_UNRECORDED)
-            counts = (struct gv_own_cost_counts){
-                .count = unrecorded, .total_ns = (uint64_t)((double)unrecorded * cost->hook_ns)};
+            counts = (struct gv_own_cost_counts){.count = unrecorded,
+                                                 .total_ns = cost_of(unrecorded, cost->hook_ns)};
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)
             error = cost_run(cost, GV_STATEMENT_COST_SET, (enum gv_own_cost)i, &counts);
         *known = counts;

@@ -23,7 +23,8 @@ def cpu_ns(pid):
 
 
 def run(bench, words, hz):
-    """(how long the program worked, CPU time of the thread, how long it could use some): seconds."""
+    """How long the program worked, and its main thread's CPU time if it says so; CPU time of the thread that looks, and
+    how long it could use some: seconds."""
     with place() as folder:
         process = subprocess.Popen(words, env=environment(bench, folder, True, GPUVERIFY_IDLE_HZ=str(hz)),
                                    stdout=subprocess.PIPE, text=True)
@@ -38,7 +39,8 @@ def run(bench, words, hz):
             said = dict(line.split()[:2] for line in process.stdout)
         bench.must(f"{' '.join(words)} ended with {process.returncode}", process.returncode == 0)
         finish(bench, folder)
-    return float(said.get("elapsed_ns", 0)) / 1e9, used_ns / 1e9, (seen_ns - start_ns) / 1e9
+    worked = [float(said.get(name, 0)) / 1e9 for name in ("elapsed_ns", "cpu_ns")]
+    return (*worked, used_ns / 1e9, (seen_ns - start_ns) / 1e9)
 
 
 def bench_thread(bench):
@@ -46,28 +48,29 @@ def bench_thread(bench):
     python = [sys.executable, os.path.join(CHECKOUT, "tests/bench/idle_steps.py")]
     bursts = bench.scaled(1000, 20)
     programs = {
-        "one thread that computes": [*python, "busy", str(bench.scaled(2000, 50))],
-        "one thread that sleeps": [*python, "idle", str(bench.scaled(150, 10))],
+        "one thread that computes": [*python, "busy", str(bench.scaled(1500, 50))],
+        "one thread that sleeps": [*python, "idle", str(bench.scaled(100, 10))],
         "64 threads that sleep": [bench.path("tests/bench/bench_launches"), "-t", "64", "-n", str(10 * bursts), "-b", "10",
                                   "-i", "2000"],
     }
     rows = []
     for what, words in programs.items():
-        took, share = {0: [], 50: []}, []
-        for _ in range(bench.scaled(9, 2)):
-            for hz, into in took.items():
-                worked, used, lasted = run(bench, words, hz)
-                into.append(worked)
+        took, computed, share = {0: [], 50: []}, {0: [], 50: []}, []
+        for turn in range(bench.scaled(10, 2)):
+            for hz in sorted(took, reverse=turn % 2):
+                worked, cpu, used, lasted = run(bench, words, hz)
+                took[hz].append(worked)
+                computed[hz].append(cpu)
                 if hz:
                     share.append(100 * used / lasted)
                 else:
                     bench.must("GPUVERIFY_IDLE_HZ=0 starts no thread", used == 0)
         key = what.replace(" ", "_")
-        bench.spread(f"{key}_cpu", f"{what}: CPU time of the thread", share, "% of a CPU")
+        bench.spread(f"{key}_cpu", f"{what}: CPU time of the thread that looks", share, "% of a CPU")
         bench.spread(f"{key}_without", f"{what}: the program without it", took[0], "s")
         bench.spread(f"{key}_with", f"{what}: with it", took[50], "s")
-        rows.append([what, f"{paired(took[50], took[0]):.4f}"])
-    bench.table(["program", "with / without"], rows)
+        rows.append([what, *(ratio and f"{ratio:.3f}" for ratio in (paired(took[50], took[0]), paired(computed[50], computed[0])))])
+    bench.table(["program", "its time, with / without", "CPU time of its thread, with / without"], rows)
 
 
 BENCHES = {"idle-thread": bench_thread}

@@ -227,9 +227,10 @@ class Report(harness.Case):
     def test_two_runs_read_the_same_but_for_the_numbers(self):
         runs = []
         for _ in range(2):
-            # On a busy machine any call may be held up.
+            # On a busy machine any call may be held up, and any look at idle threads may come late.
             self.report("errno_kept", env={"GPUVERIFY_STALL_US": "10000000"})
-            runs.append(masked(self.command("report", self.path("trace.db"), "--top", "0").out))
+            report = self.command("report", self.path("trace.db"), "--top", "0").out
+            runs.append(masked(re.sub(r"(?ms)^Idle time of the devices.*?^$|; \d+ stacks? skipped to save time", "", report)))
         first, second = runs
         self.assertEqual(sorted(first.splitlines()), sorted(second.splitlines()))
 

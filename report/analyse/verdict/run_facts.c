@@ -182,15 +182,16 @@ static bool facts_is_among(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* Calls and stalls have findings of their own. Without a line, what came before the first operation
- * and after the last one is mostly starting and ending CUDA. */
+/* Calls and stalls have findings of their own. Without a look at a thread that was outside of
+ * calls, what came before the first operation and after the last one is starting and ending CUDA.
+ */
 static bool facts_tells_idle(const struct gv_idle_line *line)
 {
     static const char *const edges[] = {"start", "end", NULL};
     static const char *const never[] = {"cuda", "unknown", NULL};
 
     return !facts_is_among(line->reason, never) &&
-           (line->where[0] || !facts_is_among(line->reason, edges));
+           ((line->where[0] && line->samples > 0) || !facts_is_among(line->reason, edges));
 }
 
 static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)

@@ -29,7 +29,7 @@ FROM loads WHERE kind {which} 'lazy' GROUP BY 1
 
 -- name: idle
 -- The detail without a line: a command, a file.
-SELECT reason || coalesce(' ' || {line_of(place)}, ' ' || detail, ''), {sum(duration_ns)}, {sum(gaps)}
+SELECT reason || coalesce(' ' || {line_of(place)}, ' ' || detail, ''), {sum(duration_ns)}
 FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle) GROUP BY 1;
 
 -- name: loads
