@@ -4,6 +4,8 @@
 #include "trace/mix.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SECOND_NS    1000000000u
 #define COPIES_MOST  4u /* in a second */
@@ -31,7 +33,8 @@ void gv_stack_copies_start_over(void)
     copies = 0;
 }
 
-/* How many could be read: a stack ends somewhere. */
+/* How many could be read: a stack ends somewhere. As of another process: valgrind checks what is
+ * written from, and its own stack is what the kernel says. */
 static size_t read_stack(unsigned char *bytes, uintptr_t sp)
 {
     struct iovec pages[GV_STACK_COPY_BYTES / PAGE_BYTES + 1];
@@ -44,7 +47,7 @@ static size_t read_stack(unsigned char *bytes, uintptr_t sp)
         pages[count].iov_len = (next < end ? next : end) - at;
         at = next;
     }
-    return gv_own_memory_gather(bytes, pages, count);
+    return gv_other_memory_gather((uint32_t)syscall(SYS_getpid), bytes, pages, count);
 }
 
 static bool may_copy(uint64_t now_ns)

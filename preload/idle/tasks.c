@@ -47,7 +47,7 @@ static bool is_ours(uint32_t pid, uint32_t tid)
 
     return tid == (uint32_t)syscall(SYS_gettid) ||
            (gv_proc_read(text, sizeof text, "/proc/%u/task/%u/comm", pid, tid) > 0 &&
-            strcmp(text, "gpuverify-gpu\n") == 0);
+            (strcmp(text, "gpuverify-gpu\n") == 0 || strcmp(text, "gpuverify-files\n") == 0));
 }
 
 bool gv_tasks_are_ours(void)

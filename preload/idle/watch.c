@@ -15,6 +15,8 @@
 #include "trace/futex.h"
 #include "trace/mix.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 #include <sys/sysinfo.h>
 
 #define STACK_BYTES        (2u << 20) /* the program's exit handlers may run on it */
+#define LOOKER_STACK_BYTES (512u << 10)
 #define LOWEST_PRIORITY    19
 #define SLICE_NS           100000u
 #define THREADS_MOST       8u  /* in one look: those that made the latest calls */
@@ -85,6 +88,7 @@ static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
+static bool was_filtered; /* its system calls, when it was started */
 
 /* ---- which threads ---- */
 
@@ -638,6 +642,22 @@ static bool is_alone(uint64_t now_ns)
     return gv_tasks_are_ours();
 }
 
+/* A thread that ends makes more system calls. */
+__attribute__((noreturn)) static void sleep_for_ever(void)
+{
+    static _Atomic uint32_t never;
+
+    for (;;)
+        gv_futex_wait_until(&never, 0, UINT64_MAX);
+}
+
+/* A filter of system calls that the program has set for all its threads may kill for ours. False as
+ * well if there was one from the start, as in a container. */
+static bool is_filtered(void)
+{
+    return !was_filtered && prctl(PR_GET_SECCOMP) != 0;
+}
+
 /* Until no thread of the program is left: libc ends a process with its last thread. */
 static void *run(void *context)
 {
@@ -655,12 +675,39 @@ static void *run(void *context)
         if (paid_ns > next_ns)
             next_ns = paid_ns < now_ns + SECOND_NS ? paid_ns : now_ns + SECOND_NS;
         wait_until(next_ns);
+        if (is_filtered())
+            sleep_for_ever();
         now_ns = gv_monotonic_ns();
         if (paid_ns > now_ns)
             continue;
         look();
         note_cost();
     }
+    return NULL;
+}
+
+/* Keeps the program's files open for its exit handlers, if libc ends the process with its last
+ * thread: the thread that looks has none of them. */
+static void *start_and_wait(void *context)
+{
+    pthread_attr_t attributes;
+    pthread_t looker;
+    int error = pthread_attr_init(&attributes);
+
+    (void)context;
+    prctl(PR_SET_NAME, "gpuverify-files");
+    if (!error) {
+        error = pthread_attr_setstacksize(&attributes, LOOKER_STACK_BYTES);
+        if (!error)
+            error = pthread_create(&looker, &attributes, run, NULL);
+        if (error == EINVAL)
+            error = pthread_create(&looker, NULL, run, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    if (error)
+        gv_log_info("idle time is not explained: no thread for it: %s", strerror(error));
+    else
+        pthread_join(looker, NULL);
     return NULL;
 }
 
@@ -683,11 +730,12 @@ void gv_idle_start(void)
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
     allowed_ptrace = keeps_files = false;
+    was_filtered = prctl(PR_GET_SECCOMP) != 0;
     gv_children_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);
     atomic_store(&looking, 0);
-    error = gv_own_thread_start(run, NULL, STACK_BYTES);
+    error = gv_own_thread_start(start_and_wait, NULL, STACK_BYTES);
     if (error)
         gv_log_info("idle time is not explained: no thread for it: %s", strerror(-error));
 }

@@ -44,6 +44,13 @@ class Watch(harness.Case):
         trace = self.idles("last-thread")
         self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 0)])
 
+    @harness.depends_on_time("a look that is under way goes on")
+    def test_filter_of_system_calls_that_kills(self):
+        with open("/proc/self/status", encoding="ascii") as status:
+            if "Seccomp:\t0" not in status.read():
+                self.skipTest("there is a filter already: the library does not see another one")
+        self.idles("filter")
+
     def test_not_wanted(self):
         self.assertEqual(self.looks(self.idles("sleep", env={"GPUVERIFY_IDLE_HZ": "0"})), 0)
 

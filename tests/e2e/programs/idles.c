@@ -4,11 +4,17 @@
  */
 #include "e2e.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,6 +77,30 @@ static void become_nobody(void)
     usleep(IDLE_US);
 }
 
+/* Ends the process for what the thread that looks would do next. */
+static void forbid_looks(void)
+{
+#define KILL(call)                                                                                 \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),                                               \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        KILL(SYS_process_vm_readv),
+        KILL(SYS_pread64),
+        KILL(SYS_readlinkat),
+        KILL(SYS_waitid),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+#undef KILL
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+
+    usleep(IDLE_US);
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+        printf("no filter: %s\n", strerror(errno));
+    usleep(IDLE_US);
+}
+
 static void wait_for_vforked(void)
 {
     pid_t child = vfork();
@@ -108,10 +138,13 @@ int main(int count, char **arguments)
         lock(arguments[2]);
     else if (strcmp(how, "vfork") == 0)
         wait_for_vforked();
+    else if (strcmp(how, "filter") == 0)
+        forbid_looks();
     else
         usleep(IDLE_US);
     e2e_tick(&gpu, 1);
     if (strcmp(how, "last-thread") == 0) {
+        printf("written by the last exit handler\n");
         REQUIRE(!pthread_create(&thread, NULL, sleep_and_return, NULL));
         pthread_detach(thread);
         pthread_exit(NULL);
