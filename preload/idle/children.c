@@ -113,16 +113,15 @@ static bool describe(struct gv_child *child, uint32_t pid, const struct gv_child
     child->pid = pid;
     if (gv_process_state_read(pid, &child->state))
         return false;
-    child->ran_ns = child->state.ticks * TICK_NS;
-    child->delay_ns = child->state.delay_ns;
+    if (before && (before->state.ticks > child->state.ticks ||
+                   before->state.delay_ns > child->state.delay_ns))
+        before = NULL; /* another process */
+    child->ran_ns = (child->state.ticks - (before ? before->state.ticks : 0)) * TICK_NS;
+    child->delay_ns = child->state.delay_ns - (before ? before->state.delay_ns : 0);
     if (before) {
-        child->ran_ns -= before->state.ticks * TICK_NS;
-        child->delay_ns -= before->state.delay_ns;
         child->is_python = before->is_python;
         child->stack = before->stack;
     }
-    if (before && before->state.ticks > child->state.ticks) /* another process */
-        child->ran_ns = child->delay_ns = 0;
     child->works = child->state.state == 'R' || child->state.state == 'D' ||
                    child->ran_ns > span_ns / 100 * WORKS_OF_100 || !waits_for_work(child);
     return true;

@@ -59,8 +59,8 @@ static bool may_copy(uint64_t now_ns)
     return copies < COPIES_MOST;
 }
 
-/* As much as there is of it. */
-static void write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_thread_state *state,
+/* As much as there is of it. False: there is no room now. */
+static bool write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_thread_state *state,
                        uint32_t number)
 {
     static unsigned char stack[GV_STACK_COPY_BYTES];
@@ -74,8 +74,10 @@ static void write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_t
             .sp = state->sp}};
 
     copies++;
-    if (gv_thread_write(writer, GV_ROOM_CODE, &record))
-        gv_thread_write_text(writer, (const char *)stack, (uint32_t)bytes, true);
+    if (!gv_thread_write(writer, GV_ROOM_CODE, &record))
+        return false;
+    gv_thread_write_text(writer, (const char *)stack, (uint32_t)bytes, true);
+    return true;
 }
 
 static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
@@ -95,9 +97,11 @@ static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
         return known[cell].number;
     if (!may_copy(now_ns))
         return 0;
+    record.stack.number = next_number;
+    if (!gv_thread_write(writer, GV_ROOM_CODE, &record))
+        return 0;
     known[cell].hash = hash;
-    known[cell].number = record.stack.number = next_number++;
-    gv_thread_write(writer, GV_ROOM_CODE, &record);
+    known[cell].number = next_number++;
     write_copy(writer, tid, state, record.stack.number);
     return record.stack.number;
 }
@@ -110,9 +114,8 @@ uint32_t gv_stack_copies_write(struct gv_thread *writer, uint32_t tid,
         return python;
     if (!python)
         return write_native(writer, tid, state, now_ns);
-    if (python < PYTHON_MOST && !(has_native[python / 8] & 1u << python % 8) && may_copy(now_ns)) {
+    if (python < PYTHON_MOST && !(has_native[python / 8] & 1u << python % 8) && may_copy(now_ns) &&
+        write_copy(writer, tid, state, python))
         has_native[python / 8] |= (uint8_t)(1u << python % 8);
-        write_copy(writer, tid, state, python);
-    }
     return python;
 }

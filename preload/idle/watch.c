@@ -592,8 +592,7 @@ struct schedule {
     uint64_t period_ns;
 };
 
-/* The lowest priority. But who asks for little time at once, waits less for it when all CPUs are
- * busy. */
+/* The lowest priority. A thread that asks for short slices waits less when all CPUs are busy. */
 static void lower_priority(void)
 {
     const struct schedule schedule = {.bytes = sizeof schedule,
@@ -605,8 +604,8 @@ static void lower_priority(void)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
 }
 
-/* Its files are its own: what it has open is never in the way of a program that counts on the
- * numbers of its files, or closes them all. */
+/* Its table of files is its own, so it never disturbs a program that closes all files, or relies on
+ * their numbers. */
 static void set_apart(void)
 {
 #ifdef SYS_close_range

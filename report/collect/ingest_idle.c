@@ -3,6 +3,7 @@
 
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
+#include "trace/futex.h"
 #include "trace/mix.h"
 #include "trace/text.h"
 
@@ -22,11 +23,11 @@ struct gv_ingest_idle {
     struct gv_running_stack taken;
 };
 
-static int64_t time_ns(clockid_t clock)
+static int64_t cpu_ns(void)
 {
     struct timespec now;
 
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -42,7 +43,7 @@ static int open_idle(struct gv_ingest *ingest)
         gv_spool_reader_facts(ingest->reader, facts);
         idle->pid = facts->pid;
         idle->unwinder = gv_unwinder_open(facts->pid);
-        idle->looked_ns = time_ns(CLOCK_MONOTONIC);
+        idle->looked_ns = (int64_t)gv_monotonic_ns();
     }
     free(facts);
     if (!idle || !idle->unwinder) {
@@ -72,7 +73,7 @@ void gv_ingest_idle_close(struct gv_ingest *ingest)
 
 static bool has_time(struct gv_ingest_idle *idle)
 {
-    int64_t now = time_ns(CLOCK_MONOTONIC);
+    int64_t now = (int64_t)gv_monotonic_ns();
 
     idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_STACKS_NS);
     idle->looked_ns = now;
@@ -109,14 +110,14 @@ static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size
 static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
                   uint64_t address[GV_UNWIND_FRAMES], size_t *count)
 {
-    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
+    int64_t begin_ns = cpu_ns();
     int error;
 
     if (!ingest->final)
         gv_unwinder_refresh(ingest->idle->unwinder);
     *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
     error = store_objects(ingest, address, *count);
-    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    ingest->idle->spent_ns += cpu_ns() - begin_ns;
     return error;
 }
 
@@ -222,16 +223,16 @@ static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_samp
                       int64_t *stack)
 {
     int error = ingest->final ? 0 : open_idle(ingest);
-    int64_t age_ns = time_ns(CLOCK_MONOTONIC) - (int64_t)sample->at_ns;
+    int64_t age_ns = (int64_t)gv_monotonic_ns() - (int64_t)sample->at_ns;
 
     if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
         is_in_call(ingest, sample->tid))
         return error;
     if (!has_time(ingest->idle))
         return count_loss(ingest, "no time");
-    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
+    int64_t begin_ns = cpu_ns();
     error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
-    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    ingest->idle->spent_ns += cpu_ns() - begin_ns;
     if (error == -EPERM) {
         ingest->idle->refused = true;
         return count_loss(ingest, "ptrace refused");

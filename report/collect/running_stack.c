@@ -1,5 +1,7 @@
 #include "report/collect/running_stack.h"
 
+#include "trace/futex.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,6 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -64,8 +65,6 @@ static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
 }
 
 #endif
-
-#ifdef REGISTER_PC
 
 /* ---- before the stop ---- */
 
@@ -125,18 +124,9 @@ static void let_go(uint32_t tid, int status)
     ptrace(PTRACE_DETACH, (pid_t)tid, NULL, (void *)(intptr_t)(by_signal ? WSTOPSIG(status) : 0));
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int stop(uint32_t tid, int *status)
 {
-    const struct timespec pause = {.tv_nsec = STOP_LOOK_NS};
-    int64_t until_ns = now_ns() + STOP_MOST_NS;
+    uint64_t until_ns = gv_monotonic_ns() + STOP_MOST_NS;
 
     if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) < 0)
         return errno == EPERM ? -EPERM : -EAGAIN;
@@ -144,9 +134,9 @@ static int stop(uint32_t tid, int *status)
     if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) < 0)
         return -EAGAIN;
     while (!has_stopped(tid, status)) {
-        if (now_ns() > until_ns)
+        if (gv_monotonic_ns() > until_ns)
             return -EAGAIN;
-        nanosleep(&pause, NULL);
+        gv_pause_ns(STOP_LOOK_NS);
     }
     late_tid = 0;
     return WIFSTOPPED(*status) ? 0 : -EAGAIN;
@@ -246,23 +236,3 @@ int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *t
     let_go(tid, status);
     return error;
 }
-
-#else
-
-int gv_running_stack_try(void)
-{
-    return -ENOSYS;
-}
-
-int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
-{
-    (void)pid, (void)tid, (void)taken;
-    return -ENOSYS;
-}
-
-bool gv_running_stack_let_go(void)
-{
-    return false;
-}
-
-#endif

@@ -22,7 +22,7 @@ struct gv_running_stack {
 };
 
 /* 0; -EPERM: this is not allowed; -EBUSY: a debugger has it; -EAGAIN: it is in a system call, gone,
- * or did not stop in time; -ENOSYS: not on this machine; or another -errno. */
+ * or did not stop in time; or another -errno. */
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken);
 
 /* Whether it is allowed here, tried on a process of ours by one that it does not descend from, as

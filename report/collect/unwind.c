@@ -4,6 +4,7 @@
 
 #ifdef GV_HAS_ELFUTILS
 
+#include "trace/futex.h"
 #include "trace/mix.h"
 
 #include <elfutils/libdwfl.h>
@@ -11,14 +12,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct gv_unwinder {
     uint32_t pid;
     Dwfl *files;                         /* NULL: none are known */
     uint64_t mapped;                     /* a hash of what is mapped */
-    int64_t read_ns;                     /* when that was last read; 0: never */
+    uint64_t read_ns;                    /* when that was last read; 0: never */
     const struct gv_unwind_stack *stack; /* the current one */
     uint64_t *address;
     size_t count;
@@ -159,11 +159,9 @@ static Dwfl *list_files(struct gv_unwinder *unwinder, char *text, size_t bytes)
 
 void gv_unwinder_refresh(struct gv_unwinder *unwinder)
 {
-    struct timespec now;
+    uint64_t now_ns = gv_monotonic_ns();
     char *text;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     if (unwinder->read_ns && now_ns - unwinder->read_ns < GV_UNWIND_READ_NS)
         return;
     unwinder->read_ns = now_ns;

@@ -1,20 +1,11 @@
 #include "report/collect/watchdog.h"
 
+#include "trace/futex.h"
 #include "trace/settings.h"
-
-#include <time.h>
 
 /* While a call hangs, its rows are at most this old. */
 #define GV_WATCHDOG_AGAIN_MS 1000
 #define GV_WATCHDOG_LEAST_MS 50
-
-static uint64_t watchdog_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void gv_watchdog_start(struct gv_watchdog *watchdog)
 {
@@ -51,7 +42,7 @@ static int watchdog_write(struct gv_drain *drain, struct gv_ingest *ingest, bool
 
 int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
 {
-    uint64_t now_ns = watchdog_now_ns();
+    uint64_t now_ns = gv_monotonic_ns();
     int64_t now_ms = (int64_t)(now_ns / 1000000u), step_ms = watchdog->limit_ms / 10;
     bool any = false;
     int error = 0;

@@ -44,6 +44,25 @@ class Idle(harness.Case):
         self.assertIn("38.0 s over all devices", told["evidence"])
         self.assertEqual(told["saves_ns"], 19_000_000_000)
 
+    def test_parts_of_an_idle_time_add_up(self):
+        """Parts for different reasons have the start of the whole, or of the first call in it."""
+        for start_ns in 0, 400_000_000:
+            self.make("starved", f"UPDATE idle_time SET start_ns = {start_ns} WHERE id = 2")
+            told = json.loads(self.read("idle", "--format", "json").out)
+            self.assertEqual(told["idle_ns"], told["total_ns"])
+
+    def test_line_is_said_once_in_a_row(self):
+        self.make("starved", "UPDATE idle_time SET detail = 'write_log, log.py:12 (thread 4250)' WHERE reason = 'gil'")
+        listed = self.read("idle", "--reason", "gil", "-n", "1").out
+        self.assertIn("thread 4250", listed)
+        self.assertEqual(listed.count("log.py:12"), 1, listed)
+
+    def test_what_another_finding_saves_is_not_saved_twice(self):
+        self.make("starved", "UPDATE gpu_op SET duration_ns = 20000000", "DELETE FROM idle_time WHERE reason = 'gil'",
+                  "UPDATE idle_time SET duration_ns = 300000000 WHERE reason = 'data'")
+        saves = {finding["class"]: finding["saves_ns"] for finding in self.findings()}
+        self.assertLess(saves["GPU mostly idle"] + saves["idle"], 41_200_000_000)
+
     def test_device_that_works_all_the_time_limits_what_is_saved(self):
         self.make("starved", *SECOND, ALL_THE_TIME)
         [told] = [finding for finding in self.findings() if finding["class"] == "idle"]

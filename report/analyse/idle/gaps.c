@@ -207,6 +207,24 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
     return error ? error : gap_part(finding, *gap, from_ns, to_ns);
 }
 
+/* 0, or a call that is not known any more, has no thread. */
+static struct gv_idle_gap gap_between(enum gv_idle_place place, int64_t start_ns, int64_t end_ns,
+                                      int64_t previous, const struct idle_call *before,
+                                      int64_t next, const struct idle_call *after)
+{
+    return (struct gv_idle_gap){
+        .place = place,
+        .start_ns = start_ns,
+        .host_ns = after->thread ? after->start_ns : end_ns,
+        .launched_ns = after->thread ? after->end_ns : end_ns,
+        .end_ns = end_ns,
+        .previous = before->thread ? previous : 0,
+        .next = after->thread ? next : 0,
+        .before = before->what,
+        .after = after->what,
+    };
+}
+
 static int device_gap(struct idle_finding *finding, struct idle_device *device,
                       enum gv_idle_place place, int64_t end_ns, int64_t next)
 {
@@ -215,17 +233,8 @@ static int device_gap(struct idle_finding *finding, struct idle_device *device,
                                   ? device->last
                                   : call_read(finding, device->call);
     struct idle_call after = call_read(finding, next);
-    struct gv_idle_gap gap = {
-        .place = place,
-        .start_ns = device->until_ns,
-        .host_ns = after.thread ? after.start_ns : end_ns,
-        .launched_ns = after.thread ? after.end_ns : end_ns,
-        .end_ns = end_ns,
-        .previous = before.thread ? device->call : 0,
-        .next = after.thread ? next : 0,
-        .before = before.what,
-        .after = after.what,
-    };
+    struct gv_idle_gap gap =
+        gap_between(place, device->until_ns, end_ns, device->call, &before, next, &after);
     int error;
 
     device->read = next;
@@ -273,20 +282,12 @@ static int host_gap(struct idle_finding *finding, struct idle_process *process,
 {
     struct idle_call before = call_read(finding, process->last_call);
     struct idle_call after = call_read(finding, next);
-    struct gv_idle_gap gap = {
-        .place = place,
-        .start_ns = start_ns,
-        .host_ns = end_ns,
-        .launched_ns = end_ns,
-        .end_ns = end_ns,
-        .previous = process->last_call,
-        .next = next,
-        .before = before.what,
-        .after = after.what,
-        .inferred = true,
-    };
+    struct gv_idle_gap gap =
+        gap_between(place, start_ns, end_ns, process->last_call, &before, next, &after);
     int error;
 
+    gap.host_ns = gap.launched_ns = end_ns;
+    gap.inferred = true;
     if (end_ns <= start_ns)
         return 0;
     error = gv_idle_lane(finding->run, process->id, -1,
@@ -298,9 +299,9 @@ static int take_wait(void *context, sqlite3_stmt *row)
 {
     struct idle_finding *finding = context;
     struct idle_process *process = process_of(finding, sqlite3_column_int64(row, 0));
-    int64_t call = sqlite3_column_int64(row, 2), start_ns = gv_time_column(row, 5);
-    int64_t end_ns = start_ns + gv_time_column_duration(row, 6);
-    bool works = sqlite3_column_int(row, 7) != 0, waits = sqlite3_column_int(row, 8) != 0;
+    int64_t call = sqlite3_column_int64(row, 1), start_ns = gv_time_column(row, 2);
+    int64_t end_ns = start_ns + gv_time_column_duration(row, 3);
+    bool works = sqlite3_column_int(row, 4) != 0, waits = sqlite3_column_int(row, 5) != 0;
     int error = 0;
 
     if (!process || process->has_gpu)

@@ -30,24 +30,32 @@ int gv_idle_lane(struct gv_idle_run *run, int64_t process, int64_t device, int64
 
 /* ---- how often each verdict was seen ---- */
 
+static struct gv_idle_tally *tally_find(const struct gv_idle_run *run,
+                                        const struct gv_idle_group *group, uint32_t verdict,
+                                        bool by_reason)
+{
+    for (size_t at = group->tallies; at; at = run->tallies[at - 1].next) {
+        uint32_t known = run->tallies[at - 1].verdict;
+        if (known == verdict ||
+            (by_reason && run->verdicts[known].reason == run->verdicts[verdict].reason))
+            return &run->tallies[at - 1];
+    }
+    return NULL;
+}
+
+/* If there are many: as another of the same reason, or unknown. */
 static int tally_add(struct gv_idle_run *run, struct gv_idle_group *group, uint32_t verdict)
 {
-    struct gv_idle_tally *tally = NULL;
+    bool is_full = group->kinds >= GV_IDLE_TALLIES_MOST;
+    struct gv_idle_tally *tally = tally_find(run, group, verdict, false);
     int error;
 
+    if (!tally && is_full)
+        tally = tally_find(run, group, verdict, true);
+    if (!tally && is_full)
+        tally = tally_find(run, group, verdict = 0, false);
     group->samples++;
-    for (size_t at = group->tallies; at; at = tally->next) {
-        tally = &run->tallies[at - 1];
-        if (tally->verdict == verdict ||
-            (group->kinds >= GV_IDLE_TALLIES_MOST &&
-             run->verdicts[tally->verdict].reason == run->verdicts[verdict].reason)) {
-            tally->count++;
-            return 0;
-        }
-    }
-    if (group->kinds >= GV_IDLE_TALLIES_MOST)
-        verdict = 0;
-    if (tally && tally->verdict == verdict) {
+    if (tally) {
         tally->count++;
         return 0;
     }

@@ -53,9 +53,8 @@ FROM call;
 SELECT delay_ns FROM call_delay WHERE call = ?1;
 
 -- name: waits
--- What gave the GPU work (1), or waited for all of it (0), in processes without a GPU side.
-SELECT t.process, c.thread, c.id, c.api, coalesce(c.kernel, 0), c.start_ns, c.duration_ns,
-    a.gpu_work <> 0, a.kind IN ('context-sync', 'stream-sync', 'copy')
+-- Calls that gave the GPU work, or waited for all of it, in processes without a GPU side.
+SELECT t.process, c.id, c.start_ns, c.duration_ns, a.gpu_work <> 0, a.kind IN ('context-sync', 'stream-sync', 'copy')
 FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
 WHERE c.result = 0 AND (a.gpu_work <> 0 OR a.kind IN ('context-sync', 'stream-sync'))
     AND t.process IN (SELECT id FROM process WHERE coalesce(gpu, '') <> 'cupti')

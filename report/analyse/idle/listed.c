@@ -3,6 +3,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse_idle_listed.inc"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,29 +39,24 @@ static int take_row(sqlite3_stmt *statement, struct gv_idle_listed *row)
 
 static int add_row(struct gv_idle_list *rows, sqlite3_stmt *statement)
 {
-    /* room for a power of two */
-    if ((rows->count & (rows->count - 1)) == 0) {
-        size_t room = rows->count ? 2 * rows->count : 1;
-        struct gv_idle_listed *grown = realloc(rows->rows, room * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        rows->rows = grown;
-    }
-    struct gv_idle_listed *row = &rows->rows[rows->count++];
-    memset(row, 0, sizeof(*row));
-    return take_row(statement, row);
+    int error = gv_array_room(&rows->rows, rows->count, &rows->room, sizeof(*rows->rows));
+
+    if (error)
+        return error;
+    rows->rows[rows->count] = (struct gv_idle_listed){0};
+    return take_row(statement, &rows->rows[rows->count++]);
 }
 
-static int prepare(sqlite3 *trace, const char *sql, const struct gv_idle_filter *filter,
-                   sqlite3_stmt **statement)
+static int prepare(sqlite3 *trace, const struct gv_idle_filter *filter, sqlite3_stmt **statement)
 {
-    if (sqlite3_prepare_v2(trace, sql, -1, statement, NULL) != SQLITE_OK ||
+    if (sqlite3_prepare_v2(trace, sql_rows, -1, statement, NULL) != SQLITE_OK ||
         sqlite3_bind_text(*statement, 1, filter->reason, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 2, filter->least_ns) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 3, filter->id) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 4, filter->pid) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 5, filter->tid) != SQLITE_OK ||
-        sqlite3_bind_int64(*statement, 6, filter->device) != SQLITE_OK)
+        sqlite3_bind_int64(*statement, 6, filter->device) != SQLITE_OK ||
+        sqlite3_bind_int(*statement, 7, filter->by_start) != SQLITE_OK)
         return -EIO;
     return 0;
 }
@@ -69,31 +65,13 @@ int gv_idle_listed_read(sqlite3 *trace, const struct gv_idle_filter *filter,
                         struct gv_idle_list *rows)
 {
     sqlite3_stmt *statement = NULL;
-    int error = prepare(trace, sql_rows, filter, &statement), result = 0;
+    int error = prepare(trace, filter, &statement), result = 0;
 
     memset(rows, 0, sizeof(*rows));
-    if (!error &&
-        (sqlite3_bind_int(statement, 7, filter->by_start) != SQLITE_OK ||
-         sqlite3_bind_int64(statement, 8, filter->limit ? filter->limit : -1) != SQLITE_OK))
-        error = -EIO;
     while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
         error = add_row(rows, statement);
     if (!error && result != SQLITE_DONE)
         error = -EIO;
-    sqlite3_finalize(statement);
-    return error;
-}
-
-int gv_idle_listed_count(sqlite3 *trace, const struct gv_idle_filter *filter, int64_t *count,
-                         int64_t *total_ns)
-{
-    sqlite3_stmt *statement = NULL;
-    int error = prepare(trace, sql_count, filter, &statement);
-
-    if (!error && sqlite3_step(statement) != SQLITE_ROW)
-        error = -EIO;
-    *count = error ? 0 : sqlite3_column_int64(statement, 0);
-    *total_ns = error ? 0 : sqlite3_column_int64(statement, 1);
     sqlite3_finalize(statement);
     return error;
 }

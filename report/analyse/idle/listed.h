@@ -25,7 +25,7 @@ struct gv_idle_listed {
 
 struct gv_idle_list {
     struct gv_idle_listed *rows;
-    size_t count;
+    size_t count, room;
 };
 
 struct gv_idle_filter {
@@ -35,16 +35,12 @@ struct gv_idle_filter {
     int64_t pid;    /* 0: all */
     int64_t tid;    /* 0: all */
     int64_t device; /* -1: all; else also those of a device that was not seen */
-    int64_t limit;  /* 0: all */
     bool by_start;  /* in the order of time, or else longest first */
 };
 
 /* 0 or -errno. Free *rows in any case. */
 int gv_idle_listed_read(sqlite3 *trace, const struct gv_idle_filter *filter,
                         struct gv_idle_list *rows);
-/* Counts them, and adds up their time, without the limit. 0 or -errno. */
-int gv_idle_listed_count(sqlite3 *trace, const struct gv_idle_filter *filter, int64_t *count,
-                         int64_t *total_ns);
 void gv_idle_listed_free(struct gv_idle_list *rows);
 
 #endif

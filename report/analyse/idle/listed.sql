@@ -1,15 +1,5 @@
--- define: is_wanted
--- ?1 to ?6 are a struct gv_idle_filter.
-(?1 IS NULL OR i.reason = ?1) AND i.duration_ns >= ?2 AND (?3 = 0 OR i.id = ?3)
-    AND (?4 = 0 OR i.process IN (SELECT id FROM processes WHERE pid = ?4))
-    AND (?5 = 0 OR i.thread IN (SELECT id FROM threads WHERE tid = ?5))
-    AND (?6 < 0 OR i.device IS NULL OR i.device = ?6)
-
--- name: count
-SELECT count(*), CAST(total(i.duration_ns) AS INTEGER) FROM idle i WHERE {is_wanted};
-
 -- name: rows
--- The columns are those that take_row() reads. Queries views row by row: a join would compute them
+-- ?1 to ?7 are a struct gv_idle_filter, the columns those that take_row() reads. Queries views row by row: a join would compute them
 -- whole.
 SELECT i.id, i.process, (SELECT pid FROM processes WHERE id = i.process), coalesce(i.device, -1),
     i.thread, (SELECT tid FROM threads WHERE id = i.thread), i.start_ns, i.duration_ns, i.gaps,
@@ -18,5 +8,9 @@ SELECT i.id, i.process, (SELECT pid FROM processes WHERE id = i.process), coales
     (SELECT name FROM calls WHERE id = i.next_call),
     (SELECT kernel FROM calls WHERE id = i.next_call),
     (SELECT name FROM threads WHERE id = i.thread)
-FROM idle i WHERE {is_wanted}
-ORDER BY CASE WHEN ?7 THEN 0 ELSE i.duration_ns END DESC, i.start_ns, i.id LIMIT ?8;
+FROM idle i
+WHERE (?1 IS NULL OR i.reason = ?1) AND i.duration_ns >= ?2 AND (?3 = 0 OR i.id = ?3)
+    AND (?4 = 0 OR i.process IN (SELECT id FROM processes WHERE pid = ?4))
+    AND (?5 = 0 OR i.thread IN (SELECT id FROM threads WHERE tid = ?5))
+    AND (?6 < 0 OR i.device IS NULL OR i.device = ?6)
+ORDER BY CASE WHEN ?7 THEN 0 ELSE i.duration_ns END DESC, i.start_ns, i.id;

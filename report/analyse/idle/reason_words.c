@@ -4,25 +4,25 @@
 #include <string.h>
 
 const char gv_idle_reason_names[] = ""
-#define GV_IDLE_REASON(id, name, finding, meaning, advice) " " name
+#define GV_IDLE_REASON(id, name, finding, traits, meaning, advice) " " name
 #include "report/analyse/idle/reasons.def"
     ;
 
-static const struct gv_idle_reason_words reasons[] = {
-#define GV_IDLE_REASON(id, name, finding, meaning, advice) {name, finding, meaning, advice},
+const struct gv_idle_reason_words gv_idle_reasons[] = {
+#define GV_IDLE_REASON(id, name, finding, traits, meaning, advice)                                 \
+    {name, finding, traits, meaning, advice},
 #include "report/analyse/idle/reasons.def"
 };
 
 const struct gv_idle_reason_words *gv_idle_reason_find(const char *name)
 {
-    for (size_t i = 0; name && i < sizeof(reasons) / sizeof(reasons[0]); i++)
-        if (strcmp(reasons[i].name, name) == 0)
-            return &reasons[i];
+    for (size_t i = 0; name && i < GV_REASONS; i++)
+        if (strcmp(gv_idle_reasons[i].name, name) == 0)
+            return &gv_idle_reasons[i];
     return NULL;
 }
 
-/* The bytes of a place's file and line: "data.py:41" of "data.py:41 __getitem__"; or else all. */
-static size_t line_bytes(const char *where)
+size_t gv_idle_line_bytes(const char *where)
 {
     size_t bytes = strcspn(where, " ");
 
@@ -31,9 +31,9 @@ static size_t line_bytes(const char *where)
 
 bool gv_idle_is_same_line(const char *one, const char *other)
 {
-    size_t bytes = line_bytes(one);
+    size_t bytes = gv_idle_line_bytes(one);
 
-    return bytes == line_bytes(other) && strncmp(one, other, bytes) == 0;
+    return bytes == gv_idle_line_bytes(other) && strncmp(one, other, bytes) == 0;
 }
 
 /* What a detail says beyond a line that it names: " (67 % of the workers' samples)". NULL: it does
@@ -43,11 +43,26 @@ static const char *beyond_line(const char *detail, const char *where)
     char line[256];
     const char *found;
 
-    snprintf(line, sizeof(line), "%.*s", (int)line_bytes(where), where);
+    snprintf(line, sizeof(line), "%.*s", (int)gv_idle_line_bytes(where), where);
     found = line[0] ? strstr(detail, line) : NULL;
     return found && (found[strlen(line)] == '\0' || found[strlen(line)] == ' ')
                ? found + strlen(line)
                : NULL;
+}
+
+const char *gv_idle_detail_beside(const char *detail, const char *where, char *out, size_t size)
+{
+    const char *beyond = detail && where ? beyond_line(detail, where) : NULL;
+    size_t length;
+
+    if (!beyond)
+        return detail;
+    beyond += strspn(beyond, " (");
+    length = strlen(beyond);
+    if (length > 0 && beyond[length - 1] == ')')
+        length--;
+    snprintf(out, size, "%.*s", (int)length, beyond);
+    return out[0] ? out : NULL;
 }
 
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,

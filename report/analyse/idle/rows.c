@@ -48,12 +48,9 @@ static int row_add(struct idle_rows *rows, const struct idle_row *row)
 /* What a reason is called in an idle time at the beginning or the end of a process. */
 static enum gv_idle_reason placed(enum gv_idle_reason reason, enum gv_idle_place place)
 {
-    bool general = reason == GV_REASON_PYTHON || reason == GV_REASON_NATIVE ||
-                   reason == GV_REASON_CUDA || reason == GV_REASON_UNKNOWN;
-
-    return place == GV_IDLE_BETWEEN || !general ? reason
-           : place == GV_IDLE_FIRST             ? GV_REASON_START
-                                                : GV_REASON_END;
+    if (place == GV_IDLE_BETWEEN || !(gv_idle_reasons[reason].traits & GV_IDLE_GENERAL))
+        return reason;
+    return place == GV_IDLE_FIRST ? GV_REASON_START : GV_REASON_END;
 }
 
 /* Time inside calls, and after the one that gave the device work; in some of it the thread had no
@@ -121,12 +118,11 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
 
 /* Without samples: as other idle times of the thread before the same call; else the calls explain
  * it if they take most of it. */
-static int rows_without_samples(struct idle_rows *rows, struct idle_row row, size_t lane,
-                                uint64_t after, enum gv_idle_place place, int64_t cuda_ns,
-                                int64_t queued_ns)
+static int rows_without_samples(struct idle_rows *rows, struct idle_row row, uint64_t after,
+                                enum gv_idle_place place, int64_t cuda_ns, int64_t queued_ns)
 {
     const struct gv_idle_run *run = rows->run;
-    const struct gv_key key = {{(uint64_t)run->lanes[lane].thread, after, 0}};
+    const struct gv_key key = {{(uint64_t)run->lanes[row.lane].thread, after, 0}};
     int64_t host_ns = row.duration_ns;
     int64_t number = place == GV_IDLE_BETWEEN ? gv_key_map_find(&run->after_numbers, &key) : 0;
     int error;
@@ -144,12 +140,12 @@ static int rows_without_samples(struct idle_rows *rows, struct idle_row row, siz
     }
     struct idle_row other = row;
     other.call = 0;
-    other.reason =
-        placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
-                   ? gv_id_table_get(&run->python, run->lanes[lane].process, 0) ? GV_REASON_PYTHON
-                                                                                : GV_REASON_NATIVE
-                   : GV_REASON_UNKNOWN,
-               place);
+    other.reason = placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
+                              ? gv_id_table_get(&run->python, run->lanes[row.lane].process, 0)
+                                    ? GV_REASON_PYTHON
+                                    : GV_REASON_NATIVE
+                              : GV_REASON_UNKNOWN,
+                          place);
     error = row_add(rows, &other);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, place, queued_ns);
@@ -175,7 +171,7 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
     int error;
 
     if (group->samples == 0 || host_ns == 0)
-        return rows_without_samples(rows, row, group->lane, group->after, GV_IDLE_BETWEEN, cuda_ns,
+        return rows_without_samples(rows, row, group->after, GV_IDLE_BETWEEN, cuda_ns,
                                     group->launched_ns);
     if (group->first.inferred)
         row.confidence = GV_IDLE_INFERRED;
@@ -238,8 +234,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
     cuda_ns = gap->end_ns - gap->start_ns - host_ns;
     if (!windows[0].sampled) {
         row.duration_ns = host_ns;
-        error =
-            rows_without_samples(rows, row, gap->lane, gap->after, gap->place, cuda_ns, queued_ns);
+        error = rows_without_samples(rows, row, gap->after, gap->place, cuda_ns, queued_ns);
         free(turns);
         return error;
     }
@@ -303,10 +298,6 @@ static int row_compare(const void *left, const void *right)
 
 static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const struct idle_row *row)
 {
-    static const char *const reasons[] = {
-#define GV_IDLE_REASON(name, text, finding, meaning, advice) text,
-#include "report/analyse/idle/reasons.def"
-    };
     static const char *const confidences[] = {"sampled", "grouped", "inferred"};
     const struct gv_idle_lane *lane = &rows->run->lanes[row->lane];
     const int64_t numbers[] = {lane->process, lane->device,     lane->thread,
@@ -314,7 +305,7 @@ static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const stru
 
     for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(add, i + 1, numbers[i]);
-    sqlite3_bind_text(add, 7, reasons[row->reason], -1, SQLITE_STATIC);
+    sqlite3_bind_text(add, 7, gv_idle_reasons[row->reason].name, -1, SQLITE_STATIC);
     sqlite3_bind_text(add, 8, row->detail, -1, SQLITE_STATIC); /* NULL: none */
     sqlite3_bind_int64(add, 9, row->samples);
     sqlite3_bind_int64(add, 10, row->stack);

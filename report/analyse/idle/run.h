@@ -3,6 +3,7 @@
 #define GV_ANALYSE_IDLE_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/idle/reason_words.h"
 #include "report/store/id_table.h"
 #include "report/store/key_map.h"
 
@@ -25,12 +26,6 @@
 #define GV_IDLE_TALLIES_MOST 64u
 /* Rows of an idle time in the order of time; more: one for each verdict. */
 #define GV_IDLE_TURNS_MOST 16u
-
-enum gv_idle_reason {
-#define GV_IDLE_REASON(name, text, finding, meaning, advice) GV_REASON_##name,
-#include "report/analyse/idle/reasons.def"
-    GV_REASONS
-};
 
 enum gv_idle_confidence { GV_IDLE_SAMPLED, GV_IDLE_GROUPED, GV_IDLE_INFERRED };
 

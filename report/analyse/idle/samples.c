@@ -6,6 +6,7 @@
 #include "report/analyse_idle_idle.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 #include <errno.h>
@@ -40,21 +41,12 @@ struct idle_reading {
 
 /* ---- texts and stacks, by number ---- */
 
-static uint64_t text_hash(const char *text, size_t length)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 /* The number of a line, whatever function it is in: a comprehension is one of its own; 0 if it is
  * empty. */
 static int line_number(struct gv_idle_run *run, const char *text, uint32_t *number)
 {
-    size_t place = strcspn(text, " "), length = memchr(text, ':', place) ? place : strlen(text);
-    const struct gv_key key = {{text_hash(text, length), length, 0}};
+    size_t length = gv_idle_line_bytes(text);
+    const struct gv_key key = {{gv_mix_bytes(0, text, length), length, 0}};
     int64_t known = gv_key_map_find(&run->line_numbers, &key);
     int error;
 
@@ -262,8 +254,6 @@ static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t
     sqlite3_bind_int64(reading->thread_name, 2, holder);
     if (sqlite3_step(reading->thread_name) == SQLITE_ROW)
         name = (const char *)sqlite3_column_text(reading->thread_name, 0);
-    if (!name) /* it made no call: the look may know its name */
-        name = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     snprintf(thread, sizeof(thread), "thread %lld%s%s", (long long)holder,
              name && *name ? ", " : "", name ? name : "");
     snprintf(out, size, *where ? "%s (%s)" : "%s%s", where, thread);
@@ -275,31 +265,19 @@ static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
 {
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     int signs = sqlite3_column_int(row, IDLE_SIGNS), about = sqlite3_column_int(row, IDLE_ABOUT);
-    bool says_text = false;
 
     out[0] = '\0';
-    switch (reason) {
-    case GV_REASON_GIL:
+    if (reason == GV_REASON_GIL)
         gil_detail(reading, row, other_line, out, size);
-        break;
-    case GV_REASON_IO:
-    case GV_REASON_CHILD:
-    case GV_REASON_COMPILE:
-        says_text = reason == GV_REASON_IO ? about == GV_IDLE_SELF : about == GV_IDLE_CHILD;
-        break;
-    case GV_REASON_DESCHEDULED:
-        if (signs & GV_IDLE_THROTTLED)
-            snprintf(out, size, "CPU quota");
-        else if (signs & GV_IDLE_PINNED)
-            says_text = true;
-        break;
-    default:
-        break;
-    }
-    if (says_text && text)
+    else if (reason == GV_REASON_DESCHEDULED)
+        snprintf(out, size, "%s",
+                 signs & GV_IDLE_THROTTLED ? "CPU quota"
+                 : signs & GV_IDLE_PINNED  ? "pinned to some of the CPUs"
+                                           : "");
+    else if (text && ((reason == GV_REASON_IO && about == GV_IDLE_SELF) ||
+                      ((reason == GV_REASON_CHILD || reason == GV_REASON_COMPILE) &&
+                       about == GV_IDLE_CHILD)))
         snprintf(out, size, "%s", text);
-    if (reason == GV_REASON_DESCHEDULED && (signs & GV_IDLE_PINNED) && !*out)
-        snprintf(out, size, "pinned to some of the CPUs");
 }
 
 /* ---- verdicts ---- */
@@ -308,7 +286,7 @@ static int verdict_number(struct gv_idle_run *run, enum gv_idle_reason reason, c
                           uint32_t line, int64_t stack, int64_t process, uint32_t *number)
 {
     const struct gv_key key = {{(uint64_t)reason | (uint64_t)line << 8 | (uint64_t)process << 40,
-                                text_hash(detail, strlen(detail)), strlen(detail)}};
+                                gv_mix_bytes(0, detail, strlen(detail)), strlen(detail)}};
     int64_t known = gv_key_map_find(&run->verdict_numbers, &key);
     struct gv_idle_verdict verdict = {.reason = reason, .stack = stack};
     int error;

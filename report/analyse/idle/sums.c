@@ -5,18 +5,15 @@
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse_idle_sums.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
+#include "report/store/key_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define IDLE_WHERE_BYTES 4096
-
-struct idle_stack {
-    int64_t id;
-    char *where;
-};
 
 /* Short idle times of one line and one device. Which of them were at the same time as another
  * device's is not known: of the devices the one with the most counts. */
@@ -31,73 +28,60 @@ struct idle_reader {
     struct gv_idle_sums *sums;
     struct gv_time_union *unions; /* of each line: idle times with a row of their own */
     struct gv_time_union all;
-    struct idle_stack *stacks; /* by id */
+    /* The idle time whose parts are being read: a row for each reason, with its start or that of
+     * the first call in it. */
+    struct {
+        int64_t process, device, start_ns, sum_ns;
+    } whole;
+    struct gv_key_map stack_numbers;
+    char **wheres; /* by number - 1 */
     struct idle_group *groups;
-    size_t stack_count, group_count;
+    size_t where_count, where_room, group_count, group_room, line_room, union_room;
 };
 
-/* Makes room for one more in an array whose room is a power of two, or 0. */
-static void *grown(void *array, size_t count, size_t size)
+/* The line of a stack; "": none, or unknown. NULL: no memory. */
+static const char *where_of(struct idle_reader *reader, int64_t stack)
 {
-    if (count & (count - 1))
-        return array;
-    return realloc(array, (count ? 2 * count : 1) * size);
-}
-
-static int take_stack(void *context, sqlite3_stmt *row)
-{
-    struct idle_reader *reader = context;
-    struct idle_stack *stacks = grown(reader->stacks, reader->stack_count, sizeof(*reader->stacks));
+    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
+    int64_t known = gv_key_map_find(&reader->stack_numbers, &key);
     char where[IDLE_WHERE_BYTES];
-    int64_t id = sqlite3_column_int64(row, 0);
 
-    if (!stacks)
-        return -ENOMEM;
-    reader->stacks = stacks;
-    if (gv_stack_text(reader->trace, id, 1, where, sizeof(where)))
+    if (known)
+        return reader->wheres[known - 1];
+    if (gv_array_room(&reader->wheres, reader->where_count, &reader->where_room,
+                      sizeof(*reader->wheres)) ||
+        gv_key_map_add(&reader->stack_numbers, &key, (int64_t)reader->where_count + 1))
+        return NULL;
+    if (stack == 0 || gv_stack_text(reader->trace, stack, 1, where, sizeof(where)))
         where[0] = '\0';
-    stacks[reader->stack_count] = (struct idle_stack){.id = id, .where = strdup(where)};
-    return stacks[reader->stack_count++].where ? 0 : -ENOMEM;
+    return reader->wheres[reader->where_count++] = strdup(where);
 }
 
-static int compare_stacks(const void *left, const void *right)
+struct gv_idle_line *gv_idle_sums_find(const struct gv_idle_sums *sums, const char *reason,
+                                       const char *detail, const char *where)
 {
-    const struct idle_stack *one = left, *other = right;
-
-    return one->id < other->id ? -1 : one->id > other->id;
-}
-
-static const char *where_of(const struct idle_reader *reader, int64_t stack)
-{
-    const struct idle_stack key = {.id = stack}, *found = NULL;
-
-    if (reader->stack_count)
-        found = bsearch(&key, reader->stacks, reader->stack_count, sizeof(key), compare_stacks);
-    return found ? found->where : "";
-}
-
-/* The line of a row: by reason and place; without a place, by reason and detail. NULL: no memory.
- */
-static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reason,
-                                    const char *detail, const char *where)
-{
-    struct gv_idle_sums *sums = reader->sums;
-
     for (size_t i = 0; i < sums->count; i++)
         if (gv_idle_is_same_line(sums->lines[i].where, where) &&
             strcmp(sums->lines[i].reason, reason) == 0 &&
             (where[0] || strcmp(sums->lines[i].detail, detail) == 0))
             return &sums->lines[i];
-    struct gv_idle_line *lines = grown(sums->lines, sums->count, sizeof(*lines));
-    if (!lines)
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct gv_idle_line *line_of(struct idle_reader *reader, const char *reason,
+                                    const char *detail, const char *where)
+{
+    struct gv_idle_sums *sums = reader->sums;
+    struct gv_idle_line *line = gv_idle_sums_find(sums, reason, detail, where);
+
+    if (line)
+        return line;
+    if (gv_array_room(&sums->lines, sums->count, &reader->line_room, sizeof(*sums->lines)) ||
+        gv_array_room(&reader->unions, sums->count, &reader->union_room, sizeof(*reader->unions)))
         return NULL;
-    sums->lines = lines;
-    struct gv_time_union *unions = grown(reader->unions, sums->count, sizeof(*unions));
-    if (!unions)
-        return NULL;
-    reader->unions = unions;
-    unions[sums->count] = (struct gv_time_union){0};
-    struct gv_idle_line *line = &lines[sums->count++];
+    reader->unions[sums->count] = (struct gv_time_union){0};
+    line = &sums->lines[sums->count++];
     *line = (struct gv_idle_line){
         .reason = strdup(reason), .detail = strdup(detail), .where = strdup(where)};
     return line->reason && line->detail && line->where ? line : NULL;
@@ -113,12 +97,11 @@ static int add_group(struct idle_reader *reader, const struct idle_group *group)
             return 0;
         }
     }
-    struct idle_group *groups = grown(reader->groups, reader->group_count, sizeof(*groups));
-    if (!groups)
-        return -ENOMEM;
-    reader->groups = groups;
-    groups[reader->group_count++] = *group;
-    return 0;
+    int error = gv_array_room(&reader->groups, reader->group_count, &reader->group_room,
+                              sizeof(*reader->groups));
+    if (!error)
+        reader->groups[reader->group_count++] = *group;
+    return error;
 }
 
 static const char *text_of(sqlite3_stmt *row, int column)
@@ -128,16 +111,41 @@ static const char *text_of(sqlite3_stmt *row, int column)
     return text ? text : "";
 }
 
+/* Adds the idle time whose parts were read. */
+static void end_whole(struct idle_reader *reader)
+{
+    gv_time_union_add(&reader->all, reader->whole.start_ns,
+                      gv_time_sum(reader->whole.start_ns, reader->whole.sum_ns));
+    reader->whole.sum_ns = 0;
+}
+
+static void add_part(struct idle_reader *reader, int64_t process, int64_t device, int64_t start_ns,
+                     int64_t duration_ns)
+{
+    /* Another idle time of the device starts later than that. */
+    int64_t known_end_ns = gv_time_sum(reader->whole.start_ns, reader->whole.sum_ns);
+
+    if (reader->whole.process != process || reader->whole.device != device ||
+        start_ns >= known_end_ns) {
+        end_whole(reader);
+        reader->whole.process = process;
+        reader->whole.device = device;
+        reader->whole.start_ns = start_ns;
+    }
+    reader->whole.sum_ns = gv_time_sum(reader->whole.sum_ns, duration_ns);
+}
+
 static int take_row(void *context, sqlite3_stmt *row)
 {
     struct idle_reader *reader = context;
     struct gv_idle_sums *sums = reader->sums;
     int64_t id = sqlite3_column_int64(row, 0), start_ns = gv_time_column(row, 3);
+    int64_t process = sqlite3_column_int64(row, 1), device = sqlite3_column_int64(row, 2);
     int64_t duration_ns = gv_time_column_duration(row, 4), gaps = sqlite3_column_int64(row, 5);
     int64_t inside_ns = gv_time_column_duration(row, 11);
     const char *detail = text_of(row, 10);
     const char *where = where_of(reader, sqlite3_column_int64(row, 7));
-    struct gv_idle_line *line = line_of(reader, text_of(row, 9), detail, where);
+    struct gv_idle_line *line = where ? line_of(reader, text_of(row, 9), detail, where) : NULL;
 
     if (!line)
         return -ENOMEM;
@@ -165,13 +173,12 @@ static int take_row(void *context, sqlite3_stmt *row)
     sums->rows++;
     if (gaps <= 1) {
         gv_time_union_add(&reader->unions[number], start_ns, gv_time_sum(start_ns, duration_ns));
-        gv_time_union_add(&reader->all, start_ns, gv_time_sum(start_ns, duration_ns));
+        add_part(reader, process, device, start_ns, duration_ns);
         return 0;
     }
-    return add_group(reader, &(struct idle_group){.line = number,
-                                                  .process = sqlite3_column_int64(row, 1),
-                                                  .device = sqlite3_column_int64(row, 2),
-                                                  .sum_ns = duration_ns});
+    return add_group(
+        reader, &(struct idle_group){
+                    .line = number, .process = process, .device = device, .sum_ns = duration_ns});
 }
 
 /* Adds to each line the most that one device has in short idle times; and to the sum of all. */
@@ -219,16 +226,17 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     if (!error)
         error = gv_database_number(trace, sql_samples, NULL, 0, &sums->samples);
     if (!error)
-        error = gv_database_each(trace, sql_stacks, values, 5, take_stack, &reader);
-    if (!error)
         error = gv_database_each(trace, sql_rows, values, 5, take_row, &reader);
-    if (!error)
+    if (!error) {
+        end_whole(&reader);
         add_groups(&reader);
+    }
     if (!error && sums->count)
         qsort(sums->lines, sums->count, sizeof(*sums->lines), compare_lines);
-    for (size_t i = 0; i < reader.stack_count; i++)
-        free(reader.stacks[i].where);
-    free(reader.stacks);
+    for (size_t i = 0; i < reader.where_count; i++)
+        free(reader.wheres[i]);
+    free(reader.wheres);
+    gv_key_map_free(&reader.stack_numbers);
     free(reader.unions);
     free(reader.groups);
     return error;

@@ -46,6 +46,10 @@ struct gv_idle_sums {
 int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_idle_sums *sums);
 void gv_idle_sums_free(struct gv_idle_sums *sums);
 
+/* The line of such rows: by reason and place; without a place, by reason and detail. NULL: none. */
+struct gv_idle_line *gv_idle_sums_find(const struct gv_idle_sums *sums, const char *reason,
+                                       const char *detail, const char *where);
+
 /* Why the trace cannot tell why devices were idle, as a clause; NULL: it can. */
 const char *gv_idle_sums_lack(const struct gv_idle_sums *sums);
 

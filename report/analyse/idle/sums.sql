@@ -1,13 +1,7 @@
 -- The idle time of a part of a trace. ?1 to ?4 are as in in_part, ?5 is the device or -1.
 
--- define: is_wanted
-{in_part(process, thread, start_ns)} AND (?5 < 0 OR device IS NULL OR device = ?5)
-
 -- define: fact(key)
 (SELECT value FROM fact WHERE key = '{key}')
-
--- name: stacks
-SELECT DISTINCT stack FROM idle WHERE stack IS NOT NULL AND {is_wanted} ORDER BY stack;
 
 -- name: rows
 -- The last column is the part between the first call and the last one's end. Several idle times in a
@@ -17,7 +11,9 @@ SELECT id, process, coalesce(device, -1), start_ns, duration_ns, gaps, samples, 
     CASE WHEN gaps > 1 THEN duration_ns
         ELSE max(0, min(start_ns + duration_ns, coalesce({fact(last_ns)}, start_ns))
             - max(start_ns, coalesce({fact(first_ns)}, start_ns))) END
-FROM idle WHERE duration_ns > 0 AND {is_wanted} ORDER BY start_ns, id;
+FROM idle WHERE duration_ns > 0 AND {in_part(process, thread, start_ns)}
+    AND (?5 < 0 OR device IS NULL OR device = ?5)
+ORDER BY start_ns, id;
 
 -- name: run
 SELECT max(0, min(coalesce(max(coalesce(end_ns, {fact(last_ns)})), 0), ?4)

@@ -175,37 +175,28 @@ static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_fact
     return error;
 }
 
-static bool facts_is_among(const char *word, const char *const *words)
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
 /* Calls and stalls have findings of their own. Without a look at a thread that was outside of
  * calls, what came before the first operation and after the last one is starting and ending CUDA.
  */
-static bool facts_tells_idle(const struct gv_idle_line *line)
+static bool facts_tells_idle(const struct gv_idle_line *line, unsigned traits)
 {
-    static const char *const edges[] = {"start", "end", NULL};
-    static const char *const never[] = {"cuda", "unknown", NULL};
-
-    return !facts_is_among(line->reason, never) &&
-           ((line->where[0] && line->samples > 0) || !facts_is_among(line->reason, edges));
+    return !(traits & GV_IDLE_TOLD_ELSEWHERE) &&
+           ((line->where[0] && line->samples > 0) || !(traits & GV_IDLE_EDGE));
 }
 
 static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
-    static const char *const own[] = {"python", "native", "import", "start", "end", NULL};
     struct gv_idle_sums sums;
     int error = gv_idle_sums_read(trace, part, &sums);
 
     for (size_t i = 0; i < sums.count && !error; i++) {
         const struct gv_idle_line *line = &sums.lines[i];
-        bool is_own = facts_is_among(line->reason, own);
+        const struct gv_idle_reason_words *words = gv_idle_reason_find(line->reason);
+        unsigned traits = words ? words->traits : 0;
+        bool is_own = traits & GV_IDLE_OWN;
         if (is_own)
             facts->own_idle_ns = gv_time_sum(facts->own_idle_ns, line->total_ns);
-        if (facts->idle_lines == GV_FACTS_IDLE || !facts_tells_idle(line))
+        if (facts->idle_lines == GV_FACTS_IDLE || !facts_tells_idle(line, traits))
             continue;
         struct gv_facts_idle *idle = &facts->idle[facts->idle_lines++];
         *idle = (struct gv_facts_idle){.id = line->longest,
@@ -213,7 +204,6 @@ static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct 
                                        .saves_ns = facts_sound(line->saves_ns),
                                        .inside_ns = facts_sound(line->inside_ns),
                                        .gaps = line->gaps,
-                                       .samples = line->samples,
                                        .inferred = line->inferred,
                                        .own = is_own};
         snprintf(idle->reason, sizeof(idle->reason), "%s", line->reason);

@@ -19,7 +19,7 @@
 /* Idle time for one reason at one line (struct gv_idle_line). */
 struct gv_facts_idle {
     int64_t id; /* the row with the most time; id in idle */
-    int64_t total_ns, saves_ns, inside_ns, gaps, samples;
+    int64_t total_ns, saves_ns, inside_ns, gaps;
     bool inferred; /* at least so much */
     bool own;      /* the program's own work on the host */
     char reason[32];

@@ -493,12 +493,13 @@ void gv_verdict_say_host(const struct gv_run_facts *facts, char *out)
     const struct gv_facts_idle *most = NULL;
 
     for (int64_t i = 0; i < facts->idle_lines && !most; i++)
-        if (facts->idle[i].own)
+        if (facts->idle[i].own && facts->idle[i].total_ns >= facts->own_idle_ns / 10)
             most = &facts->idle[i];
     gv_format_duration(busy, facts->busiest_ns);
     gv_format_duration(run, facts->run_ns);
     if (most)
-        gv_say(out, "the GPU had work for %s of %s; most of the host's own work was %.300s (%s)",
+        gv_say(out,
+               "the GPU had work for %s of %s; the largest part of the host's work: %.300s (%s)",
                busy, run, most->text, gv_format_duration(ns, most->saves_ns));
     else
         gv_say(out, "the GPU had work for %s of %s; the rest was the program's own work", busy,
@@ -522,7 +523,7 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
     else if (!gv_run_facts_idle_in_calls(facts) && facts->idle_lack)
-        snprintf(most, sizeof(most), "; why is unknown: %s", facts->idle_lack);
+        snprintf(most, sizeof(most), "; the reason is unknown: %s", facts->idle_lack);
     else if (!gv_run_facts_idle_in_calls(facts) && facts->idle_lines > 0)
         snprintf(most, sizeof(most), "; longest %.100s (%s)", facts->idle[0].text,
                  gv_format_duration(call, facts->idle[0].saves_ns));

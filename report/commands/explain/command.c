@@ -82,7 +82,7 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
 
 static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
 {
-    struct gv_idle_filter filter = {.id = id, .device = -1, .limit = 1};
+    struct gv_idle_filter filter = {.id = id, .device = -1};
     struct gv_idle_list rows;
     int error = gv_idle_listed_read(trace, &filter, &rows);
 

@@ -109,19 +109,17 @@ static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char
     struct gv_idle_sums sums;
     int error = gv_idle_sums_read(trace, &all, &sums);
 
-    for (size_t i = 0; i < sums.count && !error; i++) {
-        const struct gv_idle_line *line = &sums.lines[i];
-        if (strcmp(line->reason, row->reason ? row->reason : "") != 0 ||
-            !gv_idle_is_same_line(line->where, where) ||
-            (!where[0] && strcmp(line->detail, row->detail ? row->detail : "") != 0))
-            continue;
+    const struct gv_idle_line *line =
+        error ? NULL
+              : gv_idle_sums_find(&sums, row->reason ? row->reason : "",
+                                  row->detail ? row->detail : "", where);
+
+    if (line)
         fprintf(to->text,
                 "For this reason%s: %s in %" PRId64
                 " idle time%s. Without it the run is up to %s shorter.",
                 where[0] ? " at this line" : "", gv_format_duration(total, line->total_ns),
                 line->gaps, line->gaps == 1 ? "" : "s", gv_format_duration(saves, line->saves_ns));
-        break;
-    }
     gv_idle_sums_free(&sums);
     return error ? error : gv_explain_end(to, "all");
 }

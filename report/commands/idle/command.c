@@ -11,14 +11,13 @@
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
+#include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define GV_IDLE_WHERE_BYTES 4096
 #define GV_IDLE_TOP         20
-/* Reasons in the sentence about all. */
-#define GV_IDLE_REASONS_TOLD 4
 
 static const struct gv_column idle_table[] = {
     {"idle", GV_COLUMN_TEXT},
@@ -65,6 +64,7 @@ struct gv_idle {
     const char *path;
     enum gv_format format;
     struct gv_idle_filter filter;
+    size_t top; /* rows; 0: all */
 };
 
 /* Where in the program; NULL: not known. */
@@ -87,7 +87,8 @@ static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *ro
 
 static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
 {
-    char where[GV_IDLE_WHERE_BYTES], id[32];
+    char where[GV_IDLE_WHERE_BYTES], beside[GV_IDLE_WHERE_BYTES], id[32];
+    const char *place = idle_where(trace, row, where);
 
     snprintf(id, sizeof(id), "i%" PRId64, row->id);
     gv_rows_text(out, id);
@@ -96,8 +97,8 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
     gv_rows_number(out, row->gaps);
     idle_put_device(out, row);
     gv_rows_text(out, row->reason);
-    gv_rows_text(out, row->detail);
-    gv_rows_text(out, idle_where(trace, row, where));
+    gv_rows_text(out, gv_idle_detail_beside(row->detail, place, beside, sizeof(beside)));
+    gv_rows_text(out, place);
 }
 
 static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
@@ -123,9 +124,15 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_text(out, row->next_kernel);
 }
 
-static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_format format,
+static size_t idle_shown(const struct gv_idle *idle, const struct gv_idle_list *rows)
+{
+    return idle->top && idle->top < rows->count ? idle->top : rows->count;
+}
+
+static int idle_put(sqlite3 *trace, const struct gv_idle *idle, const struct gv_idle_list *rows,
                     struct gv_json *json)
 {
+    enum gv_format format = idle->format;
     bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
     struct gv_rows out;
 
@@ -133,7 +140,7 @@ static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_for
         gv_rows_begin(&out, stdout, format, idle_table, GV_IDLE_COUNT(idle_table), NULL);
     else
         gv_rows_begin(&out, stdout, format, idle_fields, GV_IDLE_COUNT(idle_fields), json);
-    for (size_t i = 0; i < rows->count; i++) {
+    for (size_t i = 0; i < idle_shown(idle, rows); i++) {
         if (people)
             idle_put_line(trace, &out, &rows->rows[i]);
         else
@@ -142,46 +149,39 @@ static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_for
     return gv_rows_end(&out);
 }
 
-/* Adds ": waiting for data 19.0 s, ..." with the reasons that took most of all devices' time. */
-static void idle_say_reasons(const struct gv_idle_sums *sums, char *out, size_t size)
-{
-    struct {
-        const char *reason;
-        int64_t ns;
-    } most[GV_IDLE_REASONS_TOLD + 1] = {{0}};
+struct idle_told {
+    char *out;
+    size_t size;
+};
 
-    for (size_t i = 0; i < sums->count; i++) {
-        const char *reason = sums->lines[i].reason;
-        int64_t ns = 0;
-        bool told = false;
-        for (size_t j = 0; j < i && !told; j++)
-            told = strcmp(sums->lines[j].reason, reason) == 0;
-        for (size_t j = i; j < sums->count && !told; j++)
-            if (strcmp(sums->lines[j].reason, reason) == 0)
-                ns = gv_time_sum(ns, sums->lines[j].total_ns);
-        size_t at = GV_IDLE_REASONS_TOLD;
-        for (; at > 0 && most[at - 1].ns < ns; at--)
-            most[at] = most[at - 1];
-        most[at].reason = reason;
-        most[at].ns = ns;
-    }
-    out[0] = '\0';
-    for (size_t i = 0; i < GV_IDLE_REASONS_TOLD && most[i].ns > 0; i++) {
-        char words[128], ns[GV_FORMAT_BYTES];
-        size_t used = strlen(out);
-        gv_idle_reason_say(most[i].reason, NULL, NULL, words, sizeof(words));
-        snprintf(out + used, size - used, "%s%s %s", i ? ", " : ": ", words,
-                 gv_format_duration(ns, most[i].ns));
-    }
+/* Adds ": waiting for data 19.0 s", or another one. */
+static int idle_tell_reason(void *context, sqlite3_stmt *row)
+{
+    const struct idle_told *told = context;
+    char words[128], ns[GV_FORMAT_BYTES];
+    size_t used = strlen(told->out);
+
+    gv_idle_reason_say((const char *)sqlite3_column_text(row, 0), NULL, NULL, words, sizeof(words));
+    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ", words,
+             gv_format_duration(ns, gv_time_column_duration(row, 1)));
+    return 0;
 }
 
-static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums *sums)
+static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle,
+                         const struct gv_idle_sums *sums)
 {
-    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512], see[GV_OFFER_BYTES];
+    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512] = "", see[GV_OFFER_BYTES];
+    struct idle_told told = {reasons, sizeof(reasons)};
     const char *lack = gv_idle_sums_lack(sums);
     int columns = gv_terminal_columns(stdout);
 
-    idle_say_reasons(sums, reasons, sizeof(reasons));
+    int error = gv_database_each(trace,
+                                 "SELECT reason, CAST(total(duration_ns) AS INTEGER) FROM idle"
+                                 " GROUP BY 1 ORDER BY 2 DESC LIMIT 4",
+                                 NULL, 0, idle_tell_reason, &told);
+
+    if (error)
+        return error;
     if (sums->rows > 0) {
         gv_text_say(stdout, 0, "", columns, "A device had no work for %s%s of %s%s.",
                     sums->inferred ? "at least " : "", gv_format_duration(total, sums->saves_ns),
@@ -196,38 +196,42 @@ static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums 
         gv_text_say(stdout, 0, "", columns,
                     "Inferred from the calls, because GPU activity was not recorded.");
     if (lack)
-        gv_text_say(stdout, 0, "", columns, "Why is unknown: %s.", lack);
+        gv_text_say(stdout, 0, "", columns, "The reasons come from the calls alone: %s.", lack);
+    return 0;
 }
 
 static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
                             const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
 {
     char command[64], text[GV_OFFER_BYTES], total[GV_FORMAT_BYTES];
-    int64_t found = 0, total_ns = 0, longest = 0;
-    int error = gv_idle_listed_count(trace, &idle->filter, &found, &total_ns);
+    const struct gv_idle_listed *longest = rows->rows;
+    int64_t total_ns = 0;
+    size_t shown = idle_shown(idle, rows);
+    int error = rows->count ? idle_put(trace, idle, rows, NULL) : 0;
 
-    if (!error && rows->count)
-        error = idle_put(trace, rows, GV_FORMAT_TABLE, NULL);
     if (error)
         return error;
     if (rows->count)
         putchar('\n');
     else if (sums->rows > 0)
         puts("No idle time matches.");
-    if (found > 0 && found < sums->rows)
-        printf("Matching: %s. All:\n", gv_format_duration(total, total_ns));
-    idle_put_sums(idle, sums);
     for (size_t i = 0; i < rows->count; i++)
-        if (i == 0 || rows->rows[i].duration_ns > rows->rows[longest].duration_ns)
-            longest = (int64_t)i;
+        total_ns = gv_time_sum(total_ns, rows->rows[i].duration_ns);
+    if (rows->count && (int64_t)rows->count < sums->rows)
+        printf("Matching: %s. All:\n", gv_format_duration(total, total_ns));
+    error = idle_put_sums(trace, idle, sums);
+    if (error)
+        return error;
+    for (size_t i = 0; i < shown; i++)
+        if (rows->rows[i].duration_ns > longest->duration_ns)
+            longest = &rows->rows[i];
     if (rows->count) {
         /* To be copied: in one line. */
-        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64,
-                 rows->rows[longest].id);
+        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64, longest->id);
         printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, idle->path, false));
     }
-    if (found > (int64_t)rows->count)
-        printf("%" PRId64 " more not listed; --top 0 lists all.\n", found - (int64_t)rows->count);
+    if (shown < rows->count)
+        printf("%zu more not listed; --top 0 lists all.\n", rows->count - shown);
     return 0;
 }
 
@@ -253,14 +257,14 @@ static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
     return gv_rows_end(&out);
 }
 
-static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idle_list *rows,
-                           const struct gv_idle_sums *sums)
+static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
+                           const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
 {
     struct gv_json json;
     int error;
 
     gv_json_begin(&json, stdout, '{');
-    gv_json_text(&json, "trace", path);
+    gv_json_text(&json, "trace", idle->path);
     gv_json_number(&json, "run_ns", sums->run_ns);
     gv_json_number(&json, "idle_ns", sums->saves_ns);
     gv_json_number(&json, "total_ns", sums->total_ns);
@@ -271,7 +275,7 @@ static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idl
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)
-        error = idle_put(trace, rows, GV_FORMAT_JSON, &json);
+        error = idle_put(trace, idle, rows, &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     return error;
@@ -290,9 +294,9 @@ static int idle_print(sqlite3 *trace, void *context)
     if (!error && idle->format == GV_FORMAT_TABLE)
         error = idle_print_table(trace, idle, &rows, &sums);
     else if (!error && idle->format == GV_FORMAT_JSON)
-        error = idle_print_json(trace, idle->path, &rows, &sums);
+        error = idle_print_json(trace, idle, &rows, &sums);
     else if (!error)
-        error = idle_put(trace, &rows, idle->format, NULL);
+        error = idle_put(trace, idle, &rows, NULL);
     gv_idle_listed_free(&rows);
     gv_idle_sums_free(&sums);
     return error;
@@ -305,13 +309,13 @@ int gv_command_idle(const struct gv_arguments *arguments)
     int64_t top = format == GV_FORMAT_TABLE ? GV_IDLE_TOP : 0; /* programs want all of them */
     struct gv_idle idle = {
         .format = format,
+        .top = (size_t)gv_arguments_number(arguments, GV_OPTION_idle_top, top),
         .filter = {
             .reason = gv_arguments_text(arguments, GV_OPTION_idle_reason, NULL),
             .least_ns = gv_arguments_number(arguments, GV_OPTION_idle_min, 0),
             .pid = gv_arguments_number(arguments, GV_OPTION_idle_process, 0),
             .tid = gv_arguments_number(arguments, GV_OPTION_idle_thread, 0),
             .device = gv_arguments_number(arguments, GV_OPTION_idle_device, -1),
-            .limit = gv_arguments_number(arguments, GV_OPTION_idle_top, top),
             .by_start =
                 strcmp(gv_arguments_text(arguments, GV_OPTION_idle_sort, "time"), "start") == 0,
         }};

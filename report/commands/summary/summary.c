@@ -98,7 +98,7 @@ static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_finding *finding)
 {
     int64_t devices = facts->devices_used > 0 ? facts->devices_used : 1;
-    int64_t idle_ns = gv_run_facts_device_ns(facts) - facts->busy_ns;
+    int64_t idle_ns = gv_run_facts_device_ns(facts) - facts->busy_ns, rest_ns;
     double underfilled = gv_run_facts_underfilled(facts) * (1 - gv_run_facts_filled(facts));
 
     switch (finding->class) {
@@ -126,7 +126,9 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_findi
     case GV_VERDICT_IDLE_LINE:
         return gv_verdict_idle_saves(facts, finding);
     case GV_VERDICT_IDLE:
-        return saved_ns(idle_ns / devices, facts->window_ns);
+        /* Its weight leaves out what other findings tell. */
+        rest_ns = (int64_t)(finding->weight * (double)gv_run_facts_device_ns(facts));
+        return saved_ns((rest_ns < idle_ns ? rest_ns : idle_ns) / devices, facts->window_ns);
     case GV_VERDICT_UNDERFILLED:
         return saved_ns((int64_t)((double)facts->kernel_ns * underfilled) / devices,
                         facts->window_ns);
@@ -394,7 +396,7 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
         else
             snprintf(out, size, "no work for the GPU; the host was outside of CUDA for %s%s%s",
                      gv_format_duration(one, gv_run_facts_outside_ns(facts)),
-                     facts->idle_lack ? "; why is unknown: " : "",
+                     facts->idle_lack ? "; the reason is unknown: " : "",
                      facts->idle_lack ? facts->idle_lack : "");
         break;
     case GV_VERDICT_ACCELERATED:

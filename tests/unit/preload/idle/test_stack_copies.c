@@ -99,6 +99,25 @@ static void python_frames_get_a_native_side_once(void **unused)
     assert_int_equal(record.stack_copy.number, 3);
 }
 
+static void what_had_no_room_is_written_later(void **unused)
+{
+    const struct gv_spool_owner other = {0};
+    enum gv_spool_room open_to;
+    union gv_record record;
+
+    (void)unused;
+    while (gv_spool_writer_take(&gv_process.spool, GV_ROOM_CODE, &open_to, &other))
+        continue;
+    assert_int_equal(copy(stack, 1, 0, SECOND_NS), 0);
+    assert_int_equal(copy(stack, 2, 3, SECOND_NS), 3);
+    gv_spool_writer_close(&gv_process.spool, true);
+    open_spool("another", 1);
+    assert_int_not_equal(copy(stack, 1, 0, 2 * SECOND_NS), 0);
+    assert_int_equal(copy(stack, 2, 3, 2 * SECOND_NS), 3);
+    assert_int_equal(written(GV_RECORD_STACK, &record), 1);
+    assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 2);
+}
+
 static void a_copy_ends_where_the_memory_ends(void **unused)
 {
     unsigned char *pages =
@@ -123,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(four_in_a_second, begin, close_recording),
         cmocka_unit_test_setup_teardown(python_frames_get_a_native_side_once, begin,
                                         close_recording),
+        cmocka_unit_test_setup_teardown(what_had_no_room_is_written_later, begin, close_recording),
         cmocka_unit_test_setup_teardown(a_copy_ends_where_the_memory_ends, begin, close_recording),
     };
 

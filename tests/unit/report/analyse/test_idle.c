@@ -190,6 +190,24 @@ static void short_times_between_the_same_calls_are_one(void **state)
     assert_int_equal(totals_number("SELECT next_call FROM idle WHERE reason = 'python'"), 2);
 }
 
+static void what_is_too_much_for_a_group_is_one_unknown_time(void **state)
+{
+    char columns[128];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        kernel(1 + i, 1, 1000 + 10 * i, 1005 + 10 * i);
+        snprintf(columns, sizeof(columns), "0, 'S', 0, 1, 0, NULL, NULL, NULL, 0, '/data/%d'", i);
+        looks(1007 + 10 * i, 1008 + 10 * i,
+              i < 69 ? columns : "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL");
+    }
+    find();
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE reason = 'io'"), 64);
+    assert_in_range(reason_ms("io"), 69 * 4 - 1, 69 * 4);
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE reason = 'unknown'"), 1);
+    assert_in_range(reason_ms("unknown"), 30 * 4 - 1, 30 * 4);
+}
+
 static void the_beginning_and_the_end_are_named(void **state)
 {
     (void)state;
@@ -299,7 +317,7 @@ static void a_view_of_a_trace_finds_what_is_missing(void **state)
 static void each_reason_is_documented(void **state)
 {
     static const char *const reasons[] = {
-#define GV_IDLE_REASON(name, text, finding, meaning, advice) text,
+#define GV_IDLE_REASON(name, text, finding, traits, meaning, advice) text,
 #include "report/analyse/idle/reasons.def"
     };
     static char text[65536];
@@ -355,6 +373,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(short_times_between_the_same_calls_are_one, setup,
+                                        totals_close),
+        cmocka_unit_test_setup_teardown(what_is_too_much_for_a_group_is_one_unknown_time, setup,
                                         totals_close),
         cmocka_unit_test_setup_teardown(the_beginning_and_the_end_are_named, setup, totals_close),
         cmocka_unit_test_setup_teardown(time_inside_calls_is_the_calls, setup, totals_close),

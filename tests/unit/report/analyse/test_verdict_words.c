@@ -62,7 +62,7 @@ static void idle_while_the_host_was_in_calls(void **state)
     assert_non_null(strstr(verdict.findings[0].next, "gpuverify idle FILE"));
     facts.idle_lack = "nobody looked";
     assert_true(is_told(GV_VERDICT_IDLE));
-    assert_non_null(strstr(verdict.findings[0].evidence, "; why is unknown: nobody looked"));
+    assert_non_null(strstr(verdict.findings[0].evidence, "; the reason is unknown: nobody looked"));
     assert_non_null(strstr(verdict.findings[0].next, "between its CUDA calls"));
 }
 

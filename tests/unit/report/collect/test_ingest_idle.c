@@ -263,6 +263,9 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     uint64_t sp, pc;
 
     (void)state;
+#ifdef __SANITIZE_ADDRESS__ /* its read() needs a frame pointer that is not on the stack */
+    skip();
+#endif
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
     assert_int_equal(pipe(nothing_comes), 0);
