@@ -355,9 +355,10 @@ class Unharmed(Seen):
                                mask=lambda text: re.sub(r"\d[\d.]*", "N", text))
                 self.settle()
 
-    def test_two_threads_of_ours_that_take_no_signals(self):
-        # One fetches CUPTI's records, which may block; one looks at idle threads.
-        for looks, threads in (("50", 3), ("0", 2)):
+    def test_threads_of_ours_that_take_no_signals(self):
+        # One fetches CUPTI's records, which may block; one looks at idle threads, and one keeps the
+        # program's files for it.
+        for looks, threads in (("50", 4), ("0", 2)):
             result = self.run_well([harness.program("state"), "threads"], env={"GPUVERIFY_IDLE_HZ": looks})
             self.assertIn(f"threads: {threads}\n", result.out)
 

@@ -1,5 +1,6 @@
 """Invented traces: wrong, cut, huge, or harmful to read."""
 
+import itertools
 import json
 import os
 import sqlite3
@@ -8,7 +9,7 @@ import harness
 import stored
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
-READING = (["report"], ["stalls"], ["explain"], ["query"])
+READING = (["report"], ["stalls"], ["idle"], ["explain"], ["query"])
 
 
 class Hostile(harness.Case):
@@ -100,10 +101,15 @@ class Hostile(harness.Case):
             self.read(path, 3)
 
     def test_wrong_types_everywhere(self):
-        for value in ("'text'", "x'00ff'", "-9223372036854775808", "9223372036854775807", "1e308",
-                      "char(27) || '[31m' || char(10) || char(155)"):
-            self.make()
-            path = self.path("trace.db")
+        values = ("'text'", "x'00ff'", "-9223372036854775808", "9223372036854775807", "1e308",
+                  "char(27) || '[31m' || char(10) || char(155)")
+        for value, name in itertools.product(values, ("lazy_launch", "starved")):
+            path = self.make("INSERT INTO idle_sample (process, thread, at_ns, about, target, signs)"
+                             " VALUES (1, 1, 1, 0, 0, 0), (1, 1, 2, 1, 1, 255)",
+                             "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason,"
+                             " samples, confidence) VALUES (1, 1, 1, 1, 'gil', 1, 'sampled')",
+                             "INSERT OR REPLACE INTO gpu_change VALUES (1, 1, 'cupti', 'Proton')",
+                             "INSERT OR REPLACE INTO cost VALUES (1, 'thread', 1, 1, 1)", name=name)
             database = sqlite3.connect(path)
             tables = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

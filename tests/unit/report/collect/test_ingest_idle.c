@@ -341,7 +341,8 @@ static void look_at_child(pid_t child, uint32_t python_stack)
         fixture_text(&spool, LOOKER, "data.pyload", true);
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
-    sample.idle_sample.at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    /* In a minute: on a busy machine, a look soon is too old for a stack. */
+    sample.idle_sample.at_ns = (uint64_t)(now.tv_sec + 60) * 1000000000 + (uint64_t)now.tv_nsec;
     sample.idle_sample.tid = (uint32_t)child;
     sample.idle_sample.state = 'R';
     sample.idle_sample.stack = python_stack;
