@@ -16,7 +16,8 @@
 #define FIRST_NUMBER (1u << 24) /* after all numbers of preload/stacks */
 
 static struct {
-    uint64_t hash; /* 0: free */
+    uint64_t hash;  /* 0: free */
+    uint64_t place; /* of its program counter and its stack pointer */
     uint32_t number;
 } known[KNOWN_MOST];
 static uint8_t has_native[PYTHON_MOST / 8]; /* by the number of the STACK */
@@ -80,27 +81,38 @@ static bool write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_t
     return true;
 }
 
+/* Its variables may differ each time, so that no copy is left for it: most likely it is a stack
+ * that waited at the same place with the same stack pointer. 0: none did. */
+static uint32_t alike(uint64_t place)
+{
+    for (unsigned i = 0; i < KNOWN_MOST; i++)
+        if (known[i].hash && known[i].place == place)
+            return known[i].number;
+    return 0;
+}
+
 static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
                              const struct gv_thread_state *state, uint64_t now_ns)
 {
     union gv_record record = {
         .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}}};
     unsigned char top[HASHED_BYTES] = {0};
-    uint64_t hash;
+    uint64_t place = gv_mix(gv_mix(0, state->pc), state->sp), hash;
     unsigned cell;
 
     if (!gv_own_memory_read(top, state->sp, sizeof top))
         return 0;
-    hash = gv_mix_bytes(gv_mix(gv_mix(0, state->pc), state->sp), top, sizeof top) | 1;
+    hash = gv_mix_bytes(place, top, sizeof top) | 1;
     cell = (unsigned)(hash >> 32) % KNOWN_MOST;
     if (known[cell].hash == hash)
         return known[cell].number;
     if (!may_copy(now_ns))
-        return 0;
+        return alike(place);
     record.stack.number = next_number;
     if (!gv_thread_write(writer, GV_ROOM_CODE, &record))
         return 0;
     known[cell].hash = hash;
+    known[cell].place = place;
     known[cell].number = next_number++;
     write_copy(writer, tid, state, record.stack.number);
     return record.stack.number;

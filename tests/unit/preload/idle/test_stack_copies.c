@@ -76,13 +76,16 @@ static void a_wait_is_copied_once(void **unused)
 static void four_in_a_second(void **unused)
 {
     union gv_record record;
+    uint32_t number = 0;
 
     (void)unused;
     for (uint64_t pc = 1; pc <= 4; pc++)
-        assert_int_not_equal(copy(stack, pc, 0, 9 * SECOND_NS), 0);
+        assert_int_not_equal(number = copy(stack, pc, 0, 9 * SECOND_NS), 0);
     assert_int_equal(copy(stack, 5, 0, 9 * SECOND_NS + 1), 0);
     assert_int_not_equal(copy(stack, 4, 0, 9 * SECOND_NS + 1), 0); /* a known one */
     assert_int_equal(copy(stack, 1, 3, 9 * SECOND_NS + 1), 3);
+    stack[0]++; /* the same place, with other variables */
+    assert_int_equal(copy(stack, 4, 0, 9 * SECOND_NS + 1), number);
     assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 4);
     assert_int_not_equal(copy(stack, 5, 0, 10 * SECOND_NS), 0);
 }
