@@ -179,9 +179,9 @@ for _ in gpu.rounds(0.2):
 print(len(os.listdir("/proc/self/task")))
 """
 
-    def test_one_thread_of_ours(self):
+    def test_two_threads_of_ours(self):
         out, trace = self.run_text(self.THREADS)
-        self.assertEqual(out.splitlines()[0], "2")
+        self.assertEqual(out.splitlines()[0], "3")
         self.expect_mostly("sleep", trace)
 
     def test_no_thread_if_not_wanted(self):

@@ -109,6 +109,7 @@ class OtherProcesses(harness.Case):
             pass
         self.assertEqual(self.ask(0.5).rows("SELECT pid, name FROM other_processes"), [(None, None)])
 
+    @harness.depends_on_time("the first list may be older than our own context")
     def test_where_our_own_has_another_number_nobody_is_told(self):
         with self.another():
             self.assertEqual(self.ask(0.5, "hidden").rows("SELECT * FROM other_processes"), [])

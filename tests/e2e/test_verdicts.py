@@ -160,6 +160,7 @@ class Verdicts(harness.Case):
         for number in "100 kernels", "50.0 us each", "below 300 us", "0.1 % of", "than 25 % of":
             self.assertIn(number, result.out)
 
+    @harness.depends_on_time("on a busy machine, waiting for a CPU comes first")
     def test_stack_of_the_copies_is_named(self):
         report = self.ran("transfer", GPUVERIFY_STACKS="all")
         self.assertIn("verdict.c:", expected.findings(report)[1]["transfer-bound"])
