@@ -2,6 +2,7 @@
 #include "tests/model/end_cases.h"
 
 #include "preload/bind/libc_calls.h"
+#include "preload/idle/watch.h"
 #include "preload/process/attach.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
@@ -46,6 +47,14 @@ void gv_gpu_finish(int64_t patience_ms)
 }
 
 void gv_gpu_go_on(void)
+{
+}
+
+void gv_idle_pause(void)
+{
+}
+
+void gv_idle_go_on(void)
 {
 }
 
