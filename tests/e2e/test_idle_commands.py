@@ -86,6 +86,12 @@ class Idle(harness.Case):
         self.make("starved", "UPDATE idle_time SET reason = 'cuda', stack = NULL WHERE reason = 'data'")
         self.assertNotIn("idle", [finding["class"] for finding in self.findings()])
 
+    def test_lack_of_a_cpu_inside_calls_is_no_finding(self):
+        self.make("starved", "UPDATE idle_time SET reason = 'descheduled'")
+        self.assertIn("idle", [finding["class"] for finding in self.findings()])
+        self.make("starved", "UPDATE idle_time SET reason = 'descheduled', samples = 0")
+        self.assertNotIn("idle", [finding["class"] for finding in self.findings()])
+
     def test_part_of_a_trace(self):
         self.make("starved")
         part = ("--from", "1.7s", "--to", "5.7s")

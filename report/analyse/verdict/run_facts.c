@@ -181,6 +181,7 @@ static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_fact
 static bool facts_tells_idle(const struct gv_idle_line *line, unsigned traits)
 {
     return !(traits & GV_IDLE_TOLD_ELSEWHERE) &&
+           (line->samples > 0 || !(traits & GV_IDLE_IN_CALLS)) &&
            ((line->where[0] && line->samples > 0) || !(traits & GV_IDLE_EDGE));
 }
 
