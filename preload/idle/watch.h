@@ -2,7 +2,7 @@
  * A thread of ours that looks, GPUVERIFY_IDLE_HZ times a second, at the threads of this process
  * that make CUDA calls while they are in none: what each does then (struct gv_record_idle_sample).
  *
- * It has the lowest priority and its own table of open files, sends no signal, takes no lock of the
+ * It has a low priority and its own table of open files, sends no signal, takes no lock of the
  * program, and reads the program's memory only through the Linux kernel. It spends at most half a
  * per cent of a CPU; beyond that, it looks less often.
  */

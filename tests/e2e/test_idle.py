@@ -157,8 +157,9 @@ class HostOnly(IdleCase):
         self.check("locks.py", "lock")
 
 
+@harness.depends_on_time(BUSY_MACHINE)
 class Lives(IdleCase):
-    """The thread that looks, in processes that begin and end in every way. Nothing here depends on time."""
+    """The thread that looks, in processes that begin and end in every way."""
 
     gpu = "off"
 

@@ -180,7 +180,7 @@ class Looks(unittest.TestCase):
             sys.setswitchinterval(interval)
         stacks = seen.lists()
         self.assertGreater(seen.stacks, seen.times / 2)
-        self.assertGreater(len(stacks), 20)
+        self.assertGreater(len(stacks), 3)  # it is the same thread at different times
         called = {"__init__": "Made(", function.__name__: "self.function("}
         wrong = [stack for stack in stacks if any(
             called.get(name, name) not in LINES[line] for (name, _), (_, line) in zip(stack, stack[1:]))]
