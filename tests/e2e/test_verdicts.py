@@ -11,8 +11,10 @@ import verdict_expectations as expected  # noqa: E402
 # Of a behaviour that depends on the time that things take.
 TRIES = 5
 REALISTIC = {"GV_SIM_JIT_NS": "5000000", "GV_SIM_LOAD_NS": "100000"}
+BUSY_MACHINE = "on a busy machine, waiting for a CPU comes first"
 
 
+@harness.depends_on_time(BUSY_MACHINE)
 class Verdicts(harness.Case):
     gpu = "auto"
 
@@ -160,12 +162,12 @@ class Verdicts(harness.Case):
         for number in "100 kernels", "50.0 us each", "below 300 us", "0.1 % of", "than 25 % of":
             self.assertIn(number, result.out)
 
-    @harness.depends_on_time("on a busy machine, waiting for a CPU comes first")
     def test_stack_of_the_copies_is_named(self):
         report = self.ran("transfer", GPUVERIFY_STACKS="all")
         self.assertIn("verdict.c:", expected.findings(report)[1]["transfer-bound"])
 
 
+@harness.depends_on_time(BUSY_MACHINE)
 class HostOnly(harness.Case):
     """It says nothing of the GPU that the calls do not show."""
 
