@@ -86,7 +86,7 @@ bool gv_thread_state_is_poll(const struct gv_thread_state *state)
 
 /* ---- the texts of /proc ---- */
 
-/* The next number of a text, after blanks. False: there is none. */
+/* Reads the next number of a text, and skips blanks before it. False: no number follows. */
 static bool take_number(const char **at, int base, uint64_t *number)
 {
     char *end;

@@ -192,7 +192,7 @@ static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, 
     if (!error && python)
         error =
             gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_COPY, "ii", python, *row);
-    /* A name is looked for before a return address; the first is none. */
+    /* The first address is where the thread is. All others are return addresses. */
     return error ? error : store_frames(ingest, *row, address, count, 1);
 }
 

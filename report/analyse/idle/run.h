@@ -18,11 +18,12 @@
 #define GV_IDLE_RUNS_NS INT64_C(1000000)
 /* Idle times with rows of their own; more: the shortest are grouped. */
 #define GV_IDLE_LONG_MOST 4096u
-/* Groups; more: those of a thread are told apart by the next call only, then not at all. */
+/* The most groups. Beyond this, a thread's groups differ by their next call only; then not at all.
+ */
 #define GV_IDLE_GROUPS_MOST 2000u
 /* Short idle times whose calls are looked up: all, or one of every 2^thinned. */
 #define GV_IDLE_WINDOWS_MOST 65536u
-/* Reasons of a group that are told apart. */
+/* The most reasons that one group has. */
 #define GV_IDLE_TALLIES_MOST 64u
 /* Rows of an idle time in the order of time; more: one for each verdict. */
 #define GV_IDLE_TURNS_MOST 16u

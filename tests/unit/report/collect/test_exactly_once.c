@@ -413,26 +413,38 @@ static void an_end_that_cannot_be_stored_starts_anew(void **state)
     expect_exactly(3);
 }
 
+/* The first process of a session, alive, with two calls. */
+static void open_root(struct gv_drain *drain)
+{
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    assert_int_equal(gv_drain_open(drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain->root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(drain), 0);
+}
+
+/* It waits for its trace. */
+static void end_root(struct gv_drain *drain)
+{
+    size_t stored, exiting;
+
+    atomic_store(&spool.writer.header->ends, 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_pass(drain, &stored, &exiting), 0);
+}
+
 /* A program waits only for what is quickly done. The records are safe in any case. */
 static bool is_complete_at_the_end(const char *more_sql)
 {
-    struct gv_spool_header *header;
     static struct gv_drain drain;
     size_t stored, exiting;
     bool complete;
 
-    fixture_spool_open(&fixture, &spool, 1, true);
-    fill(2);
-    header = spool.writer.header;
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain.root_pid = header->pid;
-    assert_int_equal(gv_drain_find(&drain), 0);
+    open_root(&drain);
     assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
     assert_int_equal(sqlite3_exec(drain.database.handle, more_sql, NULL, NULL, NULL), SQLITE_OK);
-    atomic_store(&header->ends, 1);
-    atomic_store(&header->state, GV_PROCESS_EXITING);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
-    assert_int_equal(atomic_load(&header->drained), 1);
+    end_root(&drain);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
     complete = drain.complete;
     assert_int_equal(gv_drain_finish(&drain), 0);
     fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
@@ -473,22 +485,14 @@ static void a_process_that_is_ending_writes_no_more(void **state)
 {
     (void)state;
     static struct gv_drain drain;
-    struct gv_spool_header *header;
     size_t stored, exiting;
     int64_t before;
 
-    fixture_spool_open(&fixture, &spool, 1, true);
-    fill(2);
-    header = spool.writer.header;
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain.root_pid = header->pid;
-    assert_int_equal(gv_drain_find(&drain), 0);
-    atomic_store(&header->ends, 1);
-    atomic_store(&header->state, GV_PROCESS_EXITING);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_root(&drain);
+    end_root(&drain);
     assert_true(drain.complete);
     before = changes_of(&drain);
-    gv_own_cost_add(header->own_cost, GV_OWN_COST_END, 1000);
+    gv_own_cost_add(spool.writer.header->own_cost, GV_OWN_COST_END, 1000);
     assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
     assert_int_equal(changes_of(&drain), before);
     gv_drain_close(&drain);
