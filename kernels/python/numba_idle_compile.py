@@ -12,7 +12,7 @@ from numba import cuda  # noqa: E402
 
 
 def made(number):
-    @cuda.jit("void(float32[::1])")
+    @cuda.jit("void(float32[::1])")  # idle: compile
     def add(values):
         i = cuda.grid(1)
         if i < values.size:
