@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 10u
+#define GV_SPOOL_VERSION 11u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -289,7 +289,9 @@ struct gv_record_stack {
     uint64_t python_low;    /* the object with the Python interpreter; 0: none */
     uint64_t python_high;
     uint64_t call_start_ns; /* STACK_OF_CALL: the call's start; its record may be lost */
-    uint64_t reserved[3];
+    uint32_t one_of; /* STACK_OF_CALL: chosen at random, one of about so many calls; 0: not so */
+    uint32_t reserved32;
+    uint64_t reserved[2];
 };
 
 /* How long the thread has waited for a CPU since its start. Read at some time between the two

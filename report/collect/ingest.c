@@ -523,7 +523,8 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
     int64_t of_call;
-    bool of_other; /* and of an earlier call */
+    bool of_other;   /* and of an earlier call */
+    uint32_t one_of; /* as in the record */
     uint64_t of_call_start_ns;
     uint32_t native_frames; /* stored so far */
     uint32_t python_frames;
@@ -634,6 +635,7 @@ static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *
 {
     state->of_call_start_ns = record->call_start_ns;
     state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
+    state->one_of = record->one_of;
     return gv_ingest_stack(ingest, record->number, &state->of_call);
 }
 
@@ -674,6 +676,9 @@ static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack 
     error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
     if (!error && state->of_other)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK_OF_OTHER, "i", call);
+    if (!error && state->one_of)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_SAMPLE, "ii", call,
+                                (int64_t)state->one_of);
     return error;
 }
 

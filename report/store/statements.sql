@@ -220,6 +220,9 @@ INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
 -- name: CALL_STACK_OF_OTHER
 INSERT OR REPLACE INTO call_stack_of_other (call) VALUES (?);
 
+-- name: CALL_SAMPLE
+INSERT OR REPLACE INTO call_sample (call, one_of) VALUES (?, ?);
+
 -- name: CALL_FOLD
 INSERT INTO call_fold (call, count, span_ns) VALUES (?, ?, ?);
 

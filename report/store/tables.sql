@@ -47,6 +47,9 @@ CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 -- Calls whose stack is that of an earlier call of the same site.
 CREATE TABLE call_stack_of_other (call INTEGER PRIMARY KEY);
+-- Calls that were chosen at random to have their own stack: each stands for about `one_of` calls of its
+-- thread that put work on the GPU.
+CREATE TABLE call_sample (call INTEGER PRIMARY KEY, one_of INTEGER NOT NULL);
 -- A row that stands for several polls that returned "not ready". Its duration is their sum.
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);
@@ -84,6 +87,10 @@ CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INT
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
     function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
+-- The line of the program that a stack stands for, and the stacks of which that is known. A program's
+-- own line, if there is one; or else a library's.
+CREATE TABLE place (id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, library TEXT);
+CREATE TABLE stack_place (stack INTEGER PRIMARY KEY, place INTEGER NOT NULL);
 -- A file that was mapped at [low, high); addresses in frames are relative to its base.
 CREATE TABLE object (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, base INTEGER NOT NULL,
     low INTEGER NOT NULL, high INTEGER NOT NULL, path TEXT, build_id TEXT);
@@ -141,6 +148,19 @@ CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes I
 -- For how long of each stretch of the run a lane was busy; fact "stretch_ns" is a stretch's length
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
+
+-- Which stacks asked for the GPU's time (report/analyse/lines), written when the trace is finished.
+-- stack: NULL: not known. capture: the stack that captured the launched graph. kind, copy_kind: as in
+-- gpu_op. name: a row of gpu_name, of a kernel. launches: calls, estimated from the samples.
+-- queued_ns: from the calls' start to their work's. idle_ns: for how long the device had been idle
+-- before that. NULL: the GPU side was not seen.
+CREATE TABLE gpu_stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, stack INTEGER,
+    capture INTEGER, kind INTEGER NOT NULL, name INTEGER, copy_kind INTEGER, gpu_ns INTEGER,
+    launches INTEGER NOT NULL, samples INTEGER NOT NULL, queued_ns INTEGER, idle_ns INTEGER);
+-- The same by line. place, capture: rows of place. error_ns: standard error of gpu_ns; 0: exact
+CREATE TABLE gpu_line (id INTEGER PRIMARY KEY, place INTEGER, capture INTEGER, gpu_ns INTEGER,
+    error_ns INTEGER, launches INTEGER NOT NULL, samples INTEGER NOT NULL, queued_ns INTEGER,
+    idle_ns INTEGER);
 
 -- GPU activity. "correlation" is stored only if the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,

@@ -203,6 +203,25 @@ SELECT
     next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
 FROM idle_time;
 
+CREATE VIEW gpu_lines AS -- one line of the program that asked for the GPU's time
+SELECT
+    p.file AS file, -- source file; NULL: unknown
+    p.line AS line, -- line in it
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    l.gpu_ns AS gpu_ns, -- time of its kernels, copies, sets and graphs on the GPU; NULL: the GPU side was not seen
+    l.gpu_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS share, -- of the time of all, 0 to 1
+    l.error_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS error, -- standard error of share; 0: exact
+    l.launches AS launches, -- calls that put work on the GPU, estimated from the samples
+    l.samples AS samples, -- of these, calls whose own stack was taken
+    l.queued_ns AS queued_ns, -- from the start of these calls to the start of their work, together
+    l.idle_ns AS idle_ns, -- how long the device had been idle before that work, together
+    p.library AS library, -- file with the code
+    c.file AS captured_file, -- of graphs: where they were captured
+    c.line AS captured_line -- line in it
+FROM gpu_line l
+    LEFT JOIN place p ON p.id = l.place
+    LEFT JOIN place c ON c.id = l.capture;
+
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
     f.stack AS stack, -- as in calls

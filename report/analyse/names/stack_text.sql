@@ -14,3 +14,16 @@ WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = '
         THEN function IS NOT NULL AND NOT {is_system(kind, library)}
     ELSE function IS NOT NULL OR library IS NOT NULL END
 ORDER BY ?2 = 1 AND kind = 'python' AND {in_package(file)}, depth LIMIT ?2;
+
+-- name: place_known
+SELECT place FROM stack_place WHERE stack = ?1;
+
+-- name: place_find
+-- ?1 to ?4: as the first columns of frames
+SELECT id FROM place WHERE file IS ?3 AND line IS ?4 AND function IS ?1 AND library IS ?2;
+
+-- name: place_add
+INSERT INTO place (function, library, file, line) VALUES (?1, ?2, ?3, ?4);
+
+-- name: place_keep
+INSERT INTO stack_place (stack, place) VALUES (?1, ?2);

@@ -1,0 +1,17 @@
+/*
+ * Which line of the program a stack stands for, kept in the trace: rows of `place` and
+ * `stack_place`, which the views show to everybody who has no function of ours.
+ *
+ * It is the line that gv_stack_text() prints for a single frame. The tables may be temporary ones
+ * (report/store/shadow.h).
+ */
+#ifndef GV_ANALYSE_NAMES_PLACES_H
+#define GV_ANALYSE_NAMES_PLACES_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* The row of `place` for a stack, added if it is new. 0: nothing is known. 0 or -errno. */
+int gv_place_of_stack(sqlite3 *trace, int64_t stack, int64_t *place);
+
+#endif
