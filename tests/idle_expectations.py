@@ -144,13 +144,14 @@ def excused_ns(trace, reason, waited_ns, where):
     return min(2 * waited_ns, sum(idle_ns(trace, f"reason = ? AND {where}", each) for each in others))
 
 
-def check_reason(trace, path, reason, lines, waited_ns=0, where="1"):
-    """Most idle time has the reason, and one of the lines."""
+def check_reason(trace, path, reason, lines, waited_ns=0, where="1", also=()):
+    """Most idle time has the reason, and one of the lines. `also`: other reasons that it may have."""
     where += f" AND {window(trace, reason)}"
     all_ns = idle_ns(trace, where)
     excused = excused_ns(trace, reason, waited_ns, where)
-    where += f" AND reason = '{reason}'"
+    where += " AND reason IN ('%s')" % "', '".join((reason, *also))
     right_ns = idle_ns(trace, where)
+    demand(not also or idle_ns(trace, f"reason = '{reason}' AND {where}") > 0, f"nothing is {reason}", trace)
     said = f"of {all_ns / 1e6:.1f} ms, of which a busy machine took {excused / 1e6:.1f} ms,"
     demand((right_ns > 0 or excused > all_ns / 2) and right_ns + excused >= RIGHT_REASON * all_ns,
            f"{right_ns / 1e6:.1f} ms {said} are {reason}", trace)

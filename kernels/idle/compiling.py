@@ -23,7 +23,11 @@ path, function = PATHS[which]
 if gpu.TWIN:
     path = "model/layers/encoder.py"
 with tempfile.TemporaryDirectory() as folder:
-    os.makedirs(os.path.dirname(os.path.join(folder, path)))
+    package = os.path.dirname(os.path.join(folder, path))
+    os.makedirs(package)
+    while package != folder:  # these come before the real ones, if they are installed
+        open(os.path.join(package, "__init__.py"), "w", encoding="ascii").close()
+        package = os.path.dirname(package)
     with open(os.path.join(folder, path), "w", encoding="ascii") as file:
         file.write(SOURCE.format(function=function))
     sys.path.insert(0, folder)

@@ -27,8 +27,8 @@ def step():
 for number, _ in enumerate(rounds(step, 10.0), 1):
     function = made(float(number))
     if TWIN:
-        function(values)
         compute(50)  # twin: python
+        function(values)
     else:
         torch.compile(function)(values)  # idle: compile
         torch._dynamo.reset()

@@ -8,11 +8,11 @@ needs("torch")
 
 import torch  # noqa: E402
 
-values = torch.ones(1 << 20, device="cuda")
 objects = [[i] for i in range(2_000_000)]
 if TWIN:
     gc.collect()
     gc.freeze()
+values = torch.ones(1 << 20, device="cuda")
 
 
 def step():

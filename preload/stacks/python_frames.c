@@ -293,7 +293,7 @@ bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *fr
 #define GV_PYTHON_WALKS_THAT_AGREE 3
 /* The caller of a frame at its first instruction may not be written yet. */
 #define GV_PYTHON_WALKS_OF_A_START 6
-#define GV_PYTHON_WALKS            8 /* at most */
+#define GV_PYTHON_WALKS            12 /* at most */
 
 static unsigned position(const struct gv_python_frame *frames, unsigned count, uintptr_t at)
 {
@@ -305,24 +305,27 @@ static unsigned position(const struct gv_python_frame *frames, unsigned count, u
 }
 
 /*
- * How many of the frames `now` were the same in an earlier walk, counted from the outermost. A
- * frame that has gone on since then is the innermost of them: what it called has changed.
+ * How many of the frames `now` were the same in an earlier walk, counted from the outermost that
+ * both have: `*outer` are further out. A frame that has gone on since then is the innermost of
+ * them: what it called has changed.
  */
 static unsigned common(const struct gv_python_frame *before, unsigned before_count,
-                       const struct gv_python_frame *now, unsigned now_count, unsigned most)
+                       const struct gv_python_frame *now, unsigned now_count, bool is_cut,
+                       unsigned *outer)
 {
     unsigned i = before_count, j = now_count, same = 0;
 
+    *outer = 0;
     if (!before_count || !now_count)
         return 0;
-    if (before_count == most || now_count == most) { /* one was cut: they end in different frames */
+    if (is_cut) { /* they may end in different frames */
         i = position(before, before_count, now[now_count - 1].at) + 1;
         if (i > before_count) {
             i = before_count;
             j = position(now, now_count, before[before_count - 1].at) + 1;
             if (j > now_count)
                 return 0;
-            same = now_count - j;
+            *outer = now_count - j;
         }
     }
     while (i > 0 && j > 0 && before[i - 1].at == now[j - 1].at &&
@@ -348,29 +351,57 @@ static bool is_left(const struct gv_python *python, const struct gv_python_frame
     return is_outermost && (owner == GV_PYTHON_OWNED_BY_A_VALUE || frame->instruction == 0);
 }
 
-/* `frame` is still the innermost one. */
-static bool is_still(const struct gv_python *python, uintptr_t state, uintptr_t frame)
+/* The callers of a new innermost frame that are looked at: other ones than walked were called. */
+#define GV_PYTHON_CALLERS_LOOKED_AT 4
+
+/* The innermost frame of the thread now. */
+static bool innermost_now(const struct gv_python *python, uintptr_t state, uintptr_t *frame)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t now;
 
-    return gv_python_memory_read_now(python->memory, &now, state + layout->frame, sizeof now) &&
-           (layout->cframe_frame == GV_PYTHON_NONE || !now ||
-            gv_python_memory_read_now(python->memory, &now, now + layout->cframe_frame,
-                                      sizeof now)) &&
-           now == frame;
+    return gv_python_memory_read_now(python->memory, frame, state + layout->frame, sizeof *frame) &&
+           (layout->cframe_frame == GV_PYTHON_NONE || !*frame ||
+            gv_python_memory_read_now(python->memory, frame, *frame + layout->cframe_frame,
+                                      sizeof *frame));
 }
 
-static bool walk_other(const struct gv_python *python, uintptr_t state,
-                       struct gv_python_frame *frames, unsigned most, unsigned *count)
+/* How many of the innermost frames that were walked have ended since. `count`: all, or nothing can
+ * be said. */
+static unsigned ended(const struct gv_python *python, uintptr_t state,
+                      const struct gv_python_frame *frames, unsigned count)
 {
+    unsigned at = count;
+    uintptr_t frame;
+
+    if (!innermost_now(python, state, &frame))
+        return count;
+    for (unsigned callers = 0; frame; callers++) {
+        at = position(frames, count, frame);
+        if (at < count || callers == GV_PYTHON_CALLERS_LOOKED_AT ||
+            !gv_python_memory_read_now(python->memory, &frame, frame + python->layout.previous,
+                                       sizeof frame))
+            break;
+    }
+    return at;
+}
+
+/* The frames that were there before and after they were read. `*is_cut`: there are outer ones. */
+static bool walk_other(const struct gv_python *python, uintptr_t state,
+                       struct gv_python_frame *frames, unsigned most, unsigned *count, bool *is_cut)
+{
+    unsigned walked, gone;
     uintptr_t at;
 
-    if (!innermost(python, state, &at) || !walk(python, at, frames, most, count) ||
-        !is_still(python, state, at))
+    if (!innermost(python, state, &at) || !walk(python, at, frames, most, &walked))
         return false;
+    gone = ended(python, state, frames, walked);
+    if (walked && gone == walked)
+        return false;
+    *count = walked - gone;
+    *is_cut = walked == most;
+    memmove(frames, frames + gone, *count * sizeof *frames);
     for (unsigned i = 0; i < *count; i++)
-        if (is_left(python, &frames[i], i == *count - 1 && *count < most))
+        if (is_left(python, &frames[i], i == *count - 1 && !*is_cut))
             return false;
     return true;
 }
@@ -380,23 +411,27 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
 {
     struct gv_python_frame walked[GV_PYTHON_FRAMES_MOST];
     unsigned agreed = 0, wanted = GV_PYTHON_WALKS_THAT_AGREE;
+    bool was_cut = false, is_cut;
 
     *count = 0;
     if (most > GV_PYTHON_FRAMES_MOST)
         most = GV_PYTHON_FRAMES_MOST;
     for (unsigned walks = 0; walks < GV_PYTHON_WALKS && agreed < wanted; walks++) {
-        unsigned now, same;
+        unsigned now, same, outer;
 
         if (walks)
             gv_python_memory_renew(python->memory);
-        if (!walk_other(python, state, walked, most, &now))
+        if (!walk_other(python, state, walked, most, &now, &is_cut))
             continue;
-        same = common(frames, *count, walked, now, most);
+        same = common(frames, *count, walked, now, was_cut && is_cut, &outer);
         agreed = same || (!now && !*count) ? agreed + 1 : 1;
-        if (agreed == 1)
+        if (agreed == 1) {
             same = now;
-        memcpy(frames, walked + now - same, same * sizeof *frames);
+            outer = 0;
+        }
+        memcpy(frames, walked + now - outer - same, same * sizeof *frames);
         *count = same;
+        was_cut = is_cut || outer;
         wanted = same && frames[0].instruction == 0 ? GV_PYTHON_WALKS_OF_A_START
                                                     : GV_PYTHON_WALKS_THAT_AGREE;
     }

@@ -46,17 +46,17 @@ def run(bench, words, hz):
 def bench_thread(bench):
     """CPU time of the thread, and how much longer the programs work with it than without."""
     python = [sys.executable, os.path.join(CHECKOUT, "tests/bench/idle_steps.py")]
-    bursts = bench.scaled(1000, 20)
+    bursts = bench.scaled(5000, 20)
     programs = {
-        "one thread that computes": [*python, "busy", str(bench.scaled(1500, 50))],
-        "one thread that sleeps": [*python, "idle", str(bench.scaled(100, 10))],
+        "one thread that computes": [*python, "busy", str(bench.scaled(7500, 50))],
+        "one thread that sleeps": [*python, "idle", str(bench.scaled(500, 10))],
         "64 threads that sleep": [bench.path("tests/bench/bench_launches"), "-t", "64", "-n", str(10 * bursts), "-b", "10",
                                   "-i", "2000"],
     }
     rows = []
     for what, words in programs.items():
         took, computed, share = {0: [], 50: []}, {0: [], 50: []}, []
-        for turn in range(bench.scaled(10, 2)):
+        for turn in range(bench.scaled(4, 2)):
             for hz in sorted(took, reverse=turn % 2):
                 worked, cpu, used, lasted = run(bench, words, hz)
                 took[hz].append(worked)

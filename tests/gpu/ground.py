@@ -73,6 +73,9 @@ class Bench:
             variables["GPUVERIFY_TRACE"] = os.path.join(folder, "trace.db")
         done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True,
                               timeout=timeout, check=False)
+        with open(os.path.join(folder, "said.txt"), "a", encoding="utf-8") as log:  # for those that read --keep
+            print(command, environment, "exit code", done.returncode, done.stdout[-9999:], done.stderr[-9999:],
+                  sep="\n", file=log)
         return done
 
     def recover(self, folder):

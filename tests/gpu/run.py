@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Runs the workloads on a real GPU, with and without the library.
 
-  tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME] [--clock-seconds N]
+  tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME]... [-j N] [--keep FOLDER]
+                   [--clock-seconds N]
 
 FOLDER is a build or an unpacked bundle; --programs names the built workloads if they are elsewhere.
 Needs the built library, command and workloads, and only Python's own modules. Prints one line for each
 case; the last is 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
+With -j, cases that share the GPU disturb each other's times, so those that failed are run again alone.
 """
 
 import argparse
+import concurrent.futures
 import ctypes
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -40,6 +44,7 @@ def why_no_gpu():
 
 
 def outcome(case, bench, skip_all, keep):
+    """Also moves the folder of a failed case to `keep`, unless that is None."""
     folder = tempfile.mkdtemp(prefix="gpuverify-gpu-")
     try:
         if skip_all:
@@ -49,18 +54,25 @@ def outcome(case, bench, skip_all, keep):
         return "skipped", str(reason)
     except Exception as reason:  # a case must not take the others with it
         kind = "" if isinstance(reason, Failure) else f"{type(reason).__name__}: "
+        if keep:
+            shutil.rmtree(keep, ignore_errors=True)
+            shutil.copytree(folder, keep, symlinks=True)
         return "failed", kind + str(reason)
     finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_name(folder, name):
+    return folder and os.path.join(os.path.abspath(folder), re.sub(r"\W+", "-", name))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--programs", help="a folder with the built kernels, if not that")
-    parser.add_argument("-k", dest="part", default="", help="only cases with this in their name")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of the cases")
+    parser.add_argument("-k", dest="parts", action="append", help="only cases with this, or another -k, in their name")
+    parser.add_argument("-j", dest="at_once", type=int, default=1, help="cases at a time")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep there what cases wrote and said that failed")
     parser.add_argument("--clock-seconds", type=float, default=5, help="of the case about clocks")
     options = parser.parse_args()
     cases_gpu_side.CLOCK_SECONDS = options.clock_seconds
@@ -68,15 +80,24 @@ def main():
         bench = Bench(options.build, options.programs)
     except FileNotFoundError as missing:
         parser.error(str(missing))
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
     skip_all = why_no_gpu()
-    for name, case in CASES:
-        if options.part not in name:
-            continue
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+    def run(name, case, last):
         start = time.monotonic()
-        result, said = outcome(case, bench, skip_all, options.keep)
-        counts[result] += 1
-        print(f"{result:8} {time.monotonic() - start:6.1f} s  {name}: {said}", flush=True)
+        result, said = outcome(case, bench, skip_all, kept_name(options.keep, name))
+        again = result == "failed" and not last
+        print(f"{'again' if again else result:8} {time.monotonic() - start:6.1f} s  {name}: {said}", flush=True)
+        if not again:
+            counts[result] += 1
+        return again
+
+    wanted = [(name, case) for name, case in CASES if any(part in name for part in options.parts or [""])]
+    with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
+        again = list(pool.map(lambda named: run(*named, options.at_once == 1), wanted))
+    for (name, case), failed in zip(wanted, again):
+        if failed:
+            run(name, case, True)
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
     return 1 if counts["failed"] else 0
 

@@ -83,15 +83,15 @@ static int tally_gap(struct gv_idle_run *run, const struct gv_idle_gap *gap,
     return error;
 }
 
-static int after_of(struct gv_idle_run *run, const struct gv_idle_gap *gap,
-                    struct gv_idle_group **group)
+/* Adds the samples of the gap's thread to what other gaps before such a call are like. */
+static int tally_after(struct gv_idle_run *run, const struct gv_idle_gap *gap, uint64_t after,
+                       size_t most)
 {
-    const struct gv_key key = {{(uint64_t)run->lanes[gap->lane].thread, gap->after, 0}};
+    const struct gv_key key = {{(uint64_t)run->lanes[gap->lane].thread, after, 0}};
     int64_t number = gv_key_map_find(&run->after_numbers, &key);
     int error = 0;
 
-    *group = NULL;
-    if (!number && run->after_count < GV_IDLE_GROUPS_MOST) {
+    if (!number && run->after_count < most) {
         error =
             gv_array_room(&run->afters, run->after_count, &run->after_room, sizeof(*run->afters));
         if (error)
@@ -100,9 +100,16 @@ static int after_of(struct gv_idle_run *run, const struct gv_idle_gap *gap,
         number = (int64_t)++run->after_count;
         error = gv_key_map_add(&run->after_numbers, &key, number);
     }
-    if (!error && number)
-        *group = &run->afters[number - 1];
-    return error;
+    return error || !number ? error : tally_gap(run, gap, &run->afters[number - 1]);
+}
+
+const struct gv_idle_group *gv_idle_others(const struct gv_idle_run *run, int64_t thread,
+                                           uint64_t after)
+{
+    const struct gv_key key = {{(uint64_t)thread, after, 0}};
+    int64_t number = gv_key_map_find(&run->after_numbers, &key);
+
+    return number && run->afters[number - 1].samples > 0 ? &run->afters[number - 1] : NULL;
 }
 
 /* ---- groups ---- */
@@ -211,17 +218,18 @@ static int group_shorter(struct gv_idle_run *run)
 
 int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap)
 {
-    struct gv_idle_group *after = NULL;
+    bool between = gap->place == GV_IDLE_BETWEEN;
+    bool is_short = gap->end_ns - gap->start_ns < run->long_ns;
     int error = 0;
 
-    if (gap->place == GV_IDLE_BETWEEN && gap->host_ns > gap->start_ns) {
-        error = after_of(run, gap, &after);
-        if (!error && after)
-            error = tally_gap(run, gap, after);
-    }
+    if (between && gap->host_ns > gap->start_ns)
+        error = tally_after(run, gap, gap->after, GV_IDLE_GROUPS_MOST);
+    /* Not the long ones: what happens once would stand for all. There are few functions. */
+    if (!error && between && is_short && GV_IDLE_FUNCTION(gap->after) != gap->after)
+        error = tally_after(run, gap, GV_IDLE_FUNCTION(gap->after), SIZE_MAX);
     if (error)
         return error;
-    if (gap->place == GV_IDLE_BETWEEN && gap->end_ns - gap->start_ns < run->long_ns)
+    if (between && is_short)
         return group_add(run, gap);
     error = gv_array_room(&run->gaps, run->gap_count, &run->gap_room, sizeof(*run->gaps));
     if (error)

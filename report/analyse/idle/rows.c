@@ -117,38 +117,37 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
 }
 
 /* Without samples: as other idle times of the thread before the same call; else the calls explain
- * it if they take most of it. */
+ * it if they take most of it. What is long is as those before the same function with any kernel. */
 static int rows_without_samples(struct idle_rows *rows, struct idle_row row, uint64_t after,
                                 enum gv_idle_place place, int64_t cuda_ns, int64_t queued_ns)
 {
     const struct gv_idle_run *run = rows->run;
-    const struct gv_key key = {{(uint64_t)run->lanes[row.lane].thread, after, 0}};
-    int64_t host_ns = row.duration_ns;
-    int64_t number = place == GV_IDLE_BETWEEN ? gv_key_map_find(&run->after_numbers, &key) : 0;
+    int64_t thread = run->lanes[row.lane].thread, host_ns = row.duration_ns;
+    bool is_short = host_ns / row.gaps < GV_IDLE_RUNS_NS, between = place == GV_IDLE_BETWEEN;
+    const struct gv_idle_group *others = between ? gv_idle_others(run, thread, after) : NULL;
     int error;
 
     row.confidence = GV_IDLE_INFERRED;
-    if (number && run->afters[number - 1].samples > 0) {
-        row.duration_ns = cuda_ns;
-        error = row_cuda(rows, row, place, queued_ns);
-        row.duration_ns = host_ns;
-        return error ? error : rows_by_tally(rows, row, &run->afters[number - 1], false);
-    }
-    if (host_ns <= cuda_ns) {
+    if (!others && host_ns <= cuda_ns) {
         row.duration_ns = gv_time_sum(host_ns, cuda_ns);
         return row_cuda(rows, row, place, queued_ns);
     }
-    struct idle_row other = row;
-    other.call = 0;
-    other.reason = placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
-                              ? gv_id_table_get(&run->python, run->lanes[row.lane].process, 0)
-                                    ? GV_REASON_PYTHON
-                                    : GV_REASON_NATIVE
-                              : GV_REASON_UNKNOWN,
-                          place);
-    error = row_add(rows, &other);
+    if (!others && between && !is_short)
+        others = gv_idle_others(run, thread, GV_IDLE_FUNCTION(after));
     row.duration_ns = cuda_ns;
-    return error ? error : row_cuda(rows, row, place, queued_ns);
+    error = row_cuda(rows, row, place, queued_ns);
+    row.duration_ns = host_ns;
+    if (error)
+        return error;
+    if (others)
+        return rows_by_tally(rows, row, others, false);
+    row.call = 0;
+    row.reason =
+        placed(!is_short                                                        ? GV_REASON_UNKNOWN
+               : gv_id_table_get(&run->python, run->lanes[row.lane].process, 0) ? GV_REASON_PYTHON
+                                                                                : GV_REASON_NATIVE,
+               place);
+    return row_add(rows, &row);
 }
 
 static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)

@@ -68,9 +68,12 @@ struct gv_idle_gap {
     size_t lane;
     int64_t start_ns, host_ns, launched_ns, end_ns;
     int64_t previous, next; /* calls; 0: none */
-    uint64_t before, after; /* what they are: api and kernel */
+    uint64_t before, after; /* what they are: api << 32 | kernel */
     bool inferred;          /* from calls alone */
 };
+
+/* Of what a call is: without the kernel. */
+#define GV_IDLE_FUNCTION(what) ((what) & ~(uint64_t)UINT32_MAX)
 
 /* A thread that drives a device; gaps of a lane do not overlap. */
 struct gv_idle_lane {
@@ -161,6 +164,10 @@ int gv_idle_gaps_find(struct gv_idle_run *run);
 int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap);
 int gv_idle_lane(struct gv_idle_run *run, int64_t process, int64_t device, int64_t thread,
                  size_t *lane);
+/* What was seen in other idle times of a thread before such a call; NULL: nothing. Of a
+ * GV_IDLE_FUNCTION: whatever kernel it launched. */
+const struct gv_idle_group *gv_idle_others(const struct gv_idle_run *run, int64_t thread,
+                                           uint64_t after);
 /* Then finds what time of them was inside calls. */
 int gv_idle_calls_pass(struct gv_idle_run *run);
 

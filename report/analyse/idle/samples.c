@@ -172,8 +172,7 @@ static enum gv_idle_reason call_reason(const struct gv_idle_run *run, int64_t nu
 /* Whether a running thread ran Python, or native code that Python called with the GIL held. */
 static bool is_python(int signs)
 {
-    return (signs & GV_IDLE_IN_PYTHON) &&
-           ((signs & GV_IDLE_HAS_GIL) || !(signs & GV_IDLE_KNOWS_GIL));
+    return (signs & GV_IDLE_KNOWS_GIL) ? signs & GV_IDLE_HAS_GIL : signs & GV_IDLE_IN_PYTHON;
 }
 
 /* Of the time in which it was ready, it had no CPU for longer than it had one. */

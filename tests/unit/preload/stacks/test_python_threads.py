@@ -111,6 +111,10 @@ def produce(count):
         yield short(value)
 
 
+def generates():
+    sum(i for i in range(100))  # its innermost frame is another one all the time
+
+
 def calls():
     even(9)
     odd(4)
@@ -194,6 +198,12 @@ class Looks(unittest.TestCase):
     def test_more_frames_than_are_taken(self):
         stacks = self.expect_calls(calls_deeply, 5000)
         self.assertEqual(max(map(len, stacks)), FRAMES)
+
+    def test_generator_that_runs(self):
+        with Runner(generates) as thread:
+            seen = look(tid=thread.native_id, times=600, pause_us=1000)
+        self.assertGreater(seen.stacks, 0.97 * seen.times)
+        self.assertLessEqual({stack[-1][0] for stack in seen.lists()}, {"run"})
 
     def test_many_threads_that_come_and_go(self):
         def starts():

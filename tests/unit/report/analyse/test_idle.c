@@ -106,6 +106,8 @@ struct decision {
 /* about, state, system_call, target, signs, pid_or_tid, stack, other_stack, delay_ns, text */
 static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL", "python", NULL},
+    {"0, 'R', -1, 0, 68, NULL, NULL, NULL, 0, NULL", "python", NULL}, /* has the GIL, no frames */
+    {"0, 'R', -1, 0, 66, NULL, NULL, NULL, 0, NULL", "native", NULL}, /* frames, not the GIL */
     {"0, 'R', -1, 0, 0, NULL, NULL, NULL, 0, NULL", "native", NULL},
     {"1, 'S', 202, 0, 2, 99, NULL, NULL, 0, NULL", "gil", "thread 99"},
     {"1, 'S', 202, 0, 2, 10, NULL, 4, 0, NULL", "gil",
@@ -188,6 +190,22 @@ static void short_times_between_the_same_calls_are_one(void **state)
     assert_int_equal(reason_ms("cuda"), 499);
     assert_text("SELECT DISTINCT confidence FROM idle WHERE reason = 'python'", "grouped");
     assert_int_equal(totals_number("SELECT next_call FROM idle WHERE reason = 'python'"), 2);
+}
+
+/* As where each round launches a kernel that it has just compiled. */
+static void a_time_without_a_look_is_like_those_before_the_same_function(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        kernel(1 + i, 1, 1000 + 10 * i, 1005 + 10 * i);
+    kernel(99, 1, 2000, 10000);
+    totals_execute("UPDATE call SET kernel = 100 + id");
+    looks(1007, 1090, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    looks(1200, 1980, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL"); /* once, for long */
+    find();
+    assert_int_equal(totals_number("SELECT sum(gaps) FROM idle WHERE reason = 'python'"), 19);
+    assert_int_equal(reason_ms("python"), 19 * 4);
+    assert_int_equal(reason_ms("unknown"), 0);
 }
 
 static void what_is_too_much_for_a_group_is_one_unknown_time(void **state)
@@ -374,6 +392,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(short_times_between_the_same_calls_are_one, setup,
                                         totals_close),
+        cmocka_unit_test_setup_teardown(
+            a_time_without_a_look_is_like_those_before_the_same_function, setup, totals_close),
         cmocka_unit_test_setup_teardown(what_is_too_much_for_a_group_is_one_unknown_time, setup,
                                         totals_close),
         cmocka_unit_test_setup_teardown(the_beginning_and_the_end_are_named, setup, totals_close),
