@@ -20,7 +20,7 @@
 struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
-bool gv_stacks_choose;
+uint8_t gv_stacks_chosen_traits;
 struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
