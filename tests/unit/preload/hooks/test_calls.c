@@ -20,6 +20,8 @@
 struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
+bool gv_stacks_choose;
+struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
@@ -169,8 +171,16 @@ bool gv_stacks_wanted_of_failed(unsigned api)
     return false;
 }
 
-void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
+bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_site *site)
 {
+    (void)thread;
+    (void)site;
+    return false;
+}
+
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of)
+{
+    (void)one_of;
     stack_can_wait = site->can_wait;
     write_kind(thread, GV_RECORD_STACK_OF_CALL, 0);
     if (while_stack_is_written)
@@ -212,6 +222,12 @@ static int prepare(void **state)
 
 static void begin(struct gv_call *call, int api, const struct gv_facts *facts)
 {
+    static const uint8_t traits[] = {
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_TRAITS_OF_##name,
+#include "trace/call_kinds.def"
+    };
+
+    call->traits = traits[gv_api_rows[api].kind];
     gv_call_begin(call, (enum gv_api_id)api, gv_api_rows[api].class, facts);
 }
 
@@ -270,8 +286,8 @@ static void an_ordinary_call_is_one_record(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const struct gv_record_call *told;
 
-        begin(&call, GV_ID_cuMemAlloc_v2, &facts);
-        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuMemAlloc_v2 + 1);
+        begin(&call, GV_ID_cuMemFree_v2, &facts);
+        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuMemFree_v2 + 1);
         assert_int_equal(atomic_load(&gv_thread.slot->start_ns), now_ns);
         assert_int_equal(atomic_load(&gv_thread.slot->stream), 5);
         now_ns += 50;
@@ -280,7 +296,7 @@ static void an_ordinary_call_is_one_record(void **state)
         assert_int_equal(written(), i + 1);
         told = &record(i)->call;
         assert_int_equal(told->head.kind, GV_RECORD_CALL);
-        assert_int_equal(told->head.api, GV_ID_cuMemAlloc_v2);
+        assert_int_equal(told->head.api, GV_ID_cuMemFree_v2);
         assert_int_equal(told->head.result, 2);
         assert_int_equal(told->head.flags, GV_RECORD_HAS_BYTES | GV_RECORD_HAS_CONTEXT);
         assert_int_equal(told->start_ns, now_ns - 50);
