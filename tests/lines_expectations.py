@@ -66,11 +66,14 @@ def shares(truth):
 
 
 def estimates(trace):
-    """{line: what the trace says of it}. What no line is known of is a line None."""
+    """{line: what the trace says of it}. Where no line is known, it is line 0 of a function or library."""
     found = {}
-    for file, line, captured, share, error, launches, samples, ns in trace.execute(
-            "SELECT file, line, captured_line, share, error, launches, samples, gpu_ns FROM gpu_lines"):
-        found[Line(os.path.basename(file or "?"), line, captured or 0)] = Estimate(share or 0, error or 0, launches, samples, ns)
+    for file, line, function, library, captured, share, error, launches, samples, ns in trace.execute(
+            "SELECT file, line, function, library, captured_line, share, error, launches, samples, gpu_ns FROM gpu_lines"):
+        key = Line(os.path.basename(file) if line else function or os.path.basename(library or "?"), line or 0, captured or 0)
+        one = found.get(key, Estimate(0, 0, 0, 0, 0))  # two functions of one name, for example
+        found[key] = Estimate(one.share + (share or 0), (one.error ** 2 + (error or 0) ** 2) ** 0.5, one.launches + launches,
+                              one.samples + samples, one.ns + (ns or 0))
     return found
 
 
@@ -125,14 +128,15 @@ def check_exact(trace, truth):
                f"{line.file}:{line.line} had {asked.calls} calls, {asked.ns} ns: {one}", true, found)
 
 
-def check_errors(truth, found):
-    """No line is further off than the standard errors of the two say, and no other line has a share. truth: {line: share}"""
+def check_errors(truth, found, noise=SUM):
+    """No line is further off than its standard error allows, and no other line has a share. truth: {line: share}. noise: what the
+    truth itself may be off by, as a part of a share."""
     for line, share in truth.items():
         one = found.get(line, Estimate(0, 0, 0, 0, 0))
-        demand(abs(one.share - share) <= max(ERRORS * one.error, SUM * share) or share <= LEAST / 10,
+        demand(abs(one.share - share) <= ERRORS * one.error + noise * share or share <= LEAST / 10,
                f"{line.file}:{line.line} is further off than {ERRORS} standard errors", truth, found)
     for line, one in found.items():
-        demand(line in truth or one.share <= max(ERRORS * one.error, LEAST / 10),
+        demand(line in truth or one.share <= ERRORS * one.error + LEAST / 10,
                f"{line.file}:{line.line} has {100 * one.share:.2f} % and asked for nothing", truth, found)
 
 
