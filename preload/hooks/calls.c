@@ -379,15 +379,19 @@ static inline bool is_failure(int32_t result)
 
 /* ---- stacks ---- */
 
+static inline uint64_t object_of(const struct gv_call *call, const struct gv_facts *facts)
+{
+    if (call->traits & GV_TRAIT_WORKS_ON_GPU)
+        return facts->kernel | facts->object; /* a graph is an object */
+    return facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : 0;
+}
+
 static inline struct gv_stack_site site_of(const struct gv_call *call, const struct gv_facts *facts,
                                            bool can_wait)
 {
-    uint64_t object = call->class == GV_CLASS_LAUNCH ? facts->kernel | facts->object : 0;
-
     return (struct gv_stack_site){.caller = call->caller,
                                   .frame = (uintptr_t)call,
-                                  .object =
-                                      facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : object,
+                                  .object = object_of(call, facts),
                                   .api = call->api,
                                   .can_wait = can_wait};
 }
@@ -411,7 +415,7 @@ static inline uint32_t chosen_of(struct gv_thread *thread, const struct gv_call 
     struct gv_stack_site site;
     bool is_counted_out;
 
-    if (!(call->traits & GV_TRAIT_WORKS_ON_GPU) || !gv_stacks_choose)
+    if (!(call->traits & gv_stacks_chosen_traits))
         return GV_NOT_CHOSEN;
     site = site_of(call, facts, true);
     is_counted_out = gv_samples_count(thread, end_ns);
@@ -421,20 +425,29 @@ static inline uint32_t chosen_of(struct gv_thread *thread, const struct gv_call 
     return choose(thread, call, end_ns, facts, is_counted_out);
 }
 
-static inline bool allocates_much(const struct gv_call *call, const struct gv_facts *facts)
+/* Of a call that allocates. */
+static inline bool is_much(const struct gv_call *call, const struct gv_facts *facts)
 {
-    return (call->traits & GV_TRAIT_ALLOCATES) &&
-           ((call->traits & GV_TRAIT_PINS) || facts->bytes >= GV_ALLOCATION_BYTES);
+    return (call->traits & GV_TRAIT_PINS) || facts->bytes >= GV_ALLOCATION_BYTES;
+}
+
+/* Nothing but its record is wanted of such a call, if it succeeds at once. */
+static inline bool is_frequent(const struct gv_call *call, const struct gv_facts *facts)
+{
+    return !(call->traits & (GV_TRAIT_RARE | GV_TRAIT_ALLOCATES)) ||
+           (call->traits == GV_TRAIT_ALLOCATES && !is_much(call, facts));
 }
 
 static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t duration_ns,
                             const struct gv_facts *facts)
 {
-    return gv_stacks_wanted(duration_ns) ||
-           (is_failure(result) && gv_stacks_wanted_of_failed(call->api)) ||
-           ((facts->what >= GV_FACT_STACK || allocates_much(call, facts) ||
-             (is_failure(result) && (call->traits & GV_TRAIT_ALLOCATES))) &&
-            gv_stacks_possible());
+    bool allocates = call->traits & GV_TRAIT_ALLOCATES;
+
+    if (gv_stacks_wanted(duration_ns))
+        return true;
+    if (facts->what >= GV_FACT_STACK || (allocates && (is_failure(result) || is_much(call, facts))))
+        return gv_stacks_possible();
+    return is_failure(result) && gv_stacks_wanted_of_failed(call->api);
 }
 
 /* Inside a group. */
@@ -500,9 +513,8 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
 {
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel || call->class != GV_CLASS_LAUNCH) && !(call->traits & GV_TRAIT_RARE) &&
-           !allocates_much(call, facts) && thread->next < thread->end &&
-           thread->open_to == GV_ROOM_REST;
+           (call->kernel || call->class != GV_CLASS_LAUNCH) && is_frequent(call, facts) &&
+           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
 }
 
 /* Nobody waits for such a call, and programs make millions. */

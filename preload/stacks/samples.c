@@ -29,7 +29,7 @@ static uint32_t draw(struct gv_thread *thread)
 /* After `rest` calls. */
 static void begin_block(struct gv_thread *thread, uint32_t rest)
 {
-    uint64_t of = thread->sample_calls / COUNTED_A_SAMPLE;
+    uint64_t of = (thread->sample_calls + COUNTED_A_SAMPLE / 2) / COUNTED_A_SAMPLE;
     uint32_t at;
 
     if (of < 1)

@@ -27,7 +27,7 @@
 #define GV_STACK_ROOM_BYTES 40960u
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
-GV_HOT bool gv_stacks_choose;
+GV_HOT uint8_t gv_stacks_chosen_traits;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
 /* How much a thread may owe when it takes the first stack of a site: for a call that can wait, and
@@ -90,7 +90,8 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         gv_stacks_least_ns = 0;
     else
         gv_stacks_least_ns = (uint64_t)settings->stall_us * 1000u;
-    gv_stacks_choose = settings->stacks == GV_STACKS_STALLS && !forked;
+    gv_stacks_chosen_traits =
+        settings->stacks == GV_STACKS_STALLS && !forked ? GV_TRAIT_WORKS_ON_GPU : 0;
     if (settings->stacks == GV_STACKS_OFF || forked)
         return;
     if (gv_loader_is_held_here()) {
@@ -98,7 +99,7 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         atomic_store(&is_warm, 1);
     } else if (gv_helper_thread_start(&warming)) {
         gv_stacks_least_ns = UINT64_MAX;
-        gv_stacks_choose = false;
+        gv_stacks_chosen_traits = 0;
         gv_log_info("no stacks: cannot start a thread");
     }
 }

@@ -63,9 +63,12 @@ extern struct gv_known gv_stack_sites;
 static inline uint64_t gv_stack_site_hash(const struct gv_thread *thread,
                                           const struct gv_stack_site *site)
 {
-    uint64_t hash = gv_mix(site->caller, thread->stack_high - site->frame);
+    /* Addresses have 47 bits, and stacks fewer than 24. A kernel may lie beside the call that
+     * launches it, so that their difference tells nothing. */
+    uint64_t call = site->caller ^ ((uint64_t)site->api << 1 | site->can_wait) << 48;
+    uint64_t hash =
+        gv_mix(gv_mix(0, call) + site->object, (thread->stack_high - site->frame) << 40);
 
-    hash = gv_mix(gv_mix(hash, site->object), (uint64_t)site->api << 1 | site->can_wait);
     return hash ? hash : 1;
 }
 
@@ -79,9 +82,9 @@ static inline bool gv_stack_site_is_known(uint64_t hash)
 /* Whether no call of this site has had a stack, and this one may. */
 bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_site *site);
 
-/* GPUVERIFY_STACKS=stalls: calls that put work on the GPU are chosen, at random and the first of
- * each site. */
-extern bool gv_stacks_choose;
+/* Calls with one of these traits are chosen, at random and the first of each site:
+ * GPUVERIFY_STACKS=stalls. */
+extern uint8_t gv_stacks_chosen_traits;
 
 /* Writes the stack if it is new, and which stack the next record's call has. `one_of`: as in
  * struct gv_record_stack, if the stack is the call's own. */
