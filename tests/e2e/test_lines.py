@@ -53,15 +53,18 @@ class Chosen(LinesCase):
         expectations.check_errors(expectations.shares(truth), expectations.estimates(trace))
         return expectations.shares(truth), expectations.estimates(trace)
 
-    def test_lines_of_one_kernel_in_c(self):
-        expectations.check_promise(*self.check("c ten", 1))
+    def test_what_kernels_times_and_neighbours_tell_apart_keeps_the_promise(self):
+        expectations.check_promise(*self.check("c layers", 1))
 
-    def test_lines_of_one_kernel_in_python(self):
+    def test_in_python_too(self):
+        expectations.check_promise(*self.check("python two", 1))
+
+    def test_lines_that_only_their_stacks_tell_apart(self):
         self.check("python ten", 1.5)
 
     def test_one_line_has_all(self):
-        _, found = self.check("python single", 0.5)
+        _, found = self.check("python single", 0.3)
         self.assertEqual([round(one.share, 9) for one in found.values()], [1])
 
     def test_none_of_equal_lines_stands_out(self):
-        expectations.check_promise(*self.check("c equal", 0.5))
+        self.check("c equal", 0.5)
