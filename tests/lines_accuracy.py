@@ -2,12 +2,12 @@
 """How exact the estimate of the GPU's time by line is: runs the workloads of kernels/lines and compares their traces with what
 they say of themselves.
 
-  tests/lines_accuracy.py [--build FOLDER] [--seconds N]... [--times N] [-k CASE]... [-v]
+  tests/lines_accuracy.py [--build FOLDER] [--seconds N]... [--times N] [-k CASE]... [-v] [--check]
   scripts/with-sim tests/lines_accuracy.py ...                on the simulator
 
 One row for each case and length. promise: how many lines of more than 2 % are within 10 % of their true share. worst: the furthest
 off, as a part of its share. errors: the root mean square of (estimate - truth) / standard error: 1 if the standard
-errors are right, more if they are too small. With -v each run's table. Kernels on a real GPU take 1 to 3 us longer than they are asked
+errors are right, more if they are too small. With -v each run's table. With --check a case that is too far off ends it, unless a second run is better. Kernels on a real GPU take 1 to 3 us longer than they are asked
 to, and the speed of its copies is unknown: only the simulator knows the truth to 1 %.
 """
 
@@ -62,6 +62,20 @@ def measure(build, name, words, seconds, times, verbose):
                          f"{100 * statistics.median(offs):.1f}", f"{100 * max(offs):.1f}", f"{spread:.2f}"), flush=True)
 
 
+def check(build, name, words, seconds):
+    for last in (False, True):
+        truth, found = run(build, words, seconds)
+        try:
+            if name in expected.PROMISED:
+                expected.check_promise(expected.shares(truth), found)
+            expected.check_errors(expected.shares(truth), found)
+            return
+        except expected.Mismatch as mismatch:
+            print(f"{name}, {seconds:g} s: {mismatch}", flush=True)
+            if last:
+                sys.exit(1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=re.sub(r"\n\n.*", "", __doc__, flags=re.S))
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
@@ -69,11 +83,15 @@ def main():
     parser.add_argument("--times", type=int, default=1, help="runs of each")
     parser.add_argument("-k", action="append", help="only this case")
     parser.add_argument("-v", action="store_true")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     print(COLUMNS.format("case", "s", "calls", "samples", "promise", "median", "worst", "errors"))
     for seconds in options.seconds or (2, 5, 10):
         for name, words in expected.WORKLOADS.items():
             if not options.k or name in options.k:
+                if options.check:
+                    check(os.path.abspath(options.build), name, words, seconds)
+                    continue
                 measure(os.path.abspath(options.build), name, words, seconds, options.times, options.v)
 
 

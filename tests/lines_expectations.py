@@ -28,6 +28,11 @@ WORKLOADS = {f"c {name}": ["lines", name] for name in IN_C}
 WORKLOADS |= {f"python {name}": ["lines.py", name] for name in IN_PYTHON}
 WORKLOADS["python thread"] = ["lines.py", "ten", "thread"]
 
+# Those whose lines differ in kernels, durations or what is around them. In the others chance decides: the same kernel comes from
+# several lines in an order that nothing but a stack tells.
+PROMISED = [name for name in WORKLOADS if name.split()[1] in (
+    "two", "equal", "single", "layers", "copies", "threads", "fast")] + ["c epoch", "c rare"]
+
 SAID = re.compile(r"^line (\S+):(\d+) captured (\d+) calls (\d+) ns (\d+) bytes (\d+)$", re.M)
 
 # captured: where the launched graph was captured; 0: no graph
@@ -129,15 +134,13 @@ def check_exact(trace, truth):
 
 
 def check_errors(truth, found, noise=SUM):
-    """No line is further off than its standard error allows, and no other line has a share. truth: {line: share}. noise: what the
-    truth itself may be off by, as a part of a share."""
-    for line, share in truth.items():
-        one = found.get(line, Estimate(0, 0, 0, 0, 0))
-        demand(abs(one.share - share) <= ERRORS * one.error + noise * share or share <= LEAST / 10,
-               f"{line.file}:{line.line} is further off than {ERRORS} standard errors", truth, found)
-    for line, one in found.items():
-        demand(line in truth or one.share <= ERRORS * one.error + LEAST / 10,
-               f"{line.file}:{line.line} has {100 * one.share:.2f} % and asked for nothing", truth, found)
+    """No line of more than 2 % is further off than its standard error allows, and no other line has more than that. truth:
+    {line: share}. noise: what the truth itself may be off by, as a part of a share."""
+    nothing = Estimate(0, 0, 0, 0, 0)
+    for line in {*truth, *found}:
+        share, one = truth.get(line, 0), found.get(line, nothing)
+        allowed = ERRORS * one.error + (noise * share if share > LEAST else LEAST)
+        demand(abs(one.share - share) <= allowed, f"{line.file}:{line.line} is further off than {ERRORS} standard errors", truth, found)
 
 
 def check_promise(truth, found):
