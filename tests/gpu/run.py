@@ -20,6 +20,7 @@ import cases_diff
 import cases_gpu_side
 import cases_idle
 import cases_lines
+import cases_memory
 import cases_probe
 import cases_programs
 import cases_soak
@@ -29,7 +30,7 @@ from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
          + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES
-         + cases_lines.CASES)
+         + cases_lines.CASES + cases_memory.CASES)
 
 
 def why_no_gpu():
