@@ -8,7 +8,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
 -- What a call means is that of its kind (trace/call_kinds.def). gpu_work: what it puts on the GPU, 0:
 -- nothing, 1: a kernel, 2: a graph, 3: a copy or a set. memory: 1, 2, 3, 4: allocates device, host,
--- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device.
+-- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device, 9: maps
+-- physical memory, 10: makes one more handle of it, 11: unmaps it, 12: releases a handle.
 CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL, kind TEXT,
     gpu_work INTEGER, memory INTEGER, starts_cuda INTEGER, begins_capture INTEGER,
     ends_capture INTEGER, awaits_event INTEGER, every_context INTEGER);
@@ -27,7 +28,9 @@ CREATE TABLE variable (process INTEGER NOT NULL, name TEXT NOT NULL, value TEXT 
 CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial INTEGER NOT NULL,
     tid INTEGER, name TEXT, records INTEGER NOT NULL);
 
-CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL);
+-- device: the process's number of it; NULL: unknown
+CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL,
+    device INTEGER);
 
 CREATE TABLE stream (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, context INTEGER,
     thread INTEGER, handle INTEGER NOT NULL, kind TEXT NOT NULL);
@@ -44,6 +47,9 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
+-- A second object of the call: the handle that cuMemMap mapped, the address of which
+-- cuMemRetainAllocationHandle asked, where cuMemCreate allocated (GV_MEMORY_LOCATION).
+CREATE TABLE call_object (call INTEGER PRIMARY KEY, object INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 -- Calls whose stack is that of an earlier call of the same site.
 CREATE TABLE call_stack_of_other (call INTEGER PRIMARY KEY);

@@ -328,7 +328,8 @@ CREATE VIEW contexts AS -- one context
 SELECT
     id, -- increases
     process, -- id in processes
-    handle -- as the program saw it
+    handle, -- as the program saw it
+    device -- the process's number of it; NULL: unknown
 FROM context;
 
 CREATE VIEW processes AS -- one process that used CUDA
