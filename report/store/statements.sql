@@ -300,7 +300,8 @@ INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)
 SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 
 -- name: OTHER_SEEN
-UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
+UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5,
+    memory_bytes = nullif(?6, 0)
 WHERE id = ?1;
 
 -- name: SAMPLE_ADD

@@ -151,6 +151,21 @@ CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL);
 -- Memory that was allocated and not freed. space: device, host or managed
 CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
+-- What lines of the program allocated. place: NULL: unknown. api: the allocating call. at_peak_bytes:
+-- at the peaks of the devices; of host memory: at the peak of pinned memory. life_ns: median of what
+-- was freed. time_ns: in the calls that allocated and freed.
+CREATE TABLE memory_line (id INTEGER PRIMARY KEY, place INTEGER, api INTEGER, space TEXT NOT NULL,
+    allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL, freed INTEGER NOT NULL,
+    largest_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, at_peak_bytes INTEGER NOT NULL,
+    left_bytes INTEGER NOT NULL, life_ns INTEGER, time_ns INTEGER NOT NULL);
+-- The most that was allocated on each device, and when. number: of the device, the same for all
+-- processes; NULL: unknown. device: a row of device. outside_bytes: what else was used, without the
+-- other processes. others: how many of them there were; other_bytes: their memory. NULL: unknown
+CREATE TABLE memory_top (number INTEGER, device INTEGER, at_ns INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, outside_bytes INTEGER, others INTEGER NOT NULL, other_bytes INTEGER);
+-- What held it. line: a row of memory_line. device: a number as in memory_top
+CREATE TABLE memory_holder (line INTEGER NOT NULL, process INTEGER NOT NULL, device INTEGER,
+    bytes INTEGER NOT NULL, blocks INTEGER NOT NULL);
 -- For how long of each stretch of the run a lane was busy; fact "stretch_ns" is a stretch's length
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
@@ -229,10 +244,11 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
 
 -- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
--- it came, and went, while they were sampled.
+-- it came, and went, while they were sampled. memory_bytes: the most of the device's memory that it had
+-- at a look; NULL: unknown
 CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, started INTEGER NOT NULL,
-    ended INTEGER NOT NULL);
+    ended INTEGER NOT NULL, memory_bytes INTEGER);
 
 -- CUpti_ActivityMemcpyKind
 CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -108,7 +108,7 @@ struct gv_totals_run {
     struct gv_id_table shapes;   /* rank of the name, blocks */
     struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
     struct gv_id_table memory;   /* by id of the api: enum gv_memory_space */
-    struct gv_id_table contexts, streams; /* handle; context */
+    struct gv_id_table contexts, streams; /* handle, number of the device; context */
     struct gv_id_table kernel_ids;
 
     struct gv_totals_api {
@@ -136,6 +136,7 @@ struct gv_totals_run {
     size_t error_count;
     sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
+    struct gv_key_map stack_places; /* stack -> place + 1 */
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;
