@@ -17,15 +17,18 @@ FROM gpu_shape s LEFT JOIN
     ON n.id = s.name;
 
 -- define: numbered_devices
--- The same for all processes. At most 64 are told apart.
-SELECT id, process, device, uuid,
-    dense_rank() OVER (ORDER BY coalesce(uuid, process || ':' || device)) AS number
-FROM device
+-- The same for all processes. At most 64 are told apart. Without the GPU side there is no UUID: assume
+-- that all processes number the devices alike.
+SELECT d.id AS id, u.process AS process, u.device AS device, d.uuid AS uuid,
+    dense_rank() OVER (ORDER BY coalesce(d.uuid, ':' || u.device)) AS number
+FROM (SELECT process, device FROM device UNION SELECT process, device FROM context
+        WHERE device IS NOT NULL) u
+    LEFT JOIN device d ON d.process = u.process AND d.device = u.device
 
 -- name: contexts
 -- The session's only device is that of all contexts.
-SELECT c.id, c.handle, CASE (SELECT count(DISTINCT coalesce(uuid, process || ':' || device))
-    FROM device) WHEN 1 THEN 1 ELSE d.number END
+SELECT c.id, c.handle,
+    CASE (SELECT max(number) FROM ({numbered_devices})) WHEN 1 THEN 1 ELSE d.number END
 FROM context c LEFT JOIN ({numbered_devices}) d ON d.process = c.process AND d.device = c.device;
 
 -- name: processes
