@@ -2,6 +2,7 @@
 
 #include "report/analyse_names_stack_text.inc"
 #include "report/store/database.h"
+#include "report/store/shadow.h"
 
 #include <stdbool.h>
 
@@ -55,4 +56,18 @@ int gv_place_of_stack(sqlite3 *trace, int64_t stack, int64_t *place)
         return error;
     const int64_t known[] = {stack, *place};
     return gv_database_script(trace, sql_place_keep, known, 2);
+}
+
+int gv_places_open(sqlite3 *trace)
+{
+    int64_t hidden = sqlite3_db_readonly(trace, "main") != 1;
+    int error = hidden ? 0 : gv_database_number(trace, sql_places_hidden, NULL, 0, &hidden);
+
+    if (error || hidden)
+        return error;
+    /* A trace of an earlier schema has empty temporary ones already. */
+    error = gv_shadow_make(trace, "TABLE", "place");
+    if (!error)
+        error = gv_shadow_make(trace, "TABLE", "stack_place");
+    return error ? error : gv_database_script(trace, sql_places_copy, NULL, 0);
 }

@@ -27,3 +27,10 @@ INSERT INTO place (function, library, file, line) VALUES (?1, ?2, ?3, ?4);
 
 -- name: place_keep
 INSERT INTO stack_place (stack, place) VALUES (?1, ?2);
+
+-- name: places_hidden
+SELECT 1 FROM temp.sqlite_master WHERE name = 'stack_place';
+
+-- name: places_copy
+INSERT INTO temp.place SELECT * FROM main.place;
+INSERT INTO temp.stack_place SELECT * FROM main.stack_place;
