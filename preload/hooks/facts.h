@@ -21,6 +21,7 @@ struct gv_call {
     uint16_t api;
     uint16_t around; /* the call around a nested one */
     uint8_t class;   /* enum gv_api_class; here to save a cache miss */
+    uint8_t traits;  /* enum gv_call_trait */
     bool live;
 };
 

@@ -1,7 +1,6 @@
 #include "report/collect/drain.h"
 
 #include "report/analyse/idle/analysis.h"
-#include "report/analyse/lines/lines.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
 #include "report/collect/stack_names.h"
@@ -162,15 +161,6 @@ static void find_idle(struct gv_drain *drain)
         gv_message("cannot find the idle time of %s now: %s", drain->path, strerror(-error));
 }
 
-/* Failure is not fatal: the commands estimate it themselves. */
-static void find_lines(struct gv_drain *drain)
-{
-    int error = gv_lines_keep(drain->database.handle);
-
-    if (error)
-        gv_message("cannot find the lines of %s now: %s", drain->path, strerror(-error));
-}
-
 /* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
@@ -179,7 +169,6 @@ static int complete_trace(struct gv_drain *drain)
         find_stalls(drain);
         keep_totals(drain);
         find_idle(drain);
-        find_lines(drain);
         drain->settled = true;
     }
     int error = gv_database_begin(&drain->database);

@@ -2,8 +2,8 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/idle/analysis.h"
-#include "report/analyse/lines/lines.h"
 #include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/exit.h"
@@ -170,11 +170,11 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
     gv_progress_end(*trace);
     if (error)
         gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(*trace, error));
-    gv_progress_begin(*trace, "gpuverify: looking for lines");
-    error = gv_lines_ensure(*trace, &all);
+    gv_progress_begin(*trace, "gpuverify: adding up");
+    error = gv_totals_ensure(*trace, &all);
     gv_progress_end(*trace);
     if (error)
-        gv_message("cannot find the lines of %s: %s", path, gv_trace_view_why(*trace, error));
+        gv_message("cannot compute the totals of %s: %s", path, gv_trace_view_why(*trace, error));
     return 0;
 }
 

@@ -1,26 +1,31 @@
 -- What the estimate of GPU time by line reads and writes.
 
--- name: version
-SELECT value FROM main.meta WHERE key = 'lines'
-    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
-
--- name: add_all
--- ?1 to ?4: a struct gv_totals_part
-INSERT INTO gpu_stack (process, stack, kind, name, copy_kind, gpu_ns, launches, samples, queued_ns)
-SELECT p.process, s.stack, o.kind, n.name, o.copy_kind, sum(o.duration_ns), count(DISTINCT o.call),
-    count(DISTINCT CASE WHEN s.call NOT IN (SELECT call FROM call_stack_of_other) THEN s.call END),
-    sum(o.start_ns - c.start_ns)
-FROM gpu_op o JOIN gpu_place p ON p.id = o.place LEFT JOIN call c ON c.id = o.call
-    LEFT JOIN call_stack s ON s.call = o.call LEFT JOIN gpu_shape n ON n.id = o.shape
-WHERE o.duration_ns >= 0 AND {in_part(p.process, c.thread, o.start_ns)}
-GROUP BY 1, 2, 3, 4, 5;
+-- name: calls
+-- Those that put work on the GPU.
+SELECT id, thread, api, start_ns, bytes, object, kernel FROM call
+WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0) AND coalesce(result, 0) = 0 AND id >= ?1
+ORDER BY id;
 
 -- name: stacks
-SELECT DISTINCT stack FROM gpu_stack WHERE stack IS NOT NULL;
+SELECT s.call, s.stack, x.one_of, o.call FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
+    LEFT JOIN call_stack_of_other o ON o.call = s.call
+WHERE s.call >= ?1 ORDER BY s.call;
 
--- name: add_lines
-INSERT INTO gpu_line (place, capture, gpu_ns, error_ns, launches, samples, queued_ns, idle_ns)
-SELECT p.place, c.place, sum(gpu_ns), 0, sum(launches), sum(samples), sum(queued_ns), sum(idle_ns)
-FROM gpu_stack s LEFT JOIN stack_place p ON p.stack = s.stack
-    LEFT JOIN stack_place c ON c.stack = s.capture
-GROUP BY 1, 2;
+-- name: first_chosen
+-- The first call of each thread that was chosen at random.
+SELECT c.thread, x.one_of, min(x.call) FROM call_sample x JOIN call c ON c.id = x.call
+WHERE x.one_of > 0 GROUP BY c.thread;
+
+-- name: host_only
+SELECT id, coalesce(gpu, '') <> 'cupti' AND id NOT IN (SELECT process FROM gpu_place) FROM process;
+
+-- name: add_stack
+INSERT INTO gpu_stack (process, stack, capture, kind, name, copy_kind, launches, samples, gpu_ns,
+    queued_ns, idle_ns)
+VALUES (?1, nullif(?2, 0), nullif(?3, 0), ?4, nullif(?5, 0), CASE WHEN ?4 = 2 THEN ?6 END, ?7, ?8,
+    nullif(?9, -1), nullif(?10, -1), nullif(?11, -1));
+
+-- name: add_line
+INSERT INTO gpu_line (place, capture, launches, samples, gpu_ns, error_ns, queued_ns, idle_ns)
+VALUES (nullif(?1, 0), nullif(?2, 0), ?3, ?4, nullif(?5, -1), nullif(?6, -1), nullif(?7, -1),
+    nullif(?8, -1));

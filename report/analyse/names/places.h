@@ -11,8 +11,8 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/* Makes the tables of a read-only trace writable: temporary ones with the same rows hide them. Call it
- * before the next function; more calls do nothing. 0 or -errno. */
+/* Makes the tables of a read-only trace writable: temporary ones with the same rows hide them. Call
+ * it before the next function; more calls do nothing. 0 or -errno. */
 int gv_places_open(sqlite3 *trace);
 
 /* The row of `place` for a stack, added if it is new. 0: nothing is known. 0 or -errno. */

@@ -2,6 +2,7 @@
 #ifndef GV_ANALYSE_TOTALS_RUN_H
 #define GV_ANALYSE_TOTALS_RUN_H
 
+#include "report/analyse/lines/pass.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
@@ -105,7 +106,7 @@ struct gv_totals_run {
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
     struct gv_id_table apis;     /* enum gv_totals_class */
     struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
-    struct gv_id_table shapes;   /* rank of the name, blocks */
+    struct gv_id_table shapes;   /* rank of the name, blocks, name */
     struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
     struct gv_id_table memory;   /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle, number of the device; context */
@@ -169,6 +170,8 @@ struct gv_totals_run {
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
+
+    struct gv_lines *lines;
 
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };

@@ -1,7 +1,6 @@
 #include "report/analyse/totals/totals.h"
 
 #include "report/analyse/names/places.h"
-
 #include "report/analyse/totals/run.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
@@ -15,10 +14,10 @@
 static const char *const totals_tables[] = {
     "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
     "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
-    "launch_total", "memory_left", "copy_median",  "memory_line",  "memory_top",
-    "memory_holder",
+    "launch_total", "memory_left", "copy_median",  "gpu_stack",    "gpu_line",
+    "memory_line",  "memory_top",  "memory_holder",
 };
-static const char *const totals_views[] = {"memory_lines", "memory_peak"};
+static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -90,6 +89,8 @@ static int totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(totals_id_table(run, i), run->trace, totals_id_tables[i].sql);
     if (!error)
         error = gv_totals_memory_open(run);
+    if (!error)
+        error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
         return error;
     totals_count_devices(run);
@@ -138,6 +139,7 @@ static void totals_close(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_ID_TABLES; i++)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
+    gv_lines_close(run->lines);
     free(run->kernels);
     free(run->api_sums);
     free(run->thread_times);
@@ -152,9 +154,19 @@ static void totals_close(struct gv_totals_run *run)
     free(run);
 }
 
+/* Gives the memory back, and ends its statements: some that follow need that. */
+static int totals_lines(struct gv_totals_run *run)
+{
+    int error = gv_lines_store(run->lines);
+
+    gv_lines_close(run->lines);
+    run->lines = NULL;
+    return error;
+}
+
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_open_gaps,
+    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_lines,        totals_open_gaps,
     gv_totals_gaps_open, gv_totals_calls,  gv_totals_waits, gv_totals_first_use,
 };
 
@@ -221,13 +233,19 @@ int gv_totals_are_kept(sqlite3 *trace)
 
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
 {
+    const int64_t values[] = {part->process, part->thread, part->device, part->from_ns,
+                              part->to_ns};
     int kept = gv_totals_is_all(part) ? gv_totals_are_kept(trace) : 0, error;
+    int64_t made = 0;
 
     if (kept < 0)
         return kept;
-    error = gv_database_script(trace, "DROP VIEW IF EXISTS temp.memory_lines;"
-                                      "DROP VIEW IF EXISTS temp.memory_peak",
-                               NULL, 0);
+    error = gv_database_script(trace, sql_allow_made, NULL, 0);
+    if (!error && !kept)
+        error = gv_database_number(trace, sql_is_made, values, 5, &made);
+    if (error || made)
+        return error;
+    error = gv_database_script(trace, sql_forget_made, NULL, 0);
     if (!error)
         error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
     if (error || kept)
@@ -237,5 +255,7 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
     for (size_t i = 0; i < sizeof(totals_views) / sizeof(totals_views[0]) && !error; i++)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
-    return error ? error : totals_make(trace, part, false);
+    if (!error)
+        error = totals_make(trace, part, false);
+    return error ? error : gv_database_script(trace, sql_set_made, values, 5);
 }

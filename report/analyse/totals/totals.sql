@@ -11,7 +11,7 @@ FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.de
 
 -- name: shapes
 -- The rank of the kernel's name, 0 without one; blocks.
-SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z
+SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z, s.name
 FROM gpu_shape s LEFT JOIN
     (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
     ON n.id = s.name;
@@ -96,7 +96,8 @@ SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
 FROM gpu_op WHERE {op_is_of_thread};
 
 -- define: timed_ops
-SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op
+-- The columns are those of enum gv_busy_column.
+SELECT place, kind, start_ns, duration_ns, copy_kind, call, shape, bytes FROM gpu_op
 WHERE duration_ns IS NOT NULL AND start_ns IS NOT NULL AND {op_is_of_thread}
 
 -- name: ops_of_zone
@@ -141,6 +142,23 @@ WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4 ORDER BY sta
 -- Of the totals that a finished trace has.
 SELECT value FROM main.meta WHERE key = 'totals'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
+
+-- name: is_made
+-- Whether the temporary tables are of this part.
+SELECT 1 FROM temp.totals_part
+WHERE process = ?1 AND thread = ?2 AND device = ?3 AND from_ns = ?4 AND to_ns = ?5;
+
+-- name: allow_made
+CREATE TABLE IF NOT EXISTS temp.totals_part (process, thread, device, from_ns, to_ns);
+
+-- name: forget_made
+DELETE FROM temp.totals_part;
+DROP VIEW IF EXISTS temp.gpu_lines;
+DROP VIEW IF EXISTS temp.memory_lines;
+DROP VIEW IF EXISTS temp.memory_peak;
+
+-- name: set_made
+INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: add_fact
 INSERT INTO fact (value, key) VALUES (?1, ?2);
