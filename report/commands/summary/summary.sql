@@ -5,6 +5,13 @@
 SELECT (SELECT value FROM meta WHERE key = 'program'), max(coalesce(max(end_ns), 0), ?1)
 FROM process;
 
+-- name: gpu_lines
+-- Those of a tenth of all GPU time or more.
+SELECT function, library, file, line, total(share) AS share, max(error) FROM gpu_lines
+WHERE function IS NOT NULL OR file IS NOT NULL
+GROUP BY file, line, function, library HAVING total(share) >= 0.1
+ORDER BY share DESC, file, line LIMIT 3;
+
 -- ---- notes ----
 
 -- define: signal_of(process)
