@@ -5,10 +5,13 @@ they say of themselves.
   tests/lines_accuracy.py [--build FOLDER] [--seconds N]... [--times N] [-k CASE]... [-v] [--check]
   scripts/with-sim tests/lines_accuracy.py ...                on the simulator
 
-One row for each case and length. promise: how many lines of more than 2 % are within 10 % of their true share. worst: the furthest
-off, as a part of its share. errors: the root mean square of (estimate - truth) / standard error: 1 if the standard
-errors are right, more if they are too small. With -v each run's table. With --check a case that is too far off ends it, unless a second run is better. Kernels on a real GPU take 1 to 3 us longer than they are asked
-to, and the speed of its copies is unknown: only the simulator knows the truth to 1 %.
+One row for each case and length. promise: how many lines of more than 2 % are within 10 % of their true share. worst: the
+furthest off, as a part of its share. errors: the root mean square of (estimate - truth) / standard error: 1 if the
+standard errors are right, more if they are too small. With -v each run's table. With --check nothing but what is too far off,
+twice in a row.
+
+Kernels on a real GPU take 1 to 3 us longer than they are asked to, and the speed of its copies is unknown: only the simulator
+knows the truth to 1 %.
 """
 
 import argparse
