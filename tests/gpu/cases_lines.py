@@ -88,7 +88,7 @@ class Turns:
         line = self.process.stdout.readline().strip()
         if line.startswith("skipped: "):
             raise Skip(line)
-        check(line, f"it ended with {self.process.wait()}")
+        check(line, "it ended")
         return line
 
     def ns_of(self, steps):
