@@ -80,7 +80,7 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
         .id = sqlite3_column_int64(row, CALL_ID),
         .start_ns = gv_time_column(row, CALL_START),
         .self = gv_mix(self, (uint64_t)thread),
-        .process = gv_id_table_get(&lines->process_of, thread, 0),
+        .process = (uint32_t)gv_id_table_get(&lines->process_of, thread, 0),
     };
     struct gv_lines_thread *of = thread_of(lines, thread);
     call->near = hash_before(of, GV_LINES_NEAR);
@@ -88,7 +88,7 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
     call->chance = of->chance;
     if (of->before[(of->at - 1) % GV_LINES_BEFORE] != (uint32_t)(self >> 32))
         of->alike = 0;
-    call->alike = of->alike;
+    call->alike = (uint16_t)of->alike;
     of->alike += of->alike < GV_LINES_ALIKE;
     of->before[of->at++ % GV_LINES_BEFORE] = (uint32_t)(self >> 32);
 }
@@ -138,7 +138,7 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
                  call->far, call->alike, duration_class(duration_ns, 7)},
         .chance = (double)call->chance,
         .one_of = (double)call->one_of,
-        .known = call->known,
+        .known = (enum gv_strata_known)call->known,
         .stack = call->stack,
     };
     int error = find_class(lines, class, &item.class);

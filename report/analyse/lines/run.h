@@ -25,10 +25,10 @@ struct gv_lines_call {
     int64_t start_ns, stack;
     uint64_t self;      /* what it does, and its thread */
     uint32_t near, far; /* what came before it */
-    uint32_t alike;     /* calls just before it that are the same */
-    int64_t process;
     float chance, one_of;
-    enum gv_strata_known known;
+    uint32_t process;
+    uint16_t alike; /* calls just before it that are the same */
+    uint8_t known;  /* enum gv_strata_known */
     bool counted;
 };
 
