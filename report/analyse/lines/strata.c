@@ -276,6 +276,22 @@ static int guess(struct gv_strata *strata)
     return error;
 }
 
+/* What rounding takes from a row goes to the next one, so that the sums stay. */
+static void round_rows(struct gv_strata *strata)
+{
+    double carry[GV_STRATA_AMOUNTS] = {0};
+
+    for (size_t i = 0; i < strata->row_count; i++) {
+        struct gv_strata_row *row = &strata->rows[i];
+        for (int k = 0; k < GV_STRATA_AMOUNTS; k++) {
+            double exact = fmin(fmax(row->estimate[k], 0), 9e18) + carry[k];
+            int64_t rounded = llround(exact);
+            carry[k] = exact - (double)rounded;
+            row->amounts[k] = gv_time_sum(row->amounts[k], rounded);
+        }
+    }
+}
+
 int gv_strata_solve(struct gv_strata *strata)
 {
     for (size_t i = strata->node_count; i-- > 0;) {
@@ -293,7 +309,10 @@ int gv_strata_solve(struct gv_strata *strata)
     }
     for (size_t i = 0; i < strata->entry_count; i++)
         share_cell(strata, &strata->entries[i]);
-    return guess(strata);
+    int error = guess(strata);
+    if (!error)
+        round_rows(strata);
+    return error;
 }
 
 void gv_strata_free(struct gv_strata *strata)
