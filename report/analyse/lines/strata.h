@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_STRATA_DEPTH   5u
+#define GV_STRATA_DEPTH   6u
 #define GV_STRATA_NODES   32768u
 #define GV_STRATA_ENTRIES 65536u
 
