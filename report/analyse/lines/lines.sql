@@ -1,9 +1,9 @@
 -- What the estimate of GPU time by line reads and writes.
 
 -- name: calls
--- Those that put work on the GPU.
+-- Those that put work on the GPU, and between them those that wait for it.
 SELECT id, thread, api, start_ns, bytes, object, kernel FROM call
-WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0) AND coalesce(result, 0) = 0 AND id >= ?1
+WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0 OR class = 'sync') AND coalesce(result, 0) = 0 AND id >= ?1
 ORDER BY id;
 
 -- name: stacks

@@ -86,6 +86,10 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
     call->chance = of->chance;
+    if (of->before[(of->at - 1) % GV_LINES_BEFORE] != (uint32_t)(self >> 32))
+        of->alike = 0;
+    call->alike = of->alike;
+    of->alike += of->alike < GV_LINES_ALIKE;
     of->before[of->at++ % GV_LINES_BEFORE] = (uint32_t)(self >> 32);
 }
 
@@ -131,7 +135,7 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
     struct gv_strata_item item = {
         .call = call->id,
         .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
-                 call->far, duration_class(duration_ns, 7)},
+                 call->far, call->alike, duration_class(duration_ns, 7)},
         .chance = (double)call->chance,
         .one_of = (double)call->one_of,
         .known = call->known,
@@ -180,6 +184,8 @@ static int read_calls(struct gv_lines *lines, int64_t until)
         int64_t thread = sqlite3_column_int64(lines->calls, CALL_THREAD);
         read_call(lines, lines->calls, &call);
         lines->read = call.id;
+        if (!gv_id_table_get(&lines->work, sqlite3_column_int64(lines->calls, CALL_API), 0))
+            continue;
         error = read_stack(lines, &call);
         if (call.known == GV_STRATA_CHOSEN)
             thread_of(lines, thread)->chance = 1 / call.one_of;

@@ -8,14 +8,16 @@
 
 #include <stdbool.h>
 
-/* Calls of a thread before a call that tell cells apart. */
+/* Calls of a thread before a call that tell cells apart; of calls that are the same, more. */
 #define GV_LINES_BEFORE 8u
 #define GV_LINES_NEAR   2u
+#define GV_LINES_ALIKE  4096u
 
 struct gv_lines_thread {
     uint32_t before[GV_LINES_BEFORE]; /* what they were */
     uint32_t at;
-    float chance; /* that one of its calls is chosen */
+    uint32_t alike; /* how many of the last ones were the same */
+    float chance;   /* that one of its calls is chosen */
 };
 
 struct gv_lines_call {
@@ -23,6 +25,7 @@ struct gv_lines_call {
     int64_t start_ns, stack;
     uint64_t self;      /* what it does, and its thread */
     uint32_t near, far; /* what came before it */
+    uint32_t alike;     /* calls just before it that are the same */
     int64_t process;
     float chance, one_of;
     enum gv_strata_known known;

@@ -171,6 +171,8 @@ static void part_sum(struct gv_strata_node *above, const struct gv_strata_part *
     }
     if (part->chosen)
         above->odds_squared += pow(odds * weight_of(part, GV_STRATA_GPU), 2);
+    else
+        above->lacking_squared += pow(part->amounts[GV_STRATA_GPU], 2);
     above->all.gpu += part->gpu;
     above->all.calls += part->calls;
     above->all.chance += part->chance;

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_STRATA_DEPTH   4u
+#define GV_STRATA_DEPTH   5u
 #define GV_STRATA_NODES   65536u
 #define GV_STRATA_ENTRIES 65536u
 
