@@ -10,7 +10,7 @@ FROM process;
 SELECT function, library, file, line, total(share) AS share, max(error) FROM gpu_lines
 WHERE function IS NOT NULL OR file IS NOT NULL
 GROUP BY file, line, function, library HAVING total(share) >= 0.1
-ORDER BY share DESC, file, line LIMIT 3;
+ORDER BY share DESC, file, line LIMIT 2;
 
 -- ---- notes ----
 
