@@ -171,13 +171,27 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
 /* ---- facts of a call ---- */
 
+/* Inside a group. */
+__attribute__((noinline)) static void find_context(struct gv_thread *thread)
+{
+    thread->context = gv_primary_current();
+    if (!thread->context)
+        return;
+    gv_process_steps.note_environment();
+    int device = gv_context_device_to_tell(thread->context);
+    if (device < 0)
+        return;
+    const union gv_record record = {
+        .device_of_context = {.head = {.kind = GV_RECORD_CONTEXT, .flags = GV_RECORD_MORE},
+                              .context = thread->context,
+                              .device = (uint32_t)device}};
+    gv_thread_write(thread, GV_ROOM_CODE, &record);
+}
+
 static uint64_t context_now(struct gv_thread *thread)
 {
-    if (__builtin_expect(thread->context == 0, 0)) {
-        thread->context = gv_primary_current();
-        if (thread->context)
-            gv_process_steps.note_environment();
-    }
+    if (__builtin_expect(thread->context == 0, 0))
+        find_context(thread);
     return thread->context;
 }
 
@@ -616,6 +630,7 @@ void gv_call_before_unload_all(void)
 {
     note_unloading();
     gv_names_void_loaded();
+    gv_contexts_void();
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)

@@ -36,6 +36,14 @@ static void value_duration(sqlite3_context *context, int count, sqlite3_value **
     value_text(context, gv_format_duration(text, sqlite3_value_int64(values[0])));
 }
 
+static void value_size(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    value_text(context, gv_format_size(text, sqlite3_value_int64(values[0])));
+}
+
 /* 13000 is "CUDA 13.0". */
 static void value_version(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -157,6 +165,7 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
         {"gv_duration", 1, value_duration},
+        {"gv_size", 1, value_size},
         {"gv_version", 1, value_version},
         {"gv_demangle", 1, value_demangle},
         {"gv_kernel", 1, full_names ? value_demangle : value_short_kernel},

@@ -12,10 +12,11 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
-    "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
-    "launch_total", "memory_left", "copy_median",  "gpu_stack",    "gpu_line",
+    "fact",        "api_total",   "kernel_total", "copy_total",    "device_total", "gap",
+    "gap_call",    "timeline",    "thread_total", "error_total",   "launch_total", "memory_left",
+    "copy_median", "memory_line", "memory_top",   "memory_holder", "gpu_stack",    "gpu_line",
 };
+static const char *const totals_views[] = {"memory_lines", "memory_peak", "gpu_lines"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -68,7 +69,7 @@ static const struct {
     {sql_shapes, offsetof(struct gv_totals_run, shapes)},
     {"SELECT id, starts_cuda FROM api", offsetof(struct gv_totals_run, starts)},
     {"SELECT id, memory FROM api", offsetof(struct gv_totals_run, memory)},
-    {"SELECT id, handle FROM context", offsetof(struct gv_totals_run, contexts)},
+    {sql_contexts, offsetof(struct gv_totals_run, contexts)},
     {"SELECT id, context FROM stream", offsetof(struct gv_totals_run, streams)},
     {"SELECT id, 1 FROM kernel", offsetof(struct gv_totals_run, kernel_ids)},
 };
@@ -145,6 +146,7 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
+    gv_key_map_free(&run->stack_places);
     free(run->short_gaps);
     free(run->unseen);
     free(run->zones);
@@ -250,8 +252,8 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     error = gv_places_open(trace);
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
-    if (!error)
-        error = gv_shadow_make(trace, "VIEW", "gpu_lines");
+    for (size_t i = 0; i < sizeof(totals_views) / sizeof(totals_views[0]) && !error; i++)
+        error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
         error = totals_make(trace, part, false);
     return error ? error : gv_database_script(trace, sql_set_made, values, 5);

@@ -40,6 +40,7 @@ static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
         return sqlite3_bind_double(statement, 1, rule->fraction);
     case GV_OPTION_IS_NUMBER:
     case GV_OPTION_IS_DURATION:
+    case GV_OPTION_IS_SIZE:
         return sqlite3_bind_int64(statement, 1, rule->number);
     default:
         if (rule->check->option == GV_OPTION_check_no_load_after)

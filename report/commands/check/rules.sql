@@ -227,6 +227,19 @@ SELECT count < ?1, printf('%d call%s launched kernels or graphs', count, {s(coun
 FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
     FROM api_total t JOIN api a ON a.id = t.api WHERE a.class = 'launch');
 
+-- name: max_peak_memory
+-- Of the fullest device; its line with the most.
+SELECT CASE WHEN {fact(memory_known)} THEN bytes > ?1 END,
+    CASE WHEN NOT {fact(memory_known)} THEN 'there are more allocations at a time than are followed'
+        ELSE gv_size(bytes) || ' were allocated at once' || coalesce(', ' || gv_size(line_bytes)
+            || ' of it by ' || {place_words(p)}, '') END
+FROM (SELECT {fact(memory_peak_bytes)} AS bytes)
+    LEFT JOIN (SELECT number, max(bytes) FROM memory_top) t
+    LEFT JOIN (SELECT line AS which, device, max(bytes) AS line_bytes
+        FROM memory_holder GROUP BY device) h ON h.device IS t.number
+    LEFT JOIN memory_line m ON m.id = h.which
+    LEFT JOIN place p ON p.id = m.place LIMIT 1;
+
 -- name: max_errors
 SELECT count > ?1, printf('%d call%s returned an error', count, {s(count)})
 FROM (SELECT coalesce(sum(errors), 0) AS count FROM api_total);

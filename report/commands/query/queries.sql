@@ -128,6 +128,15 @@ SELECT name, count(CASE WHEN result = 0 THEN 1 END) AS count,
     max(CASE WHEN result <> 0 THEN bytes END) AS largest_failed_bytes
 FROM calls WHERE class = 'alloc' AND call_kind IS NOT 'pool-attribute' GROUP BY name ORDER BY bytes DESC, name;
 
+-- name: memory-peak: what held each device's memory when most of it was allocated
+SELECT device, at_ns, what, file, line, function, name, space, blocks, bytes, share
+FROM memory_peak ORDER BY number, what <> 'allocated', bytes DESC;
+
+-- name: memory-lines: what each line of the program allocated, held and never freed
+SELECT file, line, function, name, space, allocations, allocated_bytes, peak_bytes, at_peak_bytes,
+    left_bytes, freed, life_ns, round(churn, 1) AS churn, time_ns
+FROM memory_lines ORDER BY at_peak_bytes DESC, peak_bytes DESC, time_ns DESC;
+
 -- name: processes: processes, and whether their GPU activity was recorded
 SELECT id, pid, program, ended, exit_code, exit_signal, gpu, gpu_why FROM processes ORDER BY id;
 
