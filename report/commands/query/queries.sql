@@ -50,6 +50,11 @@ FROM idle i LEFT JOIN frames f ON f.stack = i.stack AND f.depth = (SELECT depth 
     ORDER BY kind <> 'python', depth LIMIT 1)
 GROUP BY 1, 2, 3, 5 ORDER BY i.reason = 'unknown', idle_ns DESC;
 
+-- name: gpu-lines: GPU time by line of the program, with its standard error
+SELECT file, line, function, gpu_ns, round(share, 4) AS share, round(error, 4) AS error, launches, samples,
+    queued_ns / nullif(launches, 0) AS mean_queued_ns, idle_ns, captured_file, captured_line
+FROM gpu_lines ORDER BY file IS NULL AND function IS NULL, gpu_ns DESC, launches DESC;
+
 -- name: host-functions: functions that streams called on the CPU, by time
 SELECT h.name, h.library, count(*) AS count, sum(h.duration_ns) AS total_ns,
     max(h.duration_ns) AS longest_ns, sum(w.count) AS stalls, sum(w.wait_ns) AS waited_ns

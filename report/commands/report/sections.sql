@@ -68,6 +68,12 @@ UNION ALL SELECT '(graphs, launched whole)', g.value, t.value, t.value / g.value
 FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.value > 0
 ORDER BY 3 DESC, 1 LIMIT :top;
 
+-- name: gpu_lines
+-- "queued" is the mean of a launch.
+SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, launches,
+    queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
+FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;
+
 -- name: launches
 SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
     CAST(total(l.total_ns) / total(l.count) AS INTEGER)
