@@ -80,15 +80,18 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
         .id = sqlite3_column_int64(row, CALL_ID),
         .start_ns = gv_time_column(row, CALL_START),
         .self = gv_mix(self, (uint64_t)thread),
-        .process = gv_id_table_get(&lines->process_of, thread, 0),
+        .thread = (uint32_t)thread,
     };
+    if (object)
+        call->capture = gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, thread, 0),
+                                            object, call->start_ns);
     struct gv_lines_thread *of = thread_of(lines, thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
     call->chance = of->chance;
     if (of->before[(of->at - 1) % GV_LINES_BEFORE] != (uint32_t)(self >> 32))
         of->alike = 0;
-    call->alike = of->alike;
+    call->alike = (uint16_t)of->alike;
     of->alike += of->alike < GV_LINES_ALIKE;
     of->before[of->at++ % GV_LINES_BEFORE] = (uint32_t)(self >> 32);
 }
@@ -132,13 +135,14 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
                     struct gv_lines_call *call, uint64_t what, int64_t duration_ns,
                     const int64_t amounts[GV_STRATA_AMOUNTS])
 {
+    struct gv_lines_thread *thread = thread_of(lines, call->thread);
     struct gv_strata_item item = {
         .call = call->id,
         .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
-                 call->far, call->alike, duration_class(duration_ns, 7)},
+                 call->far, thread->ran, call->alike, duration_class(duration_ns, 7)},
         .chance = (double)call->chance,
         .one_of = (double)call->one_of,
-        .known = call->known,
+        .known = (enum gv_strata_known)call->known,
         .stack = call->stack,
     };
     int error = find_class(lines, class, &item.class);
@@ -147,6 +151,7 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
         item.amounts[i] = amounts[i];
     item.amounts[GV_STRATA_CALLS] = call->id && !call->counted;
     call->counted = true;
+    thread->ran = thread->ran << 8 | (uint32_t)duration_class(duration_ns, 1);
     return error ? error : gv_strata_add(&lines->strata, &item);
 }
 
@@ -157,12 +162,13 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
     static const int64_t nothing[GV_STRATA_AMOUNTS];
     const struct gv_totals_part *part = &lines->part;
     const struct gv_lines_class class = {
-        .process = call->process,
+        .process = gv_id_table_get(&lines->process_of, thread, 0),
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
+        .capture = call->capture,
         .host_only = true,
     };
 
-    if ((part->process && call->process != part->process) || part->device >= 0 ||
+    if ((part->process && class.process != part->process) || part->device >= 0 ||
         (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
         call->start_ns >= part->to_ns)
         return 0;
@@ -190,7 +196,8 @@ static int read_calls(struct gv_lines *lines, int64_t until)
         if (call.known == GV_STRATA_CHOSEN)
             thread_of(lines, thread)->chance = 1 / call.one_of;
         lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
-        if (!error && gv_id_table_get(&lines->host_only, call.process, 0))
+        if (!error &&
+            gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, thread, 0), 0))
             error =
                 take_host_only(lines, &call, thread, sqlite3_column_int64(lines->calls, CALL_API));
     }
@@ -238,6 +245,7 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
     call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
     if (operation->call <= 0 || call->id != operation->call)
         call = forgotten_call(lines, operation->call);
+    class.capture = call->capture;
     if (call->id && operation->start_ns > call->start_ns)
         amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
     return add_item(lines, &class, call, gv_mix((uint64_t)operation->shape, operation->size),
@@ -276,6 +284,8 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
         error = gv_id_table_read(&lines->host_only, trace, sql_host_only);
     if (!error)
         error = gv_id_table_read(&lines->work, trace, "SELECT id, gpu_work FROM api");
+    if (!error)
+        error = gv_lines_captures_read(lines);
     lines->threads = calloc(lines->process_of.rows + 1, sizeof(*lines->threads));
     if (!error && !lines->threads)
         error = -ENOMEM;
@@ -319,6 +329,7 @@ void gv_lines_close(struct gv_lines *lines)
     gv_key_map_free(&lines->class_numbers);
     free(lines->threads);
     free(lines->known);
+    free(lines->captures);
     free(lines->classes);
     free(lines);
 }
