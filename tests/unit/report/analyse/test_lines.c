@@ -170,7 +170,6 @@ static struct outcome try_program(void (*program)(struct made_call *calls))
     }
     outcome.covered /= tried;
     outcome.near /= large > 0 ? large : 1;
-    printf("bias %.1f covered %.3f near %.3f\n", outcome.worst_bias, outcome.covered, outcome.near);
     return outcome;
 }
 
@@ -252,11 +251,162 @@ static void estimates_are_right_on_average_and_know_their_error(void **state)
     assert_true(covered > 0.9);
 }
 
+static int64_t gpu_ns_of(int line)
+{
+    char sql[96];
+
+    snprintf(sql, sizeof(sql), "SELECT gpu_ns FROM gpu_lines WHERE line = %d", line);
+    return totals_number(sql);
+}
+
+/* As with GPUVERIFY_STACKS=all. */
+static void stacks_of_all_calls_are_the_truth(void **state)
+{
+    static struct made_call calls[CALLS];
+    int64_t truth[LINES + 1] = {0};
+
+    (void)state;
+    in_random_order(calls);
+    record(calls);
+    for (int i = 0; i < CALLS; i++) {
+        char sql[64];
+        truth[calls[i].line] += calls[i].duration_ns;
+        snprintf(sql, sizeof(sql), "INSERT INTO call_stack VALUES (%d, %d)", i + 1, calls[i].line);
+        totals_execute(sql);
+    }
+    totals_keep();
+    for (int line = 1; line <= 4; line++)
+        assert_int_equal(gpu_ns_of(line), truth[line]);
+    assert_int_equal(totals_number("SELECT max(error_ns) FROM gpu_line"), 0);
+    assert_int_equal(totals_number("SELECT sum(samples) FROM gpu_lines"), CALLS);
+}
+
+/* A launch that waits 3 us behind another one, and one that the device waits 10 us for. */
+static void a_line_has_its_queueing_and_the_idle_time_before(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 1000, 500, 0, 1), (2, 1, 1, 2000, 500, 0, 2), (3, 1, 1, 15000, 500, 0, 3);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
+        " (1, 1, 1, 1, 2000, 3000, 1), (2, 1, 1, 2, 5000, 2000, 2), (3, 1, 1, 3, 17000, 1000, 3);"
+        "INSERT INTO call_stack VALUES (1, 1), (2, 2), (3, 3)");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 2"), 3000);
+    assert_int_equal(totals_number("SELECT idle_ns FROM gpu_lines WHERE line = 2"), 0);
+    assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 3"), 2000);
+    assert_int_equal(totals_number("SELECT idle_ns FROM gpu_lines WHERE line = 3"), 10000);
+}
+
+/* No call was chosen: the first launch of a site, or nothing. */
+static void without_chosen_calls_other_stacks_say_what_they_can(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 1000, 500, 0, 1), (2, 1, 1, 2000, 500, 0, 1), (3, 1, 1, 3000, 500, 0, 2);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
+        " (1, 1, 1, 1, 2000, 3000, 1), (2, 1, 1, 1, 5000, 2000, 2), (3, 1, 1, 2, 7000, 900, 3);"
+        "INSERT INTO call_stack VALUES (1, 1)");
+    totals_keep();
+    assert_int_equal(gpu_ns_of(1), 5000);
+    assert_int_equal(totals_number("SELECT error_ns > 0 FROM gpu_line WHERE place IS NOT NULL"), 1);
+    assert_int_equal(totals_number("SELECT gpu_ns FROM gpu_lines WHERE line IS NULL"), 900);
+}
+
+static void without_a_gpu_side_launches_are_estimated(void **state)
+{
+    (void)state;
+    totals_execute("DELETE FROM gpu_place; UPDATE process SET gpu = 'off';"
+                   "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100)"
+                   " INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel)"
+                   " SELECT n, 1, 1, n * 1000, 500, 0, 1 + n % 2 FROM n;"
+                   "INSERT INTO call_stack SELECT id, 1 + id % 2 FROM call WHERE id % 7 = 0;"
+                   "INSERT INTO call_sample SELECT call, 7 FROM call_stack");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT launches FROM gpu_lines WHERE line = 1"), 50);
+    assert_int_equal(totals_number("SELECT launches FROM gpu_lines WHERE line = 2"), 50);
+    assert_int_equal(totals_number("SELECT count(*) FROM gpu_lines WHERE gpu_ns IS NOT NULL"), 0);
+}
+
+/* Two graphs in turn in the same memory; the launch is at another line. */
+static void a_graph_names_the_line_that_captured_it(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, object) VALUES"
+        " (1, 1, 3, 1000, 10, 0, 1, NULL), (2, 1, 4, 2000, 10, 0, 1, 100),"
+        " (3, 1, 5, 3000, 10, 0, NULL, 500), (4, 1, 6, 4000, 10, 0, 1, 500),"
+        " (5, 1, 3, 5000, 10, 0, 1, NULL), (6, 1, 4, 6000, 10, 0, 1, 100),"
+        " (7, 1, 5, 7000, 10, 0, NULL, 500), (8, 1, 6, 8000, 10, 0, 1, 500);"
+        "INSERT INTO call_object VALUES (3, 100), (7, 100);"
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+        " (1, 1, 4, 4500, 300, 4), (2, 1, 4, 8500, 700, 8);"
+        "INSERT INTO call_stack VALUES (1, 1), (4, 3), (5, 2), (8, 3)");
+    totals_keep();
+    assert_int_equal(
+        totals_number("SELECT gpu_ns FROM gpu_lines WHERE line = 3 AND captured_line = 1"), 300);
+    assert_int_equal(
+        totals_number("SELECT gpu_ns FROM gpu_lines WHERE line = 3 AND captured_line = 2"), 700);
+}
+
+/* PyTorch's backward pass: no line of the program is on the stack. */
+static void a_backward_pass_has_the_name_of_its_node(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 1000, 500, 0, 1);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
+        " (1, 1, 1, 1, 2000, 3000, 1);"
+        "INSERT INTO stack VALUES (11, 1, 11); INSERT INTO call_stack VALUES (1, 11);"
+        "INSERT INTO frame (stack, depth, kind, function, library) VALUES"
+        " (11, 0, 'native', 'at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)',"
+        "  '/t/libtorch_cpu.so'),"
+        " (11, 1, 'native', 'torch::autograd::generated::MulBackward0::apply(std::vector<"
+        "at::Tensor>&&)', '/t/libtorch_cpu.so'),"
+        " (11, 2, 'native', 'torch::autograd::Engine::thread_main(int)', '/t/libtorch_cpu.so')");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM gpu_lines WHERE function = 'MulBackward0'"
+                                   " AND library LIKE '%libtorch_cpu.so' AND file IS NULL"),
+                     1);
+}
+
+static void impossible_rows_do_no_harm(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel, object) VALUES"
+        " (-5, -1, 1, -9223372036854775808, 9223372036854775807, 0, -1, 0),"
+        " (1, 99, 6, 9223372036854775807, -1, 0, 1, -1), (2, 1, 1, 0, 9223372036854775807, 0, 1, "
+        "1),"
+        " (9223372036854775807, 1, 1, 1, 1, 0, 1, 1);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind)"
+        " VALUES (1, 1, 77, -1, -9223372036854775808, 9223372036854775807, -5, -1, -1),"
+        " (2, 1, -1, 99, 9223372036854775807, 9223372036854775807, 9223372036854775807, 1, 999),"
+        " (3, 1, 1, 1, 0, 9223372036854775807, 2, 9223372036854775807, 1),"
+        " (4, 1, 2, 1, 0, 9223372036854775807, -9223372036854775808, 5, 1);"
+        "INSERT INTO call_stack VALUES (-5, -9), (1, 9223372036854775807), (2, 1), (7, 2);"
+        "INSERT INTO call_sample VALUES (-5, -1), (2, 9223372036854775807), (7, 0);"
+        "INSERT INTO call_object VALUES (1, -1), (2, 9223372036854775807)");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM gpu_line WHERE gpu_ns < 0"
+                                   " OR launches < 0 OR error_ns < 0"),
+                     0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(estimates_are_right_on_average_and_know_their_error, setup,
-                                        totals_close),
+#define LINES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
+        LINES_TEST(estimates_are_right_on_average_and_know_their_error),
+        LINES_TEST(stacks_of_all_calls_are_the_truth),
+        LINES_TEST(a_line_has_its_queueing_and_the_idle_time_before),
+        LINES_TEST(without_chosen_calls_other_stacks_say_what_they_can),
+        LINES_TEST(without_a_gpu_side_launches_are_estimated),
+        LINES_TEST(a_graph_names_the_line_that_captured_it),
+        LINES_TEST(a_backward_pass_has_the_name_of_its_node),
+        LINES_TEST(impossible_rows_do_no_harm),
     };
 
     return cmocka_run_group_tests_name("lines", tests, NULL, NULL);
