@@ -72,6 +72,7 @@ enum gv_record_kind {
     /* Written by a thread of ours that looks at the program's (preload/idle). */
     GV_RECORD_IDLE_SAMPLE = 23, /* what a thread did between its calls; text follows */
     GV_RECORD_STACK_COPY = 24,  /* the memory of a blocked thread's stack, as text */
+    GV_RECORD_CONTEXT = 40,     /* the device of a context, before the first call in it */
 };
 
 /*
@@ -88,7 +89,12 @@ enum gv_record_flags {
     GV_RECORD_UNWOUND = 1u << 5,    /* CALL: left by an exception; `result` means nothing */
     GV_RECORD_IN_OBJECT = 1u << 6,  /* LOAD: the text is the file that the image is mapped from */
     GV_RECORD_REPRESENTS = 1u << 7, /* STACK_OF_CALL: it is that of an earlier call of its site */
+    GV_RECORD_HAS_SECOND = 1u << 7, /* CALL: `stream` is a second object */
 };
+
+/* The second object of a call that makes physical memory: CUmemLocationType and the number. */
+#define GV_MEMORY_LOCATION(type, id) ((uint64_t)(type) << 32 | (uint32_t)(id))
+#define GV_LOCATION_DEVICE           1u
 
 struct gv_record_head {
     uint8_t kind;
@@ -101,7 +107,7 @@ struct gv_record_call {
     struct gv_record_head head;
     uint64_t start_ns; /* of the session's clock, see struct gv_clock */
     uint64_t duration_ns;
-    uint64_t stream;  /* handle */
+    uint64_t stream;  /* handle; HAS_SECOND: a second pointer or handle that the call took */
     uint64_t context; /* handle */
     uint64_t bytes;
     uint64_t object;      /* pointer or handle that the call made or took; 0: none */
@@ -294,6 +300,14 @@ struct gv_record_stack {
     uint64_t reserved[2];
 };
 
+struct gv_record_context {
+    struct gv_record_head head;
+    uint64_t context; /* handle */
+    uint32_t device;  /* the driver's ordinal */
+    uint32_t reserved32;
+    uint64_t reserved[5];
+};
+
 /* How long the thread has waited for a CPU since its start. Read at some time between the two
  * times below. */
 struct gv_record_run_delay {
@@ -436,6 +450,7 @@ union gv_record {
     struct gv_record_object object;
     struct gv_record_stack stack;
     struct gv_record_run_delay run_delay;
+    struct gv_record_context device_of_context;
     struct gv_record_host host;
     struct gv_record_recording recording;
     struct gv_record_idle_sample idle_sample;

@@ -733,6 +733,18 @@ static int store_host_function(struct gv_ingest *ingest, const struct gv_ingest_
                            gv_ingest_time(ingest, ran->start_ns), (int64_t)ran->duration_ns);
 }
 
+/* ---- contexts ---- */
+
+static int store_context(struct gv_ingest *ingest, const struct gv_record_context *record)
+{
+    int64_t context;
+    int error = intern_context(ingest, record->context, &context);
+
+    return error ? error
+                 : gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_DEVICE, "ii", context,
+                                   (int64_t)record->device);
+}
+
 static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_host *launch,
                              const struct gv_record_call *call, int64_t id)
 {
@@ -793,6 +805,9 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
     if (!error && module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+    if (!error && call->head.flags & GV_RECORD_HAS_SECOND)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_OBJECT, "ii", id,
+                                (int64_t)call->stream);
     if (!error)
         error = store_stack_of_call(ingest, stack, id, call->start_ns);
     if (!error && thread->pending_count > 0)
@@ -955,6 +970,9 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
             break;
         case GV_RECORD_UNLOAD:
             error = store_unload(ingest, &record->unload, &module);
+            break;
+        case GV_RECORD_CONTEXT:
+            error = store_context(ingest, &record->device_of_context);
             break;
         case GV_RECORD_RUN_DELAY:
             delay = &record->run_delay;

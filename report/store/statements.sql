@@ -79,6 +79,9 @@ UPDATE thread SET name = ?2 WHERE id = ?1;
 -- name: CONTEXT_ADD
 INSERT INTO context (process, handle) VALUES (?, ?);
 
+-- name: CONTEXT_DEVICE
+UPDATE context SET device = ?2 WHERE id = ?1;
+
 -- name: STREAM_ADD
 INSERT INTO stream (process, context, thread, handle, kind) VALUES (?, ?, ?, ?, ?);
 
@@ -118,6 +121,9 @@ VALUES {four_calls}, {four_calls}, {four_calls}, {four_calls};
 
 -- name: CALL_MODULE
 INSERT OR REPLACE INTO call_module (call, module) VALUES (?, ?);
+
+-- name: CALL_OBJECT
+INSERT OR REPLACE INTO call_object (call, object) VALUES (?, ?);
 
 -- name: HOST_FUNCTION_LAUNCHED
 INSERT INTO host_function (process, number, call, stack) VALUES (?, ?, ?, ?)
@@ -294,7 +300,8 @@ INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)
 SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 
 -- name: OTHER_SEEN
-UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
+UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5,
+    memory_bytes = nullif(?6, 0)
 WHERE id = ?1;
 
 -- name: SAMPLE_ADD

@@ -8,7 +8,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
 -- What a call means is that of its kind (trace/call_kinds.def). gpu_work: what it puts on the GPU, 0:
 -- nothing, 1: a kernel, 2: a graph, 3: a copy or a set. memory: 1, 2, 3, 4: allocates device, host,
--- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device.
+-- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device, 9: maps
+-- physical memory, 10: makes one more handle of it, 11: unmaps it, 12: releases a handle.
 CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL, kind TEXT,
     gpu_work INTEGER, memory INTEGER, starts_cuda INTEGER, begins_capture INTEGER,
     ends_capture INTEGER, awaits_event INTEGER, every_context INTEGER);
@@ -27,7 +28,9 @@ CREATE TABLE variable (process INTEGER NOT NULL, name TEXT NOT NULL, value TEXT 
 CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial INTEGER NOT NULL,
     tid INTEGER, name TEXT, records INTEGER NOT NULL);
 
-CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL);
+-- device: the process's number of it; NULL: unknown
+CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL,
+    device INTEGER);
 
 CREATE TABLE stream (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, context INTEGER,
     thread INTEGER, handle INTEGER NOT NULL, kind TEXT NOT NULL);
@@ -44,6 +47,9 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
+-- A second object of the call: the handle that cuMemMap mapped, the address of which
+-- cuMemRetainAllocationHandle asked, where cuMemCreate allocated (GV_MEMORY_LOCATION).
+CREATE TABLE call_object (call INTEGER PRIMARY KEY, object INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 -- Calls whose stack is that of an earlier call of the same site.
 CREATE TABLE call_stack_of_other (call INTEGER PRIMARY KEY);
@@ -145,6 +151,21 @@ CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL);
 -- Memory that was allocated and not freed. space: device, host or managed
 CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
+-- What lines of the program allocated. place: NULL: unknown. api: the allocating call. at_peak_bytes:
+-- at the peaks of the devices; of host memory: at the peak of pinned memory. life_ns: median of what
+-- was freed. time_ns: in the calls that allocated and freed.
+CREATE TABLE memory_line (id INTEGER PRIMARY KEY, place INTEGER, api INTEGER, space TEXT NOT NULL,
+    allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL, freed INTEGER NOT NULL,
+    largest_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, at_peak_bytes INTEGER NOT NULL,
+    left_bytes INTEGER NOT NULL, life_ns INTEGER, time_ns INTEGER NOT NULL);
+-- The most that was allocated on each device, and when. number: of the device, the same for all
+-- processes; NULL: unknown. device: a row of device. outside_bytes: what else was used, without the
+-- other processes. others: how many of them there were; other_bytes: their memory. NULL: unknown
+CREATE TABLE memory_top (number INTEGER, device INTEGER, at_ns INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, outside_bytes INTEGER, others INTEGER NOT NULL, other_bytes INTEGER);
+-- What held it. line: a row of memory_line. device: a number as in memory_top
+CREATE TABLE memory_holder (line INTEGER NOT NULL, process INTEGER NOT NULL, device INTEGER,
+    bytes INTEGER NOT NULL, blocks INTEGER NOT NULL);
 -- For how long of each stretch of the run a lane was busy; fact "stretch_ns" is a stretch's length
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
@@ -223,10 +244,11 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
 
 -- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
--- it came, and went, while they were sampled.
+-- it came, and went, while they were sampled. memory_bytes: the most of the device's memory that it had
+-- at a look; NULL: unknown
 CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, started INTEGER NOT NULL,
-    ended INTEGER NOT NULL);
+    ended INTEGER NOT NULL, memory_bytes INTEGER);
 
 -- CUpti_ActivityMemcpyKind
 CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -222,6 +222,56 @@ FROM gpu_line l
     LEFT JOIN place p ON p.id = l.place
     LEFT JOIN place c ON c.id = l.capture;
 
+CREATE VIEW memory_lines AS -- one line of the program that allocated memory with one call
+SELECT
+    p.file AS file, -- source file; NULL: unknown
+    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    a.name AS name, -- the CUDA call
+    m.space AS space, -- device, host (pinned), managed
+    m.allocations AS allocations, -- calls that succeeded
+    m.allocated_bytes AS allocated_bytes, -- by all of them together
+    m.freed AS freed, -- allocations that the program freed
+    m.largest_bytes AS largest_bytes, -- largest allocation
+    m.peak_bytes AS peak_bytes, -- most that the line held at once
+    m.at_peak_bytes AS at_peak_bytes, -- what it held when its device held most; of host memory: when most was pinned
+    m.left_bytes AS left_bytes, -- never freed
+    m.life_ns AS life_ns, -- median time from the allocation to its end, of what was freed; NULL: nothing was
+    m.allocated_bytes * 1.0 / nullif(m.peak_bytes, 0) AS churn, -- how many times it allocated its peak_bytes; 1: once, and kept it
+    m.time_ns AS time_ns, -- in the calls that allocated and freed
+    p.library AS library -- file with the code
+FROM memory_line m
+    LEFT JOIN place p ON p.id = m.place
+    LEFT JOIN api a ON a.id = m.api;
+
+CREATE VIEW memory_peak AS -- one thing that held a device's memory when most of it was allocated
+SELECT
+    t.at_ns AS at_ns, -- when that was
+    t.number AS number, -- of the device, the same for all processes; NULL: it is not known on which device
+    d.device AS device, -- the number that a process has for it
+    d.uuid AS uuid, -- as in devices
+    h.what AS what, -- allocated; outside: contexts, code, local memory, what pools keep, libraries' own memory; other processes
+    h.process AS process, -- id in processes
+    p.file AS file, -- of the line that allocated; NULL: unknown
+    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    a.name AS name, -- the CUDA call
+    m.space AS space, -- device, managed
+    h.blocks AS blocks, -- allocations
+    h.bytes AS bytes, -- that they held; NULL: unknown
+    h.bytes * 1.0 / nullif(d.memory_bytes, 0) AS share, -- of the device's memory, 0 to 1
+    p.library AS library -- file with the code
+FROM memory_top t
+    JOIN (SELECT 'allocated' AS what, device, process, line, blocks, bytes FROM memory_holder
+        UNION ALL SELECT 'outside', number, NULL, NULL, NULL, outside_bytes FROM memory_top
+        UNION ALL SELECT 'other processes', number, NULL, NULL, others, other_bytes
+            FROM memory_top WHERE others > 0) h ON h.device IS t.number
+    LEFT JOIN device d ON d.id = t.device
+    LEFT JOIN memory_line m ON m.id = h.line
+    LEFT JOIN place p ON p.id = m.place
+    LEFT JOIN api a ON a.id = m.api
+ORDER BY t.number, h.what <> 'allocated', h.bytes DESC;
+
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
     f.stack AS stack, -- as in calls
@@ -328,7 +378,8 @@ CREATE VIEW contexts AS -- one context
 SELECT
     id, -- increases
     process, -- id in processes
-    handle -- as the program saw it
+    handle, -- as the program saw it
+    device -- the process's number of it; NULL: unknown
 FROM context;
 
 CREATE VIEW processes AS -- one process that used CUDA
@@ -425,7 +476,8 @@ SELECT
     first_ns, -- when it was first seen; about once a second
     last_ns, -- when it was last seen
     started, -- 1: it came later than the first look at the device
-    ended -- 1: it was gone before the last look
+    ended, -- 1: it was gone before the last look
+    memory_bytes -- of the device, at most; NULL: unknown
 FROM other_process;
 
 CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms

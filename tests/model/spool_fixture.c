@@ -30,6 +30,8 @@ struct gv_process_own *_Atomic gv_process_own = &own;
 struct gv_clock gv_clock;
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
+uint8_t gv_stacks_chosen_traits;
+struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static struct gv_thread second_thread;
