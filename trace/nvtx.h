@@ -18,9 +18,10 @@
 /* What NVTX_INJECTION64_PATH was, if it named another tool; set by the library, not a setting. */
 #define GV_NVTX_TOOL "GPUVERIFY_NVTX_TOOL"
 
-#define GV_NVTX_INITIALIZE "InitializeInjectionNvtx2"
-#define GV_NVTX_EXTEND     "InitializeInjectionNvtxExtension"
-#define GV_NVTX_ATTACH     "gv_nvtx_attach"
+#define GV_NVTX_INITIALIZE     "InitializeInjectionNvtx2"
+#define GV_NVTX_EXTEND         "InitializeInjectionNvtxExtension"
+#define GV_NVTX_OUR_INITIALIZE "gv_nvtx_attach"
+#define GV_NVTX_OUR_EXTEND     "gv_nvtx_attach_extension"
 
 typedef void gv_nvtx_function(void);
 typedef const void *gv_nvtx_get_table(uint32_t table);
@@ -29,6 +30,29 @@ typedef int gv_nvtx_initialize(gv_nvtx_get_table *get_table); /* 0: it failed */
 /* Exported by libgpuverify.so: makes its functions those of the module, in front of the tool's,
  * which may be NULL. As a tool's own initialisation: 0 if there is nobody to call. */
 typedef int gv_nvtx_attach_function(gv_nvtx_get_table *get_table, gv_nvtx_initialize *tool);
+
+/* What an extension of NVTX, such as payloads or counters, asks its tool to fill: struct
+ * nvtxExtModuleInfo_t. A slot is 0 until the tool puts its function there. */
+struct gv_nvtx_extension {
+    uint16_t version;
+    uint16_t bytes;
+    uint16_t number;
+    uint16_t compatible;
+    size_t segments_count;
+    struct gv_nvtx_segment {
+        size_t number;
+        size_t count;
+        intptr_t *slots;
+    } * segments;
+};
+
+#define GV_NVTX_PAYLOADS   2u /* an extension */
+#define GV_NVTX_IS_ENABLED 7u /* its slot of nvtxDomainIsEnabled() */
+
+typedef int gv_nvtx_extend(struct gv_nvtx_extension *extension); /* 0: it failed */
+/* Exported by libgpuverify.so: the same for an extension, all of which is the tool's except that a
+ * domain is enabled. Python's nvtx says nothing in others. */
+typedef int gv_nvtx_extend_function(struct gv_nvtx_extension *extension, gv_nvtx_extend *tool);
 
 #define GV_NVTX_TABLE_CALLBACKS 1u
 

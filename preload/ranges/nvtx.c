@@ -493,6 +493,36 @@ int gv_nvtx_attach(gv_nvtx_get_table *get_table, gv_nvtx_initialize *tool)
     return 1;
 }
 
+static uint8_t is_enabled(uint64_t domain)
+{
+    (void)domain;
+    return 1;
+}
+
+static void forget_slots(const struct gv_nvtx_extension *extension)
+{
+    for (size_t i = 0; i < extension->segments_count; i++)
+        memset(extension->segments[i].slots, 0,
+               extension->segments[i].count * sizeof extension->segments[i].slots[0]);
+}
+
+__attribute__((visibility("default"))) gv_nvtx_extend_function gv_nvtx_attach_extension;
+
+int gv_nvtx_attach_extension(struct gv_nvtx_extension *extension, gv_nvtx_extend *tool)
+{
+    const struct gv_nvtx_segment *first;
+
+    if (!is_wanted() || extension->bytes < sizeof *extension)
+        return tool ? tool(extension) : 0;
+    if (tool && !tool(extension))
+        forget_slots(extension);
+    first = extension->segments_count ? &extension->segments[0] : NULL;
+    if (extension->number == GV_NVTX_PAYLOADS && first && first->count > GV_NVTX_IS_ENABLED &&
+        !first->slots[GV_NVTX_IS_ENABLED])
+        first->slots[GV_NVTX_IS_ENABLED] = (intptr_t)is_enabled;
+    return 1;
+}
+
 /* ---- at the start ---- */
 
 static bool find_library(char path[PATH_MAX])
