@@ -15,10 +15,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <wchar.h>
 
 /* What nvtxRangePush() and nvtxRangePop() return without a tool: they do not count levels. */
 #define NOT_COUNTED (-2)
