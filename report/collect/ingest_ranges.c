@@ -218,6 +218,7 @@ int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thr
 
     if (error || kind < GV_RANGE_PUSH || kind > GV_RANGE_MARK)
         return error;
+    ingest->cost.ranged++;
     close_missed(ranges, thread->id, range->missed);
     if (kind == GV_RANGE_PUSH) {
         parent = innermost(ranges, thread->id, &opened.domain);
@@ -244,6 +245,7 @@ int gv_ingest_range_end(struct gv_ingest *ingest, const struct gv_ingest_thread 
 
     if (error)
         return error;
+    ingest->cost.ranged++;
     close_missed(ranges, thread->id, end->missed);
     if (end->head.result == GV_RANGE_START)
         range = started(ranges, end->id, at_ns);

@@ -515,9 +515,9 @@ WITH run AS (
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
-    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded and cupti-calls
+    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
         / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: no thread of the program waits for it

@@ -70,6 +70,7 @@ class Nvtx(harness.Case):
         self.assertEqual(inner["parent"], outer["id"])
         self.assertGreaterEqual(inner["start_ns"], outer["start_ns"])
         self.assertLessEqual(inner["start_ns"] + inner["duration_ns"], outer["start_ns"] + outer["duration_ns"])
+        self.assertEqual(trace.value("SELECT count FROM own_cost WHERE what = 'ranges'"), 10)
         listed = self.command("query", trace.path, "ranges", "--format", "csv").out.splitlines()
         self.assertEqual(len(listed), 5, listed)
 
