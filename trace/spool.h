@@ -72,7 +72,11 @@ enum gv_record_kind {
     /* Written by a thread of ours that looks at the program's (preload/idle). */
     GV_RECORD_IDLE_SAMPLE = 23, /* what a thread did between its calls; text follows */
     GV_RECORD_STACK_COPY = 24,  /* the memory of a blocked thread's stack, as text */
-    GV_RECORD_CONTEXT = 40,     /* the device of a context, before the first call in it */
+    /* The program's own words: NVTX, gpuverify.h (preload/ranges). */
+    GV_RECORD_RANGE_TEXT = 25, /* the number of a text, which follows */
+    GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
+    GV_RECORD_RANGE_END = 27,
+    GV_RECORD_CONTEXT = 28, /* the device of a context, before the first call in it */
 };
 
 /*
@@ -407,6 +411,57 @@ struct gv_record_stack_copy {
     uint64_t reserved[4];
 };
 
+struct gv_record_range_text {
+    struct gv_record_head head;
+    uint32_t number; /* counted from 1 in each process */
+    uint32_t text_bytes;
+    uint64_t reserved[6];
+};
+
+enum gv_range_kind {
+    GV_RANGE_PUSH = 1,  /* ends with its thread's pop in the same domain */
+    GV_RANGE_START = 2, /* ends with the end of its id, on any thread */
+    GV_RANGE_MARK = 3,
+};
+
+enum gv_range_payload { /* as in NVTX */
+                        GV_RANGE_PAYLOAD_NONE = 0,
+                        GV_RANGE_PAYLOAD_UINT64 = 1,
+                        GV_RANGE_PAYLOAD_INT64 = 2,
+                        GV_RANGE_PAYLOAD_DOUBLE = 3,
+                        GV_RANGE_PAYLOAD_UINT32 = 4,
+                        GV_RANGE_PAYLOAD_INT32 = 5,
+                        GV_RANGE_PAYLOAD_FLOAT = 6,
+};
+
+/* `text`, `domain` and `category_name` are numbers of texts, 0: none. */
+struct gv_record_range {
+    struct gv_record_head
+        head; /* api: bytes of the text that follows; result: enum gv_range_kind */
+    uint64_t start_ns;
+    uint64_t id;      /* START */
+    uint64_t payload; /* its bytes */
+    uint32_t text;
+    uint32_t domain;
+    uint32_t category; /* 0: none */
+    uint32_t category_name;
+    uint32_t color;       /* ARGB */
+    uint32_t missed;      /* pops of this thread since its last record, of which there is none */
+    uint8_t payload_type; /* enum gv_range_payload */
+    uint8_t has_color;
+    uint16_t reserved16;
+    uint32_t reserved32;
+};
+
+struct gv_record_range_end {
+    struct gv_record_head head; /* result: GV_RANGE_PUSH or GV_RANGE_START */
+    uint64_t at_ns;
+    uint64_t id;     /* START */
+    uint32_t domain; /* PUSH */
+    uint32_t missed; /* as above */
+    uint64_t reserved[4];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -455,6 +510,9 @@ union gv_record {
     struct gv_record_recording recording;
     struct gv_record_idle_sample idle_sample;
     struct gv_record_stack_copy stack_copy;
+    struct gv_record_range_text range_text;
+    struct gv_record_range range;
+    struct gv_record_range_end range_end;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -524,6 +582,7 @@ struct gv_spool_lost {
     _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
+    _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */
 };
 
 enum gv_gpu_state {
@@ -643,6 +702,10 @@ _Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
                "gv_record_idle_sample");
 _Static_assert(sizeof(struct gv_record_stack_copy) == GV_SPOOL_RECORD_BYTES,
                "gv_record_stack_copy");
+_Static_assert(sizeof(struct gv_record_range_text) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_range_text");
+_Static_assert(sizeof(struct gv_record_range) == GV_SPOOL_RECORD_BYTES, "gv_record_range");
+_Static_assert(sizeof(struct gv_record_range_end) == GV_SPOOL_RECORD_BYTES, "gv_record_range_end");
 _Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
 _Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
                "gv_record_python_frame");

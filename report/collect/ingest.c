@@ -368,6 +368,7 @@ static const struct {
     {sql_gpu_names, offsetof(struct gv_ingest, gpu_names)},
     {sql_gpu_shapes, offsetof(struct gv_ingest, gpu_shapes)},
     {sql_gpu_places, offsetof(struct gv_ingest, gpu_places)},
+    {sql_range_texts, offsetof(struct gv_ingest, ranges.texts)},
 };
 
 struct gv_ingest_load {
@@ -397,7 +398,7 @@ static int load_all(struct gv_ingest *ingest)
                                  load_key, &load);
     }
     ingest->inherited = ingest->resumed = true;
-    return error;
+    return error ? error : gv_ingest_ranges_resume(ingest);
 }
 
 /* ---- waiting for a CPU ---- */
@@ -996,6 +997,19 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
                 gv_ingest_idle(ingest, &record->idle_sample,
                                read_text(records, count, i, record->head.api, text, sizeof(text)));
             break;
+        case GV_RECORD_RANGE_TEXT:
+            error = gv_ingest_range_text(
+                ingest, record->range_text.number,
+                read_text(records, count, i, record->range_text.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE:
+            error =
+                gv_ingest_range(ingest, thread, &record->range,
+                                read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE_END:
+            error = gv_ingest_range_end(ingest, thread, &record->range_end);
+            break;
         default: /* text is read with its owner; unknown kinds are ignored */
             error = gv_ingest_gpu(ingest, record,
                                   gv_ingest_gpu_has_text(record, &bytes)
@@ -1071,6 +1085,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"thread", "", now.lost_threads, old->lost_threads},
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
         {"host function", "", now.lost_host_functions, old->lost_host_functions},
+        {"range", "", now.lost_ranges, old->lost_ranges},
     };
     if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
@@ -1287,6 +1302,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
     gv_ingest_idle_close(ingest);
+    gv_ingest_ranges_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 

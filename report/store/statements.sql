@@ -135,6 +135,20 @@ INSERT INTO host_function (process, number, thread, start_ns, duration_ns) VALUE
 ON CONFLICT (process, number) DO UPDATE
 SET thread = excluded.thread, start_ns = excluded.start_ns, duration_ns = excluded.duration_ns;
 
+-- name: RANGE_TEXT_ADD
+INSERT INTO range_text (process, number, text) VALUES (?, ?, ?);
+
+-- name: RANGE_TEXT_SET
+UPDATE range_text SET text = ?2 WHERE id = ?1;
+
+-- name: RANGE_ADD
+INSERT INTO range (thread, kind, domain, text, category, category_name, color, payload, start_ns,
+    duration_ns, number, depth, parent)
+VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS NUMERIC), ?, ?, ?, ?, ?);
+
+-- name: RANGE_END
+UPDATE range SET duration_ns = ?2 WHERE id = ?1;
+
 -- name: LOAD_ADD
 INSERT INTO load (thread, api, start_ns, duration_ns, result, kind, image, name, bytes, hash,
     handle, module, library)

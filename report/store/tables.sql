@@ -69,6 +69,17 @@ CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, call INTEGER, stack INTEGER, thread INTEGER, start_ns INTEGER,
     duration_ns INTEGER, UNIQUE (process, number));
 
+-- The program's own words: NVTX, gpuverify.h. number: of a text in its process; NULL: it has none.
+CREATE TABLE range_text (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER, text TEXT,
+    UNIQUE (process, number));
+-- kind: enum gv_range_kind. domain, text, category_name: rows of range_text. number: what NVTX gave the
+-- program for a range of kind start. duration_ns: NULL: it has no end. parent: the range of its thread and
+-- domain that it is in.
+CREATE TABLE range (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, kind INTEGER NOT NULL,
+    domain INTEGER, text INTEGER, category INTEGER, category_name INTEGER, color INTEGER,
+    payload, start_ns INTEGER NOT NULL, duration_ns INTEGER, number INTEGER, depth INTEGER,
+    parent INTEGER);
+
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
     kind TEXT NOT NULL, image TEXT, name TEXT, bytes INTEGER, hash INTEGER, handle INTEGER,

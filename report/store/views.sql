@@ -142,6 +142,28 @@ FROM host_function h
     LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
     LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0 AND f.kind <> 'runtime';
 
+CREATE VIEW ranges AS -- one range or mark with which the program said what it did: NVTX, gpuverify.h
+SELECT
+    r.id AS id, -- increases; within a thread in the order of the starts
+    t.process AS process, -- id in processes
+    r.thread AS thread, -- that began it; id in threads
+    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- push: ended by a pop of its thread; start: ended by any thread; mark: a moment
+    d.text AS domain, -- NVTX's domain; NULL: the default one
+    m.text AS message, -- the program's text; NULL: none, or it was lost
+    r.category AS category, -- NVTX's number; NULL: none
+    c.text AS category_name, -- the name that the program gave to it
+    CASE WHEN r.color IS NOT NULL THEN printf('#%06x', r.color & 0xffffff) END AS color, -- red, green, blue; NULL: none
+    r.payload AS payload, -- a number of the program's; NULL: none
+    r.start_ns AS start_ns, -- since the session's start
+    r.duration_ns AS duration_ns, -- NULL: it has no end; of a mark 0
+    r.depth AS depth, -- of a push: how many ranges of its thread and domain it is in
+    r.parent AS parent -- the innermost of these; id in ranges
+FROM range r
+    LEFT JOIN thread t ON t.id = r.thread
+    LEFT JOIN range_text d ON d.id = r.domain
+    LEFT JOIN range_text m ON m.id = r.text
+    LEFT JOIN range_text c ON c.id = r.category_name;
+
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
     x.id AS id, -- increases in the order of the calls' start; s15 in the commands
@@ -525,7 +547,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, Python stack, native stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, Python stack, native stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;
@@ -545,9 +567,9 @@ WITH run AS (
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
-    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded and cupti-calls
+    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
         / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: no thread of the program waits for it

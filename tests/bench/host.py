@@ -311,6 +311,24 @@ def bench_waits(bench):
     bench.note(f"By default {100 * share:.1f} % of these waits had a stack of their own, the others that of an earlier one.")
 
 
-BENCHES = {"hook": bench_hook, "true": bench_true, "cold": bench_cold, "million": bench_million,
+def bench_ranges(bench):
+    """ns per push and pop of a range, by the length and number of the texts."""
+    program = os.path.join(bench.build, "tests", "bench", "bench_ranges")
+    for length, texts in ((20, 1), (20, 1000), (200, 1000), (20, 20000)):
+        for preload in (False, True) if texts == 1 else (True,):
+            found = []
+            for _ in range(bench.scaled(5, 2)):
+                with place() as folder:
+                    done = subprocess.run([program, str(length), str(texts)], env=environment(bench, folder, preload),
+                                          cwd=folder, check=True, capture_output=True, text=True)
+                    found.append(float(done.stdout))
+                    if preload:
+                        finish(bench, folder)
+            bench.spread(f"ranges_{length}_{texts}_{'hooked' if preload else 'plain'}_ns",
+                         f"a push and its pop, {texts} text{'s' if texts > 1 else ''} of {length} bytes"
+                         f"{'' if preload else ', plain'}", found, "ns")
+
+
+BENCHES = {"hook": bench_hook, "ranges": bench_ranges, "true": bench_true, "cold": bench_cold, "million": bench_million,
            "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
            "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks, "waits": bench_waits}

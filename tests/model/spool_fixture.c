@@ -53,8 +53,15 @@ static void leave_gpu_start(struct gv_thread *thread)
     (void)thread;
 }
 
-const struct gv_process_steps gv_process_steps = {
-    .attach = attach, .await_gpu_start = await_gpu_start, .leave_gpu_start = leave_gpu_start};
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .await_gpu_start = await_gpu_start,
+                                                  .leave_gpu_start = leave_gpu_start,
+                                                  .write_open_ranges = write_open_ranges};
 
 /* A kernel's number is its handle. */
 struct gv_names_answer gv_names_find(uintptr_t handle)

@@ -71,12 +71,18 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .expect_peers = expect_peers,
                                                   .note_driver = note_driver,
                                                   .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
-                                                  .await_gpu_start = await_gpu_start};
+                                                  .await_gpu_start = await_gpu_start,
+                                                  .write_open_ranges = write_open_ranges};
 
 /* A kernel's number is its handle; nobody has named those from 100 on. */
 struct gv_names_answer gv_names_find(uintptr_t handle)
