@@ -47,7 +47,7 @@ struct gv_stack_site {
 };
 
 /* A set of hashes, each with a number. */
-#define GV_STACKS_MOST 4096u /* distinct stacks in a process; a power of two */
+#define GV_STACKS_MOST 8192u /* distinct stacks in a process; a power of two */
 struct gv_known_hash {
     _Atomic uint64_t hash; /* 0: free */
     _Atomic uint32_t number;
