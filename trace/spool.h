@@ -57,7 +57,7 @@ enum gv_record_kind {
     GV_RECORD_JIT = 10,      /* code was compiled, or found compiled in the cache */
     GV_RECORD_OVERHEAD = 11, /* the driver or CUPTI delayed the program */
     GV_RECORD_GPU_MODULE = 12, /* code came onto a device */
-    /* Stacks of slow calls, before the call's record. */
+    /* Stacks of calls, before the call's record. */
     GV_RECORD_OBJECT = 13,          /* a mapped file that contains addresses; its path follows */
     GV_RECORD_STACK = 14,           /* the number of a stack; its frames follow */
     GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */

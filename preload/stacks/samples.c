@@ -5,8 +5,9 @@
 #include <stdatomic.h>
 
 /* What a thread has counted weighs half after so long. The first calls of a burst are chosen too
- * often until it is counted: 15 of them, and 15 more for each time that the burst grows e-fold. */
-#define HALF_LIFE_NS 200000000u
+ * often until it is counted: 7 of them, and 7 more for each time that the burst grows e-fold. So a
+ * thread whose steps are further apart has about as many samples a second as one without pauses. */
+#define HALF_LIFE_NS 100000000u
 /* The count has the calls of one half-life to two, 3/2 on the average. */
 #define COUNTED_A_SAMPLE (GV_SAMPLES_A_SECOND * 3 / 2 / (1000000000u / HALF_LIFE_NS))
 

@@ -260,7 +260,7 @@ static struct gv_known_hash *find(struct gv_known *known, uint64_t hash, bool ad
 {
     *is_new = false;
     for (unsigned i = 0; i < GV_STACKS_MOST; i++) {
-        struct gv_known_hash *cell = &known->at[(hash + i) % GV_STACKS_MOST];
+        struct gv_known_hash *cell = &known->at[(gv_known_cell(hash) + i) % GV_STACKS_MOST];
         uint64_t found = atomic_load_explicit(&cell->hash, memory_order_acquire);
 
         if (found == hash)
@@ -567,10 +567,10 @@ bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_s
 {
     bool is_new;
 
-    if (thread->budget_ns <= -GV_STACKS_FIRST_LATER_NS || is_full(&stacks) ||
-        is_full(&gv_stack_sites) || !gv_stacks_possible())
-        return false;
-    return !find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new);
+    return thread->budget_ns > -GV_STACKS_FIRST_LATER_NS && !is_full(&stacks) &&
+           !is_full(&gv_stack_sites) &&
+           !find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new) &&
+           gv_stacks_possible();
 }
 
 void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of)

@@ -47,7 +47,8 @@ struct gv_stack_site {
 };
 
 /* A set of hashes, each with a number. */
-#define GV_STACKS_MOST 4096u /* distinct stacks in a process; a power of two */
+#define GV_STACKS_BITS 13
+#define GV_STACKS_MOST (1u << GV_STACKS_BITS) /* distinct stacks in a process */
 struct gv_known_hash {
     _Atomic uint64_t hash; /* 0: free */
     _Atomic uint32_t number;
@@ -57,6 +58,12 @@ struct gv_known {
     _Atomic uint32_t count;
 };
 extern struct gv_known gv_stack_sites;
+
+/* The first cell to look for the hash. All that was mixed into it is in its uppermost bits. */
+static inline unsigned gv_known_cell(uint64_t hash)
+{
+    return (unsigned)(hash >> (64 - GV_STACKS_BITS));
+}
 
 /* The part of the site that is known without a system call. The depth on the stack tells callers of
  * the same library apart; it is the same in each thread. */
@@ -75,7 +82,7 @@ static inline uint64_t gv_stack_site_hash(const struct gv_thread *thread,
 /* True only for a site that has a stack. False: most probably none. */
 static inline bool gv_stack_site_is_known(uint64_t hash)
 {
-    return atomic_load_explicit(&gv_stack_sites.at[hash % GV_STACKS_MOST].hash,
+    return atomic_load_explicit(&gv_stack_sites.at[gv_known_cell(hash)].hash,
                                 memory_order_relaxed) == hash;
 }
 

@@ -20,7 +20,7 @@ SELECT
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
-    cs.stack AS stack, -- where in the program, see frames; of slow calls, of some failed ones, and where captures begin
+    cs.stack AS stack, -- where in the program, see frames; docs/stacks.md says which calls have one
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one

@@ -346,7 +346,7 @@ static void the_first_of_a_site_is_no_sample(void **state)
     assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 5}), 1);
     assert_int_equal(record(written() - 2)->call.object, 0);
     first = site_hash;
-    atomic_store(&gv_stack_sites.at[first % GV_STACKS_MOST].hash, first);
+    atomic_store(&gv_stack_sites.at[gv_known_cell(first)].hash, first);
     assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 5}), 0);
     assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 6}), 1);
     assert_int_not_equal(site_hash, first);
@@ -356,6 +356,33 @@ static void the_first_of_a_site_is_no_sample(void **state)
     assert_int_not_equal(site_hash, first);
     is_first = false;
     assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 9}), 0);
+}
+
+/* Otherwise looking for a site would take long. */
+static void sites_that_differ_little_have_cells_of_their_own(void **state)
+{
+    static bool used[3][GV_STACKS_MOST];
+    unsigned cells[3] = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 400; i++) {
+        const struct gv_stack_site sites[3] = {
+            {.caller = 0x7f0000001000, .frame = 0x7ffff000 - 16 * i, .object = 0x7f0000000000},
+            {.caller = 0x7f0000001000, .frame = 0x7ffff000, .object = 0x7f0000000000 + 16 * i},
+            {.caller = 0x7f0000001000 + 16 * i,
+             .frame = 0x7ffff000,
+             .object = 0x7f0000000000 + 16 * i},
+        };
+
+        for (unsigned of = 0; of < 3; of++) {
+            bool *cell = &used[of][gv_known_cell(gv_stack_site_hash(&gv_thread, &sites[of]))];
+
+            cells[of] += !*cell;
+            *cell = true;
+        }
+    }
+    for (unsigned of = 0; of < 3; of++)
+        assert_in_range(cells[of], 370, 400);
 }
 
 static void what_allocates_much_has_a_stack(void **state)
@@ -720,6 +747,7 @@ int main(void)
         TEST(a_launch_of_a_host_function_has_a_stack),
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
+        TEST(sites_that_differ_little_have_cells_of_their_own),
         TEST(what_allocates_much_has_a_stack),
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_copy_between_devices_begins_when_it_is_expected),

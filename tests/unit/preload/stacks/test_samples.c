@@ -58,32 +58,33 @@ static void about_fifty_a_second_are_chosen(void **state)
         begin_thread(NULL);
         first = chosen_of(rates[i], SECOND_NS / rates[i]);
         later = chosen_of(rates[i] * 10, SECOND_NS / rates[i]);
-        assert_in_range(first, 30, 300);
-        assert_in_range(later, 350, 650);
+        assert_in_range(first, 30, 150);
+        assert_in_range(later, 300, 700);
     }
 }
 
-/* Each place of a loop is chosen as often as any other one: of 100 000 samples and P places, each
- * has 100 000 / P, give or take five times its root. */
+/* A loop whose passes fit into the time in which N is adapted, as often as they can. Each place
+ * stands for as many calls as it made, give or take five standard deviations. */
 static void no_loop_is_in_step(void **state)
 {
     static const unsigned lengths[] = {2, 7, 20, 64};
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        unsigned length = lengths[i], at = 0, count[64] = {0}, samples = 0;
+        double stand_for[64] = {0}, squares[64] = {0};
+        unsigned length = lengths[i];
 
-        while (samples < 100000) {
-            if (call(SECOND_NS / 1000)) {
-                count[at]++;
-                samples++;
+        for (unsigned made = 0; made < 400000; made++)
+            for (unsigned place = 0; place < length; place++) {
+                double one_of = call(SECOND_NS / 1000);
+
+                stand_for[place] += one_of;
+                squares[place] += one_of * one_of;
             }
-            at = (at + 1) % length;
-        }
         for (unsigned place = 0; place < length; place++) {
-            int64_t expected = samples / length, off = (int64_t)count[place] - expected;
+            double off = stand_for[place] - 400000;
 
-            assert_true(off * off < 25 * expected);
+            assert_true(off * off < 25 * squares[place]);
         }
     }
 }
