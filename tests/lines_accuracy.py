@@ -88,7 +88,8 @@ def main():
     parser.add_argument("-v", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    print(COLUMNS.format("case", "s", "calls", "samples", "promise", "median", "worst", "errors"))
+    if not options.check:
+        print(COLUMNS.format("case", "s", "calls", "samples", "promise", "median", "worst", "errors"))
     for seconds in options.seconds or (2, 5, 10):
         for name, words in expected.WORKLOADS.items():
             if not options.k or name in options.k:
