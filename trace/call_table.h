@@ -58,10 +58,10 @@ enum gv_memory_space {
     GV_MEMORY_FREE, /* from here on these are not spaces, but what a call does */
     GV_MEMORY_CONTEXT_MADE,
     GV_MEMORY_CONTEXT_ENDED,
-    GV_MEMORY_DEVICE_RESET,  /* ends a context that was not made: a primary one */
-    GV_MEMORY_MAPPED,        /* physical memory got one more use: a mapping, */
-    GV_MEMORY_RETAINED,      /* a handle; */
-    GV_MEMORY_UNMAPPED,      /* or one less: it lives until the last one ends */
+    GV_MEMORY_DEVICE_RESET, /* ends a context that was not made: a primary one */
+    GV_MEMORY_MAPPED,       /* physical memory got one more use: a mapping, */
+    GV_MEMORY_RETAINED,     /* a handle; */
+    GV_MEMORY_UNMAPPED,     /* or one less: it lives until the last one ends */
     GV_MEMORY_RELEASED,
     GV_MEMORY_PROCESS_ENDED, /* of no call: */
     GV_MEMORY_SAMPLED,       /* so much of a device was used */

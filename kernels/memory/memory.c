@@ -3,9 +3,9 @@
  *
  *    memory WAY
  *
- * Each prints what is true of it, a number for each name: `peak`, the most that was allocated on one
- * device; `left`, what was never freed; `failed`, allocations for which there was no memory; and the
- * line numbers of those that matter.
+ * Each prints what is true of it, a number for each name: `peak`, the most that was allocated on
+ * one device; `left`, what was never freed; `failed`, allocations for which there was no memory;
+ * and the line numbers of those that matter.
  */
 #include <cuda.h>
 
@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MB       ((size_t)1 << 20)
-#define STEPS    20
-#define DEVICES  2
+#define MB      ((size_t)1 << 20)
+#define STEPS   20
+#define DEVICES 2
 
 static CUcontext contexts[DEVICES];
 
@@ -307,12 +307,18 @@ static const struct {
     void (*run)(void);
     bool opens; /* the device by itself */
 } ways[] = {
-    {"peak", peak, false},           {"leak", leak, false},
-    {"churn", churn, false},         {"vmm", vmm, false},
-    {"vmm_leak", vmm_leak, false},   {"pool", pool, false},
-    {"managed", managed, false},     {"rows_and_arrays", rows_and_arrays, false},
-    {"ipc", ipc, true},              {"devices", devices, false},
-    {"full", full, false},           {"full_again", full_again, false},
+    {"peak", peak, false},
+    {"leak", leak, false},
+    {"churn", churn, false},
+    {"vmm", vmm, false},
+    {"vmm_leak", vmm_leak, false},
+    {"pool", pool, false},
+    {"managed", managed, false},
+    {"rows_and_arrays", rows_and_arrays, false},
+    {"ipc", ipc, true},
+    {"devices", devices, false},
+    {"full", full, false},
+    {"full_again", full_again, false},
     {"full_less", full_less, false},
 };
 

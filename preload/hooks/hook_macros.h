@@ -96,10 +96,10 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 #define GV_SECOND_IN(pointer, value)                                                               \
     if (GV_DONE && (pointer))                                                                      \
     GV_SECOND(value)
-#define GV_LOCATION(type, id)       GV_MEMORY_LOCATION(type, id)
+#define GV_LOCATION(type, id) GV_MEMORY_LOCATION(type, id)
 /* What a row of a pitched allocation takes. */
-#define GV_PITCHED(pitch, width)    (GV_DONE && (pitch) ? (uint64_t) * (pitch) : (uint64_t)(width))
-#define GV_CHANNEL_BYTES(desc)      ((uint64_t)((desc)->x + (desc)->y + (desc)->z + (desc)->w) / 8)
+#define GV_PITCHED(pitch, width) (GV_DONE && (pitch) ? (uint64_t) * (pitch) : (uint64_t)(width))
+#define GV_CHANNEL_BYTES(desc)   ((uint64_t)((desc)->x + (desc)->y + (desc)->z + (desc)->w) / 8)
 
 /* A fact of the row, told after the call. */
 #define GV_TELL(fact, from)                                                                        \

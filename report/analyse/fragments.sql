@@ -14,12 +14,6 @@ coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
 CASE WHEN instr(substr({place}, 1, instr({place} || ' ', ' ')), ':') > 0
     THEN substr({place}, 1, instr({place} || ' ', ' ') - 1) ELSE {place} END
 
--- define: place_words(place)
--- A row of place for people: "train.py:41 forward"; NULL: nothing is known.
-coalesce(replace({place}.file, rtrim({place}.file, replace({place}.file, '/', '')), '')
-        || coalesce(':' || {place}.line, '') || coalesce(' ' || {place}.function, ''),
-    {place}.function, replace({place}.library, rtrim({place}.library, replace({place}.library, '/', '')), ''))
-
 -- define: is_system(kind, library)
 -- Whether a frame is CUDA's own (report/analyse/names/runtime_frames.h), or the C library's, whose
 -- start-up code is below every main().

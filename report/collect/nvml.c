@@ -188,7 +188,7 @@ struct gv_other {
     bool started, ended, changed;
     int64_t first_ns, last_ns;
     int64_t most_bytes; /* of the device's memory; 0: unknown */
-    int64_t row; /* of other_process; 0: none yet */
+    int64_t row;        /* of other_process; 0: none yet */
     bool committed;
 };
 

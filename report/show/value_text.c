@@ -18,9 +18,17 @@ static const struct gv_unit durations[] = {
 };
 
 static const struct gv_unit sizes[] = {
-    {"", 1},         {"B", 1},          {"kB", 1e3},           {"KB", 1e3},
-    {"MB", 1e6},     {"GB", 1e9},       {"TB", 1e12},          {"KiB", 1024},
-    {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1024.0 * (1 << 30)},
+    {"", 1},
+    {"B", 1},
+    {"kB", 1e3},
+    {"KB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"TB", 1e12},
+    {"KiB", 1024},
+    {"MiB", 1 << 20},
+    {"GiB", 1 << 30},
+    {"TiB", 1024.0 * (1 << 30)},
 };
 
 int gv_value_number(const char *text, int64_t *number)

@@ -163,8 +163,8 @@ CUresult gv_sim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                                  .elsewhere = true};
     CUresult result = fine ? gv_sim_memory_add(&range) : CUDA_ERROR_INVALID_VALUE;
     if (!result) {
-        *mapping = (struct mapping){
-            .next = mappings, .start = ptr, .size_bytes = size, .of = allocation};
+        *mapping =
+            (struct mapping){.next = mappings, .start = ptr, .size_bytes = size, .of = allocation};
         mappings = mapping;
         allocation->mappings++;
     } else {
@@ -188,9 +188,9 @@ static CUresult unmap_one(struct mapping **at)
 
     if (!result)
         gv_sim_machine_free(mapping->size_bytes);
-    if (!result && mmap((void *)mapping->start, mapping->size_bytes, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                        0) == MAP_FAILED)
+    if (!result &&
+        mmap((void *)mapping->start, mapping->size_bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
         result = CUDA_ERROR_UNKNOWN;
     *at = mapping->next;
     mapping->of->mappings--;

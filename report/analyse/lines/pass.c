@@ -80,9 +80,11 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
         .id = sqlite3_column_int64(row, CALL_ID),
         .start_ns = gv_time_column(row, CALL_START),
         .self = gv_mix(self, (uint64_t)thread),
-        .process = (uint32_t)gv_id_table_get(&lines->process_of, thread, 0),
+        .thread = (uint32_t)thread,
     };
-    call->capture = object ? gv_lines_capture_of(lines, call->process, object, call->start_ns) : 0;
+    if (object)
+        call->capture = gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, thread, 0),
+                                            object, call->start_ns);
     struct gv_lines_thread *of = thread_of(lines, thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
@@ -133,10 +135,11 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
                     struct gv_lines_call *call, uint64_t what, int64_t duration_ns,
                     const int64_t amounts[GV_STRATA_AMOUNTS])
 {
+    struct gv_lines_thread *thread = thread_of(lines, call->thread);
     struct gv_strata_item item = {
         .call = call->id,
         .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
-                 call->far, call->alike, duration_class(duration_ns, 7)},
+                 call->far, thread->ran, call->alike, duration_class(duration_ns, 7)},
         .chance = (double)call->chance,
         .one_of = (double)call->one_of,
         .known = (enum gv_strata_known)call->known,
@@ -148,6 +151,7 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
         item.amounts[i] = amounts[i];
     item.amounts[GV_STRATA_CALLS] = call->id && !call->counted;
     call->counted = true;
+    thread->ran = thread->ran << 8 | (uint32_t)duration_class(duration_ns, 1);
     return error ? error : gv_strata_add(&lines->strata, &item);
 }
 
@@ -158,13 +162,13 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
     static const int64_t nothing[GV_STRATA_AMOUNTS];
     const struct gv_totals_part *part = &lines->part;
     const struct gv_lines_class class = {
-        .process = call->process,
+        .process = gv_id_table_get(&lines->process_of, thread, 0),
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
         .capture = call->capture,
         .host_only = true,
     };
 
-    if ((part->process && call->process != part->process) || part->device >= 0 ||
+    if ((part->process && class.process != part->process) || part->device >= 0 ||
         (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
         call->start_ns >= part->to_ns)
         return 0;
@@ -192,7 +196,8 @@ static int read_calls(struct gv_lines *lines, int64_t until)
         if (call.known == GV_STRATA_CHOSEN)
             thread_of(lines, thread)->chance = 1 / call.one_of;
         lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
-        if (!error && gv_id_table_get(&lines->host_only, call.process, 0))
+        if (!error &&
+            gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, thread, 0), 0))
             error =
                 take_host_only(lines, &call, thread, sqlite3_column_int64(lines->calls, CALL_API));
     }

@@ -17,6 +17,7 @@ struct gv_lines_thread {
     uint32_t before[GV_LINES_BEFORE]; /* what they were */
     uint32_t at;
     uint32_t alike; /* how many of the last ones were the same */
+    uint32_t ran;   /* how long its last operations took, 8 bits each */
     float chance;   /* that one of its calls is chosen */
 };
 
@@ -26,7 +27,7 @@ struct gv_lines_call {
     uint64_t self;      /* what it does, and its thread */
     uint32_t near, far; /* what came before it */
     float chance, one_of;
-    uint32_t process;
+    uint32_t thread;
     uint16_t alike; /* calls just before it that are the same */
     uint8_t known;  /* enum gv_strata_known */
     bool counted;

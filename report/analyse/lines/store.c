@@ -26,13 +26,6 @@ struct storing {
     struct gv_key_map numbers;
 };
 
-static int64_t amount_of(const struct gv_strata_row *row, int amount)
-{
-    double estimate = fmin(fmax(row->estimate[amount], 0), 9e18);
-
-    return gv_time_sum(row->amounts[amount], llround(estimate));
-}
-
 static int find_line(struct storing *storing, int64_t place, int64_t capture, bool host_only,
                      size_t *line)
 {
@@ -67,7 +60,7 @@ static int take_row(struct storing *storing, size_t number)
         return error;
     struct line *of = &storing->all[line];
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
-        of->amounts[i] = gv_time_sum(of->amounts[i], amount_of(row, i));
+        of->amounts[i] = gv_time_sum(of->amounts[i], row->amounts[i]);
     of->samples += row->samples;
     of->host_only &= class->host_only;
     storing->of_row[number] = line;
@@ -96,11 +89,11 @@ static int add_stacks(struct storing *storing)
             class->kind,
             class->name,
             class->copy_kind,
-            amount_of(row, GV_STRATA_CALLS),
+            row->amounts[GV_STRATA_CALLS],
             row->samples,
-            class->host_only ? -1 : amount_of(row, GV_STRATA_GPU),
-            class->host_only ? -1 : amount_of(row, GV_STRATA_QUEUED),
-            class->host_only ? -1 : amount_of(row, GV_STRATA_IDLE),
+            class->host_only ? -1 : row->amounts[GV_STRATA_GPU],
+            class->host_only ? -1 : row->amounts[GV_STRATA_QUEUED],
+            class->host_only ? -1 : row->amounts[GV_STRATA_IDLE],
         };
         error = gv_database_script(lines->trace, sql_add_stack, values, 11);
     }

@@ -173,10 +173,15 @@ double gv_strata_odds(const struct gv_strata_part *part)
     return 1 / expm1(fmin(fmax(part->chance, 1e-6), 600));
 }
 
-/* By what amounts are divided: GPU time by GPU time, all else by calls. Never 0. */
-static double weight_of(const struct gv_strata_part *part, int amount)
+static enum gv_strata_measure measure_of(int amount)
 {
-    return (amount == GV_STRATA_GPU ? part->gpu : part->calls) + 1e-3;
+    return amount == GV_STRATA_GPU ? GV_STRATA_BY_TIME : GV_STRATA_BY_CALLS;
+}
+
+/* Never 0. */
+static double weight_of(const struct gv_strata_part *part, enum gv_strata_measure measure)
+{
+    return (measure == GV_STRATA_BY_TIME ? part->gpu : part->calls) + 1e-3;
 }
 
 static void part_sum(struct gv_strata_node *above, const struct gv_strata_part *part)
@@ -185,15 +190,15 @@ static void part_sum(struct gv_strata_node *above, const struct gv_strata_part *
 
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++) {
         above->all.amounts[i] += part->amounts[i];
-        if (part->chosen) {
-            above->odds[i] += odds * weight_of(part, i);
-            above->weights[i] += weight_of(part, i);
-        } else {
+        if (!part->chosen)
             above->lacking[i] += part->amounts[i];
-        }
+    }
+    for (int i = 0; i < GV_STRATA_MEASURES && part->chosen; i++) {
+        above->odds[i] += odds * weight_of(part, i);
+        above->weights[i] += weight_of(part, i);
     }
     if (part->chosen)
-        above->odds_squared += pow(odds * weight_of(part, GV_STRATA_GPU), 2);
+        above->odds_squared += pow(odds * weight_of(part, GV_STRATA_BY_TIME), 2);
     else
         above->lacking_squared += pow(part->amounts[GV_STRATA_GPU], 2);
     above->all.gpu += part->gpu;
@@ -209,9 +214,11 @@ static void part_extra(const struct gv_strata_node *above, const struct gv_strat
 {
     double odds = gv_strata_odds(part);
 
-    for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
-        extra[i] = above->lacking[i] * odds * weight_of(part, i) / above->odds[i] +
-                   above->extra[i] * weight_of(part, i) / above->weights[i];
+    for (int i = 0; i < GV_STRATA_AMOUNTS; i++) {
+        enum gv_strata_measure by = measure_of(i);
+        extra[i] = above->lacking[i] * odds * weight_of(part, by) / above->odds[by] +
+                   above->extra[i] * weight_of(part, by) / above->weights[by];
+    }
 }
 
 static void share_cell(struct gv_strata *strata, const struct gv_strata_entry *entry)
@@ -219,11 +226,12 @@ static void share_cell(struct gv_strata *strata, const struct gv_strata_entry *e
     const struct gv_strata_node *node = &strata->nodes[entry->cell];
     double calls = entry->calls / node->chosen_calls;
     double gpu = node->chosen_gpu > 0 ? entry->gpu / node->chosen_gpu : calls;
-    double *estimate = strata->rows[entry->row].estimate;
+    double *estimate = strata->rows[entry->row].estimate, extra[GV_STRATA_AMOUNTS];
+
+    part_extra(node, &node->direct, extra);
 
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
-        estimate[i] +=
-            (node->direct.amounts[i] + node->direct_extra[i]) * (i == GV_STRATA_GPU ? gpu : calls);
+        estimate[i] += (node->direct.amounts[i] + extra[i]) * (i == GV_STRATA_GPU ? gpu : calls);
 }
 
 struct class_guess {
@@ -276,6 +284,22 @@ static int guess(struct gv_strata *strata)
     return error;
 }
 
+/* What rounding takes from a row goes to the next one, so that the sums stay. */
+static void round_rows(struct gv_strata *strata)
+{
+    double carry[GV_STRATA_AMOUNTS] = {0};
+
+    for (size_t i = 0; i < strata->row_count; i++) {
+        struct gv_strata_row *row = &strata->rows[i];
+        for (int k = 0; k < GV_STRATA_AMOUNTS; k++) {
+            double exact = fmin(fmax(row->estimate[k], 0), 9e18) + carry[k];
+            int64_t rounded = llround(exact);
+            carry[k] = exact - (double)rounded;
+            row->amounts[k] = gv_time_sum(row->amounts[k], rounded);
+        }
+    }
+}
+
 int gv_strata_solve(struct gv_strata *strata)
 {
     for (size_t i = strata->node_count; i-- > 0;) {
@@ -288,12 +312,13 @@ int gv_strata_solve(struct gv_strata *strata)
         struct gv_strata_node *node = &strata->nodes[i];
         if (node->above != GV_STRATA_NONE && node->all.chosen)
             part_extra(&strata->nodes[node->above], &node->all, node->extra);
-        if (node->direct.chosen)
-            part_extra(node, &node->direct, node->direct_extra);
     }
     for (size_t i = 0; i < strata->entry_count; i++)
         share_cell(strata, &strata->entries[i]);
-    return guess(strata);
+    int error = guess(strata);
+    if (!error)
+        round_rows(strata);
+    return error;
 }
 
 void gv_strata_free(struct gv_strata *strata)

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_STRATA_DEPTH   5u
+#define GV_STRATA_DEPTH   6u
 #define GV_STRATA_NODES   32768u
 #define GV_STRATA_ENTRIES 65536u
 
@@ -55,7 +55,7 @@ struct gv_strata_item {
 struct gv_strata_row {
     size_t class;
     int64_t stack;                      /* 0: not known */
-    int64_t amounts[GV_STRATA_AMOUNTS]; /* of calls whose own stack it is */
+    int64_t amounts[GV_STRATA_AMOUNTS]; /* of calls whose own stack it is; at last, with the rest */
     double estimate[GV_STRATA_AMOUNTS]; /* of the rest */
     int64_t samples, last_call;
     /* Without a chosen call in its class: calls of this stack, also if it is that of another call

@@ -165,7 +165,7 @@ static struct division division_of_lack(const struct errors_run *run,
     return (struct division){
         .amount = node->all.chosen ? lacking : 0,
         .units = equal_parts(lacking, node->lacking_squared),
-        .calls = equal_parts(node->odds[GV_STRATA_GPU], node->odds_squared),
+        .calls = equal_parts(node->odds[GV_STRATA_BY_TIME], node->odds_squared),
         .prior = run->prior[node->depth],
     };
 }
@@ -226,8 +226,9 @@ static void add_share(struct errors_run *run, const struct share *share, double 
         *square +=
             square_error(&cell, share->gpu / sums->gpu, usual) - square_error(&cell, 0, usual);
     if (lack.amount > 0)
-        *square += square_error(&lack, fmin(share->odds / node->odds[GV_STRATA_GPU], 1), usual) -
-                   square_error(&lack, 0, usual);
+        *square +=
+            square_error(&lack, fmin(share->odds / node->odds[GV_STRATA_BY_TIME], 1), usual) -
+            square_error(&lack, 0, usual);
     if (node->above == GV_STRATA_NONE)
         *square += sums->once * usual + sums->square * usual * usual;
 }

@@ -6,6 +6,9 @@
 
 #define GV_STRATA_NONE SIZE_MAX
 
+/* By what amounts are divided: GPU time by GPU time, all else by calls. */
+enum gv_strata_measure { GV_STRATA_BY_TIME, GV_STRATA_BY_CALLS, GV_STRATA_MEASURES };
+
 /* Of items whose call was chosen at random, or has no stack of its own. */
 struct gv_strata_part {
     double amounts[GV_STRATA_AMOUNTS]; /* of the latter only: what has to be divided */
@@ -21,12 +24,11 @@ struct gv_strata_node {
     int64_t last_call;
     struct gv_strata_part direct, all; /* `all`: with the nodes below */
     double chosen_gpu, chosen_calls;   /* of the entries, each times what it stands for */
-    double direct_extra[GV_STRATA_AMOUNTS];
     /* Of the parts that it consists of: the amounts of those without a chosen call; the weights of
      * the others for these amounts, and for what the node itself gets. */
     double lacking[GV_STRATA_AMOUNTS];
-    double odds[GV_STRATA_AMOUNTS];
-    double weights[GV_STRATA_AMOUNTS];
+    double odds[GV_STRATA_MEASURES];
+    double weights[GV_STRATA_MEASURES];
     double extra[GV_STRATA_AMOUNTS];
     double odds_squared, lacking_squared; /* of each part, of GPU time */
 };

@@ -2,8 +2,9 @@
  * Which line of the program a stack stands for, kept in the trace: rows of `place` and
  * `stack_place`, which the views show to everybody who has no function of ours.
  *
- * It is the line that gv_stack_text() prints for a single frame. The tables may be temporary ones
- * (report/store/shadow.h).
+ * It is the line that gv_stack_text() prints for a single frame; or, where no line of the program
+ * can be on the stack, the step that a library did for it, as its function (node_frames.def). The
+ * tables may be temporary ones (report/store/shadow.h).
  */
 #ifndef GV_ANALYSE_NAMES_PLACES_H
 #define GV_ANALYSE_NAMES_PLACES_H

@@ -15,6 +15,12 @@ WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = '
     ELSE function IS NOT NULL OR library IS NOT NULL END
 ORDER BY ?2 = 1 AND kind = 'python' AND {in_package(file)}, depth LIMIT ?2;
 
+-- name: frames_without_python
+SELECT function, library FROM frames
+WHERE stack = ?1 AND kind <> 'runtime' AND function IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND kind = 'python')
+ORDER BY depth;
+
 -- name: place_known
 SELECT place FROM stack_place WHERE stack = ?1;
 

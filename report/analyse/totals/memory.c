@@ -11,13 +11,11 @@ int gv_totals_memory_open(struct gv_totals_run *run)
     int error = gv_database_script(run->trace, sql_memory_events, NULL, 0);
 
     if (!error)
-        error = gv_database_error(
-            run->trace,
-            sqlite3_prepare_v2(run->trace,
-                               "INSERT INTO temp.memory_event"
-                               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                               -1,
-                               &run->memory_add, NULL));
+        error = gv_database_error(run->trace,
+                                  sqlite3_prepare_v2(run->trace,
+                                                     "INSERT INTO temp.memory_event"
+                                                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                                     -1, &run->memory_add, NULL));
     return error;
 }
 
@@ -92,9 +90,9 @@ int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run)
 
 static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
 {
-    const int64_t values[] = {event->at_ns,          event->call,    event->process,
-                              event->object,         event->bytes,   (int64_t)event->space,
-                              event->context,        event->api,     (int64_t)event->device,
+    const int64_t values[] = {event->at_ns,      event->call,  event->process,
+                              event->object,     event->bytes, (int64_t)event->space,
+                              event->context,    event->api,   (int64_t)event->device,
                               event->duration_ns};
     int result = SQLITE_OK;
 
@@ -110,8 +108,8 @@ static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *e
  * another thread gets the same address in between. */
 static bool memory_counts_at_end(enum gv_memory_space space)
 {
-    return space < GV_MEMORY_FREE || space == GV_MEMORY_CONTEXT_MADE ||
-           space == GV_MEMORY_MAPPED || space == GV_MEMORY_RETAINED;
+    return space < GV_MEMORY_FREE || space == GV_MEMORY_CONTEXT_MADE || space == GV_MEMORY_MAPPED ||
+           space == GV_MEMORY_RETAINED;
 }
 
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)

@@ -22,7 +22,8 @@ enum gv_memory_place {
 static struct gv_key memory_key(enum gv_memory_place kind, size_t detail, int64_t one,
                                 int64_t other)
 {
-    return (struct gv_key){{(uint64_t)one, (uint64_t)other, (uint64_t)kind | (uint64_t)detail << 8}};
+    return (struct gv_key){
+        {(uint64_t)one, (uint64_t)other, (uint64_t)kind | (uint64_t)detail << 8}};
 }
 
 /* The number of a key; `next` if it is new. */
@@ -75,8 +76,7 @@ static int memory_line(struct gv_memory_log *log, const struct gv_memory_event *
                        enum gv_memory_space space, size_t *number)
 {
     struct gv_key key = memory_key(GV_MEMORY_LINE, space, event->place, event->api);
-    int error =
-        gv_array_room(&log->lines, log->line_count, &log->line_room, sizeof(*log->lines));
+    int error = gv_array_room(&log->lines, log->line_count, &log->line_room, sizeof(*log->lines));
 
     if (!error)
         error = memory_find(log, &key, log->line_count, number);
@@ -100,8 +100,8 @@ static int memory_holder(struct gv_memory_log *log, const struct gv_memory_event
     if (!error)
         error = memory_find(log, &key, log->holder_count, number);
     if (!error && *number == log->holder_count)
-        log->holders[log->holder_count++] = (struct gv_memory_holder){
-            .line = line, .device = device, .process = event->process};
+        log->holders[log->holder_count++] =
+            (struct gv_memory_holder){.line = line, .device = device, .process = event->process};
     return error;
 }
 
@@ -372,8 +372,7 @@ static int memory_unmap(struct gv_memory_log *log, const struct gv_memory_event 
     int64_t at = event->object, end = gv_time_sum(event->object, event->bytes), mapping;
     int error = 0;
 
-    while (!error &&
-           (mapping = memory_use(log, GV_MEMORY_MAPPING, event->process, at)) >= 0) {
+    while (!error && (mapping = memory_use(log, GV_MEMORY_MAPPING, event->process, at)) >= 0) {
         int64_t next = gv_time_sum(at, log->uses[mapping].bytes);
         error = memory_end_use(log, GV_MEMORY_MAPPING, mapping, event, at);
         at = next;
@@ -444,7 +443,8 @@ static int memory_end_process(struct gv_memory_log *log, const struct gv_memory_
     return error;
 }
 
-/* What is used and was not allocated by calls that are known. Managed memory may lie on the host. */
+/* What is used and was not allocated by calls that are known. Managed memory may lie on the host.
+ */
 static void memory_sample(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     struct gv_memory_device *device = &log->devices[event->device];

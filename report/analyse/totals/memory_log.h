@@ -1,9 +1,9 @@
 /*
- * What was allocated and freed: how much each line of the program held, the peak of each device, and
- * what was left. Events must come in order of time. A context's memory ends with it. A process's
- * memory takes no space after its end, but counts as never freed. Physical memory (cuMemCreate) lives
- * until its last handle is released and its last mapping is gone. Memory that was allocated before
- * the first event, or by another process, is not counted, nor are its frees.
+ * What was allocated and freed: how much each line of the program held, the peak of each device,
+ * and what was left. Events must come in order of time. A context's memory ends with it. A
+ * process's memory takes no space after its end, but counts as never freed. Physical memory
+ * (cuMemCreate) lives until its last handle is released and its last mapping is gone. Memory that
+ * was allocated before the first event, or by another process, is not counted, nor are its frees.
  *
  * Memory use is bounded by GV_MEMORY_BLOCKS simultaneous allocations. One thread.
  */
@@ -62,8 +62,8 @@ struct gv_memory_line {
     enum gv_memory_space space;
     int64_t allocations, allocated_bytes, freed, largest_bytes;
     int64_t live_bytes, peak_bytes, left_bytes;
-    int64_t at_peak_bytes; /* at the peaks of the devices */
-    int64_t time_ns; /* in the calls that allocate and free it */
+    int64_t at_peak_bytes;         /* at the peaks of the devices */
+    int64_t time_ns;               /* in the calls that allocate and free it */
     struct gv_duration_total life; /* of what was freed */
 };
 
@@ -81,7 +81,7 @@ struct gv_memory_device {
     bool noted;            /* the holders have what they held at the peak */
     int64_t sampled_ns;    /* when the last sample was taken; 0: none */
     int64_t sampled_bytes; /* what the log did not know of then; -1: unknown */
-    int64_t near_ns;       /* how far from the peak the nearest sample is; INT64_MAX: none is near */
+    int64_t near_ns; /* how far from the peak the nearest sample is; INT64_MAX: none is near */
     int64_t outside_bytes; /* of that sample, as above */
     int64_t near_at_ns;
 };
@@ -114,7 +114,8 @@ struct gv_memory_log {
     size_t context_count, context_room;
     struct gv_memory_process *processes;
     size_t process_count, process_room;
-    struct gv_key_map places; /* three numbers, one of them enum gv_memory_place -> number, from 1 */
+    struct gv_key_map
+        places; /* three numbers, one of them enum gv_memory_place -> number, from 1 */
     struct gv_memory_device devices[GV_MEMORY_DEVICES + 1];
     int64_t left_bytes; /* at the end: on devices, and managed; also what ended processes held */
 };

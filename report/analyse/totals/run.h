@@ -120,7 +120,7 @@ struct gv_totals_run {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
         int64_t copy_ns, launch_ns;
-        int64_t context;     /* handle of the context where it last worked */
+        int64_t context;                    /* handle of the context where it last worked */
         int64_t refused_api, refused_bytes; /* its largest allocation that failed, and was not
                                                repeated with success since; 0: none */
         int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
@@ -130,7 +130,7 @@ struct gv_totals_run {
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     int64_t blocking_launches, blocking_ns;
     int64_t refused, refused_call; /* allocations for which there was no memory, and the last one */
-    bool spans; /* first_ns and last_ns are set */
+    bool spans;                    /* first_ns and last_ns are set */
     struct gv_totals_launches {
         int64_t count, total_ns;
     } * launches; /* by id of the kernel */

@@ -151,6 +151,12 @@ WHERE name = 'CUDA_VISIBLE_DEVICES' AND trim(value) NOT GLOB '[0-9GM]*'
     AND {is_of_process(process)}
 ORDER BY process LIMIT 1;
 
+-- define: place_words(place)
+-- A row of place for people: "train.py:41 forward"; NULL: nothing is known.
+coalesce(replace({place}.file, rtrim({place}.file, replace({place}.file, '/', '')), '')
+        || coalesce(':' || {place}.line, '') || coalesce(' ' || {place}.function, ''),
+    {place}.function, replace({place}.library, rtrim({place}.library, replace({place}.library, '/', '')), ''))
+
 -- define: refused_call
 (SELECT value FROM fact WHERE key = 'memory_refused_call')
 

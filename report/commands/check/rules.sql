@@ -232,7 +232,7 @@ FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
 SELECT CASE WHEN {fact(memory_known)} THEN bytes > ?1 END,
     CASE WHEN NOT {fact(memory_known)} THEN 'there are more allocations at a time than are followed'
         ELSE gv_size(bytes) || ' were allocated at once' || coalesce(', ' || gv_size(line_bytes)
-            || ' of it by ' || {place_words(p)}, '') END
+            || ' of it by ' || gv_line(p.function, p.library, p.file, p.line), '') END
 FROM (SELECT {fact(memory_peak_bytes)} AS bytes)
     LEFT JOIN (SELECT number, max(bytes) FROM memory_top) t
     LEFT JOIN (SELECT line AS which, device, max(bytes) AS line_bytes

@@ -70,8 +70,6 @@ SELECT 'peak', {fact(memory_peak_bytes)} WHERE {fact(memory_known)};
 SELECT 'never freed', {fact(memory_left_bytes)} WHERE {fact(memory_known)};
 
 -- name: memory_lines
--- Without the function: its name may change with the line's content.
-SELECT m.space || ' ' || coalesce({without_folder(p.file)} || coalesce(':' || p.line, ''), p.function,
-        {without_folder(p.library)}, a.name || ' without a stack'), {sum(m.at_peak_bytes)}
-FROM memory_line m LEFT JOIN place p ON p.id = m.place LEFT JOIN api a ON a.id = m.api
-GROUP BY 1 HAVING sum(m.at_peak_bytes) > 0;
+SELECT space || ' ' || coalesce({line_of(place)}, name || ' without a stack'), {sum(at_peak_bytes)}
+FROM (SELECT *, gv_line(function, library, file, line) AS place FROM memory_lines)
+GROUP BY 1 HAVING sum(at_peak_bytes) > 0;

@@ -176,7 +176,8 @@ FROM (SELECT * FROM memory_top ORDER BY bytes DESC LIMIT 1) t LEFT JOIN device d
 WHERE {fact(memory_known)} AND {fact(memory_peak_bytes)} > 0;
 
 -- define: line_words(place)
-coalesce({place_words({place})}, 'allocations without a stack')
+coalesce(gv_line({place}.function, {place}.library, {place}.file, {place}.line),
+    'allocations without a stack')
 
 -- name: memory_peak
 SELECT d.device, CASE h.what WHEN 0 THEN {line_words(p)} WHEN 1

@@ -155,9 +155,8 @@ static void each_line_has_its_memory(void **state)
     TAKE(&log, GOT(0x1000, 100, DEVICE, .place = 1, .duration_ns = 3),
          GOT(0x2000, 60, DEVICE, .place = 2), GOT(0x3000, 30, DEVICE, .place = 2),
          DID(FREE, 0x1000, .duration_ns = 4), DID(FREE, 0x3000),
-         GOT(0x4000, 95, DEVICE, .place = 1, .duration_ns = 3),
-         GOT(0x5000, 40, DEVICE, .place = 3), DID(FREE, 0x4000, .duration_ns = 4),
-         GOT(0x6000, 999, HOST, .place = 3));
+         GOT(0x4000, 95, DEVICE, .place = 1, .duration_ns = 3), GOT(0x5000, 40, DEVICE, .place = 3),
+         DID(FREE, 0x4000, .duration_ns = 4), GOT(0x6000, 999, HOST, .place = 3));
     gv_memory_log_end(&log);
     const struct gv_memory_line *first = log_line(&log, 1), *second = log_line(&log, 2);
     assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 60 + 95 + 40);
