@@ -379,9 +379,11 @@ static int store_other(struct gv_database *database, struct gv_other *other, con
     if (!error && !other->row && sqlite3_changes(database->handle) > 0)
         other->row = gv_database_last_id(database);
     if (!error && other->row)
-        error = gv_database_run(database, GV_STATEMENT_OTHER_SEEN, "iztiii", other->row,
+        error = gv_database_run(database, GV_STATEMENT_OTHER_SEEN, "iztii", other->row,
                                 other->is_here ? (int64_t)other->pid : 0, name,
-                                other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended,
+                                other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended);
+    if (!error && other->row && other->most_bytes)
+        error = gv_database_run(database, GV_STATEMENT_OTHER_MEMORY, "ii", other->row,
                                 other->most_bytes);
     return error;
 }

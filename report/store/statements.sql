@@ -80,7 +80,7 @@ UPDATE thread SET name = ?2 WHERE id = ?1;
 INSERT INTO context (process, handle) VALUES (?, ?);
 
 -- name: CONTEXT_DEVICE
-UPDATE context SET device = ?2 WHERE id = ?1;
+INSERT OR REPLACE INTO context_device (context, device) VALUES (?, ?);
 
 -- name: STREAM_ADD
 INSERT INTO stream (process, context, thread, handle, kind) VALUES (?, ?, ?, ?, ?);
@@ -300,9 +300,11 @@ INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)
 SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 
 -- name: OTHER_SEEN
-UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5,
-    memory_bytes = nullif(?6, 0)
+UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
 WHERE id = ?1;
+
+-- name: OTHER_MEMORY
+INSERT OR REPLACE INTO other_process_memory (other, bytes) VALUES (?, ?);
 
 -- name: SAMPLE_ADD
 -- Only of devices of the trace. Unknown values are -1.

@@ -28,9 +28,9 @@ CREATE TABLE variable (process INTEGER NOT NULL, name TEXT NOT NULL, value TEXT 
 CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial INTEGER NOT NULL,
     tid INTEGER, name TEXT, records INTEGER NOT NULL);
 
--- device: the process's number of it; NULL: unknown
-CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL,
-    device INTEGER);
+CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL);
+-- Where it is known: the process's number of the device.
+CREATE TABLE context_device (context INTEGER PRIMARY KEY, device INTEGER NOT NULL);
 
 CREATE TABLE stream (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, context INTEGER,
     thread INTEGER, handle INTEGER NOT NULL, kind TEXT NOT NULL);
@@ -244,11 +244,12 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
 
 -- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
--- it came, and went, while they were sampled. memory_bytes: the most of the device's memory that it had
--- at a look; NULL: unknown
+-- it came, and went, while they were sampled.
 CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, started INTEGER NOT NULL,
-    ended INTEGER NOT NULL, memory_bytes INTEGER);
+    ended INTEGER NOT NULL);
+-- The most of the device's memory that it had at a look, where that is known.
+CREATE TABLE other_process_memory (other INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 
 -- CUpti_ActivityMemcpyKind
 CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -376,11 +376,11 @@ FROM stream s;
 
 CREATE VIEW contexts AS -- one context
 SELECT
-    id, -- increases
-    process, -- id in processes
-    handle, -- as the program saw it
-    device -- the process's number of it; NULL: unknown
-FROM context;
+    c.id AS id, -- increases
+    c.process AS process, -- id in processes
+    c.handle AS handle, -- as the program saw it
+    d.device AS device -- the process's number of it; NULL: unknown
+FROM context c LEFT JOIN context_device d ON d.context = c.id;
 
 CREATE VIEW processes AS -- one process that used CUDA
 SELECT
@@ -469,16 +469,16 @@ FROM device d LEFT JOIN process p ON p.id = d.process;
 
 CREATE VIEW other_processes AS -- one process outside the session that used one of its devices
 SELECT
-    id, -- increases
-    uuid, -- of the device; as in devices
-    pid, -- the system's number; NULL: of another container
-    name, -- the system's name of it, at most 15 bytes; NULL: unknown
-    first_ns, -- when it was first seen; about once a second
-    last_ns, -- when it was last seen
-    started, -- 1: it came later than the first look at the device
-    ended, -- 1: it was gone before the last look
-    memory_bytes -- of the device, at most; NULL: unknown
-FROM other_process;
+    o.id AS id, -- increases
+    o.uuid AS uuid, -- of the device; as in devices
+    o.pid AS pid, -- the system's number; NULL: of another container
+    o.name AS name, -- the system's name of it, at most 15 bytes; NULL: unknown
+    o.first_ns AS first_ns, -- when it was first seen; about once a second
+    o.last_ns AS last_ns, -- when it was last seen
+    o.started AS started, -- 1: it came later than the first look at the device
+    o.ended AS ended, -- 1: it was gone before the last look
+    m.bytes AS memory_bytes -- of the device, at most; NULL: unknown
+FROM other_process o LEFT JOIN other_process_memory m ON m.other = o.id;
 
 CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms
 SELECT

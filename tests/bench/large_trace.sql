@@ -7,7 +7,7 @@ INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'c
     (5, 'cuStreamSynchronize', 'sync'), (6, 'cuMemAlloc_v2', 'alloc'), (7, 'cuMemFree_v2', 'free');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu)
     VALUES (1, 1, 4242, 'large', 0, :calls * 2500 + 1000000, 'exit', 0, 'cupti');
-INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
+INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO device (id, process, device, name, uuid, cc_major, cc_minor, multiprocessors)
     VALUES (1, 1, 0, 'Generated', 'GPU-1', 9, 0, 132);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8)

@@ -2,9 +2,11 @@
 #ifndef GV_ANALYSE_LINES_RUN_H
 #define GV_ANALYSE_LINES_RUN_H
 
-#include "report/analyse/lines/pass.h"
 #include "report/analyse/lines/strata.h"
+#include "report/analyse/totals/part.h"
 #include "report/store/id_table.h"
+
+#include <sqlite3.h>
 
 #include <stdbool.h>
 

@@ -1,6 +1,5 @@
 #include "report/analyse/lines/strata.h"
 
-#include "report/analyse/lines/strata_tree.h"
 #include "report/analyse/time_sum.h"
 #include "report/store/array.h"
 #include "trace/mix.h"

@@ -14,6 +14,7 @@
 #ifndef GV_ANALYSE_LINES_STRATA_H
 #define GV_ANALYSE_LINES_STRATA_H
 
+#include "report/analyse/lines/strata_tree.h"
 #include "report/store/key_map.h"
 
 #include <stdbool.h>
@@ -23,14 +24,6 @@
 #define GV_STRATA_DEPTH   6u
 #define GV_STRATA_NODES   32768u
 #define GV_STRATA_ENTRIES 65536u
-
-enum gv_strata_amount {
-    GV_STRATA_GPU,
-    GV_STRATA_CALLS,
-    GV_STRATA_QUEUED,
-    GV_STRATA_IDLE,
-    GV_STRATA_AMOUNTS
-};
 
 /* What is known of a call's stack. */
 enum gv_strata_known {
@@ -89,5 +82,8 @@ typedef size_t gv_strata_line(const void *context, const struct gv_strata_row *r
 int gv_strata_errors(struct gv_strata *strata, gv_strata_line *line_of, const void *context,
                      double *squares);
 void gv_strata_free(struct gv_strata *strata);
+
+/* How often a part like this has no chosen call, for each time that it has one. */
+double gv_strata_odds(const struct gv_strata_part *part);
 
 #endif

@@ -3,7 +3,7 @@
  * few of them agree proves little. So what calls beside each other usually agree on counts too: how
  * often two chosen calls of a node, at this depth of the tree, are of different lines.
  */
-#include "report/analyse/lines/strata_tree.h"
+#include "report/analyse/lines/strata.h"
 
 #include "report/store/array.h"
 

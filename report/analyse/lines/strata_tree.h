@@ -1,10 +1,19 @@
-/* Shared by strata.c and strata_errors.c. */
+/* The tree of cells of report/analyse/lines/strata.h, for its own files. */
 #ifndef GV_ANALYSE_LINES_STRATA_TREE_H
 #define GV_ANALYSE_LINES_STRATA_TREE_H
 
-#include "report/analyse/lines/strata.h"
+#include <stddef.h>
+#include <stdint.h>
 
 #define GV_STRATA_NONE SIZE_MAX
+
+enum gv_strata_amount {
+    GV_STRATA_GPU,
+    GV_STRATA_CALLS,
+    GV_STRATA_QUEUED,
+    GV_STRATA_IDLE,
+    GV_STRATA_AMOUNTS
+};
 
 /* By what amounts are divided: GPU time by GPU time, all else by calls. */
 enum gv_strata_measure { GV_STRATA_BY_TIME, GV_STRATA_BY_CALLS, GV_STRATA_MEASURES };
@@ -39,8 +48,5 @@ struct gv_strata_entry {
     double gpu, calls; /* times what each stands for */
     int64_t chosen;
 };
-
-/* How often a part like this has no chosen call, for each time that it has one. */
-double gv_strata_odds(const struct gv_strata_part *part);
 
 #endif

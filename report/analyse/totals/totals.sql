@@ -21,15 +21,16 @@ FROM gpu_shape s LEFT JOIN
 -- that all processes number the devices alike.
 SELECT d.id AS id, u.process AS process, u.device AS device, d.uuid AS uuid,
     dense_rank() OVER (ORDER BY coalesce(d.uuid, ':' || u.device)) AS number
-FROM (SELECT process, device FROM device UNION SELECT process, device FROM context
-        WHERE device IS NOT NULL) u
+FROM (SELECT process, device FROM device UNION SELECT c.process, d.device FROM context_device d
+        JOIN context c ON c.id = d.context) u
     LEFT JOIN device d ON d.process = u.process AND d.device = u.device
 
 -- name: contexts
 -- The session's only device is that of all contexts.
 SELECT c.id, c.handle,
     CASE (SELECT max(number) FROM ({numbered_devices})) WHEN 1 THEN 1 ELSE d.number END
-FROM context c LEFT JOIN ({numbered_devices}) d ON d.process = c.process AND d.device = c.device;
+FROM context c LEFT JOIN context_device x ON x.context = c.id
+    LEFT JOIN ({numbered_devices}) d ON d.process = c.process AND d.device = x.device;
 
 -- name: processes
 SELECT id, id IN {launch_blocking} FROM process;
@@ -225,7 +226,7 @@ SELECT nullif(?1, 0), (SELECT min(id) FROM ({numbered_devices}) WHERE number = ?
     CASE WHEN ?4 >= bytes THEN ?4 - bytes END, count, nullif(bytes, 0)
 FROM (SELECT count(*) AS count,
         CASE WHEN count(*) = count(memory_bytes) THEN CAST(total(memory_bytes) AS INTEGER) END AS bytes
-    FROM other_process
+    FROM other_processes
     WHERE uuid IN (SELECT uuid FROM ({numbered_devices}) WHERE number = ?1)
         AND first_ns <= ?5 + 2000000000 AND last_ns >= ?5 - 2000000000);
 

@@ -178,6 +178,6 @@ FROM memory_top m LEFT JOIN device d ON d.id = m.device
     LEFT JOIN memory_line l ON l.id = h.line LEFT JOIN place p ON p.id = l.place
 WHERE {refused_call} > 0
 ORDER BY (SELECT count(*) FROM call c JOIN thread t ON t.id = c.thread
-        JOIN context x ON x.id = c.context JOIN device e ON e.process = t.process
+        JOIN context_device x ON x.context = c.context JOIN device e ON e.process = t.process
             AND e.device = x.device
         WHERE c.id = {refused_call} AND e.uuid IS d.uuid) DESC, m.bytes DESC, h.bytes DESC LIMIT 1;

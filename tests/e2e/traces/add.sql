@@ -6,7 +6,7 @@ INSERT INTO api (id, name, class) VALUES (1, 'cuInit', 'init'), (2, 'cuDevicePri
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'add.py', 'python add.py', 0, 1920000000, 'exit', 0, 13000, 'cupti', NULL, 130000), (2, 2, 4243, 4242, 'worker', 'python worker.py', 500000000, 900000000, 'killed', NULL, 13000, 'host-only', 'no libcupti was found: set GPUVERIFY_CUPTI', NULL);
 INSERT INTO variable VALUES (1, 'CUDA_LAUNCH_BLOCKING', '0'), (1, 'CUDA_VISIBLE_DEVICES', '0,1'), (2, 'PYTORCH_ALLOC_CONF', 'expandable_segments:True');
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 31), (2, 2, 1, 4243, 'python', 2);
-INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
+INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');
 INSERT INTO module VALUES (1, 1, 1, NULL);
 INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, '_Z3addPfS_', 1), (2, 1, 2, 'scale', 1);

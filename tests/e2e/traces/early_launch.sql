@@ -4,7 +4,7 @@ INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'store
 INSERT INTO api (id, name, class) VALUES (1, 'cudaLaunchKernel', 'launch'), (2, 'cudaMemcpyAsync', 'copy'), (3, 'cudaDeviceSynchronize', 'sync');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'train', 0, 6000000000, 'exit', 0, 'cupti');
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 40), (2, 1, 2, 4243, 'loader', 2);
-INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
+INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'gemm'), (2, 1, 2, 'vectorized_elementwise_kernel<tanh>');
 INSERT INTO gpu_name VALUES (1, 1, 1, 'gemm', 'gemm'), (2, 1, 2, 'vectorized_elementwise_kernel<tanh>', 'tanh');

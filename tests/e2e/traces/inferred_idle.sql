@@ -4,7 +4,7 @@ INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 1), ('ses
 INSERT INTO api (id, name, class, gpu_work) VALUES (2, 'cuLaunchKernel', 'launch', 1), (3, 'cuCtxSynchronize', 'sync', 0);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'serve.py', 'python serve.py', 0, 10000000000, 'exit', 0, 13000, 'host-only', 'no libcupti was found: set GPUVERIFY_CUPTI', NULL);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 10);
-INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
+INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'solve');
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4)
 INSERT INTO call SELECT 10 + 2 * i, 1, 2, 1000000000 + i * 1000000000, 10000, 0, 1, 1, NULL, NULL, 1, NULL FROM n

@@ -5,7 +5,7 @@ INSERT INTO api (id, name, class) VALUES (1, 'cudaLaunchKernel', 'launch'), (2, 
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'train', 0, 6000000000, 'exit', 0, 'cupti');
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 40), (2, 1, 2, 4243, 'loader', 2);
 INSERT INTO cost VALUES (1, 'hooks', 42, 2100, 0), (1, 'hooks-unrecorded', 0, 0, 0), (1, 'stacks', 4, 3500000, 0), (1, 'cpu-waits', 4, 20000, 0), (1, 'cupti-calls', 40, 24000, 0), (1, 'cupti-buffers', 2, 3000, 0), (1, 'thread', 30, 9000000, 0), (1, 'start', 1, 0, 0), (1, 'end', 1, 10000000, 0);
-INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
+INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'gemm'), (2, 1, 2, 'vectorized_elementwise_kernel<tanh>');
 INSERT INTO gpu_name VALUES (1, 1, 1, 'gemm', 'gemm'), (2, 1, 2, 'vectorized_elementwise_kernel<tanh>', 'tanh');

@@ -10,7 +10,7 @@ INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes
 INSERT INTO stack VALUES (1, 1, 1), (2, 2, 1);
 INSERT INTO frame (stack, depth, kind, function, file, line) VALUES (1, 0, 'python', 'answer', '/app/serve.py', 12), (2, 0, 'python', 'clean', '/app/prepare.py', 34);
 INSERT INTO call_stack VALUES (2, 1), (1, 2);
-INSERT INTO other_process (id, uuid, pid, name, first_ns, last_ns, started, ended) VALUES (1, 'GPU-1', 77, char(27) || '[31mapp', 10000000, 2000000000, 0, 1), (2, 'GPU-1', NULL, NULL, 3900000000, 4900000000, 1, 0);
+INSERT INTO other_process VALUES (1, 'GPU-1', 77, char(27) || '[31mapp', 10000000, 2000000000, 0, 1), (2, 'GPU-1', NULL, NULL, 3900000000, 4900000000, 1, 0);
 INSERT INTO stall_advice VALUES (1, 'Free in pieces.');
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, blocked_by, confidence, advice) VALUES
     (1, 2, 'other-process', 0, 0, 20000000, 50000, 1, 'inferred', 1), (2, 3, 'other-process', 0, 0, 112700000, 300000, NULL, 'inferred', 1),

@@ -109,7 +109,7 @@ static void a_host_function_that_runs_is_unfinished(void **state)
     (void)state;
     execute("INSERT INTO api (id, name, class) VALUES (3, 'cuLaunchHostFunc', 'launch');"
             "UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
-            "INSERT INTO context (id, process, handle) VALUES (1, 1, 1);"
+            "INSERT INTO context VALUES (1, 1, 1);"
             "INSERT INTO stream VALUES (1, 1, 1, NULL, 5, 'created');"
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream) VALUES"
             " (90, 1, 3, 100, 5, 0, 1), (91, 1, 3, 200, 5, 0, 1);"

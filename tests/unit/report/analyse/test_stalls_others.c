@@ -102,8 +102,7 @@ static void launches_copies_and_events_are_held_by_nobody_elsewhere(void **state
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuLaunchKernel", 2000, 19010, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     CALL("cuEventRecord", 2000, 19010, .thread = 2);
-    fixture_sql("INSERT INTO other_process (id, uuid, pid, name, first_ns, last_ns, started, "
-                "ended) VALUES (1, 'GPU', 42, 'app', 0, 30000000, 1, 1)");
+    fixture_sql("INSERT INTO other_process VALUES (1, 'GPU', 42, 'app', 0, 30000000, 1, 1)");
     expect("3 unknown 0+19010+0\n4 unknown 0+19010+0\n");
 }
 
@@ -204,9 +203,8 @@ static void the_end_is_told_of_a_process_that_ends_soon(void **state)
 static void one_outside_the_session_is_named(void **state)
 {
     (void)state;
-    fixture_sql(
-        "INSERT INTO other_process (id, uuid, pid, name, first_ns, last_ns, started, ended) VALUES"
-        " (1, 'GPU', 42, 'app', 10000000000, 20000000000, 1, 1)");
+    fixture_sql("INSERT INTO other_process VALUES"
+                " (1, 'GPU', 42, 'app', 10000000000, 20000000000, 1, 1)");
     CALL("cuMemGetInfo_v2", 10100000, 50000);
     CALL("cuMemGetInfo_v2", 15000000, 50000);
     CALL("cuMemGetInfo_v2", 20100000, 50000);
@@ -221,9 +219,8 @@ static void one_outside_the_session_is_named(void **state)
 static void one_that_cannot_be_named_is_told_too(void **state)
 {
     (void)state;
-    fixture_sql(
-        "INSERT INTO other_process (id, uuid, pid, name, first_ns, last_ns, started, ended) VALUES"
-        " (1, 'GPU', NULL, NULL, 10000000000, 20000000000, 0, 0)");
+    fixture_sql("INSERT INTO other_process VALUES"
+                " (1, 'GPU', NULL, NULL, 10000000000, 20000000000, 0, 0)");
     CALL("cuMemGetInfo_v2", 10100000, 50000);
     expect("1 other-process 0+50000+0 use\n");
 }
