@@ -1,9 +1,9 @@
 -- What the estimate of GPU time by line reads and writes.
 
 -- name: calls
--- Those that put work on the GPU.
+-- Those that put work on the GPU, and between them those that wait for it.
 SELECT id, thread, api, start_ns, bytes, object, kernel FROM call
-WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0) AND coalesce(result, 0) = 0 AND id >= ?1
+WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0 OR class = 'sync') AND coalesce(result, 0) = 0 AND id >= ?1
 ORDER BY id;
 
 -- name: stacks
@@ -15,6 +15,18 @@ WHERE s.call >= ?1 ORDER BY s.call;
 -- The first call of each thread that was chosen at random.
 SELECT c.thread, x.one_of, min(x.call) FROM call_sample x JOIN call c ON c.id = x.call
 WHERE x.one_of > 0 GROUP BY c.thread;
+
+-- name: captures
+-- In the order of time: what begins and ends a capture, and what makes a graph, or a graph that can be
+-- launched, of another one, or changes it. A trace without launches of graphs needs none of it.
+SELECT t.process, c.start_ns, a.begins_capture, a.ends_capture, c.stream, c.object, o.object, s.stack
+FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+    LEFT JOIN call_object o ON o.call = c.id LEFT JOIN call_stack s ON s.call = c.id
+WHERE c.api IN (SELECT id FROM api WHERE (begins_capture OR ends_capture OR class = 'graph')
+        AND EXISTS (SELECT 1 FROM api WHERE gpu_work = 2))
+    AND coalesce(c.result, 0) = 0
+    AND (a.begins_capture OR a.ends_capture OR o.object IS NOT NULL)
+ORDER BY c.start_ns;
 
 -- name: host_only
 SELECT id, coalesce(gpu, '') <> 'cupti' AND id NOT IN (SELECT process FROM gpu_place) FROM process;

@@ -80,12 +80,17 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
         .id = sqlite3_column_int64(row, CALL_ID),
         .start_ns = gv_time_column(row, CALL_START),
         .self = gv_mix(self, (uint64_t)thread),
-        .process = gv_id_table_get(&lines->process_of, thread, 0),
+        .process = (uint32_t)gv_id_table_get(&lines->process_of, thread, 0),
     };
+    call->capture = object ? gv_lines_capture_of(lines, call->process, object, call->start_ns) : 0;
     struct gv_lines_thread *of = thread_of(lines, thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
     call->chance = of->chance;
+    if (of->before[(of->at - 1) % GV_LINES_BEFORE] != (uint32_t)(self >> 32))
+        of->alike = 0;
+    call->alike = (uint16_t)of->alike;
+    of->alike += of->alike < GV_LINES_ALIKE;
     of->before[of->at++ % GV_LINES_BEFORE] = (uint32_t)(self >> 32);
 }
 
@@ -131,10 +136,10 @@ static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
     struct gv_strata_item item = {
         .call = call->id,
         .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
-                 call->far, duration_class(duration_ns, 7)},
+                 call->far, call->alike, duration_class(duration_ns, 7)},
         .chance = (double)call->chance,
         .one_of = (double)call->one_of,
-        .known = call->known,
+        .known = (enum gv_strata_known)call->known,
         .stack = call->stack,
     };
     int error = find_class(lines, class, &item.class);
@@ -155,6 +160,7 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
     const struct gv_lines_class class = {
         .process = call->process,
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
+        .capture = call->capture,
         .host_only = true,
     };
 
@@ -180,6 +186,8 @@ static int read_calls(struct gv_lines *lines, int64_t until)
         int64_t thread = sqlite3_column_int64(lines->calls, CALL_THREAD);
         read_call(lines, lines->calls, &call);
         lines->read = call.id;
+        if (!gv_id_table_get(&lines->work, sqlite3_column_int64(lines->calls, CALL_API), 0))
+            continue;
         error = read_stack(lines, &call);
         if (call.known == GV_STRATA_CHOSEN)
             thread_of(lines, thread)->chance = 1 / call.one_of;
@@ -232,6 +240,7 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
     call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
     if (operation->call <= 0 || call->id != operation->call)
         call = forgotten_call(lines, operation->call);
+    class.capture = call->capture;
     if (call->id && operation->start_ns > call->start_ns)
         amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
     return add_item(lines, &class, call, gv_mix((uint64_t)operation->shape, operation->size),
@@ -270,6 +279,8 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
         error = gv_id_table_read(&lines->host_only, trace, sql_host_only);
     if (!error)
         error = gv_id_table_read(&lines->work, trace, "SELECT id, gpu_work FROM api");
+    if (!error)
+        error = gv_lines_captures_read(lines);
     lines->threads = calloc(lines->process_of.rows + 1, sizeof(*lines->threads));
     if (!error && !lines->threads)
         error = -ENOMEM;
@@ -313,6 +324,7 @@ void gv_lines_close(struct gv_lines *lines)
     gv_key_map_free(&lines->class_numbers);
     free(lines->threads);
     free(lines->known);
+    free(lines->captures);
     free(lines->classes);
     free(lines);
 }

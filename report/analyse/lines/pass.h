@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* An operation that began at most so many calls after its own is found without a query. */
-#define GV_LINES_CALLS (1u << 18)
+#define GV_LINES_CALLS (1u << 17)
 
 struct gv_lines_operation {
     int64_t process, call;   /* 0: not known */

@@ -8,26 +8,37 @@
 
 #include <stdbool.h>
 
-/* Calls of a thread before a call that tell cells apart. */
+/* Calls of a thread before a call that tell cells apart; of calls that are the same, more. */
 #define GV_LINES_BEFORE 8u
 #define GV_LINES_NEAR   2u
+#define GV_LINES_ALIKE  4096u
 
 struct gv_lines_thread {
     uint32_t before[GV_LINES_BEFORE]; /* what they were */
     uint32_t at;
-    float chance; /* that one of its calls is chosen */
+    uint32_t alike; /* how many of the last ones were the same */
+    float chance;   /* that one of its calls is chosen */
 };
 
 struct gv_lines_call {
     int64_t id; /* 0: none */
-    int64_t start_ns, stack;
+    int64_t start_ns, stack, capture;
     uint64_t self;      /* what it does, and its thread */
     uint32_t near, far; /* what came before it */
-    int64_t process;
     float chance, one_of;
-    enum gv_strata_known known;
+    uint32_t process;
+    uint16_t alike; /* calls just before it that are the same */
+    uint8_t known;  /* enum gv_strata_known */
     bool counted;
 };
+
+/* The stack that captured a graph, from a time on. Handles are used again. */
+struct gv_lines_capture {
+    int64_t process, graph, from_ns, stack;
+};
+
+/* Of graphs that were made, or made ready to be launched; later ones have no captures. */
+#define GV_LINES_CAPTURES 65536u
 
 /* What the operations of a class have in common; those of one process. */
 struct gv_lines_class {
@@ -46,12 +57,20 @@ struct gv_lines {
     struct gv_lines_call *known;         /* by id, the last ones */
     int64_t read;                        /* the last one that was read */
     int64_t stack_call;                  /* the row of `stacks`; INT64_MAX: the end */
+    struct gv_lines_capture *captures;   /* by process, graph, time */
+    size_t capture_count, capture_room;
     struct gv_strata strata;
     struct gv_lines_class *classes; /* by node */
     size_t class_room;
     struct gv_key_map class_numbers;
     struct gv_lines_call forgotten;
 };
+
+/* report/analyse/lines/captures.c */
+int gv_lines_captures_read(struct gv_lines *lines);
+/* The stack that captured the graph that is launched then; 0: none is known. */
+int64_t gv_lines_capture_of(const struct gv_lines *lines, int64_t process, int64_t graph,
+                            int64_t at_ns);
 
 /* report/analyse/lines/store.c */
 int gv_lines_write(struct gv_lines *lines);

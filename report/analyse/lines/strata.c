@@ -3,6 +3,7 @@
 #include "report/analyse/lines/strata_tree.h"
 #include "report/analyse/time_sum.h"
 #include "report/store/array.h"
+#include "trace/mix.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,27 +32,49 @@ int gv_strata_class(struct gv_strata *strata, size_t *class)
     return node_add(strata, GV_STRATA_NONE, strata->node_count, class);
 }
 
-/* The cell of an item; or what is above it, if there is no room for a new one. */
-static int cell_of(struct gv_strata *strata, const struct gv_strata_item *item, size_t *cell)
+/* The node at one depth. */
+static struct gv_key key_at(size_t class, uint64_t path, unsigned depth)
+{
+    return (struct gv_key){{class, path, depth}};
+}
+
+/* Makes the nodes that are missing; as many of a path as there is room for, so that coarse ones can
+ * always be made. */
+static int cell_add(struct gv_strata *strata, size_t class, const uint64_t paths[GV_STRATA_DEPTH],
+                    size_t *cell)
 {
     int error = 0;
 
-    *cell = item->class;
+    *cell = class;
     for (unsigned i = 0; i < GV_STRATA_DEPTH && !error; i++) {
-        const struct gv_key key = {{*cell, item->keys[i], i}};
+        const struct gv_key key = key_at(class, paths[i], i);
         int64_t number = gv_key_map_find(&strata->node_numbers, &key);
         size_t above = *cell;
         if (number) {
             *cell = (size_t)number - 1;
             continue;
         }
-        if (strata->node_numbers.used >= GV_STRATA_NODES - GV_STRATA_NODES / GV_STRATA_DEPTH * i)
+        if (strata->node_numbers.used >= GV_STRATA_NODES - GV_STRATA_NODES / 10 * i)
             break;
-        error = node_add(strata, above, item->class, cell);
+        error = node_add(strata, above, class, cell);
         if (!error)
             error = gv_key_map_add(&strata->node_numbers, &key, (int64_t)*cell + 1);
     }
     return error;
+}
+
+/* The cell of an item; or what is above it, if there is no room for a new one. */
+static int cell_of(struct gv_strata *strata, const struct gv_strata_item *item, size_t *cell)
+{
+    uint64_t paths[GV_STRATA_DEPTH], path = 0;
+
+    for (unsigned i = 0; i < GV_STRATA_DEPTH; i++)
+        paths[i] = path = gv_mix(path, item->keys[i]);
+    const struct gv_key key = key_at(item->class, path, GV_STRATA_DEPTH - 1);
+    int64_t number = gv_key_map_find(&strata->node_numbers, &key);
+
+    *cell = (size_t)number - 1;
+    return number ? 0 : cell_add(strata, item->class, paths, cell);
 }
 
 static int row_of(struct gv_strata *strata, size_t class, int64_t stack, size_t *row)
@@ -171,6 +194,8 @@ static void part_sum(struct gv_strata_node *above, const struct gv_strata_part *
     }
     if (part->chosen)
         above->odds_squared += pow(odds * weight_of(part, GV_STRATA_GPU), 2);
+    else
+        above->lacking_squared += pow(part->amounts[GV_STRATA_GPU], 2);
     above->all.gpu += part->gpu;
     above->all.calls += part->calls;
     above->all.chance += part->chance;

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_STRATA_DEPTH   4u
-#define GV_STRATA_NODES   65536u
+#define GV_STRATA_DEPTH   5u
+#define GV_STRATA_NODES   32768u
 #define GV_STRATA_ENTRIES 65536u
 
 enum gv_strata_amount {

@@ -131,32 +131,65 @@ static void find_priors(struct errors_run *run)
     }
 }
 
-/*
- * The mean square error of `part` of an amount of 1, where `calls` chosen calls say so, and `usual`
- * is the line's part in the class.
- */
-static double square_error(double part, double usual, double calls, double prior)
-{
-    double mean = (calls * part + prior * usual) / (calls + prior);
+/* An amount that was divided among lines, and by what. */
+struct division {
+    double amount;
+    double units; /* it consists of so many equal parts */
+    double calls; /* chosen calls, or as many equal parts as say the same */
+    double prior;
+};
 
-    return mean * (1 - mean) / (calls + prior + 1) + (part - mean) * (part - mean);
+static double equal_parts(double sum, double squares)
+{
+    return squares > 0 ? fmax(sum * sum / squares, 1) : 1;
 }
 
-/* The same for lines of the class that no chosen call is of: part is 0. */
-static void spread(struct node_sums *class, double amount, double calls, double prior)
+static struct division division_of_cell(const struct errors_run *run,
+                                        const struct gv_strata_node *node)
 {
-    double part = prior / (calls + prior);
+    const struct gv_strata_part *part = &node->direct;
 
-    class->once += amount * amount * part / (calls + prior + 1);
-    class->square += amount * amount * part * part * (1 - 1 / (calls + prior + 1));
+    return (struct division){
+        .amount = part->chosen ? part->amounts[GV_STRATA_GPU] : 0,
+        .units = fmax(part->calls - (double)part->chosen, 1),
+        .calls = (double)part->chosen,
+        .prior = run->prior[node->depth],
+    };
 }
 
-/* As many equal parts as have the same mean square error. */
-static double calls_of_odds(const struct gv_strata_node *node)
+static struct division division_of_lack(const struct errors_run *run,
+                                        const struct gv_strata_node *node)
 {
-    double odds = node->odds[GV_STRATA_GPU];
+    double lacking = node->lacking[GV_STRATA_GPU];
 
-    return node->odds_squared > 0 ? fmax(odds * odds / node->odds_squared, 1) : 1;
+    return (struct division){
+        .amount = node->all.chosen ? lacking : 0,
+        .units = equal_parts(lacking, node->lacking_squared),
+        .calls = equal_parts(node->odds[GV_STRATA_GPU], node->odds_squared),
+        .prior = run->prior[node->depth],
+    };
+}
+
+/* The mean square error of a line's part of it; `usual` is its part in the class. The chosen calls
+ * may say something wrong, and the rest may be other than what they say. */
+static double square_error(const struct division *of, double part, double usual)
+{
+    double mean = (of->calls * part + of->prior * usual) / (of->calls + of->prior);
+    double variance = mean * (1 - mean);
+
+    return of->amount * of->amount *
+           (variance / (of->calls + of->prior + 1) + variance / of->units +
+            (part - mean) * (part - mean));
+}
+
+/* The same for all lines of the class that have no part of it. */
+static void spread(struct node_sums *class, const struct division *of)
+{
+    double part = of->prior / (of->calls + of->prior);
+    double variance = 1 / (of->calls + of->prior + 1) + 1 / of->units;
+
+    class->once += of->amount * of->amount * part * variance;
+    class->square += of->amount * of->amount * part * part * (1 - variance);
 }
 
 static double usual_part(const struct errors_run *run, size_t class, double gpu)
@@ -171,36 +204,32 @@ static void spread_nodes(struct errors_run *run)
 {
     for (size_t i = 0; i < run->strata->node_count; i++) {
         const struct gv_strata_node *node = &run->strata->nodes[i];
-        struct node_sums *class = &run->sums[node->class];
-        double prior = run->prior[node->depth];
-        if (node->direct.chosen)
-            spread(class, node->direct.amounts[GV_STRATA_GPU], (double)node->direct.chosen, prior);
-        if (node->all.chosen)
-            spread(class, node->lacking[GV_STRATA_GPU], calls_of_odds(node), prior);
+        const struct division cell = division_of_cell(run, node);
+        const struct division lack = division_of_lack(run, node);
+
+        if (cell.amount > 0)
+            spread(&run->sums[node->class], &cell);
+        if (lack.amount > 0)
+            spread(&run->sums[node->class], &lack);
     }
 }
 
 static void add_share(struct errors_run *run, const struct share *share, double usual)
 {
     const struct gv_strata_node *node = &run->strata->nodes[share->node];
-    const double amounts[] = {node->direct.chosen ? node->direct.amounts[GV_STRATA_GPU] : 0,
-                              node->lacking[GV_STRATA_GPU]};
-    const double calls[] = {(double)node->direct.chosen, calls_of_odds(node)};
-    const double parts[] = {
-        run->sums[share->node].gpu > 0 ? share->gpu / run->sums[share->node].gpu : 0,
-        fmin(share->odds / node->odds[GV_STRATA_GPU], 1),
-    };
-    double prior = run->prior[node->depth];
+    const struct node_sums *sums = &run->sums[share->node];
+    const struct division cell = division_of_cell(run, node);
+    const struct division lack = division_of_lack(run, node);
+    double *square = &run->squares[share->line];
 
-    for (int i = 0; i < 2; i++)
-        if (amounts[i] > 0)
-            run->squares[share->line] += amounts[i] * amounts[i] *
-                                         (square_error(parts[i], usual, calls[i], prior) -
-                                          square_error(0, usual, calls[i], prior));
-    if (node->above == GV_STRATA_NONE) {
-        const struct node_sums *class = &run->sums[share->node];
-        run->squares[share->line] += class->once * usual + class->square * usual * usual;
-    }
+    if (cell.amount > 0)
+        *square +=
+            square_error(&cell, share->gpu / sums->gpu, usual) - square_error(&cell, 0, usual);
+    if (lack.amount > 0)
+        *square += square_error(&lack, fmin(share->odds / node->odds[GV_STRATA_GPU], 1), usual) -
+                   square_error(&lack, 0, usual);
+    if (node->above == GV_STRATA_NONE)
+        *square += sums->once * usual + sums->square * usual * usual;
 }
 
 static int add_shares(struct errors_run *run)

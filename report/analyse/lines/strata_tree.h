@@ -28,7 +28,7 @@ struct gv_strata_node {
     double odds[GV_STRATA_AMOUNTS];
     double weights[GV_STRATA_AMOUNTS];
     double extra[GV_STRATA_AMOUNTS];
-    double odds_squared; /* of GPU time */
+    double odds_squared, lacking_squared; /* of each part, of GPU time */
 };
 
 /* The chosen calls of a cell and a row. */

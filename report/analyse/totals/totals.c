@@ -12,11 +12,11 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",        "api_total", "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call",    "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
-    "copy_median", "gpu_stack", "gpu_line",     "memory_line", "memory_top",   "memory_holder",
+    "fact",        "api_total",   "kernel_total", "copy_total",    "device_total", "gap",
+    "gap_call",    "timeline",    "thread_total", "error_total",   "launch_total", "memory_left",
+    "copy_median", "memory_line", "memory_top",   "memory_holder", "gpu_stack",    "gpu_line",
 };
-static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak"};
+static const char *const totals_views[] = {"memory_lines", "memory_peak", "gpu_lines"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {

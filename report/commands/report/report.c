@@ -1,7 +1,6 @@
 #include "report/commands/report/report.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/totals/totals.h"
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
 #include "report/commands/summary/error_notes.h"
@@ -168,20 +167,16 @@ static void section_places(struct gv_report *report, bool failed)
                   report->columns);
 }
 
-/* Below the lines of GPU time: which rows have no line, and that a part has none of its own. */
+/* Below the lines of GPU time: what the row without a line is. */
 static void section_gpu_lines_words(struct gv_report *report, bool unknown)
 {
-    if (unknown || !gv_totals_is_all(&report->part))
-        fputc('\n', report->out);
-    if (unknown)
-        gv_text_lines(
-            report->out, 0, "",
-            "The last row is the work of calls whose line is unknown, because no stack was"
-            " taken. Set GPUVERIFY_STACKS=all to take every stack.",
-            report->columns);
-    if (!gv_totals_is_all(&report->part))
-        gv_text_lines(report->out, 0, "", "These rows are of the whole run, not only of the part.",
-                      report->columns);
+    if (!unknown)
+        return;
+    fputc('\n', report->out);
+    gv_text_lines(report->out, 0, "",
+                  "The last row is the work of calls whose line is unknown, because no stack was"
+                  " taken. Set GPUVERIFY_STACKS=all to take every stack.",
+                  report->columns);
 }
 
 /* Also for an empty result, if the section was named. */

@@ -69,7 +69,7 @@ FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.val
 ORDER BY 3 DESC, 1 LIMIT :top;
 
 -- name: gpu_lines
--- Of the whole trace: gpu_line has no parts. "queued" is the mean of a launch.
+-- "queued" is the mean of a launch.
 SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, launches,
     queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
 FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;

@@ -6,7 +6,7 @@ INSERT INTO api (id, name, class, gpu_work) VALUES (1, 'cuInit', 'init', 0), (2,
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'train.py', 'python train.py', 0, 12000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 604);
 INSERT INTO device (id, process, device, name, uuid, cc_major, cc_minor, multiprocessors, memory_bytes, clock_khz, memory_clock_khz) VALUES (1, 1, 0, 'NVIDIA H100 80GB HBM3', 'GPU-1', 9, 0, 132, 85899345920, 1980000, 2619000);
-INSERT INTO context VALUES (1, 1, 4096);
+INSERT INTO context (id, process, handle) VALUES (1, 1, 4096);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'gemm'), (2, 1, 2, 'softmax'), (3, 1, 3, 'void quantize<float, 4>(float const*, float*)');
 INSERT INTO gpu_name VALUES (1, 1, 1, 'gemm', 'gemm'), (2, 1, 2, 'softmax', 'softmax'), (3, 1, 3, 'void quantize<float, 4>(float const*, float*)', '_Z8quantizeIfLi4EEvPKfPf');
