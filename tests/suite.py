@@ -195,6 +195,11 @@ def part_bundle_root(run):
              os.path.join(BUILD, "bundle/root"), env={"GV_BUILD_ROOT_SECONDS": "150"})
 
 
+def part_lines(run):
+    """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
+    run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2")
+
+
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
     wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
@@ -428,6 +433,7 @@ PARTS = (
     Part("shell", part_shell, QUICK, None),
     Part("lint", part_lint, QUICK, None),
     Part("aarch64", part_aarch64, LONG, "build"),
+    Part("lines", part_lines, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
     Part("demo", part_demo, USUAL, "build"),

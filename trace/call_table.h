@@ -26,6 +26,14 @@ enum gv_call_kind {
     GV_KIND_COUNT
 };
 
+/* What a hook must know of its kind at once: GV_TRAITS_OF_COPY_ASYNC and so on. */
+enum gv_call_trait {
+    GV_TRAIT_WORKS_ON_GPU = 1, /* WORK is not NONE */
+    GV_TRAIT_ALLOCATES = 2,
+    GV_TRAIT_PINS = 4, /* allocates HOST memory */
+    GV_TRAIT_RARE = 8, /* CONTEXT, INIT, ASK: more than a record is to be done */
+};
+
 /* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, flags. */
 enum gv_call_scope {
     GV_SCOPE_NOTHING = 0,
@@ -50,8 +58,13 @@ enum gv_memory_space {
     GV_MEMORY_FREE, /* from here on these are not spaces, but what a call does */
     GV_MEMORY_CONTEXT_MADE,
     GV_MEMORY_CONTEXT_ENDED,
-    GV_MEMORY_DEVICE_RESET,  /* ends a context that was not made: a primary one */
-    GV_MEMORY_PROCESS_ENDED, /* of no call */
+    GV_MEMORY_DEVICE_RESET, /* ends a context that was not made: a primary one */
+    GV_MEMORY_MAPPED,       /* physical memory got one more use: a mapping, */
+    GV_MEMORY_RETAINED,     /* a handle; */
+    GV_MEMORY_UNMAPPED,     /* or one less: it lives until the last one ends */
+    GV_MEMORY_RELEASED,
+    GV_MEMORY_PROCESS_ENDED, /* of no call: */
+    GV_MEMORY_SAMPLED,       /* so much of a device was used */
 };
 
 enum gv_call_flag {
@@ -75,6 +88,21 @@ enum gv_api_id {
 
 #define GV_RUNTIME_COUNT (GV_API_COUNT - GV_DRIVER_COUNT)
 #define GV_API_UNKNOWN   (-1)
+
+enum gv_call_traits {
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+    GV_TRAITS_OF_##name =                                                                          \
+        (GV_GPU_WORK_##work != GV_GPU_WORK_NONE ? GV_TRAIT_WORKS_ON_GPU : 0) |                     \
+        (GV_MEMORY_##memory > GV_MEMORY_NONE && GV_MEMORY_##memory < GV_MEMORY_FREE                \
+             ? GV_TRAIT_ALLOCATES                                                                  \
+             : 0) |                                                                                \
+        (GV_MEMORY_##memory == GV_MEMORY_HOST ? GV_TRAIT_PINS : 0) |                               \
+        (GV_CLASS_##class == GV_CLASS_CONTEXT || GV_CLASS_##class == GV_CLASS_INIT ||              \
+                 GV_CLASS_##class == GV_CLASS_ASK                                                  \
+             ? GV_TRAIT_RARE                                                                       \
+             : 0),
+#include "trace/call_kinds.def"
+};
 
 struct gv_api_row {
     const char *name;

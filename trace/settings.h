@@ -37,6 +37,11 @@ enum gv_setting_runtime {
     GV_RUNTIME_ON = 1,
 };
 
+enum gv_setting_ranges {
+    GV_RANGES_OFF = 0,
+    GV_RANGES_ON = 1,
+};
+
 enum gv_setting_clock {
     GV_SETTING_CLOCK_AUTO = 0,
     GV_SETTING_CLOCK_TSC = 1,

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 10u
+#define GV_SPOOL_VERSION 11u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -57,7 +57,7 @@ enum gv_record_kind {
     GV_RECORD_JIT = 10,      /* code was compiled, or found compiled in the cache */
     GV_RECORD_OVERHEAD = 11, /* the driver or CUPTI delayed the program */
     GV_RECORD_GPU_MODULE = 12, /* code came onto a device */
-    /* Stacks of slow calls, before the call's record. */
+    /* Stacks of calls, before the call's record. */
     GV_RECORD_OBJECT = 13,          /* a mapped file that contains addresses; its path follows */
     GV_RECORD_STACK = 14,           /* the number of a stack; its frames follow */
     GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
@@ -72,6 +72,11 @@ enum gv_record_kind {
     /* Written by a thread of ours that looks at the program's (preload/idle). */
     GV_RECORD_IDLE_SAMPLE = 23, /* what a thread did between its calls; text follows */
     GV_RECORD_STACK_COPY = 24,  /* the memory of a blocked thread's stack, as text */
+    /* The program's own words: NVTX, gpuverify.h (preload/ranges). */
+    GV_RECORD_RANGE_TEXT = 25, /* the number of a text, which follows */
+    GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
+    GV_RECORD_RANGE_END = 27,
+    GV_RECORD_CONTEXT = 28, /* the device of a context, before the first call in it */
 };
 
 /*
@@ -88,7 +93,12 @@ enum gv_record_flags {
     GV_RECORD_UNWOUND = 1u << 5,    /* CALL: left by an exception; `result` means nothing */
     GV_RECORD_IN_OBJECT = 1u << 6,  /* LOAD: the text is the file that the image is mapped from */
     GV_RECORD_REPRESENTS = 1u << 7, /* STACK_OF_CALL: it is that of an earlier call of its site */
+    GV_RECORD_HAS_SECOND = 1u << 7, /* CALL: `stream` is a second object */
 };
+
+/* The second object of a call that makes physical memory: CUmemLocationType and the number. */
+#define GV_MEMORY_LOCATION(type, id) ((uint64_t)(type) << 32 | (uint32_t)(id))
+#define GV_LOCATION_DEVICE           1u
 
 struct gv_record_head {
     uint8_t kind;
@@ -101,7 +111,7 @@ struct gv_record_call {
     struct gv_record_head head;
     uint64_t start_ns; /* of the session's clock, see struct gv_clock */
     uint64_t duration_ns;
-    uint64_t stream;  /* handle */
+    uint64_t stream;  /* handle; HAS_SECOND: a second pointer or handle that the call took */
     uint64_t context; /* handle */
     uint64_t bytes;
     uint64_t object;      /* pointer or handle that the call made or took; 0: none */
@@ -289,7 +299,17 @@ struct gv_record_stack {
     uint64_t python_low;    /* the object with the Python interpreter; 0: none */
     uint64_t python_high;
     uint64_t call_start_ns; /* STACK_OF_CALL: the call's start; its record may be lost */
-    uint64_t reserved[3];
+    uint32_t one_of; /* STACK_OF_CALL: chosen at random, one of about so many calls; 0: not so */
+    uint32_t reserved32;
+    uint64_t reserved[2];
+};
+
+struct gv_record_context {
+    struct gv_record_head head;
+    uint64_t context; /* handle */
+    uint32_t device;  /* the driver's ordinal */
+    uint32_t reserved32;
+    uint64_t reserved[5];
 };
 
 /* How long the thread has waited for a CPU since its start. Read at some time between the two
@@ -391,6 +411,57 @@ struct gv_record_stack_copy {
     uint64_t reserved[4];
 };
 
+struct gv_record_range_text {
+    struct gv_record_head head;
+    uint32_t number; /* counted from 1 in each process */
+    uint32_t text_bytes;
+    uint64_t reserved[6];
+};
+
+enum gv_range_kind {
+    GV_RANGE_PUSH = 1,  /* ends with its thread's pop in the same domain */
+    GV_RANGE_START = 2, /* ends with the end of its id, on any thread */
+    GV_RANGE_MARK = 3,
+};
+
+enum gv_range_payload { /* as in NVTX */
+                        GV_RANGE_PAYLOAD_NONE = 0,
+                        GV_RANGE_PAYLOAD_UINT64 = 1,
+                        GV_RANGE_PAYLOAD_INT64 = 2,
+                        GV_RANGE_PAYLOAD_DOUBLE = 3,
+                        GV_RANGE_PAYLOAD_UINT32 = 4,
+                        GV_RANGE_PAYLOAD_INT32 = 5,
+                        GV_RANGE_PAYLOAD_FLOAT = 6,
+};
+
+/* `text`, `domain` and `category_name` are numbers of texts, 0: none. */
+struct gv_record_range {
+    struct gv_record_head
+        head; /* api: bytes of the text that follows; result: enum gv_range_kind */
+    uint64_t start_ns;
+    uint64_t id;      /* START */
+    uint64_t payload; /* its bytes */
+    uint32_t text;
+    uint32_t domain;
+    uint32_t category; /* 0: none */
+    uint32_t category_name;
+    uint32_t color;       /* ARGB */
+    uint32_t missed;      /* pops of this thread since its last record, of which there is none */
+    uint8_t payload_type; /* enum gv_range_payload */
+    uint8_t has_color;
+    uint16_t reserved16;
+    uint32_t reserved32;
+};
+
+struct gv_record_range_end {
+    struct gv_record_head head; /* result: GV_RANGE_PUSH or GV_RANGE_START */
+    uint64_t at_ns;
+    uint64_t id;     /* START */
+    uint32_t domain; /* PUSH */
+    uint32_t missed; /* as above */
+    uint64_t reserved[4];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -434,10 +505,14 @@ union gv_record {
     struct gv_record_object object;
     struct gv_record_stack stack;
     struct gv_record_run_delay run_delay;
+    struct gv_record_context device_of_context;
     struct gv_record_host host;
     struct gv_record_recording recording;
     struct gv_record_idle_sample idle_sample;
     struct gv_record_stack_copy stack_copy;
+    struct gv_record_range_text range_text;
+    struct gv_record_range range;
+    struct gv_record_range_end range_end;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -507,6 +582,7 @@ struct gv_spool_lost {
     _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
+    _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */
 };
 
 enum gv_gpu_state {
@@ -626,6 +702,10 @@ _Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
                "gv_record_idle_sample");
 _Static_assert(sizeof(struct gv_record_stack_copy) == GV_SPOOL_RECORD_BYTES,
                "gv_record_stack_copy");
+_Static_assert(sizeof(struct gv_record_range_text) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_range_text");
+_Static_assert(sizeof(struct gv_record_range) == GV_SPOOL_RECORD_BYTES, "gv_record_range");
+_Static_assert(sizeof(struct gv_record_range_end) == GV_SPOOL_RECORD_BYTES, "gv_record_range_end");
 _Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
 _Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
                "gv_record_python_frame");

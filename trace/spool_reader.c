@@ -233,6 +233,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
         atomic_load_explicit(&header->lost.python_stacks, memory_order_relaxed);
     status->lost_host_functions =
         atomic_load_explicit(&header->lost.host_functions, memory_order_relaxed);
+    status->lost_ranges = atomic_load_explicit(&header->lost.ranges, memory_order_relaxed);
     status->gpu = atomic_load_explicit(&header->gpu.state, memory_order_acquire);
     status->cupti_version = atomic_load_explicit(&header->gpu.cupti_version, memory_order_relaxed);
     status->gpu_dropped = atomic_load_explicit(&header->gpu.dropped, memory_order_relaxed);

@@ -33,12 +33,12 @@ AGAIN:
 """
 
 TWIN = "twin" in sys.argv[1:]
-_cuda = ctypes.CDLL("libcuda.so.1")
-_context, _module, _spin, _stream = (ctypes.c_void_p() for _ in range(4))
+cuda = ctypes.CDLL("libcuda.so.1")
+context, kernel, _module, _stream = (ctypes.c_void_p() for _ in range(4))
 
 
 def call(name, *arguments):
-    result = getattr(_cuda, name)(*arguments)
+    result = getattr(cuda, name)(*arguments)
     if result:
         sys.exit(f"{name} returned {result}")
 
@@ -54,24 +54,28 @@ def start(number=0):
     device = ctypes.c_int()
     call("cuInit", 0)
     call("cuDeviceGet", ctypes.byref(device), number)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(_context), device)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     bind()
     call("cuStreamCreate", ctypes.byref(_stream), 1)
     call("cuModuleLoadData", ctypes.byref(_module), PTX)
-    call("cuModuleGetFunction", ctypes.byref(_spin), _module, b"spin")
+    call("cuModuleGetFunction", ctypes.byref(kernel), _module, b"spin")
     before_ns = waited_ns()
     atexit.register(lambda: print(f"descheduled {(waited_ns() - before_ns) / 1e6:.3f} ms", flush=True))
 
 
 def bind():
     """Each thread that gives work needs this first."""
-    call("cuCtxSetCurrent", _context)
+    call("cuCtxSetCurrent", context)
+
+
+def spin(ns):
+    """The arguments of cuLaunchKernel for a kernel that runs for that long."""
+    parameters = (ctypes.POINTER(ctypes.c_uint64) * 1)(ctypes.pointer(ctypes.c_uint64(ns)))
+    return kernel, 1, 1, 1, 1, 1, 1, 0, _stream, parameters, None
 
 
 def launch(ms):
-    ns = ctypes.c_uint64(int(ms * 1e6))
-    parameters = (ctypes.c_void_p * 1)(ctypes.addressof(ns))
-    call("cuLaunchKernel", _spin, 1, 1, 1, 1, 1, 1, 0, _stream, parameters, None)
+    call("cuLaunchKernel", *spin(int(ms * 1e6)))
 
 
 def wait():
@@ -85,7 +89,7 @@ def work(ms=2):
 
 def rounds(seconds=0.6, ms=2):
     """Gives the GPU so much work before the first round and after each."""
-    if not _context:
+    if not context:
         start()
     work(ms)
     end = time.monotonic() + seconds

@@ -69,6 +69,7 @@ struct gv_process_steps {
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
+    void (*write_open_ranges)(struct gv_thread *thread);     /* gv_ranges_write_open() */
     bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
     const struct gv_gpu_module *(*gpu_module)(void);         /* gv_gpu_recording() */
 };

@@ -101,6 +101,7 @@ static void join(struct gv_thread *thread)
     if (pthread_setspecific(leave_key, thread))
         gv_log_info("the ends of threads are not noticed");
     thread->token = gv_process_token_now();
+    gv_process_steps.write_open_ranges(thread);
 }
 
 bool gv_thread_join(struct gv_thread *thread)

@@ -30,17 +30,24 @@ struct gv_thread {
     uint32_t depth;        /* depth of hooked calls */
     uint32_t correlation;  /* of the current call; written by the CUPTI module, or by nobody */
     uint16_t outer_api;
-    uint16_t inner_api; /* the innermost call, from the second one on */
-    bool joining;       /* it is attaching the process, or joining */
-    bool writing;       /* a group of records, see gv_thread_begin_group() */
-    uint8_t open_to;    /* enum gv_spool_room: who may write into its segment */
+    uint16_t inner_api;       /* the innermost call, from the second one on */
+    bool joining;             /* it is attaching the process, or joining */
+    bool writing;             /* a group of records, see gv_thread_begin_group() */
+    uint8_t open_to;          /* enum gv_spool_room: who may write into its segment */
+    uint32_t sample_in;       /* preload/stacks/samples.h: calls until one is chosen, */
+    uint64_t sample_until_ns; /* and when it is too old */
+    uintptr_t stack_high;     /* of the thread's stack: [low, high); 0: unknown */
 
+    uintptr_t stack_low;
     uint64_t serial;
     uint64_t records;           /* in closed segments */
     union gv_record *polls;     /* the first of the POLL records at the end, */
     union gv_record *polls_end; /* if that is still `next` */
-    uintptr_t stack_low;        /* of the thread's stack: [low, high); 0: unknown */
-    uintptr_t stack_high;
+    uint64_t sample_calls;
+    uint64_t sample_random;
+    uint32_t sample_gap;
+    uint32_t sample_rest;
+    uint32_t sample_of;
     int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
     uint64_t budget_at_ns; /* when it last grew; 0: never */
     uint32_t sequence;     /* of the next segment */

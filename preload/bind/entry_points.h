@@ -46,6 +46,7 @@ extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
 /* Driver calls that we make and do not hook. NULL: an older driver. */
 struct gv_driver_calls {
     int (*context_get_current)(void **context);
+    int (*context_get_device)(int *device);
     int (*primary_context_get_state)(int device, unsigned *flags, int *active);
     int (*function_get_name)(const char **name, void *function);
     int (*function_get_module)(void **module, void *function);

@@ -7,6 +7,7 @@
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
+#include "preload/stacks/samples.h"
 #include "preload/stacks/stacks.h"
 
 #include <signal.h>
@@ -16,8 +17,16 @@
 #define GV_RESULT_NOT_READY     600
 #define GV_RESULT_DEINITIALIZED 4
 
+/* Smaller allocations of device memory are ordinary: allocators ask CUDA for 2 MB and more at a
+ * time, and a GPU has tens of thousands of MB. */
+#define GV_ALLOCATION_BYTES (1u << 20)
+
+/* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */
+#define GV_NOT_CHOSEN    0u
+#define GV_FIRST_OF_SITE UINT32_MAX
+
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                          uint64_t end_ns, const struct gv_facts *facts);
+                          uint64_t end_ns, const struct gv_facts *facts, uint32_t chosen);
 
 /* The depth stays until the record is written: calls of a handler in between are nested, find
  * the group open, and count as lost. */
@@ -109,7 +118,7 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
         return;
     }
     if (thread->depth != 0)
-        end_outermost(thread, &call, -1, end_ns, &facts);
+        end_outermost(thread, &call, -1, end_ns, &facts, GV_NOT_CHOSEN);
     leave_outermost(thread);
 }
 
@@ -162,13 +171,27 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
 /* ---- facts of a call ---- */
 
+/* Inside a group. */
+__attribute__((noinline)) static void find_context(struct gv_thread *thread)
+{
+    thread->context = gv_primary_current();
+    if (!thread->context)
+        return;
+    gv_process_steps.note_environment();
+    int device = gv_context_device_to_tell(thread->context);
+    if (device < 0)
+        return;
+    const union gv_record record = {
+        .device_of_context = {.head = {.kind = GV_RECORD_CONTEXT, .flags = GV_RECORD_MORE},
+                              .context = thread->context,
+                              .device = (uint32_t)device}};
+    gv_thread_write(thread, GV_ROOM_CODE, &record);
+}
+
 static uint64_t context_now(struct gv_thread *thread)
 {
-    if (__builtin_expect(thread->context == 0, 0)) {
-        thread->context = gv_primary_current();
-        if (thread->context)
-            gv_process_steps.note_environment();
-    }
+    if (__builtin_expect(thread->context == 0, 0))
+        find_context(thread);
     return thread->context;
 }
 
@@ -368,27 +391,91 @@ static inline bool is_failure(int32_t result)
     return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
 }
 
-static void write_stack(struct gv_thread *thread, const struct gv_call *call,
-                        const struct gv_facts *facts, bool can_wait)
-{
-    const struct gv_stack_site site = {
-        .caller = call->caller,
-        .frame = (uintptr_t)call,
-        .object = facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : facts->kernel,
-        .api = call->api,
-        .can_wait = can_wait};
+/* ---- stacks ---- */
 
-    gv_stacks_write(thread, &site);
+static inline uint64_t object_of(const struct gv_call *call, const struct gv_facts *facts)
+{
+    if (call->traits & GV_TRAIT_WORKS_ON_GPU)
+        return facts->kernel | facts->object; /* a graph is an object */
+    return facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : 0;
+}
+
+static inline struct gv_stack_site site_of(const struct gv_call *call, const struct gv_facts *facts,
+                                           bool can_wait)
+{
+    return (struct gv_stack_site){.caller = call->caller,
+                                  .frame = (uintptr_t)call,
+                                  .object = object_of(call, facts),
+                                  .api = call->api,
+                                  .can_wait = can_wait};
+}
+
+__attribute__((noinline)) static uint32_t choose(struct gv_thread *thread,
+                                                 const struct gv_call *call, uint64_t end_ns,
+                                                 const struct gv_facts *facts, bool is_counted_out)
+{
+    const struct gv_stack_site site = site_of(call, facts, true);
+    uint32_t one_of = is_counted_out ? gv_samples_choose(thread, end_ns) : 0;
+
+    if (one_of)
+        return one_of;
+    return gv_stacks_wanted_of_first(thread, &site) ? GV_FIRST_OF_SITE : GV_NOT_CHOSEN;
+}
+
+/* Whether a call gets a stack because it puts work on the GPU. */
+static inline uint32_t chosen_of(struct gv_thread *thread, const struct gv_call *call,
+                                 uint64_t end_ns, const struct gv_facts *facts)
+{
+    struct gv_stack_site site;
+    bool is_counted_out;
+
+    if (!(call->traits & gv_stacks_chosen_traits))
+        return GV_NOT_CHOSEN;
+    site = site_of(call, facts, true);
+    is_counted_out = gv_samples_count(thread, end_ns);
+    if (__builtin_expect(
+            !is_counted_out && gv_stack_site_is_known(gv_stack_site_hash(thread, &site)), 1))
+        return GV_NOT_CHOSEN;
+    return choose(thread, call, end_ns, facts, is_counted_out);
+}
+
+/* Of a call that allocates. */
+static inline bool is_much(const struct gv_call *call, const struct gv_facts *facts)
+{
+    return (call->traits & GV_TRAIT_PINS) || facts->bytes >= GV_ALLOCATION_BYTES;
+}
+
+/* Nothing but its record is wanted of such a call, if it succeeds at once. */
+static inline bool is_frequent(const struct gv_call *call, const struct gv_facts *facts)
+{
+    return !(call->traits & (GV_TRAIT_RARE | GV_TRAIT_ALLOCATES)) ||
+           (call->traits == GV_TRAIT_ALLOCATES && !is_much(call, facts));
+}
+
+static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t duration_ns,
+                            const struct gv_facts *facts)
+{
+    bool allocates = call->traits & GV_TRAIT_ALLOCATES;
+
+    if (gv_stacks_wanted(duration_ns))
+        return true;
+    if (facts->what >= GV_FACT_STACK || (allocates && (is_failure(result) || is_much(call, facts))))
+        return gv_stacks_possible();
+    return is_failure(result) && gv_stacks_wanted_of_failed(call->api);
 }
 
 /* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
-                                                    uint64_t end_ns, const struct gv_facts *facts)
+                                                    uint64_t end_ns, const struct gv_facts *facts,
+                                                    uint32_t chosen)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
     bool is_slow = gv_run_delay_wanted(end_ns - call->start_ns);
-    bool can_wait = !is_slow || class == GV_CLASS_SYNC; /* a wait that the program asked for */
+    /* A wait that the program asked for, or not slow; running out of memory is no less than slow.
+     */
+    bool can_wait = (!is_slow || class == GV_CLASS_SYNC) &&
+                    !(is_failure(result) && (call->traits & GV_TRAIT_ALLOCATES));
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
         thread->context = 0;
@@ -398,12 +485,12 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         tell_facts(thread, call, result, end_ns, facts);
     gv_budget_grow(thread, end_ns);
     /* The stack of a call that was left is gone; this one is later. */
-    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
-                             (is_failure(result) && gv_stacks_wanted_of_failed(call->api)) ||
-                             (facts->what >= GV_FACT_STACK && gv_stacks_possible()),
-                         0) &&
-        !(facts->flags & GV_RECORD_UNWOUND))
-        write_stack(thread, call, facts, can_wait);
+    if (!(facts->flags & GV_RECORD_UNWOUND) &&
+        (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
+        const struct gv_stack_site site = site_of(call, facts, can_wait);
+
+        gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
+    }
     if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
@@ -440,8 +527,7 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
 {
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
-           call->class != GV_CLASS_INIT && call->class != GV_CLASS_ASK &&
+           (call->kernel || call->class != GV_CLASS_LAUNCH) && is_frequent(call, facts) &&
            thread->next < thread->end && thread->open_to == GV_ROOM_REST;
 }
 
@@ -470,6 +556,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
 {
     struct gv_thread *thread = &gv_thread;
     uint64_t end_ns, duration_ns;
+    uint32_t chosen;
 
     /* A fork inside the call: the child must not record its half. */
     if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0)) {
@@ -492,14 +579,15 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         count_lost((enum gv_api_class)call->class);
         return;
     }
-    if (__builtin_expect(is_ordinary(thread, call, result, duration_ns, facts), 1))
+    chosen = chosen_of(thread, call, end_ns, facts);
+    if (__builtin_expect(!chosen && is_ordinary(thread, call, result, duration_ns, facts), 1))
         fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
     else if (is_quick_poll(result, duration_ns, facts))
         write_poll(thread, call, end_ns, facts);
     else if (is_quick_question(call, duration_ns))
         count_unrecorded(thread->slot);
     else
-        end_outermost(thread, call, result, end_ns, facts);
+        end_outermost(thread, call, result, end_ns, facts, chosen);
     leave_outermost(thread);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
         gv_process_steps.start_gpu(thread);
@@ -542,6 +630,7 @@ void gv_call_before_unload_all(void)
 {
     note_unloading();
     gv_names_void_loaded();
+    gv_contexts_void();
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)

@@ -11,6 +11,38 @@
 
 #include "preload/hooks/calls.h"
 
+/* A number of CUarray_format; 0: a packed or compressed one. */
+static inline uint64_t gv_format_bytes(int format)
+{
+    switch (format) {
+    case 0x01: /* 8 bits */
+    case 0x08:
+        return 1;
+    case 0x02: /* 16 bits */
+    case 0x09:
+    case 0x10:
+        return 2;
+    case 0x03: /* 32 bits */
+    case 0x0a:
+    case 0x20:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* Without what the driver adds to rows. A height or depth of 0 is that of fewer dimensions. */
+static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, uint64_t height,
+                                      uint64_t depth, unsigned levels)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < levels && i < 32; i++)
+        bytes += element_bytes * (width >> i ? width >> i : 1) * (height >> i ? height >> i : 1) *
+                 (depth >> i ? depth >> i : 1);
+    return bytes;
+}
+
 #define GV_BEFORE 0
 #define GV_BEGUN  1
 #define GV_AFTER  2
@@ -51,6 +83,23 @@
 #define GV_MADE(pointer)                                                                           \
     if (GV_DONE && (pointer))                                                                      \
         gv_facts.object = GV_BITS(*(pointer));
+
+#define GV_MADE_IN(pointer, value)                                                                 \
+    if (GV_DONE && (pointer))                                                                      \
+        gv_facts.object = GV_BITS(value);
+/* In the place of the stream. */
+#define GV_SECOND(value)                                                                           \
+    if (gv_phase == GV_AFTER) {                                                                    \
+        gv_facts.stream = GV_BITS(value);                                                          \
+        gv_facts.flags |= GV_RECORD_HAS_SECOND;                                                    \
+    }
+#define GV_SECOND_IN(pointer, value)                                                               \
+    if (GV_DONE && (pointer))                                                                      \
+    GV_SECOND(value)
+#define GV_LOCATION(type, id) GV_MEMORY_LOCATION(type, id)
+/* What a row of a pitched allocation takes. */
+#define GV_PITCHED(pitch, width) (GV_DONE && (pitch) ? (uint64_t) * (pitch) : (uint64_t)(width))
+#define GV_CHANNEL_BYTES(desc)   ((uint64_t)((desc)->x + (desc)->y + (desc)->z + (desc)->w) / 8)
 
 /* A fact of the row, told after the call. */
 #define GV_TELL(fact, from)                                                                        \
@@ -143,6 +192,7 @@
         type result = (type)0;                                                                     \
         GV_UNWINDABLE;                                                                             \
         gv_call.caller = (uintptr_t)__builtin_return_address(0);                                   \
+        gv_call.traits = GV_TRAITS_OF_##kind;                                                      \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
         gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
         GV_RUN_FACTS(GV_BEGUN, facts)                                                              \

@@ -1,6 +1,6 @@
 /*
- * The devices' primary contexts: calls that end one name the device, while memory is recorded by
- * context. Any thread.
+ * Contexts and their devices. Of the primary ones: calls that end one name the device, while memory
+ * is recorded by context. Any thread.
  */
 #include "preload/hooks/facts.h"
 
@@ -42,6 +42,35 @@ uint64_t gv_primary_released(int device)
     result = gv_driver_calls.primary_context_get_state(device, &flags, &active);
     gv_own_work_end(saved_errno);
     return result == 0 && !active ? gv_primary_reset(device) : 0;
+}
+
+/* The contexts whose device is recorded, by a part of the handle. */
+static _Atomic uint64_t told[DEVICES];
+
+static _Atomic uint64_t *told_place(uint64_t context)
+{
+    return &told[(context >> 4 ^ context >> 12) % DEVICES];
+}
+
+int gv_context_device_to_tell(uint64_t context)
+{
+    int device = -1, result;
+
+    if (!gv_driver_calls.context_get_device || atomic_load(told_place(context)) == context)
+        return -1;
+    int saved_errno = gv_own_work_begin();
+    result = gv_driver_calls.context_get_device(&device);
+    gv_own_work_end(saved_errno);
+    if (result != 0 || device < 0)
+        return -1;
+    atomic_store(told_place(context), context);
+    return device;
+}
+
+void gv_contexts_void(void)
+{
+    for (size_t i = 0; i < DEVICES; i++)
+        atomic_store_explicit(&told[i], 0, memory_order_relaxed);
 }
 
 uint64_t gv_primary_current(void)

@@ -7,6 +7,7 @@
 #include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/bind/entry_points.h"
+#include "preload/ranges/ranges.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -56,6 +57,7 @@ static void in_child(void)
 {
     gv_entry_points_release(true);
     gv_loader_release(true);
+    gv_ranges_start_over();
     if (!own_page)
         return;
     atomic_store(&own_page->token, 0);

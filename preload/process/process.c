@@ -14,6 +14,8 @@
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
 #include "preload/process/warnings.h"
+#include "preload/ranges/nvtx.h"
+#include "preload/ranges/ranges.h"
 #include "preload/stacks/stacks.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
@@ -75,6 +77,7 @@ __attribute__((constructor)) static void loaded(void)
     if (gv_fork_watch_start())
         gv_log_info("forked children are not recorded");
     name_session();
+    gv_nvtx_offer();
     gv_run_note_here();
     errno = saved_errno;
 }
@@ -196,6 +199,7 @@ const struct gv_process_steps gv_process_steps = {
     .start_gpu = gv_gpu_start,
     .await_gpu_start = gv_gpu_await_start,
     .leave_gpu_start = gv_gpu_leave_start,
+    .write_open_ranges = gv_ranges_write_open,
     .expect_peers = gv_gpu_expect_peers,
     .gpu_module = gv_gpu_recording,
 };

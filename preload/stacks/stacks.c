@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define GV_STACK_FRAMES_MOST 64u
-#define GV_STACKS_MOST       4096u /* distinct stacks in a process; a power of two */
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
 #define GV_STACKS_OF_OTHERS  (GV_STACKS_MOST / 2) /* the rest is for slow calls */
 #define GV_STACK_PATIENCE_MS 200
@@ -28,12 +27,16 @@
 #define GV_STACK_ROOM_BYTES 40960u
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
+GV_HOT uint8_t gv_stacks_chosen_traits;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
 /* How much a thread may owe when it takes the first stack of a site: for a call that can wait, and
  * for any other call. */
 #define GV_STACKS_FIRST_LATER_NS 20000000
 #define GV_STACKS_FIRST_NS       30000000
+/* And when it takes that of a call chosen at random. They are few, so it stays far below, whatever
+ * else borrows; refusing them by what the program did just before would favour some lines. */
+#define GV_STACKS_RANDOM_NS 30000000
 
 /* A site whose calls cannot be told apart without their Python frames. */
 #define GV_SITE_HAS_SEVERAL UINT32_MAX
@@ -42,22 +45,13 @@ static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they
 #define GV_SITE_LOOKS            128u
 #define GV_SITE_LOOKS_OF_SEVERAL 32u
 
-struct known_hash {
-    _Atomic uint64_t hash; /* 0: free */
-    _Atomic uint32_t number;
-};
-
-struct known {
-    struct known_hash at[GV_STACKS_MOST];
-    _Atomic uint32_t count;
-};
-static struct known stacks; /* with their numbers, counted from 1 */
+static struct gv_known stacks; /* with their numbers, counted from 1 */
 /*
  * Sites, in two kinds of cells. A hash with the Python frame has the number of the site's stack. A
  * hash without it has the cell plus one of the only site that was seen there, or
  * GV_SITE_HAS_SEVERAL.
  */
-static struct known sites;
+struct gv_known gv_stack_sites;
 
 struct stack {
     uintptr_t native[GV_STACK_FRAMES_MOST];
@@ -96,6 +90,8 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         gv_stacks_least_ns = 0;
     else
         gv_stacks_least_ns = (uint64_t)settings->stall_us * 1000u;
+    gv_stacks_chosen_traits =
+        settings->stacks == GV_STACKS_STALLS && !forked ? GV_TRAIT_WORKS_ON_GPU : 0;
     if (settings->stacks == GV_STACKS_OFF || forked)
         return;
     if (gv_loader_is_held_here()) {
@@ -103,6 +99,7 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         atomic_store(&is_warm, 1);
     } else if (gv_helper_thread_start(&warming)) {
         gv_stacks_least_ns = UINT64_MAX;
+        gv_stacks_chosen_traits = 0;
         gv_log_info("no stacks: cannot start a thread");
     }
 }
@@ -252,20 +249,25 @@ static bool find_top(uint32_t tid, uint64_t *top)
 
 /* ---- what is known ---- */
 
+static bool is_full(struct gv_known *known)
+{
+    return atomic_load_explicit(&known->count, memory_order_relaxed) >= GV_STACKS_FULL_AT;
+}
+
 /* The cell with this hash; NULL: none. *is_new: it was given this hash just now, which happens
  * only if `add`. */
-static struct known_hash *find(struct known *known, uint64_t hash, bool add, bool *is_new)
+static struct gv_known_hash *find(struct gv_known *known, uint64_t hash, bool add, bool *is_new)
 {
     *is_new = false;
     for (unsigned i = 0; i < GV_STACKS_MOST; i++) {
-        struct known_hash *cell = &known->at[(hash + i) % GV_STACKS_MOST];
+        struct gv_known_hash *cell = &known->at[(gv_known_cell(hash) + i) % GV_STACKS_MOST];
         uint64_t found = atomic_load_explicit(&cell->hash, memory_order_acquire);
 
         if (found == hash)
             return cell;
         if (found)
             continue;
-        if (!add || atomic_load_explicit(&known->count, memory_order_relaxed) >= GV_STACKS_FULL_AT)
+        if (!add || is_full(known))
             return NULL;
         if (!atomic_compare_exchange_strong(&cell->hash, &found, hash)) {
             i--;
@@ -281,7 +283,7 @@ static struct known_hash *find(struct known *known, uint64_t hash, bool add, boo
  * is just giving it its number. */
 static uint32_t number_of(uint64_t hash, bool *is_new)
 {
-    struct known_hash *cell = find(&stacks, hash, true, is_new);
+    struct gv_known_hash *cell = find(&stacks, hash, true, is_new);
 
     if (!cell)
         return 0;
@@ -294,25 +296,25 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 static uint32_t number_at_site(uint64_t site)
 {
     bool is_new;
-    struct known_hash *cell = find(&sites, site, false, &is_new);
+    struct gv_known_hash *cell = find(&gv_stack_sites, site, false, &is_new);
 
     return cell ? atomic_load_explicit(&cell->number, memory_order_relaxed) : 0;
 }
 
-static struct known_hash *add_site(uint64_t site)
+static struct gv_known_hash *add_site(uint64_t site)
 {
     bool is_new;
-    struct known_hash *cell = find(&sites, site, true, &is_new);
+    struct gv_known_hash *cell = find(&gv_stack_sites, site, true, &is_new);
 
     if (is_new)
-        atomic_fetch_add(&sites.count, 1);
+        atomic_fetch_add(&gv_stack_sites.count, 1);
     return cell;
 }
 
 /* Notes the last stack of a site. */
 static void note_site(uint64_t native, uint64_t top, uint32_t number)
 {
-    struct known_hash *cell = add_site(gv_mix(native, top)), *around = add_site(native);
+    struct gv_known_hash *cell = add_site(gv_mix(native, top)), *around = add_site(native);
     uint32_t one, before;
 
     if (!cell)
@@ -320,7 +322,7 @@ static void note_site(uint64_t native, uint64_t top, uint32_t number)
     atomic_store_explicit(&cell->number, number, memory_order_relaxed);
     if (!around)
         return;
-    one = (uint32_t)(cell - sites.at) + 1;
+    one = (uint32_t)(cell - gv_stack_sites.at) + 1;
     before = atomic_load_explicit(&around->number, memory_order_relaxed);
     if (before != one)
         atomic_store_explicit(&around->number, before ? GV_SITE_HAS_SEVERAL : one,
@@ -388,12 +390,13 @@ static void write_new(struct gv_thread *thread, const struct stack *stack, uint3
 }
 
 /* `flags`: GV_RECORD_REPRESENTS or 0 */
-static void write_number(struct gv_thread *thread, uint32_t number, uint8_t flags)
+static void write_number(struct gv_thread *thread, uint32_t number, uint8_t flags, uint32_t one_of)
 {
     union gv_record record = {.stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
                                                  .flags = (uint8_t)(GV_RECORD_MORE | flags)},
                                         .number = number,
-                                        .call_start_ns = thread->outer_start_ns}};
+                                        .call_start_ns = thread->outer_start_ns,
+                                        .one_of = one_of}};
 
     gv_thread_write(thread, GV_ROOM_CODE, &record);
 }
@@ -456,7 +459,7 @@ bool gv_stacks_wanted_of_failed(unsigned api)
 }
 
 /* The call's own stack. Its number; 0: none. */
-static uint32_t take_and_write(struct gv_thread *thread, uint64_t *top)
+static uint32_t take_and_write(struct gv_thread *thread, uint32_t one_of, uint64_t *top)
 {
     struct stack stack;
     uint32_t number = 0;
@@ -470,39 +473,32 @@ static uint32_t take_and_write(struct gv_thread *thread, uint64_t *top)
     take_python(&stack, thread->tid);
     if (stack.native_count || stack.frame_count) {
         hash = hash_of(&stack);
-        if (stack.frame_count == 0 && gv_python_runtime_is_missed(stack.native, stack.native_count))
+        if (stack.frame_count == 0 &&
+            gv_python_runtime_is_missed(stack.native, stack.native_count)) {
             count_missed();
+            one_of = 0; /* its line is not known */
+        }
         number = number_of(hash, &is_new);
         if (is_new)
             write_new(thread, &stack, number);
         if (number)
-            write_number(thread, number, 0);
+            write_number(thread, number, 0, one_of);
     }
     give_back_python(&stack);
     *top = stack.top;
     return number;
 }
 
-static void write_own(struct gv_thread *thread, uint64_t native)
+static void write_own(struct gv_thread *thread, uint64_t native, uint32_t one_of)
 {
     uint64_t top;
-    uint32_t number = take_and_write(thread, &top);
+    uint32_t number = take_and_write(thread, one_of, &top);
 
     if (number)
         note_site(native, top, number);
 }
 
 /* ---- the budget ---- */
-
-/* The part of the site that is known without a system call. The depth on the stack tells callers of
- * the same library apart; it is the same in each thread. */
-static uint64_t native_site(const struct gv_thread *thread, const struct gv_stack_site *site)
-{
-    uint64_t hash = gv_mix(site->caller, thread->stack_high - site->frame);
-
-    hash = gv_mix(gv_mix(hash, site->object), (uint64_t)site->api << 1 | site->can_wait);
-    return hash ? hash : 1;
-}
 
 /* True for one of `of` calls, not in step with the program's loops. */
 static bool is_sample(const struct gv_thread *thread, unsigned of)
@@ -515,7 +511,7 @@ static void write_representative(struct gv_thread *thread, uint32_t number)
 {
     gv_own_cost_spare(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS);
     if (number)
-        write_number(thread, number, GV_RECORD_REPRESENTS);
+        write_number(thread, number, GV_RECORD_REPRESENTS, 0);
 }
 
 /*
@@ -524,15 +520,17 @@ static void write_representative(struct gv_thread *thread, uint32_t number)
  * may and only one site was seen there; for a wait that the program asked for now and then, and if
  * several sites were seen there, also while the budget lasts.
  */
-static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site)
+static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site,
+                                uint32_t one_of)
 {
-    uint64_t native = native_site(thread, site), start_ns, top;
+    uint64_t native = gv_stack_site_hash(thread, site), start_ns, top;
     int64_t budget_ns = thread->budget_ns;
     bool may_be_first =
         budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
     uint32_t one = number_at_site(native), number = 0;
     bool has_several = one == GV_SITE_HAS_SEVERAL;
-    bool takes = one ? gv_budget_allows(thread, site->can_wait) : may_be_first;
+    bool is_chosen = one_of && budget_ns > -GV_STACKS_RANDOM_NS;
+    bool takes = is_chosen || (one ? gv_budget_allows(thread, site->can_wait) : may_be_first);
     bool looks = has_several || may_be_first;
 
     if (site->can_wait)
@@ -541,7 +539,7 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
                  (has_several && budget_ns > 0));
     if (!takes && (!one || !looks)) {
         if (one && !has_several)
-            number = atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed);
+            number = atomic_load_explicit(&gv_stack_sites.at[one - 1].number, memory_order_relaxed);
         write_representative(thread, number);
         return;
     }
@@ -549,7 +547,7 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
     if (!takes && find_top(thread->tid, &top))
         number = number_at_site(gv_mix(native, top));
     if (takes || (!number && may_be_first))
-        write_own(thread, native);
+        write_own(thread, native, is_chosen ? one_of : 0);
     else
         write_representative(thread, number);
     gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
@@ -560,12 +558,22 @@ static void write_exactly(struct gv_thread *thread)
 {
     uint64_t start_ns = gv_clock_now_ns(), top;
 
-    take_and_write(thread, &top);
+    take_and_write(thread, 0, &top);
     gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS,
                     gv_clock_now_ns() - start_ns);
 }
 
-void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
+bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_site *site)
+{
+    bool is_new;
+
+    return thread->budget_ns > -GV_STACKS_FIRST_LATER_NS && !is_full(&stacks) &&
+           !is_full(&gv_stack_sites) &&
+           !find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new) &&
+           gv_stacks_possible();
+}
+
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of)
 {
     int saved_errno = gv_own_work_begin();
 
@@ -573,7 +581,7 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
         if (gv_stacks_least_ns == 0)
             write_exactly(thread);
         else
-            write_within_budget(thread, site);
+            write_within_budget(thread, site, one_of);
     }
     gv_own_work_end(saved_errno);
 }
@@ -612,7 +620,7 @@ uint32_t gv_stacks_write_python(struct gv_thread *thread, const struct gv_python
     if (atomic_load_explicit(&stacks.count, memory_order_relaxed) < GV_STACKS_OF_OTHERS)
         number = number_of(hash, &is_new);
     else {
-        struct known_hash *cell = find(&stacks, hash, false, &is_new);
+        struct gv_known_hash *cell = find(&stacks, hash, false, &is_new);
 
         number = cell ? atomic_load_explicit(&cell->number, memory_order_acquire) : 0;
     }

@@ -12,6 +12,7 @@
 
 #include "preload/base/thread.h"
 #include "preload/stacks/python_frames.h"
+#include "trace/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +46,56 @@ struct gv_stack_site {
     bool can_wait; /* a wait that the program asked for, or a call that was not slow */
 };
 
-/* Writes the stack if it is new, and which stack the next record's call has. */
-void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site);
+/* A set of hashes, each with a number. */
+#define GV_STACKS_BITS 13
+#define GV_STACKS_MOST (1u << GV_STACKS_BITS) /* distinct stacks in a process */
+struct gv_known_hash {
+    _Atomic uint64_t hash; /* 0: free */
+    _Atomic uint32_t number;
+};
+struct gv_known {
+    struct gv_known_hash at[GV_STACKS_MOST];
+    _Atomic uint32_t count;
+};
+extern struct gv_known gv_stack_sites;
+
+/* The first cell to look for the hash. All that was mixed into it is in its uppermost bits. */
+static inline unsigned gv_known_cell(uint64_t hash)
+{
+    return (unsigned)(hash >> (64 - GV_STACKS_BITS));
+}
+
+/* The part of the site that is known without a system call. The depth on the stack tells callers of
+ * the same library apart; it is the same in each thread. */
+static inline uint64_t gv_stack_site_hash(const struct gv_thread *thread,
+                                          const struct gv_stack_site *site)
+{
+    /* Addresses have 47 bits, and stacks fewer than 24. A kernel may lie beside the call that
+     * launches it, so that their difference tells nothing. */
+    uint64_t call = site->caller ^ ((uint64_t)site->api << 1 | site->can_wait) << 48;
+    uint64_t hash =
+        gv_mix(gv_mix(0, call) + site->object, (thread->stack_high - site->frame) << 40);
+
+    return hash ? hash : 1;
+}
+
+/* True only for a site that has a stack. False: most probably none. */
+static inline bool gv_stack_site_is_known(uint64_t hash)
+{
+    return atomic_load_explicit(&gv_stack_sites.at[gv_known_cell(hash)].hash,
+                                memory_order_relaxed) == hash;
+}
+
+/* Whether no call of this site has had a stack, and this one may. */
+bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_site *site);
+
+/* Calls with one of these traits are chosen, at random and the first of each site:
+ * GPUVERIFY_STACKS=stalls. */
+extern uint8_t gv_stacks_chosen_traits;
+
+/* Writes the stack if it is new, and which stack the next record's call has. `one_of`: as in
+ * struct gv_record_stack, if the stack is the call's own. */
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of);
 
 /* Writes a stack of one frame, the beginning of this function, if it is new. Its number; 0: none.
  */

@@ -198,7 +198,12 @@ static int collector_after_error(struct gv_collector *collector, int error)
     int64_t wait_ms = GV_COLLECTOR_RETRY_MS + (now - collector->failing_since_ms) / 4;
     if (wait_ms > GV_COLLECTOR_RETRY_MOST)
         wait_ms = GV_COLLECTOR_RETRY_MOST;
-    usleep((useconds_t)(wait_ms * 1000));
+    while (wait_ms > 0) {
+        int64_t step_ms = gv_running_stack_let_go() ? GV_COLLECTOR_STOPS_MS : wait_ms;
+
+        usleep((useconds_t)(step_ms * 1000));
+        wait_ms -= step_ms;
+    }
     return 0;
 }
 

@@ -368,6 +368,7 @@ static const struct {
     {sql_gpu_names, offsetof(struct gv_ingest, gpu_names)},
     {sql_gpu_shapes, offsetof(struct gv_ingest, gpu_shapes)},
     {sql_gpu_places, offsetof(struct gv_ingest, gpu_places)},
+    {sql_range_texts, offsetof(struct gv_ingest, ranges.texts)},
 };
 
 struct gv_ingest_load {
@@ -397,7 +398,7 @@ static int load_all(struct gv_ingest *ingest)
                                  load_key, &load);
     }
     ingest->inherited = ingest->resumed = true;
-    return error;
+    return error ? error : gv_ingest_ranges_resume(ingest);
 }
 
 /* ---- waiting for a CPU ---- */
@@ -523,7 +524,8 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
     int64_t of_call;
-    bool of_other; /* and of an earlier call */
+    bool of_other;   /* and of an earlier call */
+    uint32_t one_of; /* as in the record */
     uint64_t of_call_start_ns;
     uint32_t native_frames; /* stored so far */
     uint32_t python_frames;
@@ -634,6 +636,7 @@ static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *
 {
     state->of_call_start_ns = record->call_start_ns;
     state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
+    state->one_of = record->one_of;
     return gv_ingest_stack(ingest, record->number, &state->of_call);
 }
 
@@ -674,6 +677,9 @@ static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack 
     error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
     if (!error && state->of_other)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK_OF_OTHER, "i", call);
+    if (!error && state->one_of)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_SAMPLE, "ii", call,
+                                (int64_t)state->one_of);
     return error;
 }
 
@@ -726,6 +732,18 @@ static int store_host_function(struct gv_ingest *ingest, const struct gv_ingest_
     return gv_database_run(ingest->database, GV_STATEMENT_HOST_FUNCTION_RAN, "iiiii",
                            ingest->process, (int64_t)ran->number, thread->id,
                            gv_ingest_time(ingest, ran->start_ns), (int64_t)ran->duration_ns);
+}
+
+/* ---- contexts ---- */
+
+static int store_context(struct gv_ingest *ingest, const struct gv_record_context *record)
+{
+    int64_t context;
+    int error = intern_context(ingest, record->context, &context);
+
+    return error ? error
+                 : gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_DEVICE, "ii", context,
+                                   (int64_t)record->device);
 }
 
 static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_host *launch,
@@ -788,6 +806,9 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
     if (!error && module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+    if (!error && call->head.flags & GV_RECORD_HAS_SECOND)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_OBJECT, "ii", id,
+                                (int64_t)call->stream);
     if (!error)
         error = store_stack_of_call(ingest, stack, id, call->start_ns);
     if (!error && thread->pending_count > 0)
@@ -951,6 +972,9 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_UNLOAD:
             error = store_unload(ingest, &record->unload, &module);
             break;
+        case GV_RECORD_CONTEXT:
+            error = store_context(ingest, &record->device_of_context);
+            break;
         case GV_RECORD_RUN_DELAY:
             delay = &record->run_delay;
             break;
@@ -972,6 +996,19 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
             error =
                 gv_ingest_idle(ingest, &record->idle_sample,
                                read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE_TEXT:
+            error = gv_ingest_range_text(
+                ingest, record->range_text.number,
+                read_text(records, count, i, record->range_text.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE:
+            error =
+                gv_ingest_range(ingest, thread, &record->range,
+                                read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE_END:
+            error = gv_ingest_range_end(ingest, thread, &record->range_end);
             break;
         default: /* text is read with its owner; unknown kinds are ignored */
             error = gv_ingest_gpu(ingest, record,
@@ -1048,6 +1085,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"thread", "", now.lost_threads, old->lost_threads},
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
         {"host function", "", now.lost_host_functions, old->lost_host_functions},
+        {"range", "", now.lost_ranges, old->lost_ranges},
     };
     if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
@@ -1264,6 +1302,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
     gv_ingest_idle_close(ingest);
+    gv_ingest_ranges_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 

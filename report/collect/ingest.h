@@ -83,6 +83,30 @@ struct gv_ingest_work {
     uint64_t moves_until_ns;      /* when the last copy or set returned, of the session's clock */
 };
 
+/* A range that has not ended, of the process. */
+struct gv_open_range {
+    int64_t row;
+    int64_t thread, domain; /* rows; domain 0: none */
+    bool is_start;          /* it ends with its id, not with a pop */
+    uint64_t id;
+    int64_t start_ns;
+    int64_t depth;
+};
+
+/* The end of a range whose begin has not come yet: another thread wrote that. */
+struct gv_early_end {
+    uint64_t id;
+    int64_t at_ns;
+};
+
+struct gv_ingest_ranges {
+    struct gv_known texts;      /* number -> row */
+    struct gv_open_range *open; /* in the order of storage */
+    size_t open_count, open_room;
+    struct gv_early_end *ends;
+    size_t ends_count, ends_room;
+};
+
 /* A hooked call of the process. */
 struct gv_ingest_api {
     int64_t row;     /* 0: not looked up yet */
@@ -104,6 +128,7 @@ struct gv_ingest {
     struct gv_known gpu_shapes;
     struct gv_known gpu_places; /* device, context, stream -> row */
     struct gv_correlate correlate;
+    struct gv_ingest_ranges ranges;
     struct gv_ingest_work work;
     struct gv_process_cost cost;
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
@@ -198,6 +223,16 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
 int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row);
 int gv_ingest_idle_end(struct gv_ingest *ingest);
 void gv_ingest_idle_close(struct gv_ingest *ingest);
+
+/* The program's own ranges (report/collect/ingest_ranges.c); `text` may be NULL. What a collector
+ * that resumes a process must know of it. */
+int gv_ingest_range_text(struct gv_ingest *ingest, uint32_t number, const char *text);
+int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                    const struct gv_record_range *range, const char *text);
+int gv_ingest_range_end(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                        const struct gv_record_range_end *end);
+int gv_ingest_ranges_resume(struct gv_ingest *ingest);
+void gv_ingest_ranges_close(struct gv_ingest *ingest);
 
 /* For the other parts of the ingest: the row of the stack with this number, which may come later;
  * adds the row just inserted to those known; a time of the

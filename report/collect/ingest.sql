@@ -27,3 +27,6 @@ SELECT id, number FROM gpu_shape WHERE process = ?1;
 
 -- name: gpu_places
 SELECT id, device, context, stream FROM gpu_place WHERE process = ?1;
+
+-- name: range_texts
+SELECT id, number FROM range_text WHERE process = ?1 AND number IS NOT NULL;

@@ -187,7 +187,8 @@ struct gv_other {
     bool is_here;             /* the pid is one of this container's */
     bool started, ended, changed;
     int64_t first_ns, last_ns;
-    int64_t row; /* of other_process; 0: none yet */
+    int64_t most_bytes; /* of the device's memory; 0: unknown */
+    int64_t row;        /* of other_process; 0: none yet */
     bool committed;
 };
 
@@ -278,6 +279,9 @@ static void sampler_list(struct gv_sampler *sampler, const struct gv_nvml *nvml,
         if (!other->name[0])
             other_name(other);
         other->last_ns = at_ns;
+        /* All bits are set if it is unknown. */
+        if (list[i].used_bytes < INT64_MAX && (int64_t)list[i].used_bytes > other->most_bytes)
+            other->most_bytes = (int64_t)list[i].used_bytes;
         other->changed = true;
     }
     for (unsigned i = 0; i < sampler->other_count; i++) {
@@ -378,6 +382,9 @@ static int store_other(struct gv_database *database, struct gv_other *other, con
         error = gv_database_run(database, GV_STATEMENT_OTHER_SEEN, "iztii", other->row,
                                 other->is_here ? (int64_t)other->pid : 0, name,
                                 other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended);
+    if (!error && other->row && other->most_bytes)
+        error = gv_database_run(database, GV_STATEMENT_OTHER_MEMORY, "ii", other->row,
+                                other->most_bytes);
     return error;
 }
 

@@ -90,9 +90,12 @@ int gv_process_cost_add_calls(struct gv_process_cost *cost)
 {
     int error = cost_add(cost, GV_OWN_COST_HOOKS, cost->hooked, cost->hook_ns);
 
+    /* Half the readings of the clock, and the number of a text. */
+    if (!error)
+        error = cost_add(cost, GV_OWN_COST_RANGES, cost->ranged, cost->hook_ns);
     if (!error)
         error = cost_add(cost, GV_OWN_COST_CALLBACKS, cost->correlated, GV_OWN_COST_CUPTI_NS);
-    cost->hooked = cost->correlated = 0;
+    cost->hooked = cost->ranged = cost->correlated = 0;
     return error;
 }
 
@@ -115,7 +118,7 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
     for (int i = 0; i < GV_OWN_COST_COUNT && !error; i++) {
         struct gv_own_cost_counts counts = now->own_cost[i], *known = &cost->counts[i];
 
-        if (i == GV_OWN_COST_HOOKS || i == GV_OWN_COST_CALLBACKS)
+        if (i == GV_OWN_COST_HOOKS || i == GV_OWN_COST_RANGES || i == GV_OWN_COST_CALLBACKS)
             continue;
         if (i == GV_OWN_COST_UNRECORDED)
             counts = (struct gv_own_cost_counts){.count = unrecorded,

@@ -20,7 +20,8 @@ struct gv_process_cost {
     const struct gv_spool_reader *reader;
     int64_t process;     /* row */
     double hook_ns;      /* with its clock on this machine */
-    uint64_t hooked;     /* calls whose cost is not stored yet, */
+    uint64_t ranged;     /* begins, ends and marks, */
+    uint64_t hooked;     /* and calls whose cost is not stored yet, */
     uint64_t correlated; /* and those of them that CUPTI numbered */
     bool stored;
     struct gv_own_cost_counts counts[GV_OWN_COST_COUNT]; /* as last stored */

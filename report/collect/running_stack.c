@@ -104,7 +104,8 @@ static int may_stop(uint32_t pid, uint32_t tid)
 #define STOP_MOST_NS 5000000
 #define STOP_LOOK_NS 20000
 
-static uint32_t late_tid; /* it was asked to stop, and has not yet; 0: none */
+/* It was asked to stop, and has not yet, or was killed while it was stopped; 0: none. */
+static uint32_t late_tid;
 
 /* Whether it has stopped or ended. */
 static bool has_stopped(uint32_t tid, int *status)
@@ -116,12 +117,16 @@ static bool has_stopped(uint32_t tid, int *status)
     return changed == (pid_t)tid || (changed < 0 && errno != EINTR);
 }
 
-/* If it was a signal that stopped it, it gets that now. */
+/* If it was a signal that stopped it, it gets that now. If it was killed meanwhile, its parent
+ * learns that only after we have: the next has_stopped() does. */
 static void let_go(uint32_t tid, int status)
 {
-    bool by_signal = WIFSTOPPED(status) && status >> 16 == 0;
+    bool by_signal = status >> 16 == 0;
 
-    ptrace(PTRACE_DETACH, (pid_t)tid, NULL, (void *)(intptr_t)(by_signal ? WSTOPSIG(status) : 0));
+    late_tid = 0;
+    if (WIFSTOPPED(status) && ptrace(PTRACE_DETACH, (pid_t)tid, NULL,
+                                     (void *)(intptr_t)(by_signal ? WSTOPSIG(status) : 0)) < 0)
+        late_tid = tid;
 }
 
 static int stop(uint32_t tid, int *status)
@@ -146,10 +151,8 @@ bool gv_running_stack_let_go(void)
 {
     int status;
 
-    if (late_tid && has_stopped(late_tid, &status)) {
+    if (late_tid && has_stopped(late_tid, &status))
         let_go(late_tid, status);
-        late_tid = 0;
-    }
     return late_tid != 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Prints commands that the reader can paste: with the name that gpuverify was called by, and
- * without the trace's file if the command finds it. `report`, `stalls`, `idle` and `explain` read
- * the newest trace of the folder by default.
+ * without the trace's file if the command finds it. Commands whose FILE is optional read the newest
+ * trace of the folder by default.
  */
 #ifndef GV_COMMANDS_OFFER_H
 #define GV_COMMANDS_OFFER_H

@@ -9,6 +9,7 @@
 #include "report/store/database.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,14 @@ static void value_duration(sqlite3_context *context, int count, sqlite3_value **
 
     (void)count;
     value_text(context, gv_format_duration(text, sqlite3_value_int64(values[0])));
+}
+
+static void value_size(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    value_text(context, gv_format_size(text, sqlite3_value_int64(values[0])));
 }
 
 /* 13000 is "CUDA 13.0". */
@@ -97,6 +106,24 @@ static void value_where(sqlite3_context *context, int count, sqlite3_value **val
         value_text(context, text);
 }
 
+/* As gv_where(), of a line of the view gpu_lines. */
+static void value_line(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const struct gv_frame_names frame = {
+        .function = value_argument(values[0]),
+        .library = value_argument(values[1]),
+        .file = value_argument(values[2]),
+        .line = sqlite3_value_int64(values[3]),
+    };
+    char text[GV_VALUE_BYTES];
+
+    (void)count;
+    if (!frame.function && !frame.library && !frame.file)
+        return;
+    gv_frame_text(&frame, text, sizeof(text));
+    value_text(context, text);
+}
+
 static void value_ended(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[64];
@@ -121,6 +148,15 @@ static void value_occupancy(sqlite3_context *context, int count, sqlite3_value *
         sqlite3_result_double(context, occupancy);
 }
 
+/* SQLite may have been built without its sqrt(). */
+static void value_root(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    double number = sqlite3_value_double(values[0]);
+
+    (void)count;
+    sqlite3_result_double(context, number > 0 ? sqrt(number) : 0);
+}
+
 int gv_sql_values_register(sqlite3 *trace, bool full_names)
 {
     const struct {
@@ -129,14 +165,17 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
         {"gv_duration", 1, value_duration},
+        {"gv_size", 1, value_size},
         {"gv_version", 1, value_version},
         {"gv_demangle", 1, value_demangle},
         {"gv_kernel", 1, full_names ? value_demangle : value_short_kernel},
         {"gv_result", 2, value_result},
         {"gv_device", 1, value_device},
         {"gv_where", 1, value_where},
+        {"gv_line", 4, value_line},
         {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
+        {"gv_root", 1, value_root},
     };
     int result = SQLITE_OK;
 

@@ -3,6 +3,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/idle/analysis.h"
 #include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/exit.h"
@@ -139,6 +140,7 @@ static int trace_view_open_safely(const char *path, sqlite3 **trace)
 
 static int trace_view_open_resolved(const char *path, sqlite3 **trace)
 {
+    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
 
@@ -168,6 +170,11 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
     gv_progress_end(*trace);
     if (error)
         gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(*trace, error));
+    gv_progress_begin(*trace, "gpuverify: adding up");
+    error = gv_totals_ensure(*trace, &all);
+    gv_progress_end(*trace);
+    if (error)
+        gv_message("cannot compute the totals of %s: %s", path, gv_trace_view_why(*trace, error));
     return 0;
 }
 

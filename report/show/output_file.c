@@ -49,7 +49,7 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
 
 int gv_output_file_close(struct gv_output_file *file)
 {
-    int error = fflush(file->out) != 0 || ferror(file->out) ? -EIO : 0;
+    int error = fflush(file->out) != 0 ? -errno : ferror(file->out) ? -EIO : 0;
 
     if (file->out == stdout)
         return error;
@@ -60,4 +60,12 @@ int gv_output_file_close(struct gv_output_file *file)
     if (file->part[0] && error)
         unlink(file->part);
     return error;
+}
+
+void gv_output_file_drop(struct gv_output_file *file)
+{
+    if (file->out != stdout)
+        (void)fclose(file->out);
+    if (file->part[0])
+        unlink(file->part);
 }

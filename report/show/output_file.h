@@ -18,5 +18,7 @@ bool gv_output_file_is_stdout(const char *path);
 int gv_output_file_open(struct gv_output_file *file, const char *path);
 /* 0, or -errno of anything since it was opened; then the old file is unchanged. */
 int gv_output_file_close(struct gv_output_file *file);
+/* Instead of closing it: the old file is unchanged. */
+void gv_output_file_drop(struct gv_output_file *file);
 
 #endif

@@ -5,16 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_VALUE_NS_LIMIT 9.2e18
+#define GV_VALUE_LIMIT 9.2e18
 
 struct gv_unit {
     const char *name;
-    double ns;
+    double times;
 };
 
-static const struct gv_unit units[] = {
+static const struct gv_unit durations[] = {
     {"ns", 1},  {"us", 1e3},   {"\xc2\xb5s", 1e3}, {"ms", 1e6},
     {"s", 1e9}, {"min", 60e9}, {"h", 3600e9},
+};
+
+static const struct gv_unit sizes[] = {
+    {"", 1},
+    {"B", 1},
+    {"kB", 1e3},
+    {"KB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"TB", 1e12},
+    {"KiB", 1024},
+    {"MiB", 1 << 20},
+    {"GiB", 1 << 30},
+    {"TiB", 1024.0 * (1 << 30)},
 };
 
 int gv_value_number(const char *text, int64_t *number)
@@ -49,27 +63,39 @@ static const char *value_decimal(const char *text, double *value)
     return at;
 }
 
-int gv_value_duration(const char *text, int64_t *ns)
+/* Reads a number with one of these units. */
+static int value_with_unit(const char *text, const struct gv_unit *units, size_t count,
+                           int64_t *number)
 {
     double value;
     const char *unit = value_decimal(text, &value);
 
-    *ns = 0;
+    *number = 0;
     if (!unit)
         return -EINVAL;
     if (!*unit && value <= 0)
         return 0;
     unit += *unit == ' ';
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(unit, units[i].name) != 0)
             continue;
-        value *= units[i].ns;
-        if (value > GV_VALUE_NS_LIMIT)
+        value *= units[i].times;
+        if (value > GV_VALUE_LIMIT)
             return -ERANGE;
-        *ns = (int64_t)(value + 0.5);
+        *number = (int64_t)(value + 0.5);
         return 0;
     }
     return -EINVAL;
+}
+
+int gv_value_duration(const char *text, int64_t *ns)
+{
+    return value_with_unit(text, durations, sizeof(durations) / sizeof(durations[0]), ns);
+}
+
+int gv_value_size(const char *text, int64_t *bytes)
+{
+    return value_with_unit(text, sizes, sizeof(sizes) / sizeof(sizes[0]), bytes);
 }
 
 int gv_value_ratio(const char *text, double *ratio)

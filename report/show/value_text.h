@@ -1,4 +1,4 @@
-/* Parses values that users write: numbers, durations, percentages. */
+/* Parses values that users write: numbers, durations, sizes, percentages. */
 #ifndef GV_SHOW_VALUE_TEXT_H
 #define GV_SHOW_VALUE_TEXT_H
 
@@ -10,6 +10,8 @@
 int gv_value_number(const char *text, int64_t *number);
 /* "500ns", "10us", "1.5 ms", "2s", "0" */
 int gv_value_duration(const char *text, int64_t *ns);
+/* "60GB", "500 MB", "2GiB", "4096": bytes */
+int gv_value_size(const char *text, int64_t *bytes);
 /* "50%" or "0.5", both 0.5. */
 int gv_value_ratio(const char *text, double *ratio);
 

@@ -79,6 +79,9 @@ UPDATE thread SET name = ?2 WHERE id = ?1;
 -- name: CONTEXT_ADD
 INSERT INTO context (process, handle) VALUES (?, ?);
 
+-- name: CONTEXT_DEVICE
+INSERT OR REPLACE INTO context_device (context, device) VALUES (?, ?);
+
 -- name: STREAM_ADD
 INSERT INTO stream (process, context, thread, handle, kind) VALUES (?, ?, ?, ?, ?);
 
@@ -119,6 +122,9 @@ VALUES {four_calls}, {four_calls}, {four_calls}, {four_calls};
 -- name: CALL_MODULE
 INSERT OR REPLACE INTO call_module (call, module) VALUES (?, ?);
 
+-- name: CALL_OBJECT
+INSERT OR REPLACE INTO call_object (call, object) VALUES (?, ?);
+
 -- name: HOST_FUNCTION_LAUNCHED
 INSERT INTO host_function (process, number, call, stack) VALUES (?, ?, ?, ?)
 ON CONFLICT (process, number) DO UPDATE
@@ -128,6 +134,20 @@ SET call = excluded.call, stack = excluded.stack;
 INSERT INTO host_function (process, number, thread, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (process, number) DO UPDATE
 SET thread = excluded.thread, start_ns = excluded.start_ns, duration_ns = excluded.duration_ns;
+
+-- name: RANGE_TEXT_ADD
+INSERT INTO range_text (process, number, text) VALUES (?, ?, ?);
+
+-- name: RANGE_TEXT_SET
+UPDATE range_text SET text = ?2 WHERE id = ?1;
+
+-- name: RANGE_ADD
+INSERT INTO range (thread, kind, domain, text, category, category_name, color, payload, start_ns,
+    duration_ns, number, depth, parent)
+VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS NUMERIC), ?, ?, ?, ?, ?);
+
+-- name: RANGE_END
+UPDATE range SET duration_ns = ?2 WHERE id = ?1;
 
 -- name: LOAD_ADD
 INSERT INTO load (thread, api, start_ns, duration_ns, result, kind, image, name, bytes, hash,
@@ -220,6 +240,9 @@ INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
 -- name: CALL_STACK_OF_OTHER
 INSERT OR REPLACE INTO call_stack_of_other (call) VALUES (?);
 
+-- name: CALL_SAMPLE
+INSERT OR REPLACE INTO call_sample (call, one_of) VALUES (?, ?);
+
 -- name: CALL_FOLD
 INSERT INTO call_fold (call, count, span_ns) VALUES (?, ?, ?);
 
@@ -293,6 +316,9 @@ SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 -- name: OTHER_SEEN
 UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
 WHERE id = ?1;
+
+-- name: OTHER_MEMORY
+INSERT OR REPLACE INTO other_process_memory (other, bytes) VALUES (?, ?);
 
 -- name: SAMPLE_ADD
 -- Only of devices of the trace. Unknown values are -1.

@@ -8,7 +8,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
 -- What a call means is that of its kind (trace/call_kinds.def). gpu_work: what it puts on the GPU, 0:
 -- nothing, 1: a kernel, 2: a graph, 3: a copy or a set. memory: 1, 2, 3, 4: allocates device, host,
--- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device.
+-- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device, 9: maps
+-- physical memory, 10: makes one more handle of it, 11: unmaps it, 12: releases a handle.
 CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL, kind TEXT,
     gpu_work INTEGER, memory INTEGER, starts_cuda INTEGER, begins_capture INTEGER,
     ends_capture INTEGER, awaits_event INTEGER, every_context INTEGER);
@@ -28,6 +29,8 @@ CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial IN
     tid INTEGER, name TEXT, records INTEGER NOT NULL);
 
 CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL);
+-- Where it is known: the process's number of the device.
+CREATE TABLE context_device (context INTEGER PRIMARY KEY, device INTEGER NOT NULL);
 
 CREATE TABLE stream (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, context INTEGER,
     thread INTEGER, handle INTEGER NOT NULL, kind TEXT NOT NULL);
@@ -44,9 +47,15 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
+-- A second object of the call: the handle that cuMemMap mapped, the address of which
+-- cuMemRetainAllocationHandle asked, where cuMemCreate allocated (GV_MEMORY_LOCATION).
+CREATE TABLE call_object (call INTEGER PRIMARY KEY, object INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 -- Calls whose stack is that of an earlier call of the same site.
 CREATE TABLE call_stack_of_other (call INTEGER PRIMARY KEY);
+-- Calls that were chosen at random to have their own stack: each stands for about `one_of` calls of its
+-- thread that put work on the GPU.
+CREATE TABLE call_sample (call INTEGER PRIMARY KEY, one_of INTEGER NOT NULL);
 -- A row that stands for several polls that returned "not ready". Its duration is their sum.
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);
@@ -59,6 +68,17 @@ CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
 CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, call INTEGER, stack INTEGER, thread INTEGER, start_ns INTEGER,
     duration_ns INTEGER, UNIQUE (process, number));
+
+-- The program's own words: NVTX, gpuverify.h. number: of a text in its process; NULL: it has none.
+CREATE TABLE range_text (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER, text TEXT,
+    UNIQUE (process, number));
+-- kind: enum gv_range_kind. domain, text, category_name: rows of range_text. number: what NVTX gave the
+-- program for a range of kind start. duration_ns: NULL: it has no end. parent: the range of its thread and
+-- domain that it is in.
+CREATE TABLE range (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, kind INTEGER NOT NULL,
+    domain INTEGER, text INTEGER, category INTEGER, category_name INTEGER, color INTEGER,
+    payload, start_ns INTEGER NOT NULL, duration_ns INTEGER, number INTEGER, depth INTEGER,
+    parent INTEGER);
 
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
@@ -84,6 +104,10 @@ CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INT
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
     function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
+-- The line of the program that a stack stands for, and the stacks of which that is known. A program's
+-- own line, if there is one; or else a library's.
+CREATE TABLE place (id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, library TEXT);
+CREATE TABLE stack_place (stack INTEGER PRIMARY KEY, place INTEGER NOT NULL);
 -- A file that was mapped at [low, high); addresses in frames are relative to its base.
 CREATE TABLE object (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, base INTEGER NOT NULL,
     low INTEGER NOT NULL, high INTEGER NOT NULL, path TEXT, build_id TEXT);
@@ -138,9 +162,37 @@ CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL);
 -- Memory that was allocated and not freed. space: device, host or managed
 CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
+-- What lines of the program allocated. place: NULL: unknown. api: the allocating call. at_peak_bytes:
+-- at the peaks of the devices; of host memory: at the peak of pinned memory. life_ns: median of what
+-- was freed. time_ns: in the calls that allocated and freed.
+CREATE TABLE memory_line (id INTEGER PRIMARY KEY, place INTEGER, api INTEGER, space TEXT NOT NULL,
+    allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL, freed INTEGER NOT NULL,
+    largest_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, at_peak_bytes INTEGER NOT NULL,
+    left_bytes INTEGER NOT NULL, life_ns INTEGER, time_ns INTEGER NOT NULL);
+-- The most that was allocated on each device, and when. number: of the device, the same for all
+-- processes; NULL: unknown. device: a row of device. outside_bytes: what else was used, without the
+-- other processes. others: how many of them there were; other_bytes: their memory. NULL: unknown
+CREATE TABLE memory_top (number INTEGER, device INTEGER, at_ns INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, outside_bytes INTEGER, others INTEGER NOT NULL, other_bytes INTEGER);
+-- What held it. line: a row of memory_line. device: a number as in memory_top
+CREATE TABLE memory_holder (line INTEGER NOT NULL, process INTEGER NOT NULL, device INTEGER,
+    bytes INTEGER NOT NULL, blocks INTEGER NOT NULL);
 -- For how long of each stretch of the run a lane was busy; fact "stretch_ns" is a stretch's length
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
+
+-- Which stacks asked for the GPU's time (report/analyse/lines), written when the trace is finished.
+-- stack: NULL: not known. capture: the stack that captured the launched graph. kind, copy_kind: as in
+-- gpu_op. name: a row of gpu_name, of a kernel. launches: calls, estimated from the samples.
+-- queued_ns: from the calls' start to their work's. idle_ns: for how long the device had been idle
+-- before that. NULL: the GPU side was not seen.
+CREATE TABLE gpu_stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, stack INTEGER,
+    capture INTEGER, kind INTEGER NOT NULL, name INTEGER, copy_kind INTEGER, gpu_ns INTEGER,
+    launches INTEGER NOT NULL, samples INTEGER NOT NULL, queued_ns INTEGER, idle_ns INTEGER);
+-- The same by line. place, capture: rows of place. error_ns: standard error of gpu_ns; 0: exact
+CREATE TABLE gpu_line (id INTEGER PRIMARY KEY, place INTEGER, capture INTEGER, gpu_ns INTEGER,
+    error_ns INTEGER, launches INTEGER NOT NULL, samples INTEGER NOT NULL, queued_ns INTEGER,
+    idle_ns INTEGER);
 
 -- GPU activity. "correlation" is stored only if the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
@@ -207,6 +259,8 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
 CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, started INTEGER NOT NULL,
     ended INTEGER NOT NULL);
+-- The most of the device's memory that it had at a look, where that is known.
+CREATE TABLE other_process_memory (other INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
 
 -- CUpti_ActivityMemcpyKind
 CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

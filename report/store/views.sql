@@ -20,7 +20,7 @@ SELECT
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
-    cs.stack AS stack, -- where in the program, see frames; of slow calls, of some failed ones, and where captures begin
+    cs.stack AS stack, -- where in the program, see frames; docs/stacks.md says which calls have one
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
@@ -142,6 +142,28 @@ FROM host_function h
     LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
     LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0 AND f.kind <> 'runtime';
 
+CREATE VIEW ranges AS -- one range or mark with which the program said what it did: NVTX, gpuverify.h
+SELECT
+    r.id AS id, -- increases; within a thread in the order of the starts
+    t.process AS process, -- id in processes
+    r.thread AS thread, -- that began it; id in threads
+    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- push: ended by a pop of its thread; start: ended by any thread; mark: a moment
+    d.text AS domain, -- NVTX's domain; NULL: the default one
+    m.text AS message, -- the program's text; NULL: none, or it was lost
+    r.category AS category, -- NVTX's number; NULL: none
+    c.text AS category_name, -- the name that the program gave to it
+    CASE WHEN r.color IS NOT NULL THEN printf('#%06x', r.color & 0xffffff) END AS color, -- red, green, blue; NULL: none
+    r.payload AS payload, -- a number of the program's; NULL: none
+    r.start_ns AS start_ns, -- since the session's start
+    r.duration_ns AS duration_ns, -- NULL: it has no end; of a mark 0
+    r.depth AS depth, -- of a push: how many ranges of its thread and domain it is in
+    r.parent AS parent -- the innermost of these; id in ranges
+FROM range r
+    LEFT JOIN thread t ON t.id = r.thread
+    LEFT JOIN range_text d ON d.id = r.domain
+    LEFT JOIN range_text m ON m.id = r.text
+    LEFT JOIN range_text c ON c.id = r.category_name;
+
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
     x.id AS id, -- increases in the order of the calls' start; s15 in the commands
@@ -202,6 +224,75 @@ SELECT
     previous_call AS previous_call, -- the last call before it, of that thread; id in calls
     next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
 FROM idle_time;
+
+CREATE VIEW gpu_lines AS -- one line of the program that asked for the GPU's time
+SELECT
+    p.file AS file, -- source file; NULL: unknown
+    p.line AS line, -- line in it
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    l.gpu_ns AS gpu_ns, -- time of its kernels, copies, sets and graphs on the GPU; NULL: the GPU side was not seen
+    l.gpu_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS share, -- of the time of all, 0 to 1
+    l.error_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS error, -- standard error of share; 0: exact
+    l.launches AS launches, -- calls that put work on the GPU, estimated from the samples
+    l.samples AS samples, -- of these, calls whose own stack was taken
+    l.queued_ns AS queued_ns, -- from the start of these calls to the start of their work, together
+    l.idle_ns AS idle_ns, -- how long the device had been idle before that work, together
+    p.library AS library, -- file with the code
+    c.file AS captured_file, -- of graphs: where they were captured
+    c.line AS captured_line -- line in it
+FROM gpu_line l
+    LEFT JOIN place p ON p.id = l.place
+    LEFT JOIN place c ON c.id = l.capture;
+
+CREATE VIEW memory_lines AS -- one line of the program that allocated memory with one call
+SELECT
+    p.file AS file, -- source file; NULL: unknown
+    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    a.name AS name, -- the CUDA call
+    m.space AS space, -- device, host (pinned), managed
+    m.allocations AS allocations, -- calls that succeeded
+    m.allocated_bytes AS allocated_bytes, -- by all of them together
+    m.freed AS freed, -- allocations that the program freed
+    m.largest_bytes AS largest_bytes, -- largest allocation
+    m.peak_bytes AS peak_bytes, -- most that the line held at once
+    m.at_peak_bytes AS at_peak_bytes, -- what it held when its device held most; of host memory: when most was pinned
+    m.left_bytes AS left_bytes, -- never freed
+    m.life_ns AS life_ns, -- median time from the allocation to its end, of what was freed; NULL: nothing was
+    m.allocated_bytes * 1.0 / nullif(m.peak_bytes, 0) AS churn, -- how many times it allocated its peak_bytes; 1: once, and kept it
+    m.time_ns AS time_ns, -- in the calls that allocated and freed
+    p.library AS library -- file with the code
+FROM memory_line m
+    LEFT JOIN place p ON p.id = m.place
+    LEFT JOIN api a ON a.id = m.api;
+
+CREATE VIEW memory_peak AS -- one thing that held a device's memory when most of it was allocated
+SELECT
+    t.at_ns AS at_ns, -- when that was
+    t.number AS number, -- of the device, the same for all processes; NULL: it is not known on which device
+    d.device AS device, -- the number that a process has for it
+    d.uuid AS uuid, -- as in devices
+    h.what AS what, -- allocated; outside: contexts, code, local memory, what pools keep, libraries' own memory; other processes
+    h.process AS process, -- id in processes
+    p.file AS file, -- of the line that allocated; NULL: unknown
+    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
+    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
+    a.name AS name, -- the CUDA call
+    m.space AS space, -- device, managed
+    h.blocks AS blocks, -- allocations
+    h.bytes AS bytes, -- that they held; NULL: unknown
+    h.bytes * 1.0 / nullif(d.memory_bytes, 0) AS share, -- of the device's memory, 0 to 1
+    p.library AS library -- file with the code
+FROM memory_top t
+    JOIN (SELECT 'allocated' AS what, device, process, line, blocks, bytes FROM memory_holder
+        UNION ALL SELECT 'outside', number, NULL, NULL, NULL, outside_bytes FROM memory_top
+        UNION ALL SELECT 'other processes', number, NULL, NULL, others, other_bytes
+            FROM memory_top WHERE others > 0) h ON h.device IS t.number
+    LEFT JOIN device d ON d.id = t.device
+    LEFT JOIN memory_line m ON m.id = h.line
+    LEFT JOIN place p ON p.id = m.place
+    LEFT JOIN api a ON a.id = m.api
+ORDER BY t.number, h.what <> 'allocated', h.bytes DESC;
 
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
@@ -307,10 +398,11 @@ FROM stream s;
 
 CREATE VIEW contexts AS -- one context
 SELECT
-    id, -- increases
-    process, -- id in processes
-    handle -- as the program saw it
-FROM context;
+    c.id AS id, -- increases
+    c.process AS process, -- id in processes
+    c.handle AS handle, -- as the program saw it
+    d.device AS device -- the process's number of it; NULL: unknown
+FROM context c LEFT JOIN context_device d ON d.context = c.id;
 
 CREATE VIEW processes AS -- one process that used CUDA
 SELECT
@@ -399,15 +491,16 @@ FROM device d LEFT JOIN process p ON p.id = d.process;
 
 CREATE VIEW other_processes AS -- one process outside the session that used one of its devices
 SELECT
-    id, -- increases
-    uuid, -- of the device; as in devices
-    pid, -- the system's number; NULL: of another container
-    name, -- the system's name of it, at most 15 bytes; NULL: unknown
-    first_ns, -- when it was first seen; about once a second
-    last_ns, -- when it was last seen
-    started, -- 1: it came later than the first look at the device
-    ended -- 1: it was gone before the last look
-FROM other_process;
+    o.id AS id, -- increases
+    o.uuid AS uuid, -- of the device; as in devices
+    o.pid AS pid, -- the system's number; NULL: of another container
+    o.name AS name, -- the system's name of it, at most 15 bytes; NULL: unknown
+    o.first_ns AS first_ns, -- when it was first seen; about once a second
+    o.last_ns AS last_ns, -- when it was last seen
+    o.started AS started, -- 1: it came later than the first look at the device
+    o.ended AS ended, -- 1: it was gone before the last look
+    m.bytes AS memory_bytes -- of the device, at most; NULL: unknown
+FROM other_process o LEFT JOIN other_process_memory m ON m.other = o.id;
 
 CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms
 SELECT
@@ -454,7 +547,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, Python stack, native stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, Python stack, native stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;
@@ -474,9 +567,9 @@ WITH run AS (
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
-    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded and cupti-calls
+    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
         / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: no thread of the program waits for it

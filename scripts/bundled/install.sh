@@ -48,7 +48,7 @@ if [ -z "$prefix" ]; then
 fi
 
 cd "$here"
-files=$(sed -n 's/^[0-9a-f]* [ *]\(\(bin\|lib\|share\)\/.*\)$/\1/p' SHA256SUMS)
+files=$(sed -n 's/^[0-9a-f]* [ *]\(\(bin\|include\|lib\|share\)\/.*\)$/\1/p' SHA256SUMS)
 [ -n "$files" ] || { echo "install.sh: no list of files in $here/SHA256SUMS" >&2 && exit 1; }
 
 own=share/doc/gpuverify

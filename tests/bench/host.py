@@ -311,6 +311,52 @@ def bench_waits(bench):
     bench.note(f"By default {100 * share:.1f} % of these waits had a stack of their own, the others that of an earlier one.")
 
 
-BENCHES = {"hook": bench_hook, "true": bench_true, "cold": bench_cold, "million": bench_million,
+def bench_ranges(bench):
+    """ns per push and pop of a range, by the length and number of the texts."""
+    program = os.path.join(bench.build, "tests", "bench", "bench_ranges")
+    for length, texts in ((20, 1), (20, 1000), (200, 1000), (20, 20000)):
+        for preload in (False, True) if texts == 1 else (True,):
+            found = []
+            for _ in range(bench.scaled(5, 2)):
+                with place() as folder:
+                    done = subprocess.run([program, str(length), str(texts)], env=environment(bench, folder, preload),
+                                          cwd=folder, check=True, capture_output=True, text=True)
+                    found.append(float(done.stdout))
+                    if preload:
+                        finish(bench, folder)
+            bench.spread(f"ranges_{length}_{texts}_{'hooked' if preload else 'plain'}_ns",
+                         f"a push and its pop, {texts} text{'s' if texts > 1 else ''} of {length} bytes"
+                         f"{'' if preload else ', plain'}", found, "ns")
+
+
+def bench_samples(bench):
+    """What it costs to choose calls at random for a stack: at 200 000 launches a second, and in a loop of Python."""
+    pace_ns, per_step = 5000, 1000
+    count, steps = bench.scaled(1_000_000, 20_000), bench.scaled(1500, 20)
+    programs = {
+        "C": lambda folder, **env: [value / pace_ns for value in launches(
+            bench, folder, True, "-n", str(count), "-p", str(pace_ns), "-b", "2000", **env)["burst_ns"]],
+        "Python": lambda folder, **env: python_waits(bench, folder, True, str(steps), str(per_step), **env)["step_ns"],
+    }
+    for program, run in programs.items():
+        added, stacks, samples = [], [], []
+        for _ in range(bench.scaled(7, 2)):
+            means = {}
+            for setting in random.sample(("off", "stalls"), 2):
+                with place() as folder:
+                    values = run(folder, GPUVERIFY_STACKS=setting, GPUVERIFY_SPOOL_MB="256", GPUVERIFY_IDLE_HZ="0")
+                    means[setting] = statistics.mean(values)
+                    if setting == "stalls":
+                        trace = finish(bench, folder)
+                        spent_ns = count * pace_ns if program == "C" else sum(values)
+                        stacks.append(100 * query(trace, "SELECT total_ns FROM own_cost WHERE what = 'stacks'") / spent_ns)
+                        samples.append(query(trace, "SELECT count(*) FROM call_sample") * 1e9 / spent_ns)
+            added.append(100 * (means["stalls"] - means["off"]) / (1 if program == "C" else means["off"]))
+        bench.spread(f"samples_{program}_percent", f"{program}: time that the program loses to them", added, "%")
+        bench.spread(f"samples_{program}_stacks_percent", f"{program}: taking the stacks, as the trace tells it", stacks, "%")
+        bench.spread(f"samples_{program}_a_second", f"{program}: calls chosen", samples, "a second")
+
+
+BENCHES = {"hook": bench_hook, "ranges": bench_ranges, "true": bench_true, "cold": bench_cold, "million": bench_million,
            "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
-           "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks, "waits": bench_waits}
+           "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks, "waits": bench_waits, "samples": bench_samples}

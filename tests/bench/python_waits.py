@@ -1,4 +1,7 @@
-"""Launches a kernel and waits for it, many times: python_waits.py STEPS. Prints 'step_ns NS' for each, and 'end_ns NS'."""
+"""Launches a kernel, or LAUNCHES of them, and waits, many times: python_waits.py STEPS [LAUNCHES].
+
+Prints 'step_ns NS' for each step, and 'end_ns NS'.
+"""
 
 import ctypes
 import sys
@@ -14,10 +17,12 @@ for result in (cuda.cuInit(0), cuda.cuDeviceGet(ctypes.byref(device), 0),
                cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"empty")):
     if result != 0:
         sys.exit(f"a CUDA call returned {result}")
+launches = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 steps, launch, wait = [], cuda.cuLaunchKernel, cuda.cuStreamSynchronize
 for _ in range(int(sys.argv[1])):
     start_ns = time.monotonic_ns()
-    launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
+    for _ in range(launches):
+        launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
     wait(stream)
     steps.append(time.monotonic_ns() - start_ns)
 for step_ns in steps:

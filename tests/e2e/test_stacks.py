@@ -193,6 +193,39 @@ class Native(harness.Case):
         self.trace()
 
 
+class Chosen(harness.Case):
+    """Calls that put work on the GPU have stacks although they are quick."""
+
+    LAUNCHES = 100000
+
+    def launches(self, **env):
+        self.run_well([harness.workload("launch_loop"), str(self.LAUNCHES)], env={"GV_SIM_KERNEL_NS": "0", **env})
+        return self.trace()
+
+    def expect_samples(self, trace, made):
+        """They stand for about all calls that put work on the GPU, and each has its own stack."""
+        (stand_for, wrong), = trace.rows("SELECT sum(one_of), sum(class NOT IN ('launch', 'copy', 'set') OR own_stack IS NOT 1)"
+                                     " FROM call_sample JOIN calls ON id = call")
+        self.assertGreater(stand_for, made * 0.7)
+        self.assertLess(stand_for, made * 1.3)
+        self.assertEqual(wrong, 0)
+
+    def test_few_launches_of_a_loop_are_chosen(self):
+        trace = self.launches()
+        self.expect_samples(trace, self.LAUNCHES)
+        self.assertLess(trace.value("SELECT count(*) FROM call_sample"), self.LAUNCHES / 50)
+
+    def test_stalls_leave_room_for_them(self):
+        """Each call is a stall here, and stalls take all that a thread may borrow for them."""
+        self.expect_samples(self.launches(GPUVERIFY_STALL_US="1", GV_SIM_KERNEL_NS="2000"), self.LAUNCHES)
+
+    def test_none_are_chosen_where_all_or_none_have_stacks(self):
+        for stacks, those_with in (("all", "0"), ("off", "1")):
+            trace = self.launches(GPUVERIFY_STACKS=stacks)
+            self.assertEqual(trace.value("SELECT count(*) FROM call_sample"), 0)
+            self.assertEqual(trace.value(f"SELECT count(*) FROM calls WHERE (stack IS NULL) != {those_with}"), 0)
+
+
 class Budget(harness.Case):
     """Stacks take little of a thread's time, so most calls of a loop have that of an earlier one."""
 

@@ -62,7 +62,7 @@ static void fuzz_fill(unsigned char *base, const struct gv_spool_header *header)
         for (uint32_t j = 0; j < GV_SPOOL_SEGMENT_RECORDS; j++) {
             union gv_record *record = &segment->records[j];
             /* The first thread has calls and what belongs to them, the second one all the rest. */
-            record->head.kind = (uint8_t)(1 + j % (i < 2 ? 5 : GV_RECORD_STACK_COPY));
+            record->head.kind = (uint8_t)(1 + j % (i < 2 ? 5 : GV_RECORD_RANGE_END));
             record->head.flags = j % 5 == 4 ? 0 : GV_RECORD_MORE;
             record->head.api = (uint16_t)(j % FUZZ_NAMES);
             record->call.kernel = j;

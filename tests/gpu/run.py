@@ -23,6 +23,8 @@ import time
 import cases_diff
 import cases_gpu_side
 import cases_idle
+import cases_lines
+import cases_memory
 import cases_probe
 import cases_programs
 import cases_soak
@@ -31,7 +33,8 @@ import cases_verdicts
 from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
-         + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES)
+         + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES
+         + cases_lines.CASES + cases_memory.CASES)
 
 
 def why_no_gpu():

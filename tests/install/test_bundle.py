@@ -89,6 +89,7 @@ class Bundle(unittest.TestCase):
         self.assertLess(os.path.getsize(self.archives[False]), LIMIT_BYTES)
         place = self.unpack()
         for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
+                     "lib/libgpuverify-nvtx.so", "include/gpuverify.h",
                      "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",
                      "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md"):
             self.assertTrue(os.path.exists(os.path.join(place, name)), name)
@@ -225,10 +226,11 @@ class Bundle(unittest.TestCase):
         place = self.unpack()
         build = os.path.join(self.folder, "build")
         shutil.copytree(BUILD, build, symlinks=True, copy_function=os.symlink,
-                        ignore=shutil.ignore_patterns("bundle", "report", "preload", "cupti"))
+                        ignore=shutil.ignore_patterns("bundle", "report", "preload", "cupti", "nvtx"))
         os.mkdir(os.path.join(build, "report"))
         os.symlink(os.path.join(place, "bin", "gpuverify"), os.path.join(build, "report/gpuverify"))
-        for room, name in (("preload", "libgpuverify.so"), ("cupti", "libgpuverify-cupti.so")):
+        for room, name in (("preload", "libgpuverify.so"), ("cupti", "libgpuverify-cupti.so"),
+                           ("nvtx", "libgpuverify-nvtx.so")):
             os.mkdir(os.path.join(build, room))
             os.symlink(os.path.join(place, "lib", name), os.path.join(build, room, name))
         done = subprocess.run(

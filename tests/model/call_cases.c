@@ -12,7 +12,7 @@
 static void make_call(uint32_t number, int32_t result, uint64_t duration_ns)
 {
     struct gv_facts facts = {.stream = number, .kernel = number};
-    struct gv_call call;
+    struct gv_call call = {0};
 
     gv_call_begin(&call, (enum gv_api_id)number, GV_CLASS_STREAM, &facts);
     fixture.now_ns += duration_ns;
@@ -43,7 +43,7 @@ static void make_same_calls(void)
 {
     for (uint32_t number = 1; number <= 2; number++) {
         struct gv_facts facts = {.stream = number, .kernel = number};
-        struct gv_call call;
+        struct gv_call call = {0};
 
         fixture.now_ns = STARTS_NS(number);
         gv_call_begin(&call, (enum gv_api_id)1, GV_CLASS_STREAM, &facts);

@@ -30,6 +30,8 @@ struct gv_process_own *_Atomic gv_process_own = &own;
 struct gv_clock gv_clock;
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
+uint8_t gv_stacks_chosen_traits;
+struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static struct gv_thread second_thread;
@@ -51,8 +53,15 @@ static void leave_gpu_start(struct gv_thread *thread)
     (void)thread;
 }
 
-const struct gv_process_steps gv_process_steps = {
-    .attach = attach, .await_gpu_start = await_gpu_start, .leave_gpu_start = leave_gpu_start};
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .await_gpu_start = await_gpu_start,
+                                                  .leave_gpu_start = leave_gpu_start,
+                                                  .write_open_ranges = write_open_ranges};
 
 /* A kernel's number is its handle. */
 struct gv_names_answer gv_names_find(uintptr_t handle)

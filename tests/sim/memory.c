@@ -73,7 +73,7 @@ CUresult gv_sim_memory_add(const struct gv_sim_range *range)
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
     size_t at = place_of(range->start);
-    bool device = range->memory >= GV_SIM_DEVICE;
+    bool device = range->memory >= GV_SIM_DEVICE && !range->elsewhere;
     if (at < range_count && ranges[at].start < range->start + range->size_bytes)
         result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     else if (device && used_bytes + range->size_bytes > gv_sim_settings.memory_bytes)
@@ -143,7 +143,7 @@ CUresult gv_sim_memory_free(uintptr_t address, bool host)
         range = ranges[at];
         range_count--;
         memmove(&ranges[at], &ranges[at + 1], (range_count - at) * sizeof *ranges);
-        used_bytes -= host ? 0 : range.size_bytes;
+        used_bytes -= host || range.elsewhere ? 0 : range.size_bytes;
     }
     pthread_mutex_unlock(&lock);
     if (!found)
@@ -179,6 +179,22 @@ void gv_sim_memory_used(size_t *used)
 {
     pthread_mutex_lock(&lock);
     *used = used_bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+bool gv_sim_memory_take(size_t size_bytes)
+{
+    pthread_mutex_lock(&lock);
+    bool fits = used_bytes + size_bytes <= gv_sim_settings.memory_bytes;
+    used_bytes += fits ? size_bytes : 0;
+    pthread_mutex_unlock(&lock);
+    return fits;
+}
+
+void gv_sim_memory_give_back(size_t size_bytes)
+{
+    pthread_mutex_lock(&lock);
+    used_bytes -= size_bytes;
     pthread_mutex_unlock(&lock);
 }
 

@@ -345,6 +345,7 @@ struct gv_sim_range {
     struct gv_sim_context *context;
     struct gv_sim_pool *pool; /* that it came from, or NULL */
     bool mapped, own;         /* own: malloc'ed here; mapped: with mmap */
+    bool elsewhere;           /* its memory counts where it was made: physical, another process's */
     uint64_t id;
 };
 CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, struct gv_sim_pool *pool,
@@ -354,6 +355,9 @@ CUresult gv_sim_memory_free(uintptr_t address, bool host);
 bool gv_sim_memory_find(uintptr_t address, struct gv_sim_range *found);
 enum gv_sim_memory gv_sim_memory_kind(const void *address);
 void gv_sim_memory_used(size_t *used_bytes);
+/* Physical memory. False: there is not enough. */
+bool gv_sim_memory_take(size_t size_bytes);
+void gv_sim_memory_give_back(size_t size_bytes);
 /* Waits while a thread changes the memory of the current context. */
 void gv_sim_memory_ask(void);
 

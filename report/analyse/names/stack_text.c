@@ -21,28 +21,41 @@ struct gv_stack_line {
     size_t size;
 };
 
-static int stack_text_add(void *context, sqlite3_stmt *frame)
+void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size)
+{
+    const char *library = stack_text_base(frame->library), *file = stack_text_base(frame->file);
+    char function[GV_KERNEL_NAME_BYTES] = "";
+
+    if (frame->function)
+        gv_function_name_short(frame->function, function, sizeof(function));
+    if (file)
+        snprintf(out, size, "%s:%lld%s%s", file, (long long)frame->line, function[0] ? " " : "",
+                 function);
+    else if (frame->function)
+        snprintf(out, size, "%s%s%s", library ? library : "", library ? " " : "", function);
+    else if (frame->address)
+        snprintf(out, size, "%s+0x%llx", library ? library : "?",
+                 (unsigned long long)frame->address);
+    else
+        snprintf(out, size, "%s", library ? library : "?");
+}
+
+static int stack_text_add(void *context, sqlite3_stmt *row)
 {
     struct gv_stack_line *line = context;
-    const char *function = (const char *)sqlite3_column_text(frame, 0);
-    const char *library = stack_text_base((const char *)sqlite3_column_text(frame, 1));
-    const char *file = stack_text_base((const char *)sqlite3_column_text(frame, 2));
-    char short_name[GV_KERNEL_NAME_BYTES];
-    size_t used = strlen(line->out), size = line->size - used;
-    char *out = line->out + used;
-    const char *arrow = used ? " <- " : "";
+    const struct gv_frame_names frame = {
+        .function = (const char *)sqlite3_column_text(row, 0),
+        .library = (const char *)sqlite3_column_text(row, 1),
+        .file = (const char *)sqlite3_column_text(row, 2),
+        .line = sqlite3_column_int64(row, 3),
+        .address = sqlite3_column_int64(row, 4),
+    };
+    size_t used = strlen(line->out);
 
-    if (function)
-        gv_function_name_short(function, short_name, sizeof(short_name));
-    if (file)
-        snprintf(out, size, "%s%s:%lld%s%s", arrow, file, (long long)sqlite3_column_int64(frame, 3),
-                 function ? " " : "", function ? short_name : "");
-    else if (function)
-        snprintf(out, size, "%s%s%s%s", arrow, library ? library : "", library ? " " : "",
-                 short_name);
-    else
-        snprintf(out, size, "%s%s+0x%llx", arrow, library ? library : "?",
-                 (unsigned long long)sqlite3_column_int64(frame, 4));
+    if (used > 0)
+        used += (size_t)snprintf(line->out + used, line->size - used, " <- ");
+    if (used < line->size)
+        gv_frame_text(&frame, line->out + used, line->size - used);
     return 0;
 }
 

@@ -16,6 +16,16 @@
  * escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
+/* A frame of a stack. Texts may be NULL. */
+struct gv_frame_names {
+    const char *function, *library, *file;
+    int64_t line;
+    int64_t address; /* 0: not known */
+};
+
+/* "train.py:31 step", "libtorch_cuda.so gpu_kernel_impl", "libcublas.so+0x12f0". Not escaped. */
+void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size);
+
 /* Adds gv_short_function() to a connection. It shortens a function's name as gv_stack_text()
  * does. 0 or -errno. */
 int gv_stack_text_install(sqlite3 *trace);

@@ -14,3 +14,29 @@ WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = '
         THEN function IS NOT NULL AND NOT {is_system(kind, library)}
     ELSE function IS NOT NULL OR library IS NOT NULL END
 ORDER BY ?2 = 1 AND kind = 'python' AND {in_package(file)}, depth LIMIT ?2;
+
+-- name: frames_without_python
+SELECT function, library FROM frames
+WHERE stack = ?1 AND kind <> 'runtime' AND function IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND kind = 'python')
+ORDER BY depth;
+
+-- name: place_known
+SELECT place FROM stack_place WHERE stack = ?1;
+
+-- name: place_find
+-- ?1 to ?4: as the first columns of frames
+SELECT id FROM place WHERE file IS ?3 AND line IS ?4 AND function IS ?1 AND library IS ?2;
+
+-- name: place_add
+INSERT INTO place (function, library, file, line) VALUES (?1, ?2, ?3, ?4);
+
+-- name: place_keep
+INSERT INTO stack_place (stack, place) VALUES (?1, ?2);
+
+-- name: places_hidden
+SELECT 1 FROM temp.sqlite_master WHERE name = 'stack_place';
+
+-- name: places_copy
+INSERT INTO temp.place SELECT * FROM main.place;
+INSERT INTO temp.stack_place SELECT * FROM main.stack_place;

@@ -13,9 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum gv_busy_column {
+    GV_BUSY_PLACE,
+    GV_BUSY_KIND,
+    GV_BUSY_START,
+    GV_BUSY_DURATION,
+    GV_BUSY_COPY_KIND,
+    GV_BUSY_CALL,
+    GV_BUSY_SHAPE,
+    GV_BUSY_BYTES,
+};
+
 struct gv_busy_op {
     int64_t start_ns, end_ns, call;
-    uint32_t device;
+    uint32_t place, shape; /* cut off: no trace of ours has so many */
+    uint16_t device;
+    uint8_t kind, copy_kind, size;
     bool copies;
     bool host_copies; /* between host and device */
 };
@@ -65,18 +78,39 @@ static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int
     run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
 }
 
-/* Missing operations may have filled the rest of it. */
-static void busy_known_gaps(struct gv_totals_run *run, const struct gv_busy_op *op,
-                            int64_t start_ns)
+/* Missing operations may have filled the rest of it. Returns how long they are together. */
+static int64_t busy_known_gaps(struct gv_totals_run *run, const struct gv_busy_op *op,
+                               int64_t start_ns)
 {
     const struct gv_totals_unseen *unseen;
+    int64_t known_ns = 0;
 
     while (start_ns < op->start_ns && (unseen = gv_totals_unseen_after(run, start_ns)) &&
            unseen->start_ns < op->start_ns) {
         busy_gap(run, op, start_ns, unseen->start_ns);
+        known_ns += unseen->start_ns > start_ns ? unseen->start_ns - start_ns : 0;
         start_ns = unseen->end_ns;
     }
     busy_gap(run, op, start_ns, op->start_ns);
+    return known_ns + (op->start_ns > start_ns ? op->start_ns - start_ns : 0);
+}
+
+static int busy_line(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t idle_ns)
+{
+    const struct gv_lines_operation operation = {
+        .process = gv_id_table_get(&run->places, op->place, 0),
+        .call = op->call,
+        .kind = op->kind,
+        .copy_kind = op->copy_kind,
+        .shape = op->shape,
+        .name = gv_id_table_get(&run->shapes, op->shape, 2),
+        .size = op->size,
+        .start_ns = op->start_ns,
+        .duration_ns = op->end_ns - op->start_ns,
+        .idle_ns = idle_ns,
+    };
+
+    return gv_lines_take(run->lines, &operation);
 }
 
 /* The time that [start_ns, end_ns) adds to the time covered until *until_ns. */
@@ -90,10 +124,10 @@ static int64_t busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
     return end_ns - from_ns;
 }
 
-static void busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
+static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
 {
     struct gv_totals_device *state = &run->devices[op->device];
-    int64_t before_ns = state->until_ns, added_ns;
+    int64_t before_ns = state->until_ns, added_ns, idle_ns = 0;
 
     if (state->operations++ == 0) {
         state->first_ns = op->start_ns;
@@ -101,7 +135,7 @@ static void busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->host_copy_until_ns = op->start_ns;
     }
     if (op->start_ns > before_ns)
-        busy_known_gaps(run, op, before_ns);
+        idle_ns = busy_known_gaps(run, op, before_ns);
     added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
     if (added_ns > 0)
         state->after_copy = op->host_copies;
@@ -125,6 +159,7 @@ static void busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     }
     if (op->end_ns > state->last_ns)
         state->last_ns = op->end_ns;
+    return busy_line(run, op, idle_ns);
 }
 
 /* The low bits give the direction: host or device, array or memory. */
@@ -136,21 +171,28 @@ static bool copy_is_with_host(int64_t copy_kind)
 /* False: it is not in the selected part. */
 static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
 {
-    int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
+    int64_t place = sqlite3_column_int64(row, GV_BUSY_PLACE);
+    int64_t kind = sqlite3_column_int64(row, GV_BUSY_KIND);
+    int64_t copy_kind = sqlite3_column_int64(row, GV_BUSY_COPY_KIND);
     int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
     const struct gv_totals_part *part = &run->part;
 
-    op->start_ns = gv_time_column(row, 2);
+    op->start_ns = gv_time_column(row, GV_BUSY_START);
     if (!gv_totals_in_part(run, op->start_ns) ||
         (part->process && gv_id_table_get(&run->places, place, 0) != part->process) ||
         (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||
         number < 0 || (uint64_t)number >= run->device_count)
         return false;
-    op->end_ns = gv_totals_end(row, 3, op->start_ns);
-    op->call = sqlite3_column_int64(row, 5);
-    op->device = (uint32_t)number;
+    op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
+    op->call = sqlite3_column_int64(row, GV_BUSY_CALL);
+    op->place = (uint32_t)place;
+    op->shape = (uint32_t)sqlite3_column_int64(row, GV_BUSY_SHAPE);
+    op->size = gv_lines_size(sqlite3_column_int64(row, GV_BUSY_BYTES));
+    op->kind = (uint8_t)kind;
+    op->copy_kind = (uint8_t)copy_kind;
+    op->device = (uint16_t)number;
     op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
-    op->host_copies = kind == GV_GPU_COPY && copy_is_with_host(sqlite3_column_int64(row, 4));
+    op->host_copies = kind == GV_GPU_COPY && copy_is_with_host(copy_kind);
     return true;
 }
 
@@ -192,9 +234,9 @@ static int busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch, 
     if (error || batch->count == 0)
         return error;
     qsort(batch->ops, batch->count, sizeof(*batch->ops), busy_compare);
-    for (size_t i = 0; i < batch->count; i++)
-        busy_take(run, &batch->ops[i]);
-    return 0;
+    for (size_t i = 0; i < batch->count && !error; i++)
+        error = busy_take(run, &batch->ops[i]);
+    return error;
 }
 
 static int busy_take_row(void *context, sqlite3_stmt *row)
@@ -202,9 +244,7 @@ static int busy_take_row(void *context, sqlite3_stmt *row)
     struct gv_totals_run *run = context;
     struct gv_busy_op op;
 
-    if (busy_read(run, row, &op))
-        busy_take(run, &op);
-    return 0;
+    return busy_read(run, row, &op) ? busy_take(run, &op) : 0;
 }
 
 /* Reads all that start after that, sorted by SQLite, which uses files if they do not fit into

@@ -130,6 +130,8 @@ static int totals_call(void *context, sqlite3_stmt *row)
         run->launch_failed++;
     if (class == GV_TOTALS_LAUNCH)
         totals_blocking(run, process, end_ns - start_ns);
+    if (gv_id_table_get(&run->memory, api, 0))
+        gv_totals_memory_refused(run, row);
     int error = gv_id_table_get(&run->memory, api, 0) && result == 0
                     ? gv_totals_memory_call(run, row, before)
                     : 0;

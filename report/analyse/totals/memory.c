@@ -1,31 +1,41 @@
 /* Collects what calls do to memory, and what ends with contexts and processes. */
+#include "report/analyse/names/places.h"
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
+#include "trace/spool.h"
 
 int gv_totals_memory_open(struct gv_totals_run *run)
 {
     int error = gv_database_script(run->trace, sql_memory_events, NULL, 0);
 
     if (!error)
-        error = gv_database_error(
-            run->trace,
-            sqlite3_prepare_v2(run->trace,
-                               "INSERT INTO temp.memory_event VALUES (?, ?, ?, ?, ?, ?, ?)", -1,
-                               &run->memory_add, NULL));
+        error = gv_database_error(run->trace,
+                                  sqlite3_prepare_v2(run->trace,
+                                                     "INSERT INTO temp.memory_event"
+                                                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                                     -1, &run->memory_add, NULL));
     return error;
 }
 
-/* Where a call worked; 0: unknown. */
-static int64_t memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+/* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
+#define GV_OUT_OF_MEMORY 2
+
+/* The row of the context where a call worked; 0: unknown. */
+static int64_t memory_worked_in_id(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
 
-    if (!context)
-        context =
-            gv_id_table_get(&run->streams, sqlite3_column_int64(row, GV_TOTALS_CALL_STREAM), 0);
-    return gv_id_table_get(&run->contexts, context, 0);
+    return context ? context
+                   : gv_id_table_get(&run->streams,
+                                     sqlite3_column_int64(row, GV_TOTALS_CALL_STREAM), 0);
+}
+
+/* Its handle. */
+static int64_t memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    return gv_id_table_get(&run->contexts, memory_worked_in_id(run, row), 0);
 }
 
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
@@ -45,13 +55,48 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     return before ? before : context;
 }
 
+void gv_totals_memory_refused(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+    int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
+    int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
+    int64_t space = gv_id_table_get(&run->memory, api, 0);
+    bool failed = result == GV_OUT_OF_MEMORY;
+
+    if ((result != 0 && !failed) || space < GV_MEMORY_DEVICE || space > GV_MEMORY_PHYSICAL ||
+        thread <= 0 || (uint64_t)thread >= run->threads.rows)
+        return;
+    struct gv_totals_thread *now = &run->thread_times[thread];
+    if (failed && bytes >= now->refused_bytes) {
+        now->refused_api = api;
+        now->refused_bytes = bytes;
+    } else if (!failed && api == now->refused_api && bytes >= now->refused_bytes)
+        now->refused_api = now->refused_bytes = 0;
+    if (failed) {
+        run->refused++;
+        run->refused_call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID);
+    }
+}
+
+int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < run->threads.rows; i++)
+        count += run->thread_times[i].refused_api != 0;
+    return count;
+}
+
 static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
 {
-    const int64_t values[] = {event->at_ns, event->call,           event->process, event->object,
-                              event->bytes, (int64_t)event->space, event->context};
+    const int64_t values[] = {event->at_ns,      event->call,  event->process,
+                              event->object,     event->bytes, (int64_t)event->space,
+                              event->context,    event->api,   (int64_t)event->device,
+                              event->duration_ns};
     int result = SQLITE_OK;
 
-    for (int i = 0; i < 7 && result == SQLITE_OK; i++)
+    for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])) && result == SQLITE_OK; i++)
         result = sqlite3_bind_int64(run->memory_add, i + 1, values[i]);
     if (result == SQLITE_OK)
         result = sqlite3_step(run->memory_add);
@@ -59,35 +104,70 @@ static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *e
     return gv_database_error(run->trace, result);
 }
 
+/* A block is there from the end of the call that makes it to the start of the one that frees it:
+ * another thread gets the same address in between. */
+static bool memory_counts_at_end(enum gv_memory_space space)
+{
+    return space < GV_MEMORY_FREE || space == GV_MEMORY_CONTEXT_MADE || space == GV_MEMORY_MAPPED ||
+           space == GV_MEMORY_RETAINED;
+}
+
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)
 {
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
     int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
     int64_t space = gv_id_table_get(&run->memory, api, 0);
+    int64_t start_ns = gv_time_column(row, GV_TOTALS_CALL_START);
+    int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
     struct gv_memory_event event = {
-        .at_ns = gv_time_column(row, GV_TOTALS_CALL_START),
+        .at_ns = memory_counts_at_end((enum gv_memory_space)space) ? end_ns : start_ns,
+        .duration_ns = end_ns - start_ns,
         .process = gv_id_table_get(&run->threads, thread, 0),
         .object = sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT),
         .bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES),
         .call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID),
         .space = (enum gv_memory_space)space,
+        .api = api,
     };
 
     if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
         return 0;
-    if (space == GV_MEMORY_PHYSICAL)
-        event.space = GV_MEMORY_DEVICE;
-    else if (space == GV_MEMORY_DEVICE_RESET)
+    if (space == GV_MEMORY_DEVICE_RESET)
         event.context = event.object ? event.object : before; /* at its end there may be none */
-    else
-        event.context = memory_worked_in(run, row);
+    else if (space < GV_MEMORY_PHYSICAL) {
+        int64_t context = memory_worked_in_id(run, row);
+        event.context = gv_id_table_get(&run->contexts, context, 0);
+        event.device = (size_t)gv_id_table_get(&run->contexts, context, 1);
+    }
     return memory_add(run, &event);
+}
+
+/* The line of a stack; 0: unknown. */
+static int memory_place(struct gv_totals_run *run, int64_t stack, int64_t *place)
+{
+    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
+
+    *place = gv_key_map_find(&run->stack_places, &key) - 1;
+    if (*place >= 0)
+        return 0;
+    int error = gv_place_of_stack(run->trace, stack, place);
+    return error ? error : gv_key_map_add(&run->stack_places, &key, *place + 1);
+}
+
+/* Memory that a call made in physical memory of the host is not on a device. */
+static void memory_locate(struct gv_memory_event *event, int64_t location)
+{
+    if (event->space != GV_MEMORY_PHYSICAL || !location ||
+        (uint64_t)location >> 32 == GV_LOCATION_DEVICE)
+        return;
+    event->device = GV_MEMORY_ON_HOST;
 }
 
 static int memory_replay(void *context, sqlite3_stmt *row)
 {
     struct gv_totals_run *run = context;
-    const struct gv_memory_event event = {
+    int64_t device = sqlite3_column_int64(row, 8), stack = sqlite3_column_int64(row, 11);
+    struct gv_memory_event event = {
         .at_ns = gv_time_column(row, 0),
         .call = sqlite3_column_int64(row, 1),
         .process = sqlite3_column_int64(row, 2),
@@ -95,15 +175,22 @@ static int memory_replay(void *context, sqlite3_stmt *row)
         .bytes = sqlite3_column_int64(row, 4),
         .space = (enum gv_memory_space)sqlite3_column_int64(row, 5),
         .context = sqlite3_column_int64(row, 6),
+        .api = sqlite3_column_int64(row, 7),
+        .device = device > 0 && device < GV_MEMORY_ON_HOST ? (size_t)device : 0,
+        .duration_ns = gv_time_column_duration(row, 9),
+        .second = sqlite3_column_int64(row, 10),
     };
+    int error = stack ? memory_place(run, stack, &event.place) : 0;
 
-    return gv_memory_log_take(&run->memory_log, &event);
+    memory_locate(&event, event.second);
+    return error ? error : gv_memory_log_take(&run->memory_log, &event);
 }
 
 int gv_totals_memory_end(struct gv_totals_run *run)
 {
-    const int64_t values[] = {GV_MEMORY_PROCESS_ENDED, run->part.from_ns, run->part.to_ns};
-    int error = gv_database_script(run->trace, sql_memory_ends, values, 3);
+    const int64_t values[] = {GV_MEMORY_PROCESS_ENDED, run->part.from_ns, run->part.to_ns,
+                              GV_MEMORY_SAMPLED};
+    int error = gv_database_script(run->trace, sql_memory_ends, values, 4);
 
     if (!error)
         error = gv_database_each(run->trace, sql_memory_ordered, NULL, 0, memory_replay, run);

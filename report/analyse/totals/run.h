@@ -2,6 +2,7 @@
 #ifndef GV_ANALYSE_TOTALS_RUN_H
 #define GV_ANALYSE_TOTALS_RUN_H
 
+#include "report/analyse/lines/pass.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
@@ -105,10 +106,10 @@ struct gv_totals_run {
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
     struct gv_id_table apis;     /* enum gv_totals_class */
     struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
-    struct gv_id_table shapes;   /* rank of the name, blocks */
+    struct gv_id_table shapes;   /* rank of the name, blocks, name */
     struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
     struct gv_id_table memory;   /* by id of the api: enum gv_memory_space */
-    struct gv_id_table contexts, streams; /* handle; context */
+    struct gv_id_table contexts, streams; /* handle, number of the device; context */
     struct gv_id_table kernel_ids;
 
     struct gv_totals_api {
@@ -119,14 +120,17 @@ struct gv_totals_run {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
         int64_t copy_ns, launch_ns;
-        int64_t context;     /* handle of the context where it last worked */
+        int64_t context;                    /* handle of the context where it last worked */
+        int64_t refused_api, refused_bytes; /* its largest allocation that failed, and was not
+                                               repeated with success since; 0: none */
         int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
         size_t gaps_from, gaps_to; /* among the short ones */
     } * thread_times;              /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     int64_t blocking_launches, blocking_ns;
-    bool spans; /* first_ns and last_ns are set */
+    int64_t refused, refused_call; /* allocations for which there was no memory, and the last one */
+    bool spans;                    /* first_ns and last_ns are set */
     struct gv_totals_launches {
         int64_t count, total_ns;
     } * launches; /* by id of the kernel */
@@ -136,6 +140,7 @@ struct gv_totals_run {
     size_t error_count;
     sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
+    struct gv_key_map stack_places; /* stack -> place + 1 */
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;
@@ -165,6 +170,8 @@ struct gv_totals_run {
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
+
+    struct gv_lines *lines;
 
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };
@@ -202,6 +209,9 @@ int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
+/* Takes each call that allocates; and how many threads did not get what they had asked for. */
+void gv_totals_memory_refused(struct gv_totals_run *run, sqlite3_stmt *row);
+int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
  * gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);

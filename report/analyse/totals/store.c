@@ -10,7 +10,7 @@
 
 #define GV_STORE_TEXT_BYTES 64
 
-#define GV_STORE_COLUMNS 11
+#define GV_STORE_COLUMNS 13
 
 /* Runs a prepared statement with `count` numbers, and resets it. */
 static int store_row(struct gv_totals_run *run, sqlite3_stmt *add, const int64_t *values, int count)
@@ -161,10 +161,39 @@ static bool launch_row(const struct gv_totals_run *run, size_t kernel, int64_t *
 static bool memory_row(const struct gv_totals_run *run, size_t number, int64_t *values)
 {
     const struct gv_memory_block *block = &run->memory_log.blocks[number];
-    int64_t left_bytes = gv_memory_log_left(&run->memory_log, block);
 
-    GV_ROW(block->call, (int64_t)block->space, left_bytes);
-    return left_bytes > 0;
+    GV_ROW(block->call, (int64_t)block->space, block->bytes);
+    return block->bytes > 0;
+}
+
+static bool memory_line_row(const struct gv_totals_run *run, size_t number, int64_t *values)
+{
+    const struct gv_memory_line *line = &run->memory_log.lines[number];
+
+    GV_ROW((int64_t)number + 1, line->place, line->api, (int64_t)line->space, line->allocations,
+           line->allocated_bytes, line->freed, line->largest_bytes, line->peak_bytes,
+           line->at_peak_bytes, line->left_bytes, gv_duration_total_median_ns(&line->life),
+           line->time_ns);
+    return true;
+}
+
+static bool memory_holder_row(const struct gv_totals_run *run, size_t number, int64_t *values)
+{
+    const struct gv_memory_holder *holder = &run->memory_log.holders[number];
+
+    GV_ROW((int64_t)holder->line + 1, holder->process, (int64_t)holder->device, holder->peak_bytes,
+           holder->peak_blocks);
+    return holder->peak_bytes > 0 && holder->device != GV_MEMORY_ON_HOST;
+}
+
+static bool memory_top_row(const struct gv_totals_run *run, size_t number, int64_t *values)
+{
+    const struct gv_memory_device *device = &run->memory_log.devices[number];
+    bool is_near = device->near_ns <= GV_MEMORY_SAMPLE_NS;
+
+    GV_ROW((int64_t)number, device->peak_ns, device->peak_bytes,
+           is_near ? device->outside_bytes : -1, device->near_at_ns);
+    return device->peak_bytes > 0;
 }
 
 static int store_table(struct gv_totals_run *run, const char *sql, size_t rows, row_of *row)
@@ -272,6 +301,9 @@ int gv_totals_store(struct gv_totals_run *run)
         {sql_add_error, run->error_count, error_row},
         {sql_add_launch, run->kernel_ids.rows, launch_row},
         {sql_add_memory, run->memory_log.block_count, memory_row},
+        {sql_add_memory_line, run->memory_log.line_count, memory_line_row},
+        {sql_add_memory_holder, run->memory_log.holder_count, memory_holder_row},
+        {sql_add_memory_top, GV_MEMORY_ON_HOST, memory_top_row},
     };
     int error = store_facts(run);
 

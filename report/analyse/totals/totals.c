@@ -1,5 +1,6 @@
 #include "report/analyse/totals/totals.h"
 
+#include "report/analyse/names/places.h"
 #include "report/analyse/totals/run.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
@@ -11,10 +12,11 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
-    "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
-    "launch_total", "memory_left", "copy_median",
+    "fact",        "api_total", "kernel_total", "copy_total",  "device_total", "gap",
+    "gap_call",    "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
+    "copy_median", "gpu_stack", "gpu_line",     "memory_line", "memory_top",   "memory_holder",
 };
+static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -67,7 +69,7 @@ static const struct {
     {sql_shapes, offsetof(struct gv_totals_run, shapes)},
     {"SELECT id, starts_cuda FROM api", offsetof(struct gv_totals_run, starts)},
     {"SELECT id, memory FROM api", offsetof(struct gv_totals_run, memory)},
-    {"SELECT id, handle FROM context", offsetof(struct gv_totals_run, contexts)},
+    {sql_contexts, offsetof(struct gv_totals_run, contexts)},
     {"SELECT id, context FROM stream", offsetof(struct gv_totals_run, streams)},
     {"SELECT id, 1 FROM kernel", offsetof(struct gv_totals_run, kernel_ids)},
 };
@@ -86,6 +88,8 @@ static int totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(totals_id_table(run, i), run->trace, totals_id_tables[i].sql);
     if (!error)
         error = gv_totals_memory_open(run);
+    if (!error)
+        error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
         return error;
     totals_count_devices(run);
@@ -134,6 +138,7 @@ static void totals_close(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_ID_TABLES; i++)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
+    gv_lines_close(run->lines);
     free(run->kernels);
     free(run->api_sums);
     free(run->thread_times);
@@ -141,15 +146,26 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
+    gv_key_map_free(&run->stack_places);
     free(run->short_gaps);
     free(run->unseen);
     free(run->zones);
     free(run);
 }
 
+/* Gives the memory back, and ends its statements: some that follow need that. */
+static int totals_lines(struct gv_totals_run *run)
+{
+    int error = gv_lines_store(run->lines);
+
+    gv_lines_close(run->lines);
+    run->lines = NULL;
+    return error;
+}
+
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_open_gaps,
+    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_lines,        totals_open_gaps,
     gv_totals_gaps_open, gv_totals_calls,  gv_totals_waits, gv_totals_first_use,
 };
 
@@ -216,14 +232,29 @@ int gv_totals_are_kept(sqlite3 *trace)
 
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
 {
+    const int64_t values[] = {part->process, part->thread, part->device, part->from_ns,
+                              part->to_ns};
     int kept = gv_totals_is_all(part) ? gv_totals_are_kept(trace) : 0, error;
+    int64_t made = 0;
 
     if (kept < 0)
         return kept;
-    error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
+    error = gv_database_script(trace, sql_allow_made, NULL, 0);
+    if (!error && !kept)
+        error = gv_database_number(trace, sql_is_made, values, 5, &made);
+    if (error || made)
+        return error;
+    error = gv_database_script(trace, sql_forget_made, NULL, 0);
+    if (!error)
+        error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
     if (error || kept)
         return error;
+    error = gv_places_open(trace);
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
-    return error ? error : totals_make(trace, part, false);
+    for (size_t i = 0; i < sizeof(totals_views) / sizeof(totals_views[0]) && !error; i++)
+        error = gv_shadow_make(trace, "VIEW", totals_views[i]);
+    if (!error)
+        error = totals_make(trace, part, false);
+    return error ? error : gv_database_script(trace, sql_set_made, values, 5);
 }

@@ -1,8 +1,8 @@
 /*
  * Computes the sums over all calls and operations of a trace: the tables fact, api_total,
- * kernel_total, copy_total, device_total, gap, gap_call, timeline and others. They are made and
- * stored when a trace is finished. For a trace without them, or for a part of a trace, they are
- * made in temporary tables.
+ * kernel_total, copy_total, device_total, gap, gap_call, timeline and others, also those of the
+ * GPU's time by line (report/analyse/lines). They are made and stored when a trace is finished. For
+ * a trace without them, or for a part of a trace, they are made in temporary tables.
  *
  * Memory does not grow with the trace. It reads each call once, the calls up to the last one that
  * starts CUDA twice, and each operation twice. One thread.
@@ -17,7 +17,7 @@
 
 /* Goes up when the stored sums change; meta row "totals". The views need at least 16: from then
  * on stored medians are exact. */
-#define GV_TOTALS_VERSION 17
+#define GV_TOTALS_VERSION 19
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 
@@ -29,8 +29,8 @@ int gv_totals_keep(sqlite3 *trace);
  * -errno. */
 int gv_totals_are_kept(sqlite3 *trace);
 
-/* Provides the tables for this part of a read-only trace: the stored ones, or temporary ones,
- * which hide them. 0 or -errno. */
+/* Provides the tables, and the view gpu_lines, for this part of a read-only trace: the stored ones,
+ * or temporary ones, which hide them. 0 or -errno. */
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part);
 
 #endif

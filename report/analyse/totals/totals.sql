@@ -11,10 +11,26 @@ FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.de
 
 -- name: shapes
 -- The rank of the kernel's name, 0 without one; blocks.
-SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z
+SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z, s.name
 FROM gpu_shape s LEFT JOIN
     (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
     ON n.id = s.name;
+
+-- define: numbered_devices
+-- The same for all processes. At most 64 are told apart. Without the GPU side there is no UUID: assume
+-- that all processes number the devices alike.
+SELECT d.id AS id, u.process AS process, u.device AS device, d.uuid AS uuid,
+    dense_rank() OVER (ORDER BY coalesce(d.uuid, ':' || u.device)) AS number
+FROM (SELECT process, device FROM device UNION SELECT c.process, d.device FROM context_device d
+        JOIN context c ON c.id = d.context) u
+    LEFT JOIN device d ON d.process = u.process AND d.device = u.device
+
+-- name: contexts
+-- The session's only device is that of all contexts.
+SELECT c.id, c.handle,
+    CASE (SELECT max(number) FROM ({numbered_devices})) WHEN 1 THEN 1 ELSE d.number END
+FROM context c LEFT JOIN context_device x ON x.context = c.id
+    LEFT JOIN ({numbered_devices}) d ON d.process = c.process AND d.device = x.device;
 
 -- name: processes
 SELECT id, id IN {launch_blocking} FROM process;
@@ -46,17 +62,28 @@ WHERE s.wait_ns > 0 AND NOT s.expected AND {in_part(t.process, c.thread, c.start
 -- name: memory_events
 -- What happened, until it is taken in the order of time: there may be more than memory holds.
 DROP TABLE IF EXISTS temp.memory_event;
-CREATE TEMP TABLE memory_event (at_ns, call, process, object, bytes, space, context);
+CREATE TEMP TABLE memory_event (at_ns, call, process, object, bytes, space, context, api, device,
+    duration_ns);
 
 -- name: memory_ends
--- The ends of processes between ?2 and ?3, after all calls at the same time. ?1: enum
--- gv_memory_space
+-- The ends of processes between ?2 and ?3, after all calls at the same time, and samples of the
+-- devices. ?1, ?4: enum gv_memory_space
 INSERT INTO temp.memory_event
-SELECT end_ns, 9223372036854775807, id, 0, 0, ?1, 0 FROM process
-WHERE end_ns IS NOT NULL AND end_ns >= ?2 AND end_ns < ?3;
+SELECT end_ns, 9223372036854775807, id, 0, 0, ?1, 0, 0, 0, 0 FROM process
+WHERE end_ns IS NOT NULL AND end_ns >= ?2 AND end_ns < ?3
+UNION ALL SELECT s.at_ns, 0, 0, 0, s.memory_used_bytes, ?4, 0, 0, d.number, 0
+FROM sample s JOIN (SELECT DISTINCT uuid, number FROM ({numbered_devices})) d ON d.uuid = s.uuid
+WHERE s.memory_used_bytes IS NOT NULL AND s.at_ns >= ?2 AND s.at_ns < ?3;
 
 -- name: memory_ordered
-SELECT at_ns, call, process, object, bytes, space, context FROM temp.memory_event ORDER BY 1, 2;
+-- Physical memory belongs to no context: its call names the device.
+SELECT e.at_ns, e.call, e.process, e.object, e.bytes, e.space, e.context, e.api,
+    CASE WHEN e.space = 4 THEN (SELECT number FROM ({numbered_devices}) d
+        WHERE d.process = e.process AND d.device = (o.object & 4294967295)) ELSE e.device END,
+    e.duration_ns, o.object, CASE WHEN e.space BETWEEN 1 AND 4 THEN s.stack END
+FROM temp.memory_event e LEFT JOIN call_object o ON o.call = e.call
+    LEFT JOIN call_stack s ON s.call = e.call
+ORDER BY 1, 2;
 
 -- ---- the GPU's operations ----
 
@@ -70,7 +97,8 @@ SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
 FROM gpu_op WHERE {op_is_of_thread};
 
 -- define: timed_ops
-SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op
+-- The columns are those of enum gv_busy_column.
+SELECT place, kind, start_ns, duration_ns, copy_kind, call, shape, bytes FROM gpu_op
 WHERE duration_ns IS NOT NULL AND start_ns IS NOT NULL AND {op_is_of_thread}
 
 -- name: ops_of_zone
@@ -116,6 +144,23 @@ WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4 ORDER BY sta
 SELECT value FROM main.meta WHERE key = 'totals'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
 
+-- name: is_made
+-- Whether the temporary tables are of this part.
+SELECT 1 FROM temp.totals_part
+WHERE process = ?1 AND thread = ?2 AND device = ?3 AND from_ns = ?4 AND to_ns = ?5;
+
+-- name: allow_made
+CREATE TABLE IF NOT EXISTS temp.totals_part (process, thread, device, from_ns, to_ns);
+
+-- name: forget_made
+DELETE FROM temp.totals_part;
+DROP VIEW IF EXISTS temp.gpu_lines;
+DROP VIEW IF EXISTS temp.memory_lines;
+DROP VIEW IF EXISTS temp.memory_peak;
+
+-- name: set_made
+INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5);
+
 -- name: add_fact
 INSERT INTO fact (value, key) VALUES (?1, ?2);
 
@@ -156,10 +201,34 @@ INSERT INTO error_total (api, result, count) VALUES (?, ?, ?);
 -- name: add_launch
 INSERT INTO launch_total (kernel, count, total_ns) VALUES (?, ?, ?);
 
+-- define: space(number)
+-- enum gv_memory_space
+CASE {number} WHEN 1 THEN 'device' WHEN 2 THEN 'host' ELSE 'managed' END
+
 -- name: add_memory
--- ?2: enum gv_memory_space
-INSERT OR REPLACE INTO memory_left (call, space, bytes)
-VALUES (?1, CASE ?2 WHEN 1 THEN 'device' WHEN 2 THEN 'host' ELSE 'managed' END, ?3);
+INSERT OR REPLACE INTO memory_left (call, space, bytes) VALUES (?1, {space(?2)}, ?3);
+
+-- name: add_memory_line
+INSERT INTO memory_line (id, place, api, space, allocations, allocated_bytes, freed, largest_bytes,
+    peak_bytes, at_peak_bytes, left_bytes, life_ns, time_ns)
+VALUES (?1, nullif(?2, 0), ?3, {space(?4)}, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
+    CASE WHEN ?7 > 0 THEN ?12 END, ?13);
+
+-- name: add_memory_holder
+INSERT INTO memory_holder (line, process, device, bytes, blocks)
+VALUES (?1, ?2, nullif(?3, 0), ?4, ?5);
+
+-- name: add_memory_top
+-- ?1: number of the device; 0: unknown. ?4: what a sample at ?5 saw beside the session's allocations;
+-- -1: unknown. Of that, the others that were seen about then had some.
+INSERT INTO memory_top (number, device, at_ns, bytes, outside_bytes, others, other_bytes)
+SELECT nullif(?1, 0), (SELECT min(id) FROM ({numbered_devices}) WHERE number = ?1), ?2, ?3,
+    CASE WHEN ?4 >= bytes THEN ?4 - bytes END, count, nullif(bytes, 0)
+FROM (SELECT count(*) AS count,
+        CASE WHEN count(*) = count(memory_bytes) THEN CAST(total(memory_bytes) AS INTEGER) END AS bytes
+    FROM other_processes
+    WHERE uuid IN (SELECT uuid FROM ({numbered_devices}) WHERE number = ?1)
+        AND first_ns <= ?5 + 2000000000 AND last_ns >= ?5 - 2000000000);
 
 -- name: add_stretch
 INSERT INTO timeline (stretch, taken_ns, lane) VALUES (?1, ?2, ?3);

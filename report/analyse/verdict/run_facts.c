@@ -94,6 +94,16 @@ static const struct gv_fact_member {
     GV_NUMBER(launch_result),
     GV_TEXT(launch_blocking),
     GV_TEXT(hidden_devices),
+    GV_TEXT(refused),
+    GV_NUMBER(refused_bytes),
+    GV_NUMBER(refused_stack),
+    GV_NUMBER(refused_ended_well),
+    GV_NUMBER(device_bytes),
+    GV_NUMBER(held_bytes),
+    GV_TEXT(held_where),
+    GV_NUMBER(peak_bytes),
+    GV_NUMBER(outside_bytes),
+    GV_NUMBER(other_bytes),
 };
 
 static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
@@ -316,6 +326,9 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     if (!error && facts->copy_stack)
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));
+    if (!error && facts->refused_stack)
+        error = gv_stack_text(trace, facts->refused_stack, 1, facts->refused_where,
+                              sizeof(facts->refused_where));
     if (!error)
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
     facts->window_ns = facts->last_ns - facts->first_ns;

@@ -79,8 +79,15 @@ struct gv_run_facts {
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
     char launch_blocking[GV_FACTS_TEXT_BYTES];    /* "CUDA_LAUNCH_BLOCKING=1", if it is so */
     char hidden_devices[GV_FACTS_TEXT_BYTES];     /* "CUDA_VISIBLE_DEVICES=-1", if it hides all */
-    int64_t own_costs;                            /* of gpuverify itself; 0: not known */
-    int64_t own_cost_ppm;                         /* in millionths of the processes' time */
+    /* The last allocation for which there was no memory, and what held most of its device, or of
+     * the fullest one. refused_bytes, device_bytes, outside_bytes: 0: unknown */
+    int64_t refused_bytes, refused_stack, refused_ended_well, device_bytes;
+    int64_t held_bytes, peak_bytes, outside_bytes, other_bytes;
+    char refused[GV_FACTS_TEXT_BYTES];       /* the call */
+    char refused_where[GV_FACTS_TEXT_BYTES]; /* its line */
+    char held_where[GV_FACTS_TEXT_BYTES];
+    int64_t own_costs;    /* of gpuverify itself; 0: not known */
+    int64_t own_cost_ppm; /* in millionths of the processes' time */
     int64_t own_cost_most_ppm, stacks_spared;
     char own_cost_most[GV_FACTS_TEXT_BYTES]; /* its most expensive part */
     /* Why devices were idle, most saving first. Without what calls and stalls explain. run_ns: from

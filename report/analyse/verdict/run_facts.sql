@@ -150,3 +150,34 @@ SELECT name || '=' || value AS hidden_devices FROM variable
 WHERE name = 'CUDA_VISIBLE_DEVICES' AND trim(value) NOT GLOB '[0-9GM]*'
     AND {is_of_process(process)}
 ORDER BY process LIMIT 1;
+
+-- define: place_words(place)
+-- A row of place for people: "train.py:41 forward"; NULL: nothing is known.
+coalesce(replace({place}.file, rtrim({place}.file, replace({place}.file, '/', '')), '')
+        || coalesce(':' || {place}.line, '') || coalesce(' ' || {place}.function, ''),
+    {place}.function, replace({place}.library, rtrim({place}.library, replace({place}.library, '/', '')), ''))
+
+-- define: refused_call
+(SELECT value FROM fact WHERE key = 'memory_refused_call')
+
+-- name: refused
+SELECT a.name AS refused, c.bytes AS refused_bytes, s.stack AS refused_stack,
+    p.ended = 'exit' AND p.exit_code = 0 AS refused_ended_well
+FROM call c JOIN api a ON a.id = c.api LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN process p ON p.id = t.process LEFT JOIN call_stack s ON s.call = c.id
+WHERE c.id = {refused_call};
+
+-- name: held
+-- What held most of the memory of the device of that call, or of the fullest one.
+SELECT h.bytes AS held_bytes, {place_words(p)} AS held_where, m.bytes AS peak_bytes,
+    m.outside_bytes AS outside_bytes, m.other_bytes AS other_bytes,
+    d.memory_bytes AS device_bytes
+FROM memory_top m LEFT JOIN device d ON d.id = m.device
+    LEFT JOIN (SELECT device, line, sum(bytes) AS bytes FROM memory_holder GROUP BY device, line) h
+        ON h.device IS m.number
+    LEFT JOIN memory_line l ON l.id = h.line LEFT JOIN place p ON p.id = l.place
+WHERE {refused_call} > 0
+ORDER BY (SELECT count(*) FROM call c JOIN thread t ON t.id = c.thread
+        JOIN context_device x ON x.context = c.context JOIN device e ON e.process = t.process
+            AND e.device = x.device
+        WHERE c.id = {refused_call} AND e.uuid IS d.uuid) DESC, m.bytes DESC, h.bytes DESC LIMIT 1;

@@ -251,6 +251,52 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
     gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
 }
 
+/* ". train.py:41 forward held 61.0 GiB of the device's 79.2 GiB; 3.1 GiB were outside ..." */
+static void say_held(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    char held[GV_FORMAT_BYTES], of[GV_FORMAT_BYTES], peak[GV_FORMAT_BYTES];
+    char besides[GV_FORMAT_BYTES];
+    int length;
+
+    if (facts->device_bytes > 0 && facts->refused_bytes > facts->device_bytes) {
+        snprintf(out, size, ": the device has %s", gv_format_size(of, facts->device_bytes));
+        return;
+    }
+    if (facts->held_bytes == 0)
+        return;
+    gv_format_size(of, facts->device_bytes);
+    length = snprintf(out, size, ". At the peak %.150s held %s of %s%s",
+                      facts->held_where[0] ? facts->held_where : "one call without a known line",
+                      gv_format_size(held, facts->held_bytes),
+                      facts->device_bytes > 0 ? "the device's " : "what was allocated",
+                      facts->device_bytes > 0 ? of : "");
+    if (length > 0 && (size_t)length < size && facts->peak_bytes > facts->held_bytes)
+        length += snprintf(out + length, size - (size_t)length, ", other lines %s",
+                           gv_format_size(peak, facts->peak_bytes - facts->held_bytes));
+    if (length > 0 && (size_t)length < size && facts->other_bytes > 0)
+        length += snprintf(out + length, size - (size_t)length, ", other processes %s",
+                           gv_format_size(besides, facts->other_bytes));
+    if (length > 0 && (size_t)length < size && facts->outside_bytes > 0)
+        snprintf(out + length, size - (size_t)length, ", contexts, code and pools %s",
+                 gv_format_size(besides, facts->outside_bytes));
+}
+
+void gv_verdict_say_memory(const struct gv_run_facts *facts, bool went_on, char *out)
+{
+    char size[GV_FORMAT_BYTES], held[400] = "", times[64] = "";
+
+    say_held(facts, held, sizeof(held));
+    if (facts->memory_refused > 1)
+        snprintf(times, sizeof(times), ", the last of %" PRId64 " times", facts->memory_refused);
+    gv_say(out, "%.60s of %s failed%s%.200s%s%s%s", facts->refused,
+           gv_format_size(size, facts->refused_bytes), facts->refused_where[0] ? " at " : "",
+           facts->refused_where, times,
+           !went_on                           ? ""
+           : facts->memory_still_refused == 0 ? ", and succeeded later"
+                                              : ", and the program went on without it",
+           held);
+}
+
 void gv_verdict_say_blocking(const struct gv_run_facts *facts, char *out)
 {
     char took[GV_FORMAT_BYTES];

@@ -117,17 +117,30 @@ static char *verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class
     return finding->evidence;
 }
 
+/* What ended the run comes first, then what slows every launch down; unexplained stalls last. */
+static int verdict_turn(enum gv_verdict_class class)
+{
+    switch (class) {
+    case GV_VERDICT_OUT_OF_MEMORY:
+        return 0;
+    case GV_VERDICT_LAUNCH_BLOCKING:
+        return 1;
+    case GV_VERDICT_UNFINISHED:
+        return 2;
+    case GV_VERDICT_UNEXPLAINED:
+        return 4;
+    default:
+        return 3;
+    }
+}
+
 static int verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
+    int turn = verdict_turn(one->class) - verdict_turn(other->class);
 
-    /* What slows every launch down comes first, then the end of a run; unexplained stalls last. */
-    if ((one->class == GV_VERDICT_LAUNCH_BLOCKING) != (other->class == GV_VERDICT_LAUNCH_BLOCKING))
-        return one->class == GV_VERDICT_LAUNCH_BLOCKING ? -1 : 1;
-    if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
-        return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
-    if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
-        return one->class == GV_VERDICT_UNEXPLAINED ? 1 : -1;
+    if (turn)
+        return turn;
     if (one->weight != other->weight)
         return one->weight > other->weight ? -1 : 1;
     return (int)one->class - (int)other->class;
@@ -162,6 +175,18 @@ static void verdict_blocking(const struct gv_run_facts *facts, struct gv_verdict
         gv_verdict_say_blocking(facts,
                                 verdict_add(verdict, GV_VERDICT_LAUNCH_BLOCKING,
                                             verdict_share(facts->blocking_ns, facts->window_ns)));
+}
+
+/* A program may ask for less after a failure, and end well. */
+static void verdict_memory(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    bool went_on = facts->memory_still_refused == 0 || facts->refused_ended_well;
+
+    if (facts->memory_refused > 0)
+        gv_verdict_say_memory(
+            facts, went_on,
+            verdict_add(verdict, went_on ? GV_VERDICT_MEMORY_FULL : GV_VERDICT_OUT_OF_MEMORY,
+                        went_on ? verdict_thousandths(GV_VERDICT_LIMIT_FULL_WEIGHT) : 1));
 }
 
 /* A finding about a part of the whole time, if it is large enough. */
@@ -389,6 +414,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
+    verdict_memory(facts, verdict);
     verdict_blocking(facts, verdict);
     /* Independent of other calls of the process. */
     verdict_part(facts, verdict, GV_VERDICT_UNFINISHED, facts->flight_ns,

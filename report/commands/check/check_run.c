@@ -23,9 +23,14 @@ static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
 
     if (sqlite3_bind_parameter_count(statement) < 1)
         return SQLITE_OK;
-    if (rule->reason) {
-        int result = sqlite3_bind_text(statement, 1, rule->reason, -1, SQLITE_STATIC);
-        return result ? result : sqlite3_bind_double(statement, 2, rule->fraction);
+    if (rule->of_bytes > 0) {
+        int result =
+            sqlite3_bind_text(statement, 1, rule->text, (int)rule->of_bytes, SQLITE_STATIC);
+        if (result == SQLITE_OK)
+            result = sqlite3_bind_double(statement, 2, rule->fraction);
+        if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 2)
+            result = sqlite3_bind_int64(statement, 3, rule->line);
+        return result;
     }
     if (rule->launches)
         return sqlite3_bind_int64(statement, 2, rule->launches);
@@ -35,6 +40,7 @@ static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
         return sqlite3_bind_double(statement, 1, rule->fraction);
     case GV_OPTION_IS_NUMBER:
     case GV_OPTION_IS_DURATION:
+    case GV_OPTION_IS_SIZE:
         return sqlite3_bind_int64(statement, 1, rule->number);
     default:
         if (rule->check->option == GV_OPTION_check_no_load_after)

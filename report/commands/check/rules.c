@@ -79,7 +79,7 @@ static int check_read_idle(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYT
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(rule->text, "="), rule->text);
     reason = gv_idle_reason_find(name);
     if (reason && share && gv_value_ratio(share + 1, &rule->fraction) == 0 && rule->fraction <= 1) {
-        rule->reason = reason->name;
+        rule->of_bytes = strlen(name);
         return 0;
     }
     if (reason)
@@ -94,6 +94,29 @@ static int check_read_idle(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYT
     else
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown reason '%.64s'; choose from:%s", name,
                  gv_idle_reason_names);
+    return -EINVAL;
+}
+
+/* "model.py:41=30%" or "model.py=30%" */
+static int check_read_gpu(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    const char *share = strrchr(rule->text, '='), *digits = share;
+
+    while (digits && digits > rule->text && isdigit((unsigned char)digits[-1]))
+        digits--;
+    rule->of_bytes = share ? (size_t)(share - rule->text) : 0;
+    if (digits && digits < share && digits > rule->text && digits[-1] == ':') {
+        rule->of_bytes = (size_t)(digits - 1 - rule->text);
+        rule->line = strtoll(digits, NULL, 10);
+    }
+    if (rule->of_bytes > 0 && gv_value_ratio(share + 1, &rule->fraction) == 0 &&
+        rule->fraction <= 1)
+        return 0;
+    snprintf(
+        why, GV_CHECK_WHY_BYTES,
+        "invalid value '%.64s' for max-gpu-of, which takes a file, a line of it if only that is"
+        " meant, and a share, such as model.py:41=30%%",
+        rule->text);
     return -EINVAL;
 }
 
@@ -119,6 +142,8 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
         error = check_read_cause(&rule, why);
     else if (given->option == GV_OPTION_check_max_idle_of)
         error = check_read_idle(&rule, why);
+    else if (given->option == GV_OPTION_check_max_gpu_of)
+        error = check_read_gpu(&rule, why);
     if (error)
         free(rule.text);
     else

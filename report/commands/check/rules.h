@@ -26,11 +26,13 @@ struct gv_check {
 
 struct gv_check_rule {
     const struct gv_check *check;
-    char *text;         /* its value as given; NULL: none */
-    int64_t number;     /* as in struct gv_given */
-    double fraction;    /* as in struct gv_given */
-    int64_t launches;   /* of no-load-after; 0: it is a time */
-    const char *reason; /* of max-idle-of, with `fraction`; NULL: another rule */
+    char *text;       /* its value as given; NULL: none */
+    int64_t number;   /* as in struct gv_given */
+    double fraction;  /* as in struct gv_given */
+    int64_t launches; /* of no-load-after; 0: it is a time */
+    size_t of_bytes;  /* of max-idle-of and max-gpu-of: `text` starts with a reason, or a file;
+                       * 0: another rule */
+    int64_t line;     /* of that file; 0: any */
 };
 
 struct gv_check_rules {

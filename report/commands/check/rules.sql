@@ -104,6 +104,28 @@ SELECT CASE WHEN coalesce(max(own), 0) > ?2 THEN 1
             coalesce(device, '?'), pid, {percent(max(own))}) END
 FROM ({idle_shares(i.reason = ?1, 0)});
 
+-- define: is_of_line(file, line)
+-- A file is named by its end, from a slash on.
+substr('/' || {file}, -length('/' || ?1)) = '/' || ?1 AND (?3 = 0 OR {line} = ?3)
+
+-- name: max_gpu_of
+-- ?1 is the file, ?2 the share, ?3 the line; 0: any. A share is sure up to twice its standard error.
+-- A graph counts for the line that launched it and for the one that captured it. Work whose line is
+-- not known may be of this one. Without a frame in the file, its name may be wrong.
+SELECT CASE WHEN NOT known THEN NULL WHEN share - 2 * error > ?2 THEN 1
+        WHEN share + 2 * error + unknown > ?2 THEN NULL ELSE 0 END,
+    CASE WHEN NOT known THEN 'no stack of this trace has a line of that file'
+        ELSE printf('%s of the GPU''s time, standard error %s', {percent(share)}, {percent(error)})
+            || CASE WHEN share - 2 * error <= ?2 AND unknown > 0
+                THEN printf('; of %s the line is not known', {percent(unknown)}) ELSE '' END END
+FROM (SELECT total(CASE WHEN {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)}
+            THEN share END) AS share,
+        gv_root(total(CASE WHEN {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)}
+            THEN error * error END)) AS error,
+        total(CASE WHEN file IS NULL AND function IS NULL AND library IS NULL THEN share END) AS unknown,
+        EXISTS (SELECT 1 FROM frames f WHERE {is_of_line(f.file, ?3)}) AS known
+    FROM gpu_lines);
+
 -- name: max_stall
 SELECT CASE WHEN count(*) > 0 THEN 1
         WHEN ?1 < {meta(stall_threshold_ns)}
@@ -204,6 +226,19 @@ FROM (SELECT coalesce(sum(count), 0) AS count FROM kernel_total);
 SELECT count < ?1, printf('%d call%s launched kernels or graphs', count, {s(count)})
 FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
     FROM api_total t JOIN api a ON a.id = t.api WHERE a.class = 'launch');
+
+-- name: max_peak_memory
+-- Of the fullest device; its line with the most.
+SELECT CASE WHEN {fact(memory_known)} THEN bytes > ?1 END,
+    CASE WHEN NOT {fact(memory_known)} THEN 'there are more allocations at a time than are followed'
+        ELSE gv_size(bytes) || ' were allocated at once' || coalesce(', ' || gv_size(line_bytes)
+            || ' of it by ' || gv_line(p.function, p.library, p.file, p.line), '') END
+FROM (SELECT {fact(memory_peak_bytes)} AS bytes)
+    LEFT JOIN (SELECT number, max(bytes) FROM memory_top) t
+    LEFT JOIN (SELECT line AS which, device, max(bytes) AS line_bytes
+        FROM memory_holder GROUP BY device) h ON h.device IS t.number
+    LEFT JOIN memory_line m ON m.id = h.which
+    LEFT JOIN place p ON p.id = m.place LIMIT 1;
 
 -- name: max_errors
 SELECT count > ?1, printf('%d call%s returned an error', count, {s(count)})

@@ -41,6 +41,11 @@ FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle) GROUP BY 1;
 -- name: kernels
 SELECT name, {sum(total_ns)}, {sum(count)} FROM kernel_total GROUP BY name;
 
+-- name: gpu_lines
+SELECT coalesce({line_of(place)}, 'unknown line'), {sum(gpu_ns)},
+    gv_root(total(error * error)) * (SELECT total(gpu_ns) FROM gpu_lines)
+FROM (SELECT *, gv_line(function, library, file, line) AS place FROM gpu_lines) GROUP BY 1;
+
 -- name: launches
 SELECT gv_demangle(k.name), {sum(l.total_ns)}, {sum(l.count)}
 FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel GROUP BY 1;
@@ -63,3 +68,8 @@ SELECT 'peak', {fact(memory_peak_bytes)} WHERE {fact(memory_known)};
 
 -- name: memory_left
 SELECT 'never freed', {fact(memory_left_bytes)} WHERE {fact(memory_known)};
+
+-- name: memory_lines
+SELECT space || ' ' || coalesce({line_of(place)}, name || ' without a stack'), {sum(at_peak_bytes)}
+FROM (SELECT *, gv_line(function, library, file, line) AS place FROM memory_lines)
+GROUP BY 1 HAVING sum(at_peak_bytes) > 0;

@@ -113,6 +113,25 @@ static void diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][
                         (change->unit != GV_DIFF_SHARE || size >= GV_DIFF_SMALL);
 }
 
+/* Whether a change of estimated times is within twice their errors. Of several traces the rank test
+ * sees how far they spread, which includes the errors. */
+static bool diff_is_within_error(const struct gv_diff *diff, const struct gv_diff_thing *thing,
+                                 const struct gv_diff_change *change)
+{
+    double variance = 0;
+
+    if (change->unit != GV_DIFF_NS || diff->test == GV_DIFF_TEST_RANK)
+        return false;
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
+        const double *errors = thing->values[GV_DIFF_ERROR_NS] + (side ? diff->counts[0] : 0);
+        double most = 0;
+        for (size_t i = 0; i < diff->counts[side]; i++)
+            most = errors[i] > most ? errors[i] : most;
+        variance += most * most;
+    }
+    return thing->used[GV_DIFF_ERROR_NS] && change->change * change->change <= 4 * variance;
+}
+
 /* NULL: there is no memory. */
 static struct gv_diff_change *diff_add(struct gv_diff *diff)
 {
@@ -152,6 +171,8 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
     if (!change->what)
         return -ENOMEM;
     diff_judge(diff, values, change);
+    if (diff_is_within_error(diff, thing, change))
+        change->more = change->different = false;
     return 0;
 }
 
@@ -169,7 +190,7 @@ static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *
         if ((double)diff->runs[run].window_ns > window_ns)
             window_ns = (double)diff->runs[run].window_ns;
     for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++)
-        if (thing->used[unit])
+        if (thing->used[unit] && unit != GV_DIFF_ERROR_NS)
             error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit);
     for (size_t i = first; i < diff->count; i++) {
         struct gv_diff_change *change = &diff->changes[i];

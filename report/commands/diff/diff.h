@@ -18,7 +18,14 @@
 /* Most traces, both sides together. */
 #define GV_DIFF_TRACES 64u
 
-enum gv_diff_unit { GV_DIFF_NS, GV_DIFF_BYTES, GV_DIFF_COUNT, GV_DIFF_SHARE, GV_DIFF_UNITS };
+enum gv_diff_unit {
+    GV_DIFF_NS,
+    GV_DIFF_BYTES,
+    GV_DIFF_COUNT,
+    GV_DIFF_SHARE,
+    GV_DIFF_ERROR_NS, /* the standard error of the thing's GV_DIFF_NS; not compared itself */
+    GV_DIFF_UNITS
+};
 
 enum gv_diff_area_id {
 #define GV_DIFF_AREA(name, title, what, counted, kernels) GV_DIFF_AREA_##name,

@@ -5,6 +5,7 @@
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/run/environment.h"
 #include "report/show/format.h"
+#include "trace/nvtx.h"
 #include "trace/settings.h"
 
 #include <errno.h>
@@ -125,17 +126,19 @@ static void machine_library(struct gv_doctor *doctor)
 
 static void machine_profilers(struct gv_doctor *doctor)
 {
-    static const char *const injections[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+    const char *injection = getenv("CUDA_INJECTION64_PATH"), *tool = getenv(GV_NVTX_VARIABLE);
     const char *preload = getenv("LD_PRELOAD");
 
-    for (size_t i = 0; i < sizeof(injections) / sizeof(injections[0]); i++) {
-        const char *value = getenv(injections[i]);
-        if (!value || !*value)
-            continue;
-        gv_doctor_add(doctor, i == 0 ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "other profiler",
+    if (injection && *injection) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "other profiler",
                       "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
                       "only the calls",
-                      "%s=%.300s", injections[i], value);
+                      "CUDA_INJECTION64_PATH=%.300s", injection);
+    }
+    if (tool && *tool && !strstr(tool, "/" GV_NVTX_FILE)) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "other profiler",
+                      "gpuverify passes NVTX's calls on to it; unset it if it uses CUPTI too",
+                      GV_NVTX_VARIABLE "=%.300s", tool);
     }
     if (preload && *preload) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD",

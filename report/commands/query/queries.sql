@@ -50,12 +50,22 @@ FROM idle i LEFT JOIN frames f ON f.stack = i.stack AND f.depth = (SELECT depth 
     ORDER BY kind <> 'python', depth LIMIT 1)
 GROUP BY 1, 2, 3, 5 ORDER BY i.reason = 'unknown', idle_ns DESC;
 
+-- name: gpu-lines: GPU time by line of the program, with its standard error
+SELECT file, line, function, gpu_ns, round(share, 4) AS share, round(error, 4) AS error, launches, samples,
+    queued_ns / nullif(launches, 0) AS mean_queued_ns, idle_ns, captured_file, captured_line
+FROM gpu_lines ORDER BY file IS NULL AND function IS NULL, gpu_ns DESC, launches DESC;
+
 -- name: host-functions: functions that streams called on the CPU, by time
 SELECT h.name, h.library, count(*) AS count, sum(h.duration_ns) AS total_ns,
     max(h.duration_ns) AS longest_ns, sum(w.count) AS stalls, sum(w.wait_ns) AS waited_ns
 FROM host_functions h LEFT JOIN (SELECT host_function, count(*) AS count, sum(wait_ns) AS wait_ns
     FROM stalls WHERE expected = 0 GROUP BY host_function) w ON w.host_function = h.id
 GROUP BY h.name, h.library ORDER BY total_ns DESC;
+
+-- name: ranges: ranges of the program's own (NVTX, gpuverify.h), by time
+SELECT domain, message, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
+    max(duration_ns) AS max_ns, count(*) - count(duration_ns) AS open
+FROM ranges WHERE kind <> 'mark' GROUP BY domain, message ORDER BY total_ns DESC, domain, message;
 
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy
@@ -122,6 +132,15 @@ SELECT name, count(CASE WHEN result = 0 THEN 1 END) AS count,
     count(CASE WHEN result <> 0 THEN 1 END) AS failed,
     max(CASE WHEN result <> 0 THEN bytes END) AS largest_failed_bytes
 FROM calls WHERE class = 'alloc' AND call_kind IS NOT 'pool-attribute' GROUP BY name ORDER BY bytes DESC, name;
+
+-- name: memory-peak: what held each device's memory when most of it was allocated
+SELECT device, at_ns, what, file, line, function, name, space, blocks, bytes, share
+FROM memory_peak ORDER BY number, what <> 'allocated', bytes DESC;
+
+-- name: memory-lines: what each line of the program allocated, held and never freed
+SELECT file, line, function, name, space, allocations, allocated_bytes, peak_bytes, at_peak_bytes,
+    left_bytes, freed, life_ns, round(churn, 1) AS churn, time_ns
+FROM memory_lines ORDER BY at_peak_bytes DESC, peak_bytes DESC, time_ns DESC;
 
 -- name: processes: processes, and whether their GPU activity was recorded
 SELECT id, pid, program, ended, exit_code, exit_signal, gpu, gpu_why FROM processes ORDER BY id;

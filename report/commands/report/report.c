@@ -167,6 +167,18 @@ static void section_places(struct gv_report *report, bool failed)
                   report->columns);
 }
 
+/* Below the lines of GPU time: what the row without a line is. */
+static void section_gpu_lines_words(struct gv_report *report, bool unknown)
+{
+    if (!unknown)
+        return;
+    fputc('\n', report->out);
+    gv_text_lines(report->out, 0, "",
+                  "The last row is the work of calls whose line is unknown, because no stack was"
+                  " taken. Set GPUVERIFY_STACKS=all to take every stack.",
+                  report->columns);
+}
+
 /* Also for an empty result, if the section was named. */
 static int section_table(struct gv_report *report, const struct gv_section *section,
                          sqlite3_stmt *query)
@@ -189,7 +201,7 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
         if (!read_by_people)
             named[i].name = section_key(&named[i], keys[i]);
     }
-    bool placed = true;
+    bool placed = true, unknown = false;
     report_title(report, section->title);
     gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
@@ -197,12 +209,15 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
         for (int i = 0; i < columns; i++) {
             section_value(&rows, query, i);
+            unknown |= i == 0 && sqlite3_column_type(query, i) == SQLITE_NULL;
             placed &=
                 strcmp(named[i].name, "where") != 0 || sqlite3_column_type(query, i) != SQLITE_NULL;
         }
     error = gv_rows_end(&rows);
     if (!placed && read_by_people)
         section_places(report, strcmp(section->name, "errors") == 0);
+    if (!error && read_by_people && strcmp(section->name, "gpu_lines") == 0)
+        section_gpu_lines_words(report, unknown);
     if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
         error = section_error_words(report);
     return error ? error : gv_database_error(report->trace, result);

@@ -68,6 +68,12 @@ UNION ALL SELECT '(graphs, launched whole)', g.value, t.value, t.value / g.value
 FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.value > 0
 ORDER BY 3 DESC, 1 LIMIT :top;
 
+-- name: gpu_lines
+-- "queued" is the mean of a launch.
+SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, launches,
+    queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
+FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;
+
 -- name: launches
 SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
     CAST(total(l.total_ns) / total(l.count) AS INTEGER)
@@ -163,8 +169,38 @@ FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
 GROUP BY reason, coalesce({line_of(place)}, detail) ORDER BY reason = 'unknown', total DESC, reason LIMIT :top;
 
 -- name: memory
-SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_bytes)}
+-- Of the fullest device.
+SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_bytes)},
+    {share(t.bytes, d.memory_bytes)}, t.outside_bytes
+FROM (SELECT * FROM memory_top ORDER BY bytes DESC LIMIT 1) t LEFT JOIN device d ON d.id = t.device
 WHERE {fact(memory_known)} AND {fact(memory_peak_bytes)} > 0;
+
+-- define: line_words(place)
+coalesce(gv_line({place}.function, {place}.library, {place}.file, {place}.line),
+    'allocations without a stack')
+
+-- name: memory_peak
+SELECT d.device, CASE h.what WHEN 0 THEN {line_words(p)} WHEN 1
+        THEN 'contexts, code, what pools keep, and other memory outside' ELSE 'other processes' END,
+    a.name, m.space, {sum(h.blocks)} AS blocks, CAST(sum(h.bytes) AS INTEGER) AS bytes,
+    {share(sum(h.bytes), d.memory_bytes)}
+FROM memory_top t
+    JOIN (SELECT 0 AS what, device, line, blocks, bytes FROM memory_holder
+        UNION ALL SELECT 1, number, NULL, NULL, outside_bytes FROM memory_top
+            WHERE outside_bytes IS NOT NULL
+        UNION ALL SELECT 2, number, NULL, others, other_bytes FROM memory_top
+            WHERE others > 0) h ON h.device IS t.number
+    LEFT JOIN device d ON d.id = t.device
+    LEFT JOIN memory_line m ON m.id = h.line
+    LEFT JOIN place p ON p.id = m.place
+    LEFT JOIN api a ON a.id = m.api
+GROUP BY t.number, h.what, m.id ORDER BY t.bytes DESC, h.what, bytes DESC, m.id LIMIT :top;
+
+-- name: memory_lines
+SELECT {line_words(p)}, a.name, m.space, m.allocations, m.freed, m.allocated_bytes, m.peak_bytes,
+    m.life_ns, m.time_ns
+FROM memory_line m LEFT JOIN place p ON p.id = m.place LEFT JOIN api a ON a.id = m.api
+ORDER BY m.time_ns DESC, m.id LIMIT :top;
 
 -- name: leaks
 SELECT m.space, count(*), {sum(m.bytes)} AS left, a.name, gv_where(s.stack)

@@ -35,6 +35,10 @@
 #define GV_SUMMARY_TEXT_BYTES 2048
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
+/* Lines of GPU time are of interest if the GPU was busy for a tenth of the time. */
+#define GV_SUMMARY_BUSY 10
+/* A share with a larger standard error is "about" that. */
+#define GV_SUMMARY_EXACT 0.0025
 /* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100
 
@@ -803,6 +807,40 @@ static void print_numbers(const struct gv_summary *summary)
     fputc('\n', summary->out);
 }
 
+/* One line of the program, after the others; "about" if it is an estimate. */
+static int gpu_lines_say(void *context, sqlite3_stmt *row)
+{
+    const struct gv_frame_names frame = {
+        .function = (const char *)sqlite3_column_text(row, 0),
+        .library = (const char *)sqlite3_column_text(row, 1),
+        .file = (const char *)sqlite3_column_text(row, 2),
+        .line = sqlite3_column_int64(row, 3),
+    };
+    size_t used = strlen(context);
+    char place[GV_SUMMARY_TEXT_BYTES / 4];
+
+    gv_frame_text(&frame, place, sizeof(place));
+    snprintf((char *)context + used, GV_SUMMARY_TEXT_BYTES - used, "%s %s %s%.0f %%",
+             used ? "," : "Most GPU time:", place,
+             sqlite3_column_double(row, 5) > GV_SUMMARY_EXACT ? "about " : "",
+             sqlite3_column_double(row, 4) * 100);
+    return 0;
+}
+
+/* The lines that asked for most of the GPU's time, unless it had little to do. */
+static int print_gpu_lines(const struct gv_summary *summary)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    char text[GV_SUMMARY_TEXT_BYTES] = "";
+    int error = 0;
+
+    if (facts->whole && facts->busy_ns >= gv_run_facts_device_ns(facts) / GV_SUMMARY_BUSY)
+        error = gv_database_each(summary->trace, sql_gpu_lines, NULL, 0, gpu_lines_say, text);
+    if (text[0])
+        gv_text_lines(summary->out, 2, "", text, summary->columns);
+    return error;
+}
+
 /* What gpuverify itself cost, of the time of a whole run. */
 static void print_own_cost(const struct gv_summary *summary)
 {
@@ -877,6 +915,9 @@ int gv_summary_print(const struct gv_summary *summary)
     if (error)
         return error;
     print_numbers(summary);
+    error = print_gpu_lines(summary);
+    if (error)
+        return error;
     print_own_cost(summary);
     error = print_paragraph(summary, gv_summary_print_broken);
     if (error)

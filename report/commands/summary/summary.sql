@@ -5,6 +5,16 @@
 SELECT (SELECT value FROM meta WHERE key = 'program'), max(coalesce(max(end_ns), 0), ?1)
 FROM process;
 
+-- name: gpu_lines
+-- Those of a tenth of all GPU time or more, if no unknown line can have more, and there are others.
+WITH line AS (SELECT function, library, file, line, total(share) AS share, max(error) AS error,
+        coalesce(file, function, library) IS NOT NULL AS known
+    FROM gpu_lines GROUP BY 1, 2, 3, 4)
+SELECT function, library, file, line, share, error FROM line
+WHERE known AND share >= max(0.1, (SELECT total(share) FROM line WHERE NOT known))
+    AND (SELECT total(known) FROM line) > 1
+ORDER BY share DESC, file, line LIMIT 2;
+
 -- ---- notes ----
 
 -- define: signal_of(process)

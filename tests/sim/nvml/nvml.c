@@ -145,7 +145,7 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         unsigned pid = (unsigned)strtoul(entry->d_name, NULL, 10);
         if (pid && found < *count)
-            processes[found] = (struct process){.pid = pid};
+            processes[found] = (struct process){.pid = pid, .used = 100ull << 20};
         found += pid != 0;
     }
     if (folder)

@@ -38,8 +38,13 @@ static void leave_gpu_start(struct gv_thread *thread)
     (void)thread;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach,
-                                                  .leave_gpu_start = leave_gpu_start};
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .leave_gpu_start = leave_gpu_start, .write_open_ranges = write_open_ranges};
 
 void gv_log(enum gv_setting_log level, const char *format, ...)
 {

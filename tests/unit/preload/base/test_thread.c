@@ -27,8 +27,13 @@ static void leave_gpu_start(struct gv_thread *thread)
     left++;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach,
-                                                  .leave_gpu_start = leave_gpu_start};
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .leave_gpu_start = leave_gpu_start, .write_open_ranges = write_open_ranges};
 
 static void joins_once(void **state)
 {

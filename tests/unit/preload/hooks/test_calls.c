@@ -20,12 +20,15 @@
 struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
+uint8_t gv_stacks_chosen_traits;
+struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
 static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected;
 static void (*while_stack_is_written)(void);
-static bool stack_can_wait;
+static bool stack_can_wait, is_first;
+static uint64_t site_hash;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
@@ -68,12 +71,18 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .expect_peers = expect_peers,
                                                   .note_driver = note_driver,
                                                   .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
-                                                  .await_gpu_start = await_gpu_start};
+                                                  .await_gpu_start = await_gpu_start,
+                                                  .write_open_ranges = write_open_ranges};
 
 /* A kernel's number is its handle; nobody has named those from 100 on. */
 struct gv_names_answer gv_names_find(uintptr_t handle)
@@ -169,10 +178,18 @@ bool gv_stacks_wanted_of_failed(unsigned api)
     return false;
 }
 
-void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
+bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_site *site)
+{
+    (void)thread;
+    (void)site;
+    return is_first;
+}
+
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of)
 {
     stack_can_wait = site->can_wait;
-    write_kind(thread, GV_RECORD_STACK_OF_CALL, 0);
+    site_hash = gv_stack_site_hash(thread, site);
+    write_kind(thread, GV_RECORD_STACK_OF_CALL, one_of);
     if (while_stack_is_written)
         while_stack_is_written();
 }
@@ -204,7 +221,10 @@ static int prepare(void **state)
 {
     gv_driver_calls = (struct gv_driver_calls){.context_get_current = get_context};
     gv_stacks_least_ns = gv_run_delay_least_ns = UINT64_MAX;
+    gv_stacks_chosen_traits = 0;
+    memset(&gv_stack_sites, 0, sizeof gv_stack_sites);
     while_stack_is_written = NULL;
+    is_first = false;
     now_ns = 1000;
     starts = drivers_noted = environments_noted = contexts_asked = peers_expected = 0;
     return open_recording(state);
@@ -212,6 +232,12 @@ static int prepare(void **state)
 
 static void begin(struct gv_call *call, int api, const struct gv_facts *facts)
 {
+    static const uint8_t traits[] = {
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_TRAITS_OF_##name,
+#include "trace/call_kinds.def"
+    };
+
+    call->traits = traits[gv_api_rows[api].kind];
     gv_call_begin(call, (enum gv_api_id)api, gv_api_rows[api].class, facts);
 }
 
@@ -261,6 +287,136 @@ static void a_launch_of_a_host_function_has_a_stack(void **state)
     assert_false(stack_can_wait);
 }
 
+/* How many records the call leaves before its own: stacks, if it is not slow. */
+static unsigned stacks_of(int api, int32_t result, struct gv_facts facts)
+{
+    unsigned before = written();
+
+    make(api, result, 1, facts);
+    assert_int_equal(record(written() - 1)->head.kind, GV_RECORD_CALL);
+    if (written() - before == 2)
+        assert_int_equal(record(before)->head.kind, GV_RECORD_STACK_OF_CALL);
+    return written() - before - 1;
+}
+
+/* So few calls are all chosen at random, of those that put work on the GPU. */
+static void calls_that_put_work_on_the_gpu_are_chosen_at_random(void **state)
+{
+    static const int chosen[] = {GV_ID_cuLaunchKernel, GV_ID_cuGraphLaunch, GV_ID_cuMemcpyAsync,
+                                 GV_ID_cuMemcpyHtoD_v2, GV_ID_cuMemsetD8Async};
+    static const int others[] = {GV_ID_cuEventRecord, GV_ID_cuStreamSynchronize, GV_ID_cuMemFree_v2,
+                                 GV_ID_cuMemPrefetchAsync};
+    const struct gv_facts facts = {.kernel = 5};
+
+    (void)state;
+    gv_run_delay_least_ns = gv_stacks_least_ns = 1000;
+    assert_int_equal(stacks_of(chosen[0], 0, facts), 0); /* off */
+    gv_stacks_chosen_traits = GV_TRAIT_WORKS_ON_GPU;
+    for (unsigned i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
+        assert_int_equal(stacks_of(chosen[i], 0, facts), 1);
+        assert_int_equal(record(written() - 2)->call.object, 1); /* one of 1 */
+        assert_true(stack_can_wait);
+    }
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(stacks_of(others[i], 0, facts), 0);
+    make(chosen[0], 0, 1000, facts); /* also if it is slow */
+    assert_int_equal(record(written() - 3)->head.kind, GV_RECORD_STACK_OF_CALL);
+    assert_int_equal(record(written() - 3)->call.object, 1);
+    assert_false(stack_can_wait);
+    make(chosen[0], 0, 1, (struct gv_facts){.flags = GV_RECORD_UNWOUND});
+    assert_int_equal(record(written() - 2)->head.kind, GV_RECORD_CALL); /* its stack is gone */
+}
+
+/* From here on nearly none is chosen at random. */
+static void choose_few(void)
+{
+    gv_stacks_chosen_traits = GV_TRAIT_WORKS_ON_GPU;
+    make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 5});
+    gv_thread.sample_in = UINT32_MAX;
+}
+
+static void the_first_of_a_site_is_no_sample(void **state)
+{
+    uint64_t first;
+
+    (void)state;
+    choose_few();
+    assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 5}), 0);
+    is_first = true;
+    assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 5}), 1);
+    assert_int_equal(record(written() - 2)->call.object, 0);
+    first = site_hash;
+    atomic_store(&gv_stack_sites.at[gv_known_cell(first)].hash, first);
+    assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 5}), 0);
+    assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 6}), 1);
+    assert_int_not_equal(site_hash, first);
+    assert_int_equal(stacks_of(GV_ID_cuGraphLaunch, 0, (struct gv_facts){.object = 7}), 1);
+    first = site_hash;
+    assert_int_equal(stacks_of(GV_ID_cuGraphLaunch, 0, (struct gv_facts){.object = 8}), 1);
+    assert_int_not_equal(site_hash, first);
+    is_first = false;
+    assert_int_equal(stacks_of(GV_ID_cuLaunchKernel, 0, (struct gv_facts){.kernel = 9}), 0);
+}
+
+/* Otherwise looking for a site would take long. */
+static void sites_that_differ_little_have_cells_of_their_own(void **state)
+{
+    static bool used[3][GV_STACKS_MOST];
+    unsigned cells[3] = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 400; i++) {
+        const struct gv_stack_site sites[3] = {
+            {.caller = 0x7f0000001000, .frame = 0x7ffff000 - 16 * i, .object = 0x7f0000000000},
+            {.caller = 0x7f0000001000, .frame = 0x7ffff000, .object = 0x7f0000000000 + 16 * i},
+            {.caller = 0x7f0000001000 + 16 * i,
+             .frame = 0x7ffff000,
+             .object = 0x7f0000000000 + 16 * i},
+        };
+
+        for (unsigned of = 0; of < 3; of++) {
+            bool *cell = &used[of][gv_known_cell(gv_stack_site_hash(&gv_thread, &sites[of]))];
+
+            cells[of] += !*cell;
+            *cell = true;
+        }
+    }
+    for (unsigned of = 0; of < 3; of++)
+        assert_in_range(cells[of], 370, 400);
+}
+
+static void what_allocates_much_has_a_stack(void **state)
+{
+    static const struct {
+        int api;
+        int32_t result;
+        uint64_t bytes;
+        bool has, can_wait;
+    } cases[] = {
+        {GV_ID_cuMemAlloc_v2, 0, 1 << 20, true, true},
+        {GV_ID_cuMemAlloc_v2, 0, (1 << 20) - 1, false, true},
+        {GV_ID_cuMemAllocAsync, 0, 1 << 30, true, true},
+        {GV_ID_cuMemAllocManaged, 0, 1 << 20, true, true},
+        {GV_ID_cuMemCreate, 0, 1 << 20, true, true},
+        {GV_ID_cuMemHostAlloc, 0, 1, true, true}, /* pinned */
+        {GV_ID_cudaHostRegister, 0, 1, true, true},
+        {GV_ID_cuMemAlloc_v2, 2, 1, true, false}, /* each failure, as if it were slow */
+        {GV_ID_cuMemFree_v2, 0, 1 << 20, false, true},
+        {GV_ID_cuMemcpyHtoD_v2, 0, 1 << 20, false, true},
+        {GV_ID_cuMemFree_v2, 2, 0, false, true},
+    };
+
+    (void)state;
+    gv_run_delay_least_ns = gv_stacks_least_ns = 1000;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stack_can_wait = true;
+        assert_int_equal(
+            stacks_of(cases[i].api, cases[i].result, (struct gv_facts){.bytes = cases[i].bytes}),
+            cases[i].has);
+        assert_int_equal(stack_can_wait, cases[i].can_wait);
+    }
+}
+
 static void an_ordinary_call_is_one_record(void **state)
 {
     struct gv_facts facts = {.stream = 5, .bytes = 64, .object = 9, .flags = GV_RECORD_HAS_BYTES};
@@ -270,8 +426,8 @@ static void an_ordinary_call_is_one_record(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const struct gv_record_call *told;
 
-        begin(&call, GV_ID_cuMemAlloc_v2, &facts);
-        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuMemAlloc_v2 + 1);
+        begin(&call, GV_ID_cuMemFree_v2, &facts);
+        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuMemFree_v2 + 1);
         assert_int_equal(atomic_load(&gv_thread.slot->start_ns), now_ns);
         assert_int_equal(atomic_load(&gv_thread.slot->stream), 5);
         now_ns += 50;
@@ -280,7 +436,7 @@ static void an_ordinary_call_is_one_record(void **state)
         assert_int_equal(written(), i + 1);
         told = &record(i)->call;
         assert_int_equal(told->head.kind, GV_RECORD_CALL);
-        assert_int_equal(told->head.api, GV_ID_cuMemAlloc_v2);
+        assert_int_equal(told->head.api, GV_ID_cuMemFree_v2);
         assert_int_equal(told->head.result, 2);
         assert_int_equal(told->head.flags, GV_RECORD_HAS_BYTES | GV_RECORD_HAS_CONTEXT);
         assert_int_equal(told->start_ns, now_ns - 50);
@@ -589,6 +745,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_ordinary_call_is_one_record),
         TEST(a_launch_of_a_host_function_has_a_stack),
+        TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
+        TEST(the_first_of_a_site_is_no_sample),
+        TEST(sites_that_differ_little_have_cells_of_their_own),
+        TEST(what_allocates_much_has_a_stack),
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_copy_between_devices_begins_when_it_is_expected),
         TEST(a_context_on_a_second_device_lets_expect_copies),

@@ -30,8 +30,13 @@ static void leave_gpu_start(struct gv_thread *thread)
     (void)thread;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach,
-                                                  .leave_gpu_start = leave_gpu_start};
+static void write_open_ranges(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .leave_gpu_start = leave_gpu_start, .write_open_ranges = write_open_ranges};
 
 uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function)
 {

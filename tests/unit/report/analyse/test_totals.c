@@ -95,24 +95,164 @@ static void lanes_keep_their_sum_when_they_widen(void **state)
     assert_int_equal(sum, 1000 * 777 + 50);
 }
 
+static void log_take(struct gv_memory_log *log, const struct gv_memory_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct gv_memory_event event = events[i];
+        event.at_ns = event.at_ns ? event.at_ns : 10 * (int64_t)(i + 1);
+        event.process = event.process ? event.process : 1;
+        event.call = (int64_t)i + 1;
+        assert_int_equal(gv_memory_log_take(log, &event), 0);
+    }
+}
+
+#define TAKE(log, ...)                                                                             \
+    log_take(log, (const struct gv_memory_event[]){__VA_ARGS__},                                   \
+             sizeof((const struct gv_memory_event[]){__VA_ARGS__}) /                               \
+                 sizeof(struct gv_memory_event))
+#define GOT(at, size, where, ...)                                                                  \
+    {                                                                                              \
+        .object = (at), .bytes = (size), .space = GV_MEMORY_##where, __VA_ARGS__                   \
+    }
+#define DID(what, at, ...)                                                                         \
+    {                                                                                              \
+        .object = (at), .space = GV_MEMORY_##what, __VA_ARGS__                                     \
+    }
+
 static void memory_is_followed_in_order_of_time(void **state)
 {
     (void)state;
     struct gv_memory_log log = {0};
-    const struct gv_memory_event events[] = {
-        {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE, 0}, {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE, 0},
-        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST, 0},   {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED, 0},
-        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE, 0},     {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE, 0},
-        {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE, 0},
-    };
 
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        assert_int_equal(gv_memory_log_take(&log, &events[i]), 0);
+    TAKE(&log, GOT(0x1000, 100, DEVICE, .at_ns = 10),
+         GOT(0x1000, 7, DEVICE, .at_ns = 12, .process = 2), GOT(0x3000, 999, HOST, .at_ns = 15),
+         GOT(0x2000, 50, MANAGED, .at_ns = 20), DID(FREE, 0x1000, .at_ns = 30),
+         GOT(0x1000, 70, DEVICE, .at_ns = 40), DID(FREE, 0x9000, .at_ns = 50));
     gv_memory_log_end(&log);
-    assert_int_equal(log.peak_bytes, 157);
-    assert_int_equal(log.peak_ns, 20);
-    assert_int_equal(log.live_bytes, 127); /* 50 + 70 + 7; pinned memory is the host's */
+    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 157);
+    assert_int_equal(gv_memory_log_fullest(&log)->peak_ns, 20);
+    /* 50 + 70 + 7; pinned memory is the host's */
+    assert_int_equal(gv_memory_log_fullest(&log)->live_bytes, 127);
     assert_int_equal(log.left_bytes, 127);
+    gv_memory_log_free(&log);
+}
+
+static const struct gv_memory_line *log_line(const struct gv_memory_log *log, int64_t place)
+{
+    for (size_t i = 0; i < log->line_count; i++)
+        if (log->lines[i].place == place)
+            return &log->lines[i];
+    fail();
+    return NULL;
+}
+
+/* Line 2 holds most at once, but not when the device is fullest. */
+static void each_line_has_its_memory(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    TAKE(&log, GOT(0x1000, 100, DEVICE, .place = 1, .duration_ns = 3),
+         GOT(0x2000, 60, DEVICE, .place = 2), GOT(0x3000, 30, DEVICE, .place = 2),
+         DID(FREE, 0x1000, .duration_ns = 4), DID(FREE, 0x3000),
+         GOT(0x4000, 95, DEVICE, .place = 1, .duration_ns = 3), GOT(0x5000, 40, DEVICE, .place = 3),
+         DID(FREE, 0x4000, .duration_ns = 4), GOT(0x6000, 999, HOST, .place = 3));
+    gv_memory_log_end(&log);
+    const struct gv_memory_line *first = log_line(&log, 1), *second = log_line(&log, 2);
+    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 60 + 95 + 40);
+    assert_int_equal(gv_memory_log_fullest(&log)->peak_ns, 70);
+    assert_int_equal(first->allocations, 2);
+    assert_int_equal(first->freed, 2);
+    assert_int_equal(first->allocated_bytes, 195);
+    assert_int_equal(first->largest_bytes, 100);
+    assert_int_equal(first->peak_bytes, 100);
+    assert_int_equal(first->at_peak_bytes, 95);
+    assert_int_equal(first->left_bytes, 0);
+    assert_int_equal(first->time_ns, 14);
+    assert_int_equal(gv_duration_total_median_ns(&first->life), 20);
+    assert_int_equal(second->peak_bytes, 90);
+    assert_int_equal(second->at_peak_bytes, 60);
+    assert_int_equal(second->left_bytes, 60);
+    assert_int_equal(log.lines[2].at_peak_bytes, 40);
+    assert_int_equal(log.lines[3].left_bytes, 999);
+    assert_int_equal(log.left_bytes, 100);
+    gv_memory_log_free(&log);
+}
+
+static void devices_have_peaks_of_their_own(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    TAKE(&log, GOT(0x1000, 100, DEVICE, .place = 1, .device = 1), DID(FREE, 0x1000),
+         GOT(0x2000, 80, DEVICE, .place = 1, .device = 2));
+    gv_memory_log_end(&log);
+    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 100);
+    assert_int_equal(log.devices[2].peak_bytes, 80);
+    assert_int_equal(log.line_count, 1);
+    assert_int_equal(log.holder_count, 2);
+    assert_int_equal(log.lines[0].at_peak_bytes, 180);
+    assert_int_equal(log.lines[0].peak_bytes, 100);
+    gv_memory_log_free(&log);
+}
+
+/* The handle is released at once, as PyTorch does. */
+static void physical_memory_lives_as_long_as_its_mappings(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    TAKE(&log, GOT(0x99, 100, PHYSICAL), GOT(0x10000, 100, MAPPED, .second = 0x99),
+         DID(RELEASED, 0x99), GOT(0x98, 100, PHYSICAL), GOT(0x10064, 100, MAPPED, .second = 0x98),
+         GOT(0x20000, 100, MAPPED, .second = 0x98), DID(RELEASED, 0x98));
+    assert_int_equal(log.devices[0].live_bytes, 200);
+    /* one call for both ranges */
+    TAKE(&log, GOT(0x10000, 200, UNMAPPED));
+    assert_int_equal(log.devices[0].live_bytes, 100);
+    TAKE(&log, DID(RETAINED, 0x97, .second = 0x20000), GOT(0x20000, 100, UNMAPPED));
+    assert_int_equal(log.devices[0].live_bytes, 100);
+    TAKE(&log, DID(RETAINED, 0x97), DID(RELEASED, 0x97));
+    assert_int_equal(log.devices[0].live_bytes, 100);
+    TAKE(&log, DID(RELEASED, 0x97));
+    assert_int_equal(log.devices[0].live_bytes, 0);
+    gv_memory_log_end(&log);
+    assert_int_equal(log.devices[0].peak_bytes, 200);
+    assert_int_equal(log.lines[0].freed, 2);
+    assert_int_equal(log.left_bytes, 0);
+    gv_memory_log_free(&log);
+}
+
+/* Another process's memory, or allocated before the recording began. */
+static void memory_that_was_not_seen_is_not_counted(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    TAKE(&log, GOT(0x10000, 100, MAPPED, .second = 0x55), GOT(0x10000, 100, UNMAPPED),
+         DID(RELEASED, 0x55), DID(FREE, 0x1000), DID(RETAINED, 0x55, .second = 0x10000),
+         GOT(0x1000, 10, DEVICE));
+    gv_memory_log_end(&log);
+    assert_int_equal(log.devices[0].peak_bytes, 10);
+    assert_int_equal(log.left_bytes, 10);
+    gv_memory_log_free(&log);
+}
+
+/* The nearest one counts, with what was allocated at its time. */
+static void samples_show_what_is_used_besides(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+    const struct gv_memory_device *one = &log.devices[1], *two = &log.devices[2];
+
+    TAKE(&log, GOT(0, 500, SAMPLED, .device = 1), GOT(0x1000, 100, DEVICE, .device = 1),
+         GOT(0, 620, SAMPLED, .device = 1), GOT(0x2000, 900, DEVICE, .device = 1, .at_ns = 45),
+         GOT(0, 1530, SAMPLED, .device = 1, .at_ns = 55),
+         GOT(0, 700, SAMPLED, .device = 1, .at_ns = 3000000000));
+    assert_int_equal(one->outside_bytes, 530);
+    TAKE(&log, GOT(0x3000, 2000, DEVICE, .device = 1, .at_ns = 5000000000));
+    assert_int_equal(one->near_ns, INT64_MAX); /* the last one is too old */
+    TAKE(&log, GOT(0x4000, 10, MANAGED, .device = 2), GOT(0, 50, SAMPLED, .device = 2));
+    assert_int_equal(two->outside_bytes, -1); /* it may lie on the host */
     gv_memory_log_free(&log);
 }
 
@@ -123,7 +263,7 @@ static void memory_that_is_freed_is_forgotten(void **state)
     struct gv_memory_log log = {0};
 
     for (int64_t i = 1; i <= 4 * (int64_t)GV_MEMORY_BLOCKS; i++) {
-        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
         assert_int_equal(gv_memory_log_take(&log, &event), 0);
         event.object -= 3 * 0x1000; /* three are left */
         event.space = GV_MEMORY_FREE;
@@ -132,7 +272,7 @@ static void memory_that_is_freed_is_forgotten(void **state)
     gv_memory_log_end(&log);
     assert_false(log.too_many);
     assert_int_equal(log.block_count, 4);
-    assert_int_equal(log.peak_bytes, 40);
+    assert_int_equal(log.devices[0].peak_bytes, 40);
     assert_int_equal(log.left_bytes, 30);
     gv_memory_log_free(&log);
 }
@@ -143,7 +283,7 @@ static void too_much_memory_at_a_time_is_not_followed(void **state)
     struct gv_memory_log log = {0};
 
     for (int64_t i = 1; i <= (int64_t)GV_MEMORY_BLOCKS + 1; i++) {
-        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
         assert_false(log.too_many);
         assert_int_equal(gv_memory_log_take(&log, &event), 0);
     }
@@ -163,7 +303,7 @@ static void memory_ends_with_its_context(void **state)
         " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
         " 'context'), (14, 'cuCtxResetPersistingL2Cache', 'context'), (15, 'cuMemAllocHost_v2',"
         " 'alloc'), (16, 'cuMemCreate', 'alloc'), (17, 'cuMemAllocAsync', 'alloc');"
-        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+        "INSERT INTO context (id, process, handle) VALUES (1, 1, 4096), (2, 1, 8192);"
         "INSERT INTO stream VALUES (1, 1, 2, NULL, 99, 'created');"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, stream,"
         " bytes, object) VALUES"
@@ -185,7 +325,7 @@ static void memory_ends_with_its_context(void **state)
         " (17, 1, 12, 100, 1, 700, 2, NULL, NULL, NULL);"); /* it failed */
     totals_keep();
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
-    assert_int_equal(totals_fact("memory_peak_at_ns"), 20);
+    assert_int_equal(totals_fact("memory_peak_at_ns"), 21);
     assert_int_equal(totals_fact("memory_left_bytes"), 34);
     assert_int_equal(totals_number("SELECT sum(bytes) FROM memory_left"), 34);
     assert_int_equal(totals_number("SELECT count(*) FROM memory_left"), 2);
@@ -205,7 +345,7 @@ static void a_reset_ends_the_primary_context(void **state)
     totals_execute(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
         " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
-        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+        "INSERT INTO context (id, process, handle) VALUES (1, 1, 4096), (2, 1, 8192);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
         " object) VALUES"
         " (1, 1, 3, 5, 1, 0, 2, 100, 65536), (2, 1, 10, 10, 1, 0, 1, NULL, 4096),"
@@ -229,7 +369,8 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
         "INSERT INTO api (id, name, class) VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
         " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
         " 'context'), (13, 'cudaDeviceReset', 'context');"
-        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192), (3, 1, 12288);"
+        "INSERT INTO context (id, process, handle) VALUES (1, 1, 4096), (2, 1, 8192),"
+        " (3, 1, 12288);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
         " object) VALUES"
         " (1, 1, 3, 10, 1, 0, 1, 1000, 65536), (2, 1, 3, 20, 1, 0, 2, 200, 131072),"
@@ -464,7 +605,8 @@ static void a_part_hides_what_is_kept(void **state)
     part = GV_TOTALS_ALL;
     assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
     assert_int_equal(totals_fact("calls"), 3);
-    assert_int_equal(totals_number("SELECT count(*) FROM temp.sqlite_master"), 0);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM temp.sqlite_master WHERE name <> 'totals_part'"), 0);
 }
 
 /* Two streams: the killed program's second operation on the first of them is missing. */
@@ -600,6 +742,11 @@ int main(void)
         TEST(a_reset_and_a_release_end_the_context_that_they_name),
         TEST(memory_of_a_process_that_ended_takes_no_room),
         TEST(memory_is_followed_in_order_of_time),
+        TEST(each_line_has_its_memory),
+        TEST(devices_have_peaks_of_their_own),
+        TEST(physical_memory_lives_as_long_as_its_mappings),
+        TEST(memory_that_was_not_seen_is_not_counted),
+        TEST(samples_show_what_is_used_besides),
         TEST(memory_that_is_freed_is_forgotten),
         TEST(too_much_memory_at_a_time_is_not_followed),
         TEST(overlapping_operations_count_once),

@@ -221,6 +221,28 @@ static void a_call_may_have_the_stack_of_another_threads_call(void **state)
     assert_int_equal(number("SELECT own_stack IS NULL FROM calls WHERE start_ns = 3000"), 1);
 }
 
+static void a_call_chosen_at_random_is_one_of_so_many(void **state)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .number = 1,
+                  .call_start_ns = FIXTURE_EPOCH_NS + 2000,
+                  .one_of = 4000}};
+
+    (void)state;
+    append_stack(1, GV_RECORD_STACK, 0, 1, 0);
+    assert_true(fixture_append(&spool, 1, &record));
+    fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 70, 0);
+    append_stack(1, GV_RECORD_STACK_OF_CALL, 0, 1, 3000);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 3000, 70, 0);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE own_stack"), 2);
+    assert_int_equal(number("SELECT count(*) FROM call_sample"), 1);
+    assert_int_equal(
+        number("SELECT one_of FROM call_sample JOIN calls ON id = call WHERE start_ns = 2000"),
+        4000);
+}
+
 static void the_process_is_described(void **state)
 {
     (void)state;
@@ -578,6 +600,7 @@ int main(void)
         TEST(a_host_function_belongs_to_its_launch),
         TEST(the_stack_of_a_lost_call_is_not_the_next_ones),
         TEST(a_call_may_have_the_stack_of_another_threads_call),
+        TEST(a_call_chosen_at_random_is_one_of_so_many),
         TEST(its_variables_are_stored),
         TEST(the_process_is_described),
         TEST(an_exit_is_told_from_a_kill),

@@ -239,7 +239,7 @@ static void completion_is_a_script(void **state)
               "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _gpuverify;"
               " echo \"${COMPREPLY[@]}\"; }; try gpuverify st; try gpuverify run --o;"
               "try gpuverify help --completion z; try gpuverify help env;"
-              "try gpuverify report --section mem; try gpuverify diff -s st;"
+              "try gpuverify report --section leak; try gpuverify diff -s st;"
               "try gpuverify stalls --cause module-l; try gpuverify check --no-stall an;"
               "try gpuverify query x.db slow; try gpuverify schema kernel_;"
               "cd \"$(mktemp -d)\"; touch \"zz b.db\" zz_tool;"
@@ -248,7 +248,7 @@ static void completion_is_a_script(void **state)
     assert_non_null(output);
     told[fread(told, 1, sizeof(told) - 1, output)] = '\0';
     pclose(output);
-    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\nmemory\nstalls\nmodule-"
+    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\nleaks\nstalls\nmodule-"
                               "load\nany\nslow-calls\nkernel_summary\nzz b.db\nzz_tool\n");
 }
 

@@ -1,0 +1,566 @@
+/*
+ * NVTX's functions. If another tool is there too, each of ours calls the tool's first and returns
+ * what that returned: handles and ids are then the tool's. Without one, a handle is the number of
+ * its text.
+ */
+#include "preload/ranges/nvtx.h"
+
+#include "preload/base/log.h"
+#include "preload/base/objects.h"
+#include "preload/base/own_process.h"
+#include "preload/ranges/ranges.h"
+#include "preload/ranges/texts.h"
+#include "trace/nvtx.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What nvtxRangePush() and nvtxRangePop() return without a tool: they do not count levels. */
+#define NOT_COUNTED (-2)
+#define SLOTS       32 /* more than a group has */
+
+/* A wide text is cut after this many bytes of UTF-8: the buffer is on the program's stack. */
+#define WIDE_BYTES 1024
+
+typedef uint64_t range_id;
+typedef struct gv_nvtx_event nvtx_event;
+
+/* The tool's functions. One tool serves all modules. */
+static gv_nvtx_function *_Atomic tools[GV_NVTX_GROUPS][SLOTS];
+
+static inline gv_nvtx_function *tool_of(enum gv_nvtx_group group, int slot)
+{
+    return atomic_load_explicit(&tools[group][slot], memory_order_acquire);
+}
+
+/* Calls the tool's function, if there is one. */
+#define TOOL(group, slot, type, ...)                                                               \
+    do {                                                                                           \
+        gv_nvtx_function *tool = tool_of(group, slot);                                             \
+        if (__builtin_expect(tool != NULL, 0))                                                     \
+            ((type)tool)(__VA_ARGS__);                                                             \
+    } while (0)
+/* The same, for its result. */
+#define TOOL_OR(group, slot, type, otherwise, ...)                                                 \
+    (__builtin_expect(tool_of(group, slot) != NULL, 0) ? ((type)tool_of(group, slot))(__VA_ARGS__) \
+                                                       : (otherwise))
+
+/* The numbers of NVTX's functions: NvtxCallbackIdCore, NvtxCallbackIdCore2. */
+enum core {
+    MARK_EX = 1,
+    MARK_A,
+    MARK_W,
+    START_EX,
+    START_A,
+    START_W,
+    END,
+    PUSH_EX,
+    PUSH_A,
+    PUSH_W,
+    POP,
+    CATEGORY_A,
+    CATEGORY_W,
+};
+enum core2 {
+    DOMAIN_MARK_EX = 1,
+    DOMAIN_START_EX,
+    DOMAIN_END,
+    DOMAIN_PUSH_EX,
+    DOMAIN_POP,
+    DOMAIN_CATEGORY_A = 8,
+    DOMAIN_CATEGORY_W,
+    REGISTER_A,
+    REGISTER_W,
+    CREATE_A,
+    CREATE_W,
+};
+
+/* ---- texts and handles ---- */
+
+/* The text's number; a text with none here stays unknown where only a number can be kept. */
+static uint32_t number_of(const char *text)
+{
+    return gv_texts_number(text, gv_spool_text_bytes(text));
+}
+
+static size_t put_character(char *out, uint32_t character)
+{
+    if (character < 0x80) {
+        out[0] = (char)character;
+        return 1;
+    }
+    if (character < 0x800) {
+        out[0] = (char)(0xc0 | character >> 6);
+        out[1] = (char)(0x80 | (character & 0x3f));
+        return 2;
+    }
+    if (character < 0x10000) {
+        out[0] = (char)(0xe0 | character >> 12);
+        out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (character & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (character >> 18 & 7));
+    out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (character & 0x3f));
+    return 4;
+}
+
+/* Surrogates and the like are made valid by the reader. */
+static void narrow(char out[WIDE_BYTES], const wchar_t *wide)
+{
+    static const char cut[] = "...";
+    size_t used = 0;
+
+    for (; wide && *wide && used + 4 + sizeof cut <= WIDE_BYTES; wide++)
+        used += put_character(out + used, (uint32_t)*wide);
+    out[used] = '\0';
+    if (wide && *wide)
+        memcpy(out + used, cut, sizeof cut);
+}
+
+__attribute__((noinline)) static uint32_t number_of_wide(const wchar_t *wide)
+{
+    char text[WIDE_BYTES];
+
+    narrow(text, wide);
+    return number_of(text);
+}
+
+static uint32_t domain_of(uint64_t handle)
+{
+    if (__builtin_expect(tool_of(GV_NVTX_CORE2, CREATE_A) != NULL, 0))
+        return handle ? gv_texts_bound(GV_TEXT_OF_DOMAIN, handle, 0) : 0;
+    return gv_texts_know(handle) ? (uint32_t)handle : 0;
+}
+
+static uint32_t string_of(uint64_t handle)
+{
+    if (__builtin_expect(tool_of(GV_NVTX_CORE2, REGISTER_A) != NULL, 0))
+        return handle ? gv_texts_bound(GV_TEXT_OF_STRING, handle, 0) : 0;
+    return gv_texts_know(handle) ? (uint32_t)handle : 0;
+}
+
+/* ---- ranges and marks ---- */
+
+static void say(enum gv_range_kind kind, const struct gv_range *range, range_id id)
+{
+    if (kind == GV_RANGE_PUSH)
+        gv_ranges_push(range);
+    else if (kind == GV_RANGE_START)
+        gv_ranges_start(range, id);
+    else
+        gv_ranges_mark(range);
+}
+
+__attribute__((noinline)) static void say_wide(enum gv_range_kind kind, struct gv_range *range,
+                                               range_id id, const wchar_t *wide)
+{
+    char text[WIDE_BYTES];
+
+    narrow(text, wide);
+    range->text = text;
+    say(kind, range, id);
+}
+
+static void say_event(enum gv_range_kind kind, uint32_t domain, const nvtx_event *event,
+                      range_id id)
+{
+    struct gv_range range = {.domain = domain};
+
+    if (event && event->bytes >= sizeof *event) {
+        range.category = event->category;
+        if (event->category)
+            range.category_name = gv_texts_bound(GV_TEXT_OF_CATEGORY, domain, event->category);
+        range.has_color = event->color_type == GV_NVTX_COLOR_ARGB;
+        range.color = event->color;
+        if (event->payload_type > 0 && event->payload_type <= GV_RANGE_PAYLOAD_FLOAT) {
+            range.payload_type = (uint8_t)event->payload_type;
+            range.payload = event->payload;
+        }
+        if (event->message_type == GV_NVTX_MESSAGE_TEXT)
+            range.text = event->message;
+        else if (event->message_type == GV_NVTX_MESSAGE_REGISTERED)
+            range.registered = string_of((uintptr_t)event->message);
+        if (event->message_type == GV_NVTX_MESSAGE_WIDE) {
+            say_wide(kind, &range, id, event->message);
+            return;
+        }
+    }
+    say(kind, &range, id);
+}
+
+static void say_text(enum gv_range_kind kind, const char *text, range_id id)
+{
+    const struct gv_range range = {.text = text};
+
+    say(kind, &range, id);
+}
+
+static void mark_ex(const nvtx_event *event)
+{
+    TOOL(GV_NVTX_CORE, MARK_EX, void (*)(const nvtx_event *), event);
+    say_event(GV_RANGE_MARK, 0, event, 0);
+}
+
+static void mark_a(const char *text)
+{
+    TOOL(GV_NVTX_CORE, MARK_A, void (*)(const char *), text);
+    say_text(GV_RANGE_MARK, text, 0);
+}
+
+static void mark_w(const wchar_t *text)
+{
+    struct gv_range range = {0};
+
+    TOOL(GV_NVTX_CORE, MARK_W, void (*)(const wchar_t *), text);
+    say_wide(GV_RANGE_MARK, &range, 0, text);
+}
+
+static range_id start_ex(const nvtx_event *event)
+{
+    range_id id =
+        TOOL_OR(GV_NVTX_CORE, START_EX, range_id(*)(const nvtx_event *), gv_ranges_new_id(), event);
+
+    say_event(GV_RANGE_START, 0, event, id);
+    return id;
+}
+
+static range_id start_a(const char *text)
+{
+    range_id id =
+        TOOL_OR(GV_NVTX_CORE, START_A, range_id(*)(const char *), gv_ranges_new_id(), text);
+
+    say_text(GV_RANGE_START, text, id);
+    return id;
+}
+
+static range_id start_w(const wchar_t *text)
+{
+    range_id id =
+        TOOL_OR(GV_NVTX_CORE, START_W, range_id(*)(const wchar_t *), gv_ranges_new_id(), text);
+    struct gv_range range = {0};
+
+    say_wide(GV_RANGE_START, &range, id, text);
+    return id;
+}
+
+static void end(range_id id)
+{
+    TOOL(GV_NVTX_CORE, END, void (*)(range_id), id);
+    gv_ranges_end(id);
+}
+
+static int push_ex(const nvtx_event *event)
+{
+    int level = TOOL_OR(GV_NVTX_CORE, PUSH_EX, int (*)(const nvtx_event *), NOT_COUNTED, event);
+
+    say_event(GV_RANGE_PUSH, 0, event, 0);
+    return level;
+}
+
+static int push_a(const char *text)
+{
+    int level = TOOL_OR(GV_NVTX_CORE, PUSH_A, int (*)(const char *), NOT_COUNTED, text);
+
+    say_text(GV_RANGE_PUSH, text, 0);
+    return level;
+}
+
+static int push_w(const wchar_t *text)
+{
+    int level = TOOL_OR(GV_NVTX_CORE, PUSH_W, int (*)(const wchar_t *), NOT_COUNTED, text);
+    struct gv_range range = {0};
+
+    say_wide(GV_RANGE_PUSH, &range, 0, text);
+    return level;
+}
+
+static int pop(void)
+{
+    int level = TOOL_OR(GV_NVTX_CORE, POP, int (*)(void), NOT_COUNTED);
+
+    gv_ranges_pop(0);
+    return level;
+}
+
+static void category_a(uint32_t category, const char *name)
+{
+    TOOL(GV_NVTX_CORE, CATEGORY_A, void (*)(uint32_t, const char *), category, name);
+    gv_texts_bind(GV_TEXT_OF_CATEGORY, 0, category, number_of(name));
+}
+
+static void category_w(uint32_t category, const wchar_t *name)
+{
+    TOOL(GV_NVTX_CORE, CATEGORY_W, void (*)(uint32_t, const wchar_t *), category, name);
+    gv_texts_bind(GV_TEXT_OF_CATEGORY, 0, category, number_of_wide(name));
+}
+
+static void domain_mark_ex(uint64_t domain, const nvtx_event *event)
+{
+    TOOL(GV_NVTX_CORE2, DOMAIN_MARK_EX, void (*)(uint64_t, const nvtx_event *), domain, event);
+    say_event(GV_RANGE_MARK, domain_of(domain), event, 0);
+}
+
+static range_id domain_start_ex(uint64_t domain, const nvtx_event *event)
+{
+    range_id id = TOOL_OR(GV_NVTX_CORE2, DOMAIN_START_EX, range_id(*)(uint64_t, const nvtx_event *),
+                          gv_ranges_new_id(), domain, event);
+
+    say_event(GV_RANGE_START, domain_of(domain), event, id);
+    return id;
+}
+
+static void domain_end(uint64_t domain, range_id id)
+{
+    TOOL(GV_NVTX_CORE2, DOMAIN_END, void (*)(uint64_t, range_id), domain, id);
+    gv_ranges_end(id);
+}
+
+static int domain_push_ex(uint64_t domain, const nvtx_event *event)
+{
+    int level = TOOL_OR(GV_NVTX_CORE2, DOMAIN_PUSH_EX, int (*)(uint64_t, const nvtx_event *),
+                        NOT_COUNTED, domain, event);
+
+    say_event(GV_RANGE_PUSH, domain_of(domain), event, 0);
+    return level;
+}
+
+static int domain_pop(uint64_t domain)
+{
+    int level = TOOL_OR(GV_NVTX_CORE2, DOMAIN_POP, int (*)(uint64_t), NOT_COUNTED, domain);
+
+    gv_ranges_pop(domain_of(domain));
+    return level;
+}
+
+static void domain_category_a(uint64_t domain, uint32_t category, const char *name)
+{
+    TOOL(GV_NVTX_CORE2, DOMAIN_CATEGORY_A, void (*)(uint64_t, uint32_t, const char *), domain,
+         category, name);
+    gv_texts_bind(GV_TEXT_OF_CATEGORY, domain_of(domain), category, number_of(name));
+}
+
+static void domain_category_w(uint64_t domain, uint32_t category, const wchar_t *name)
+{
+    TOOL(GV_NVTX_CORE2, DOMAIN_CATEGORY_W, void (*)(uint64_t, uint32_t, const wchar_t *), domain,
+         category, name);
+    gv_texts_bind(GV_TEXT_OF_CATEGORY, domain_of(domain), category, number_of_wide(name));
+}
+
+/* What the program gets for a text: the tool's handle, or the number. */
+static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t handle,
+                          uint32_t number)
+{
+    if (!tool)
+        return number;
+    if (handle)
+        gv_texts_bind(key, handle, 0, number);
+    return handle;
+}
+
+static uint64_t register_a(uint64_t domain, const char *text)
+{
+    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, REGISTER_A);
+    uint64_t handle = tool ? ((uint64_t(*)(uint64_t, const char *))tool)(domain, text) : 0;
+
+    return handle_of(GV_TEXT_OF_STRING, tool, handle, number_of(text));
+}
+
+static uint64_t register_w(uint64_t domain, const wchar_t *text)
+{
+    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, REGISTER_W);
+    uint64_t handle = tool ? ((uint64_t(*)(uint64_t, const wchar_t *))tool)(domain, text) : 0;
+
+    return handle_of(GV_TEXT_OF_STRING, tool, handle, number_of_wide(text));
+}
+
+static uint64_t create_a(const char *name)
+{
+    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, CREATE_A);
+    uint64_t handle = tool ? ((uint64_t(*)(const char *))tool)(name) : 0;
+
+    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of(name));
+}
+
+static uint64_t create_w(const wchar_t *name)
+{
+    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, CREATE_W);
+    uint64_t handle = tool ? ((uint64_t(*)(const wchar_t *))tool)(name) : 0;
+
+    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of_wide(name));
+}
+
+/* ---- attaching a module ---- */
+
+static gv_nvtx_function *const ours[GV_NVTX_GROUPS][SLOTS] = {
+    [GV_NVTX_CORE] = {[MARK_EX] = (gv_nvtx_function *)mark_ex,
+                      [MARK_A] = (gv_nvtx_function *)mark_a,
+                      [MARK_W] = (gv_nvtx_function *)mark_w,
+                      [START_EX] = (gv_nvtx_function *)start_ex,
+                      [START_A] = (gv_nvtx_function *)start_a,
+                      [START_W] = (gv_nvtx_function *)start_w,
+                      [END] = (gv_nvtx_function *)end,
+                      [PUSH_EX] = (gv_nvtx_function *)push_ex,
+                      [PUSH_A] = (gv_nvtx_function *)push_a,
+                      [PUSH_W] = (gv_nvtx_function *)push_w,
+                      [POP] = (gv_nvtx_function *)pop,
+                      [CATEGORY_A] = (gv_nvtx_function *)category_a,
+                      [CATEGORY_W] = (gv_nvtx_function *)category_w},
+    [GV_NVTX_CORE2] = {[DOMAIN_MARK_EX] = (gv_nvtx_function *)domain_mark_ex,
+                       [DOMAIN_START_EX] = (gv_nvtx_function *)domain_start_ex,
+                       [DOMAIN_END] = (gv_nvtx_function *)domain_end,
+                       [DOMAIN_PUSH_EX] = (gv_nvtx_function *)domain_push_ex,
+                       [DOMAIN_POP] = (gv_nvtx_function *)domain_pop,
+                       [DOMAIN_CATEGORY_A] = (gv_nvtx_function *)domain_category_a,
+                       [DOMAIN_CATEGORY_W] = (gv_nvtx_function *)domain_category_w,
+                       [REGISTER_A] = (gv_nvtx_function *)register_a,
+                       [REGISTER_W] = (gv_nvtx_function *)register_w,
+                       [CREATE_A] = (gv_nvtx_function *)create_a,
+                       [CREATE_W] = (gv_nvtx_function *)create_w},
+};
+
+typedef void each_slot(gv_nvtx_function **slot, gv_nvtx_function **before, int group,
+                       unsigned index);
+
+static void visit_slots(const struct gv_nvtx_callbacks *callbacks,
+                        gv_nvtx_function *before[GV_NVTX_GROUPS][SLOTS], each_slot *visit)
+{
+    for (int group = 1; group < GV_NVTX_GROUPS; group++) {
+        gv_nvtx_function ***slots = NULL;
+        unsigned count = 0;
+
+        if (!callbacks->get_functions(group, &slots, &count) || !slots)
+            continue;
+        for (unsigned i = 1; i < count && i < SLOTS; i++)
+            if (slots[i])
+                visit(slots[i], &before[group][i], group, i);
+    }
+}
+
+static void note(gv_nvtx_function **slot, gv_nvtx_function **before, int group, unsigned index)
+{
+    (void)group;
+    (void)index;
+    *before = *slot;
+}
+
+static void restore(gv_nvtx_function **slot, gv_nvtx_function **before, int group, unsigned index)
+{
+    (void)group;
+    (void)index;
+    *slot = *before;
+}
+
+/* A slot that the tool has given another function than in another module stays the tool's. */
+static void take(gv_nvtx_function **slot, gv_nvtx_function **before, int group, unsigned index)
+{
+    gv_nvtx_function *known = NULL;
+
+    if (!ours[group][index])
+        return;
+    if (*slot != *before && !atomic_compare_exchange_strong(&tools[group][index], &known, *slot) &&
+        known != *slot)
+        return;
+    *slot = ours[group][index];
+}
+
+static bool is_wanted(void)
+{
+    gv_process_read_settings();
+    return gv_process_is_ours() && gv_process.settings.ranges == GV_RANGES_ON;
+}
+
+__attribute__((visibility("default"))) gv_nvtx_attach_function gv_nvtx_attach;
+
+int gv_nvtx_attach(gv_nvtx_get_table *get_table, gv_nvtx_initialize *tool)
+{
+    const struct gv_nvtx_callbacks *callbacks = get_table(GV_NVTX_TABLE_CALLBACKS);
+    gv_nvtx_function *before[GV_NVTX_GROUPS][SLOTS] = {{NULL}};
+
+    if (!is_wanted() || !callbacks || callbacks->struct_bytes < sizeof *callbacks)
+        return tool ? tool(get_table) : 0;
+    visit_slots(callbacks, before, note);
+    if (tool && !tool(get_table))
+        visit_slots(callbacks, before, restore);
+    visit_slots(callbacks, before, take);
+    return 1;
+}
+
+static uint8_t is_enabled(uint64_t domain)
+{
+    (void)domain;
+    return 1;
+}
+
+static void forget_slots(const struct gv_nvtx_extension *extension)
+{
+    for (size_t i = 0; i < extension->segments_count; i++)
+        memset(extension->segments[i].slots, 0,
+               extension->segments[i].count * sizeof extension->segments[i].slots[0]);
+}
+
+__attribute__((visibility("default"))) gv_nvtx_extend_function gv_nvtx_attach_extension;
+
+int gv_nvtx_attach_extension(struct gv_nvtx_extension *extension, gv_nvtx_extend *tool)
+{
+    const struct gv_nvtx_segment *first;
+
+    if (!is_wanted() || extension->bytes < sizeof *extension)
+        return tool ? tool(extension) : 0;
+    if (tool && !tool(extension))
+        forget_slots(extension);
+    first = extension->segments_count ? &extension->segments[0] : NULL;
+    if (extension->number == GV_NVTX_PAYLOADS && first && first->count > GV_NVTX_IS_ENABLED &&
+        !first->slots[GV_NVTX_IS_ENABLED])
+        first->slots[GV_NVTX_IS_ENABLED] = (intptr_t)is_enabled;
+    return 1;
+}
+
+/* ---- at the start ---- */
+
+static bool find_library(char path[PATH_MAX])
+{
+    char beside[PATH_MAX];
+
+    return (gv_objects_beside_us(beside, sizeof beside, "/" GV_NVTX_FILE) &&
+            realpath(beside, path)) ||
+           (gv_objects_beside_us(beside, sizeof beside, "/../nvtx/" GV_NVTX_FILE) && /* built */
+            realpath(beside, path));
+}
+
+/* Also that of another gpuverify, around us. */
+static bool is_ours(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strcmp(slash ? slash + 1 : path, GV_NVTX_FILE) == 0;
+}
+
+void gv_nvtx_offer(void)
+{
+    const char *given = getenv(GV_NVTX_VARIABLE);
+    char path[PATH_MAX];
+    int result = 0;
+
+    if (!is_wanted())
+        return;
+    if (!find_library(path)) {
+        gv_log_info(GV_NVTX_FILE " is not beside libgpuverify.so: no NVTX ranges");
+        return;
+    }
+    if (!given || !*given)
+        result = unsetenv(GV_NVTX_TOOL);
+    else if (!is_ours(given))
+        result = setenv(GV_NVTX_TOOL, given, 1);
+    if (result == 0)
+        result = setenv(GV_NVTX_VARIABLE, path, 1);
+    if (result < 0)
+        gv_log_info("out of memory: no NVTX ranges");
+}

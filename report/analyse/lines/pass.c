@@ -1,0 +1,335 @@
+#include "report/analyse/lines/pass.h"
+
+#include "report/analyse/lines/run.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse_lines_lines.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "trace/call_table.h"
+#include "trace/mix.h"
+#include "trace/spool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the calls ---- */
+
+enum call_column {
+    CALL_ID,
+    CALL_THREAD,
+    CALL_API,
+    CALL_START,
+    CALL_BYTES,
+    CALL_OBJECT,
+    CALL_KERNEL,
+};
+
+static struct gv_lines_thread *thread_of(const struct gv_lines *lines, int64_t thread)
+{
+    return &lines->threads[thread > 0 && (uint64_t)thread < lines->process_of.rows ? thread : 0];
+}
+
+/* What the thread's last calls were; the newest `count`. */
+static uint32_t hash_before(const struct gv_lines_thread *thread, uint32_t count)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 1; i <= count; i++)
+        hash = gv_mix(hash, thread->before[(thread->at - i) % GV_LINES_BEFORE]);
+    return (uint32_t)(hash >> 32);
+}
+
+static int next_stack(struct gv_lines *lines)
+{
+    int result = sqlite3_step(lines->stacks);
+
+    lines->stack_call = result == SQLITE_ROW ? sqlite3_column_int64(lines->stacks, 0) : INT64_MAX;
+    return gv_database_error(lines->trace, result);
+}
+
+/* Calls come in the order of their numbers. */
+static int read_stack(struct gv_lines *lines, struct gv_lines_call *call)
+{
+    int error = 0;
+
+    while (!error && lines->stack_call < call->id)
+        error = next_stack(lines);
+    if (error || lines->stack_call != call->id)
+        return error;
+    int64_t one_of = sqlite3_column_int64(lines->stacks, 2);
+    bool of_other = sqlite3_column_type(lines->stacks, 3) != SQLITE_NULL;
+    call->stack = sqlite3_column_int64(lines->stacks, 1);
+    call->known = of_other ? GV_STRATA_OTHER : one_of > 0 ? GV_STRATA_CHOSEN : GV_STRATA_OWN;
+    call->one_of = (float)one_of;
+    return 0;
+}
+
+static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv_lines_call *call)
+{
+    int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, CALL_API);
+    int64_t object = gv_id_table_get(&lines->work, api, 0) == GV_GPU_WORK_GRAPH
+                         ? sqlite3_column_int64(row, CALL_OBJECT)
+                         : 0;
+    uint64_t self = gv_mix((uint64_t)api, (uint64_t)sqlite3_column_int64(row, CALL_KERNEL));
+
+    self = gv_mix(gv_mix(self, (uint64_t)object),
+                  gv_lines_size(sqlite3_column_int64(row, CALL_BYTES)));
+    *call = (struct gv_lines_call){
+        .id = sqlite3_column_int64(row, CALL_ID),
+        .start_ns = gv_time_column(row, CALL_START),
+        .self = gv_mix(self, (uint64_t)thread),
+        .thread = (uint32_t)thread,
+    };
+    if (object)
+        call->capture = gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, thread, 0),
+                                            object, call->start_ns);
+    struct gv_lines_thread *of = thread_of(lines, thread);
+    call->near = hash_before(of, GV_LINES_NEAR);
+    call->far = hash_before(of, GV_LINES_BEFORE);
+    call->chance = of->chance;
+    if (of->before[(of->at - 1) % GV_LINES_BEFORE] != (uint32_t)(self >> 32))
+        of->alike = 0;
+    call->alike = (uint16_t)of->alike;
+    of->alike += of->alike < GV_LINES_ALIKE;
+    of->before[of->at++ % GV_LINES_BEFORE] = (uint32_t)(self >> 32);
+}
+
+static uint64_t duration_class(int64_t duration_ns, double classes_per_octave)
+{
+    return duration_ns > 0 ? (uint64_t)(log2((double)duration_ns) * classes_per_octave) + 1 : 0;
+}
+
+static int find_class(struct gv_lines *lines, const struct gv_lines_class *wanted, size_t *class)
+{
+    const struct gv_key key = {
+        {(uint64_t)wanted->process,
+         (uint64_t)wanted->name << 16 | (uint64_t)wanted->kind << 8 | (uint64_t)wanted->copy_kind,
+         (uint64_t)wanted->capture}};
+    int64_t number = gv_key_map_find(&lines->class_numbers, &key);
+    int error;
+
+    *class = (size_t)number - 1;
+    if (number)
+        return 0;
+    error = gv_strata_class(&lines->strata, class);
+    while (!error && *class >= lines->class_room)
+        error = gv_array_room(&lines->classes, lines->class_room, &lines->class_room,
+                              sizeof(*lines->classes));
+    if (error)
+        return error;
+    lines->classes[*class] = *wanted;
+    return gv_key_map_add(&lines->class_numbers, &key, (int64_t) * class + 1);
+}
+
+/* The classes of the API's own words for what it puts on the GPU. */
+static int64_t kind_of_work(int64_t work)
+{
+    return work == GV_GPU_WORK_KERNEL  ? GV_GPU_KERNEL
+           : work == GV_GPU_WORK_GRAPH ? GV_GPU_GRAPH
+                                       : GV_GPU_COPY;
+}
+
+static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
+                    struct gv_lines_call *call, uint64_t what, int64_t duration_ns,
+                    const int64_t amounts[GV_STRATA_AMOUNTS])
+{
+    struct gv_lines_thread *thread = thread_of(lines, call->thread);
+    struct gv_strata_item item = {
+        .call = call->id,
+        .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
+                 call->far, thread->ran, call->alike, duration_class(duration_ns, 7)},
+        .chance = (double)call->chance,
+        .one_of = (double)call->one_of,
+        .known = (enum gv_strata_known)call->known,
+        .stack = call->stack,
+    };
+    int error = find_class(lines, class, &item.class);
+
+    for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
+        item.amounts[i] = amounts[i];
+    item.amounts[GV_STRATA_CALLS] = call->id && !call->counted;
+    call->counted = true;
+    thread->ran = thread->ran << 8 | (uint32_t)duration_class(duration_ns, 1);
+    return error ? error : gv_strata_add(&lines->strata, &item);
+}
+
+/* Of a process without a GPU side, calls are all that is known. */
+static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, int64_t thread,
+                          int64_t api)
+{
+    static const int64_t nothing[GV_STRATA_AMOUNTS];
+    const struct gv_totals_part *part = &lines->part;
+    const struct gv_lines_class class = {
+        .process = gv_id_table_get(&lines->process_of, thread, 0),
+        .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
+        .capture = call->capture,
+        .host_only = true,
+    };
+
+    if ((part->process && class.process != part->process) || part->device >= 0 ||
+        (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
+        call->start_ns >= part->to_ns)
+        return 0;
+    return add_item(lines, &class, call, 0, 0, nothing);
+}
+
+/* Reads the calls up to `until`. */
+static int read_calls(struct gv_lines *lines, int64_t until)
+{
+    int error = 0;
+
+    while (!error && lines->read < until) {
+        int result = sqlite3_step(lines->calls);
+        struct gv_lines_call call;
+        if (result != SQLITE_ROW) {
+            lines->read = INT64_MAX;
+            return gv_database_error(lines->trace, result);
+        }
+        int64_t thread = sqlite3_column_int64(lines->calls, CALL_THREAD);
+        read_call(lines, lines->calls, &call);
+        lines->read = call.id;
+        if (!gv_id_table_get(&lines->work, sqlite3_column_int64(lines->calls, CALL_API), 0))
+            continue;
+        error = read_stack(lines, &call);
+        if (call.known == GV_STRATA_CHOSEN)
+            thread_of(lines, thread)->chance = 1 / call.one_of;
+        lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
+        if (!error &&
+            gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, thread, 0), 0))
+            error =
+                take_host_only(lines, &call, thread, sqlite3_column_int64(lines->calls, CALL_API));
+    }
+    return error;
+}
+
+/* ---- the operations ---- */
+
+/* The call of an operation that ran long after it, or of nothing that is known: without what came
+ * before the call. */
+static struct gv_lines_call *forgotten_call(struct gv_lines *lines, int64_t id)
+{
+    struct gv_lines_call *call = &lines->forgotten;
+
+    if (call->id == id && id)
+        return call;
+    *call = (struct gv_lines_call){0};
+    sqlite3_bind_int64(lines->call, 1, id);
+    if (id && sqlite3_step(lines->call) == SQLITE_ROW) {
+        call->id = id;
+        call->start_ns = gv_time_column(lines->call, CALL_START);
+    }
+    sqlite3_reset(lines->call);
+    return call;
+}
+
+int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *operation)
+{
+    struct gv_lines_call *call;
+    int64_t kind = operation->kind;
+    struct gv_lines_class class = {
+        .process = operation->process,
+        .kind = kind >= GV_GPU_KERNEL && kind <= GV_GPU_GRAPH ? kind : GV_GPU_KERNEL,
+        .name = operation->name,
+        .copy_kind = kind == GV_GPU_COPY ? operation->copy_kind & 255 : 0,
+    };
+    int64_t amounts[GV_STRATA_AMOUNTS] = {
+        [GV_STRATA_GPU] = operation->duration_ns,
+        [GV_STRATA_IDLE] = operation->idle_ns,
+    };
+    int error = read_calls(lines, operation->call);
+
+    if (error)
+        return error;
+    call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
+    if (operation->call <= 0 || call->id != operation->call)
+        call = forgotten_call(lines, operation->call);
+    class.capture = call->capture;
+    if (call->id && operation->start_ns > call->start_ns)
+        amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
+    return add_item(lines, &class, call, gv_mix((uint64_t)operation->shape, operation->size),
+                    operation->duration_ns, amounts);
+}
+
+/* ---- from the start to the end ---- */
+
+static int take_chance(void *context, sqlite3_stmt *row)
+{
+    struct gv_lines *lines = context;
+
+    thread_of(lines, sqlite3_column_int64(row, 0))->chance =
+        1 / (float)sqlite3_column_int64(row, 1);
+    return 0;
+}
+
+int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals_part *part)
+{
+    static const char sql_call[] = "SELECT id, thread, api, start_ns FROM call WHERE id = ?";
+    static const int64_t first = INT64_MIN;
+    struct gv_lines *lines = *made = calloc(1, sizeof(*lines));
+    int error;
+
+    if (!lines)
+        return -ENOMEM;
+    lines->trace = trace;
+    lines->part = *part;
+    lines->stack_call = INT64_MIN;
+    lines->read = INT64_MIN;
+    lines->known = calloc(GV_LINES_CALLS, sizeof(*lines->known));
+    error = lines->known
+                ? gv_id_table_read(&lines->process_of, trace, "SELECT id, process FROM thread")
+                : -ENOMEM;
+    if (!error)
+        error = gv_id_table_read(&lines->host_only, trace, sql_host_only);
+    if (!error)
+        error = gv_id_table_read(&lines->work, trace, "SELECT id, gpu_work FROM api");
+    if (!error)
+        error = gv_lines_captures_read(lines);
+    lines->threads = calloc(lines->process_of.rows + 1, sizeof(*lines->threads));
+    if (!error && !lines->threads)
+        error = -ENOMEM;
+    if (!error)
+        error = gv_database_each(trace, sql_first_chosen, NULL, 0, take_chance, lines);
+    if (!error)
+        error =
+            gv_database_error(trace, gv_database_ask(trace, sql_calls, &first, 1, &lines->calls));
+    if (!error)
+        error =
+            gv_database_error(trace, gv_database_ask(trace, sql_stacks, &first, 1, &lines->stacks));
+    if (!error)
+        error =
+            gv_database_error(trace, sqlite3_prepare_v2(trace, sql_call, -1, &lines->call, NULL));
+    return error;
+}
+
+int gv_lines_store(struct gv_lines *lines)
+{
+    int error = 0;
+
+    for (size_t id = 1; id < lines->host_only.rows && !error; id++)
+        if (gv_id_table_get(&lines->host_only, (int64_t)id, 0))
+            error = read_calls(lines, INT64_MAX);
+    if (!error)
+        error = gv_strata_solve(&lines->strata);
+    return error ? error : gv_lines_write(lines);
+}
+
+void gv_lines_close(struct gv_lines *lines)
+{
+    if (!lines)
+        return;
+    sqlite3_finalize(lines->calls);
+    sqlite3_finalize(lines->stacks);
+    sqlite3_finalize(lines->call);
+    gv_id_table_free(&lines->process_of);
+    gv_id_table_free(&lines->host_only);
+    gv_id_table_free(&lines->work);
+    gv_strata_free(&lines->strata);
+    gv_key_map_free(&lines->class_numbers);
+    free(lines->threads);
+    free(lines->known);
+    free(lines->captures);
+    free(lines->classes);
+    free(lines);
+}

@@ -1,0 +1,149 @@
+/* Writes the estimates, by stack and by line. */
+#include "report/analyse/lines/run.h"
+
+#include "report/analyse/names/places.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse_lines_lines.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct line {
+    int64_t place, capture;
+    int64_t amounts[GV_STRATA_AMOUNTS];
+    int64_t samples;
+    bool host_only;
+};
+
+struct storing {
+    struct gv_lines *lines;
+    struct line *all;
+    size_t count, room;
+    size_t *of_row;
+    struct gv_key_map numbers;
+};
+
+static int find_line(struct storing *storing, int64_t place, int64_t capture, bool host_only,
+                     size_t *line)
+{
+    const struct gv_key key = {{(uint64_t)place, (uint64_t)capture, 0}};
+    int64_t number = gv_key_map_find(&storing->numbers, &key);
+    int error;
+
+    *line = (size_t)number - 1;
+    if (number)
+        return 0;
+    error = gv_array_room(&storing->all, storing->count, &storing->room, sizeof(*storing->all));
+    if (error)
+        return error;
+    *line = storing->count++;
+    storing->all[*line] = (struct line){.place = place, .capture = capture, .host_only = host_only};
+    return gv_key_map_add(&storing->numbers, &key, (int64_t)*line + 1);
+}
+
+static int take_row(struct storing *storing, size_t number)
+{
+    const struct gv_strata_row *row = &storing->lines->strata.rows[number];
+    const struct gv_lines_class *class = &storing->lines->classes[row->class];
+    int64_t place, capture;
+    size_t line;
+    int error = gv_place_of_stack(storing->lines->trace, row->stack, &place);
+
+    if (!error)
+        error = gv_place_of_stack(storing->lines->trace, class->capture, &capture);
+    if (!error)
+        error = find_line(storing, place, capture, class->host_only, &line);
+    if (error)
+        return error;
+    struct line *of = &storing->all[line];
+    for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
+        of->amounts[i] = gv_time_sum(of->amounts[i], row->amounts[i]);
+    of->samples += row->samples;
+    of->host_only &= class->host_only;
+    storing->of_row[number] = line;
+    return 0;
+}
+
+static size_t line_of_row(const void *context, const struct gv_strata_row *row)
+{
+    const struct storing *storing = context;
+
+    return storing->of_row[row - storing->lines->strata.rows];
+}
+
+static int add_stacks(struct storing *storing)
+{
+    const struct gv_lines *lines = storing->lines;
+    int error = 0;
+
+    for (size_t i = 0; i < lines->strata.row_count && !error; i++) {
+        const struct gv_strata_row *row = &lines->strata.rows[i];
+        const struct gv_lines_class *class = &lines->classes[row->class];
+        const int64_t values[] = {
+            class->process,
+            row->stack,
+            class->capture,
+            class->kind,
+            class->name,
+            class->copy_kind,
+            row->amounts[GV_STRATA_CALLS],
+            row->samples,
+            class->host_only ? -1 : row->amounts[GV_STRATA_GPU],
+            class->host_only ? -1 : row->amounts[GV_STRATA_QUEUED],
+            class->host_only ? -1 : row->amounts[GV_STRATA_IDLE],
+        };
+        error = gv_database_script(lines->trace, sql_add_stack, values, 11);
+    }
+    return error;
+}
+
+static int add_lines(struct storing *storing, const double *squares)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < storing->count && !error; i++) {
+        const struct line *line = &storing->all[i];
+        double error_ns = sqrt(fmin(fmax(squares[i], 0), 8e37));
+        const int64_t values[] = {
+            line->place,
+            line->capture,
+            line->amounts[GV_STRATA_CALLS],
+            line->samples,
+            line->host_only ? -1 : line->amounts[GV_STRATA_GPU],
+            line->host_only ? -1 : llround(error_ns),
+            line->host_only ? -1 : line->amounts[GV_STRATA_QUEUED],
+            line->host_only ? -1 : line->amounts[GV_STRATA_IDLE],
+        };
+        error = gv_database_script(storing->lines->trace, sql_add_line, values, 8);
+    }
+    return error;
+}
+
+int gv_lines_write(struct gv_lines *lines)
+{
+    struct storing storing = {.lines = lines};
+    double *squares = NULL;
+    int error = 0;
+
+    storing.of_row = calloc(lines->strata.row_count + 1, sizeof(*storing.of_row));
+    if (!storing.of_row)
+        error = -ENOMEM;
+    for (size_t i = 0; i < lines->strata.row_count && !error; i++)
+        error = take_row(&storing, i);
+    if (!error && !(squares = calloc(storing.count + 1, sizeof(*squares))))
+        error = -ENOMEM;
+    if (!error)
+        error = gv_strata_errors(&lines->strata, line_of_row, &storing, squares);
+    if (!error)
+        error = add_stacks(&storing);
+    if (!error)
+        error = add_lines(&storing, squares);
+    gv_key_map_free(&storing.numbers);
+    free(storing.all);
+    free(storing.of_row);
+    free(squares);
+    return error;
+}

@@ -1,0 +1,22 @@
+/*
+ * Which line of the program a stack stands for, kept in the trace: rows of `place` and
+ * `stack_place`, which the views show to everybody who has no function of ours.
+ *
+ * It is the line that gv_stack_text() prints for a single frame; or, where no line of the program
+ * can be on the stack, the step that a library did for it, as its function (node_frames.def). The
+ * tables may be temporary ones (report/store/shadow.h).
+ */
+#ifndef GV_ANALYSE_NAMES_PLACES_H
+#define GV_ANALYSE_NAMES_PLACES_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* Makes the tables of a read-only trace writable: temporary ones with the same rows hide them. Call
+ * it before the next function; more calls do nothing. 0 or -errno. */
+int gv_places_open(sqlite3 *trace);
+
+/* The row of `place` for a stack, added if it is new. 0: nothing is known. 0 or -errno. */
+int gv_place_of_stack(sqlite3 *trace, int64_t stack, int64_t *place);
+
+#endif

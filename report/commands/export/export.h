@@ -1,0 +1,36 @@
+/* The formats that `gpuverify export` writes. */
+#ifndef GV_COMMANDS_EXPORT_EXPORT_H
+#define GV_COMMANDS_EXPORT_EXPORT_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum gv_weighed_id {
+#define GV_WEIGHED(name, title, leaf) GV_WEIGHED_##name,
+#include "report/commands/export/weighed.def"
+    GV_WEIGHED_COUNT
+};
+
+/* A row of weighed.def. */
+struct gv_weighed {
+    const char *title;
+    const char *leaf;
+    const char *sql;
+};
+
+extern const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT];
+
+/* Writes the format. 0; -ENODATA: the trace has none of it, and nothing was written; -errno. */
+typedef int gv_export_write(sqlite3 *trace, const struct gv_weighed *what, FILE *out);
+/* Whether a file that begins with `head`, which a NUL ends, is of the format: such a file may be
+ * overwritten. */
+typedef bool gv_export_is_own(const char *head);
+
+#define GV_EXPORT_FORMAT(name, write, is_own)                                                      \
+    gv_export_write write;                                                                         \
+    gv_export_is_own is_own;
+#include "report/commands/export/formats.def"
+
+#endif

@@ -1,0 +1,176 @@
+"""Ranges and marks of the program's own, through NVTX and gpuverify.h: what the trace says, and that the
+program, and another NVTX tool, notice nothing."""
+
+import importlib.util
+import os
+import signal
+import sys
+import unittest
+
+import harness
+
+RANGES = harness.program("ranges")
+TOOL = harness.built(harness.PROGRAMS, "libe2e_nvtx_tool.so")
+MODULE = harness.built(harness.PROGRAMS, "libe2e_ranges_module.so")
+THIN = os.path.realpath(harness.built("nvtx", "libgpuverify-nvtx.so"))
+
+PYTHON = """
+import ctypes, os, subprocess, sys
+import nvtx
+cuda = ctypes.CDLL("libcuda.so.1")
+
+@nvtx.annotate("decorated", color="green", domain="mine", category="reading", payload=5)
+def work():
+    pass
+
+with nvtx.annotate("around"):
+    assert cuda.cuInit(0) == 0
+    work()
+nvtx.mark("a mark")
+nvtx.end_range(nvtx.start_range("started"))
+if sys.argv[1:] != ["child"]:
+    subprocess.run([sys.executable, "-B", sys.argv[0], "child"], check=True)
+"""
+
+# The example of docs/ranges.md.
+OWN_PYTHON = """
+import ctypes
+
+gpuverify = ctypes.CDLL(None)
+if hasattr(gpuverify, "gv_range_push"):
+    gpuverify.gv_range_push(b"load the model")
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+if hasattr(gpuverify, "gv_range_push"):
+    gpuverify.gv_range_pop()
+"""
+
+
+def rows(trace, columns="kind, domain, message, depth", where="1"):
+    return trace.rows(f"SELECT {columns} FROM ranges WHERE {where} ORDER BY id")
+
+
+@unittest.skipUnless(os.path.exists(RANGES), "built without NVTX's headers")
+class Nvtx(harness.Case):
+
+    def recorded(self, how, *arguments, **options):
+        self.run_twice([RANGES, how, *arguments], **options)
+        return self.trace()
+
+    def test_domains_categories_colours_and_payloads(self):
+        trace = self.recorded("plain")
+        self.assertEqual(rows(trace), [
+            ("push", None, "outer", 0), ("push", None, "inner", 1), ("mark", None, "a mark", None),
+            ("mark", None, "ein Zeichen \u20ac", None), ("push", "data", "registered", 0),
+            ("start", "data", "wide", None)])
+        self.assertEqual(rows(trace, "category, category_name, color, payload", "domain = 'data'"),
+                         [(3, "reading", "#00ff80", 0.5), (3, "reading", "#00ff80", -7)])
+        self.assertEqual(rows(trace, "duration_ns", "kind = 'mark'"), [(0,), (0,)])
+        self.assertEqual(rows(trace, "count(*)", "duration_ns IS NULL"), [(0,)])
+        inner, outer = (trace.dicts(f"SELECT * FROM ranges WHERE message = '{name}'")[0] for name in ("inner", "outer"))
+        self.assertEqual(inner["parent"], outer["id"])
+        self.assertGreaterEqual(inner["start_ns"], outer["start_ns"])
+        self.assertLessEqual(inner["start_ns"] + inner["duration_ns"], outer["start_ns"] + outer["duration_ns"])
+        self.assertEqual(trace.value("SELECT count FROM own_cost WHERE what = 'ranges'"), 10)
+        listed = self.command("query", trace.path, "ranges", "--format", "csv").out.splitlines()
+        self.assertEqual(len(listed), 5, listed)
+
+    def test_what_is_open_when_recording_begins(self):
+        trace = self.recorded("before")
+        self.assertEqual(rows(trace), [("start", None, "started before", None), ("push", None, "outer before", 0),
+                                       ("push", None, "inner before", 1)])
+        self.assertTrue(all(start < trace.value("SELECT min(start_ns) FROM calls") < start + duration
+                            for start, duration in rows(trace, "start_ns, duration_ns")))
+
+    def test_threads(self):
+        trace = self.recorded("threads")
+        self.assertEqual(rows(trace, "message, duration_ns > 0", "1"),
+                         [("across threads", 1), ("of the first thread", 1), ("left open by its thread", None)])
+        self.assertEqual(trace.value("SELECT count(DISTINCT thread) FROM ranges"), 2)
+
+    def test_killed_in_a_range(self):
+        self.assertEqual(self.run_program([RANGES, "killed"]).status, -signal.SIGKILL)
+        self.assertEqual(rows(self.trace(), "message, duration_ns"), [("killed in it", None)])
+
+    def test_forked_children_start_in_no_range(self):
+        self.assertEqual(rows(self.recorded("fork"), "message, duration_ns > 0"), [("around the fork", 1)])
+
+    def test_child_that_records_and_parent_that_does_not(self):
+        self.assertEqual(rows(self.recorded("early-fork"), "message, depth, duration_ns > 0"), [("in the child", 0, 1)])
+
+    def test_odd_texts_and_pops(self):
+        trace = self.recorded("odd")
+        odd = rows(trace, "message, depth", "message IS NOT 'deep'")
+        self.assertEqual([depth for _, depth in odd], [0, 1, 2, 3, 4, 5, None])
+        self.assertEqual([message for message, _ in odd if message and not message.startswith("x")], ["in\ufffdvalid"])
+        self.assertEqual([len(message) for message, _ in odd if message and message.endswith("x...")], [2048])
+        self.assertEqual(rows(trace, "max(depth), count(DISTINCT depth)", "message = 'deep'"), [(299, 300)])
+
+    def test_more_texts_than_numbers(self):
+        trace = self.recorded("many")
+        self.assertEqual(rows(trace, "count(*), count(DISTINCT message), count(duration_ns)"), [(20000, 20000, 20000)])
+
+    def test_two_modules_have_one_stack(self):
+        trace = self.recorded("module", MODULE)
+        self.assertEqual(rows(trace, "message, depth"), [("of the program", 0), ("of the library", 1)])
+
+    def test_without_cuda_nothing_is_written(self):
+        self.run_twice([RANGES, "no-cuda"])
+        self.assertEqual([name for name in os.listdir(self.dir) if name.endswith(".db")], [])
+
+    def test_off(self):
+        self.run_twice([RANGES, "plain"], env={"GPUVERIFY_RANGES": "off"})
+        self.assertEqual(rows(self.trace()), [])
+        said = self.run_program(["sh", "-c", "echo $NVTX_INJECTION64_PATH"], env={"GPUVERIFY_RANGES": "off"})
+        self.assertEqual(said.out, "\n")
+
+    def test_another_tool_gets_everything_too(self):
+        counts = os.path.join(self.dir, "counts")
+        env = {"NVTX_INJECTION64_PATH": TOOL, "NVTX_TOOL_COUNTS": counts}
+        trace = self.recorded("plain", env=env)  # its levels are the tool's
+        with open(counts, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "modules 1 pushes 3 pops 3 starts 1 ends 1 marks 1 domains 1 strange 0\n")
+        self.assertEqual(rows(trace, "count(*), count(duration_ns), count(DISTINCT domain)"), [(6, 6, 1)])
+
+    def test_another_tool_where_the_library_is_not(self):
+        counts = os.path.join(self.dir, "counts")
+        env = {"NVTX_INJECTION64_PATH": THIN, "GPUVERIFY_NVTX_TOOL": TOOL, "NVTX_TOOL_COUNTS": counts}
+        self.assertIn("push 1", self.run_well([RANGES, "plain"], preload=False, env=env).out)
+        with open(counts, encoding="utf-8") as file:
+            self.assertIn("pushes 3 pops 3", file.read())
+        del env["GPUVERIFY_NVTX_TOOL"]
+        self.assertIn("push -2", self.run_well([RANGES, "plain"], preload=False, env=env).out)
+
+    def test_a_tool_that_refuses(self):
+        trace = self.recorded("plain", env={"NVTX_INJECTION64_PATH": TOOL, "NVTX_TOOL_REFUSES": "1"})
+        self.assertEqual(rows(trace, "count(*), count(duration_ns)"), [(6, 6)])
+
+
+class Own(harness.Case):
+
+    def test_header(self):
+        self.run_twice([harness.program("own_ranges")])
+        self.assertEqual(rows(self.trace(), "kind, message, depth"),
+                         [("push", "load the model", 0), ("mark", "ready", None), ("push", "step", 0)])
+
+    def test_ctypes(self):
+        self.run_twice([sys.executable, "-c", OWN_PYTHON])
+        self.assertEqual(rows(self.trace(), "kind, message, depth"), [("push", "load the model", 0)])
+
+    def test_off(self):
+        self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_RANGES": "off"})
+        self.assertEqual(rows(self.trace()), [])
+
+    @unittest.skipUnless(importlib.util.find_spec("nvtx"), "no Python package nvtx")
+    def test_python_nvtx_and_a_child(self):
+        script = os.path.join(self.dir, "says.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PYTHON)
+        where = os.path.dirname(os.path.dirname(importlib.util.find_spec("nvtx").origin))
+        self.run_twice([sys.executable, "-B", script], env={"PYTHONPATH": where})
+        trace = self.trace()
+        for process in (1, 2):
+            self.assertEqual(rows(trace, "kind, domain, message, category_name, color, payload", f"process = {process}"), [
+                ("push", None, "around", None, "#0000ff", None),
+                ("push", "mine", "decorated", "reading", "#008000", 5),
+                ("mark", None, "a mark", None, "#0000ff", None),
+                ("start", None, "started", None, "#0000ff", None)])

@@ -1,0 +1,142 @@
+"""Which lines asked for the GPU's time. The truth is a run of the same program with a stack of every call: slower, but its
+shares are the same, apart from what the GPU's own times differ by from run to run."""
+
+import os
+import select
+import statistics
+import subprocess
+import sys
+
+from ground import ROOT, SKIPPED, Failure, Skip, check, trace_of
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import lines_expectations as expected  # noqa: E402
+
+# Script, its packages.
+PACKAGES = [("torch_lines_mlp.py", "torch"), ("torch_lines_transformer.py", "torch"), ("torch_lines_conv.py", "torch"),
+            ("numba_lines.py", "numba"), ("cupy_lines.py", "cupy")]
+OWN = ("c layers", "c ten", "c epoch", "c copies", "c graphs", "c threads", "c fast", "python layers", "python ten", "python thread")
+# Seconds of steps, after the start of the program.
+ALL_S, CHOSEN_S = 1, 4
+# What a line's part of the time differs by from run to run, as a part of itself.
+NOISE = 0.05
+TURNS, TURN_S, START_S = 20, 0.1, 100
+
+
+def record(bench, folder, command, **environment):
+    """The folder of a traced run, and what the program printed."""
+    os.makedirs(folder)
+    done = bench.run(command, folder, True, **environment)
+    if done.returncode == SKIPPED:
+        raise Skip(done.stdout.strip()[-100:])
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+    bench.recover(folder)
+    return folder, done.stdout
+
+
+def compare(bench, folder, command_of, check_all=None):
+    """Runs it with every stack and with chosen ones. What to say: how many lines keep the promise, and the table."""
+    try:
+        found, said = record(bench, os.path.join(folder, "all"), command_of(ALL_S), GPUVERIFY_STACKS="all")
+        with trace_of(found) as trace:
+            truth = expected.exact_shares(trace)
+            expected.check_sums(trace)
+            if check_all:
+                check_all(trace, expected.said(said))
+            every = expected.estimates(trace)
+        found, said = record(bench, os.path.join(folder, "chosen"), command_of(CHOSEN_S))
+        asked = expected.said(said)
+        if asked:  # it counted its calls; threads get different shares from run to run
+            truth = expected.shares({line: expected.Asked(one.calls, one.calls * every[line].ns / every[line].launches)
+                                     for line, one in asked.items()})
+        with trace_of(found) as trace:
+            expected.check_sums(trace)
+            estimates = expected.estimates(trace)
+        expected.check_errors(truth, estimates, NOISE)
+    except expected.Mismatch as mismatch:
+        raise Failure(str(mismatch)) from None
+    off = expected.missed(truth, estimates).values()
+    held = sum(each <= expected.PROMISE for each in off)
+    return f"{held} of {len(off)} lines of more than 2 % are within 10 % of their share\n{expected.table(truth, estimates)}"
+
+
+def own_case(words):
+    """The durations of kernels that spin are those they ask for, and some us that differ from GPU to GPU."""
+    def launches(trace, truth):
+        found = expected.estimates(trace)
+        for line, asked in truth.items():
+            expected.demand(line in found and found[line].launches == asked.calls and found[line].ns >= asked.ns,
+                            f"{line.file}:{line.line} had {asked.calls} calls", expected.shares(truth), found)
+
+    def case(bench, folder):
+        bench.workload("lines/lines")
+        kernels = os.path.join(bench.programs, "kernels")
+        return compare(bench, folder, lambda seconds: expected.command(words, kernels, seconds), launches)
+    return case
+
+
+def package_case(script, package):
+    return lambda bench, folder: compare(bench, folder, lambda seconds: [*bench.python(script, package), str(seconds)])
+
+
+class Turns:
+    """A program that waits until it is told to make some steps (kernels/python/lines.py)."""
+
+    def __init__(self, bench, command, folder, **environment):
+        os.makedirs(folder)
+        variables = dict(os.environ, LD_PRELOAD=bench.library, GPUVERIFY_TRACE=os.path.join(folder, "trace.db"), **environment)
+        self.process = subprocess.Popen([*command, "turns"], cwd=folder, env=variables, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.folder = folder
+
+    def answer(self):
+        check(select.select([self.process.stdout], [], [], START_S)[0], f"it said nothing for {START_S} s")
+        line = self.process.stdout.readline().strip()
+        if line.startswith("skipped: "):
+            raise Skip(line)
+        check(line, "it ended")
+        return line
+
+    def ns_of(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return int(self.answer())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def cost_case(script, package):
+    """A step with chosen stacks against one without stacks, in turns."""
+    def case(bench, folder):
+        command = bench.python(script, package)
+        chosen = Turns(bench, command, os.path.join(folder, "chosen"))
+        off = Turns(bench, command, os.path.join(folder, "off"), GPUVERIFY_STACKS="off")
+        try:
+            chosen.answer()
+            off.answer()
+            steps = max(3, int(20 * TURN_S * 1e9 / off.ns_of(20)))
+            ratios, off_ns = [], []
+            for turn in range(TURNS):
+                first, second = (chosen, off) if turn % 2 else (off, chosen)
+                times = {first: first.ns_of(steps), second: second.ns_of(steps)}
+                ratios.append(times[chosen] / times[off])
+                off_ns.append(times[off] / steps)
+        finally:
+            chosen.end()
+            off.end()
+        bench.recover(chosen.folder)
+        with trace_of(chosen.folder) as trace:
+            samples = trace.execute("SELECT sum(samples) FROM gpu_lines").fetchone()[0]
+        ordered = sorted(ratios)
+        check(samples > 0, "no stack was taken")
+        return (f"a step of {statistics.median(off_ns) / 1e3:.0f} us takes {100 * (statistics.median(ratios) - 1):+.2f} %"
+                f" (quarters {100 * (ordered[TURNS // 4] - 1):+.2f} to {100 * (ordered[-TURNS // 4] - 1):+.2f} %), {samples} stacks")
+    return case
+
+
+CASES = [(f"lines: {name}", own_case(expected.WORKLOADS[name])) for name in OWN]
+CASES += [(f"lines: {script}", package_case(script, package)) for script, package in PACKAGES]
+CASES += [(f"lines: cost of {script}", cost_case(script, package)) for script, package in PACKAGES]

@@ -1,0 +1,177 @@
+/* From records to rows: which end is whose, nesting, texts, and a collector that comes later. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <string.h>
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+static void text(uint32_t thread, uint32_t number, const char *words)
+{
+    const union gv_record record = {
+        .range_text = {.head = {.kind = GV_RECORD_RANGE_TEXT, .flags = GV_RECORD_MORE},
+                       .number = number,
+                       .text_bytes = (uint32_t)strlen(words)}};
+
+    fixture_append(&spool, thread, &record);
+    fixture_text(&spool, thread, words, false);
+}
+
+static void begin(uint32_t thread, enum gv_range_kind kind, uint64_t at_ns, uint32_t domain,
+                  uint64_t id, uint32_t missed)
+{
+    const union gv_record record = {
+        .range = {.head = {.kind = GV_RECORD_RANGE, .result = (int32_t)kind},
+                  .start_ns = FIXTURE_EPOCH_NS + at_ns,
+                  .id = id,
+                  .text = 1,
+                  .domain = domain,
+                  .missed = missed}};
+
+    fixture_append(&spool, thread, &record);
+}
+
+static void finish(uint32_t thread, enum gv_range_kind kind, uint64_t at_ns, uint32_t domain,
+                   uint64_t id)
+{
+    const union gv_record record = {
+        .range_end = {.head = {.kind = GV_RECORD_RANGE_END, .result = (int32_t)kind},
+                      .at_ns = FIXTURE_EPOCH_NS + at_ns,
+                      .id = id,
+                      .domain = domain}};
+
+    fixture_append(&spool, thread, &record);
+}
+
+static void expect(const char *expected)
+{
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(start_ns || ':' || coalesce(duration_ns, 'open') || ':' ||"
+        " coalesce(depth, '') || ':' || coalesce(parent, '') , ' ') FROM (SELECT * FROM ranges"
+        " ORDER BY id)",
+        expected);
+}
+
+static void each_domain_has_its_own_stack(void **state)
+{
+    (void)state;
+    begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
+    begin(1, GV_RANGE_PUSH, 20, 2, 0, 0);
+    begin(1, GV_RANGE_PUSH, 30, 0, 0, 0);
+    begin(2, GV_RANGE_PUSH, 35, 0, 0, 0);
+    finish(1, GV_RANGE_PUSH, 40, 2, 0);
+    finish(1, GV_RANGE_PUSH, 50, 0, 0);
+    finish(1, GV_RANGE_PUSH, 60, 0, 0);
+    finish(1, GV_RANGE_PUSH, 70, 0, 0);
+    recover();
+    expect("10:50:0: 20:20:0: 30:20:1:1 35:open:0:");
+}
+
+/* Threads are read one after the other, so an end may come first; a tool's ids may return. */
+static void a_range_ends_on_another_thread(void **state)
+{
+    (void)state;
+    finish(1, GV_RANGE_START, 15, 0, 7);
+    finish(1, GV_RANGE_START, 45, 0, 7);
+    finish(1, GV_RANGE_START, 99, 0, 8);
+    begin(2, GV_RANGE_START, 10, 0, 7, 0);
+    begin(2, GV_RANGE_START, 40, 0, 7, 0);
+    begin(2, GV_RANGE_START, 50, 0, 7, 0);
+    recover();
+    expect("10:5:: 40:5:: 50:open::");
+}
+
+static void a_missed_pop_ends_its_range_at_no_known_time(void **state)
+{
+    (void)state;
+    begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
+    begin(1, GV_RANGE_PUSH, 20, 0, 0, 0);
+    begin(1, GV_RANGE_PUSH, 30, 0, 0, 1);
+    finish(1, GV_RANGE_PUSH, 40, 0, 0);
+    finish(1, GV_RANGE_PUSH, 50, 0, 0);
+    recover();
+    expect("10:40:0: 20:open:1:1 30:10:1:1");
+}
+
+static void a_text_may_come_after_its_range(void **state)
+{
+    (void)state;
+    begin(1, GV_RANGE_MARK, 10, 0, 0, 0);
+    text(2, 1, "said later");
+    recover();
+    fixture_expect_text(fixture.trace, "SELECT message FROM ranges", "said later");
+}
+
+/* A collector that ends while the process lives. */
+static void collect(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+}
+
+static void a_later_collector_goes_on(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, true);
+    text(1, 1, "words");
+    begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
+    begin(1, GV_RANGE_PUSH, 20, 0, 0, 0);
+    begin(1, GV_RANGE_START, 25, 0, 7, 0);
+    collect();
+    finish(1, GV_RANGE_PUSH, 30, 0, 0);
+    begin(1, GV_RANGE_PUSH, 40, 0, 0, 0);
+    finish(1, GV_RANGE_START, 50, 0, 7);
+    collect();
+    expect("10:open:0: 20:10:1:1 25:25:: 40:open:1:1");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(message) FROM ranges"), 4);
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM range_text"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_domain_has_its_own_stack),
+        TEST(a_range_ends_on_another_thread),
+        TEST(a_missed_pop_ends_its_range_at_no_known_time),
+        TEST(a_text_may_come_after_its_range),
+        TEST(a_later_collector_goes_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
