@@ -392,10 +392,16 @@ static bool walk_other(const struct gv_python *python, uintptr_t state,
     unsigned walked, gone;
     uintptr_t at;
 
-    if (!innermost(python, state, &at) || !walk(python, at, frames, most, &walked))
+    *count = 0;
+    *is_cut = false;
+    if (!innermost(python, state, &at))
+        return false;
+    if (!at)
+        return innermost_now(python, state, &at) && !at;
+    if (!walk(python, at, frames, most, &walked))
         return false;
     gone = ended(python, state, frames, walked);
-    if (walked && gone == walked)
+    if (gone == walked)
         return false;
     *count = walked - gone;
     *is_cut = walked == most;

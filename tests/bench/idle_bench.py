@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from ground import CHECKOUT, environment, finish, paired, place
@@ -25,9 +26,8 @@ def cpu_ns(pid):
 def run(bench, words, hz):
     """How long the program worked, and its main thread's CPU time if it says so; CPU time of the thread that looks, and
     how long it could use some: seconds."""
-    with place() as folder:
-        process = subprocess.Popen(words, env=environment(bench, folder, True, GPUVERIFY_IDLE_HZ=str(hz)),
-                                   stdout=subprocess.PIPE, text=True)
+    with place() as folder, tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(words, env=environment(bench, folder, True, GPUVERIFY_IDLE_HZ=str(hz)), stdout=output)
         start_ns = seen_ns = time.monotonic_ns()
         used_ns = 0
         while process.poll() is None:
@@ -35,8 +35,8 @@ def run(bench, words, hz):
             if now_ns or not used_ns:
                 used_ns, seen_ns = now_ns, time.monotonic_ns()
             time.sleep(0.1)
-        with process.stdout:
-            said = dict(line.split()[:2] for line in process.stdout)
+        output.seek(0)
+        said = dict(line.split()[:2] for line in output)
         bench.must(f"{' '.join(words)} ended with {process.returncode}", process.returncode == 0)
         finish(bench, folder)
     worked = [float(said.get(name, 0)) / 1e9 for name in ("elapsed_ns", "cpu_ns")]
@@ -50,7 +50,7 @@ def bench_thread(bench):
     programs = {
         "one thread that computes": [*python, "busy", str(bench.scaled(7500, 50))],
         "one thread that sleeps": [*python, "idle", str(bench.scaled(500, 10))],
-        "64 threads that sleep": [bench.path("tests/bench/bench_launches"), "-t", "64", "-n", str(10 * bursts), "-b", "10",
+        "64 threads that sleep": [bench.path("tests/bench/bench_launches"), "-t", "64", "-n", str(bursts), "-b", "1",
                                   "-i", "2000"],
     }
     rows = []

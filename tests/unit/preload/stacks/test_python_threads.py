@@ -112,7 +112,7 @@ def produce(count):
 
 
 def generates():
-    sum(i for i in range(100))  # its innermost frame is another one all the time
+    sum(i for i in (j for j in (k for k in range(100))))  # its innermost frame is another one all the time
 
 
 def calls():
@@ -202,7 +202,7 @@ class Looks(unittest.TestCase):
     def test_generator_that_runs(self):
         with Runner(generates) as thread:
             seen = look(tid=thread.native_id, times=600, pause_us=1000)
-        self.assertGreater(seen.stacks, 0.97 * seen.times)
+        self.assertGreater(seen.stacks, 0.8 * seen.times)
         self.assertLessEqual({stack[-1][0] for stack in seen.lists()}, {"run"})
 
     def test_many_threads_that_come_and_go(self):
