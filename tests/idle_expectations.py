@@ -149,7 +149,8 @@ def check_reason(trace, path, reason, lines, waited_ns=0, where="1", also=()):
     where += f" AND {window(trace, reason)}"
     all_ns = idle_ns(trace, where)
     excused = excused_ns(trace, reason, waited_ns, where)
-    where += " AND reason IN ('%s')" % "', '".join((reason, *also))
+    named = "', '".join((reason, *also))
+    where += f" AND reason IN ('{named}')"
     right_ns = idle_ns(trace, where)
     demand(not also or idle_ns(trace, f"reason = '{reason}' AND {where}") > 0, f"nothing is {reason}", trace)
     said = f"of {all_ns / 1e6:.1f} ms, of which a busy machine took {excused / 1e6:.1f} ms,"

@@ -110,11 +110,16 @@ class Memory(harness.Case):
                                   if finding["class"] == "memory full"], [True])
                 self.assertNotIn("out of memory", [finding["class"] for finding in findings])
 
-    def test_no_finding_where_nothing_failed(self):
-        """Frameworks take most of the memory in advance."""
-        self.run_well([harness.workload("memory/memory"), "peak"], env={"GV_SIM_MEMORY_MB": "112"})
-        self.settle()
-        self.assertNotIn("memory", self.said("report", "trace.db", "-s", "verdict").split("trace:")[0].split("memory ran")[1])
+    def test_device_that_is_nearly_full_is_the_first_finding(self):
+        for size_mb, found in ((113, ["97 % of the device's 113 MiB were in use. At the peak"]), (140, [])):
+            with self.subTest(size_mb):
+                path = self.path(f"{size_mb}.db")
+                self.run_well([harness.workload("memory/memory"), "peak"],
+                              env={"GV_SIM_MEMORY_MB": str(size_mb), "GPUVERIFY_TRACE": path})
+                self.settle()
+                findings = json.loads(self.command("report", path, "-s", "verdict", "-f", "json").out)["verdict"]["findings"]
+                full = [finding["evidence"] for finding in findings[:1] if finding["class"] == "memory full"]
+                self.assertEqual([text[:len(words)] for text, words in zip(full, found, strict=True)], found)
 
     # ---- commands ----
 

@@ -79,8 +79,9 @@ struct gv_run_facts {
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
     char launch_blocking[GV_FACTS_TEXT_BYTES];    /* "CUDA_LAUNCH_BLOCKING=1", if it is so */
     char hidden_devices[GV_FACTS_TEXT_BYTES];     /* "CUDA_VISIBLE_DEVICES=-1", if it hides all */
-    /* The last allocation for which there was no memory, and what held most of its device, or of
-     * the fullest one. refused_bytes, device_bytes, outside_bytes: 0: unknown */
+    /* The last allocation for which there was no memory, and what held most of its device; or else
+     * of the device with the most allocated. refused_bytes, device_bytes, outside_bytes: 0: unknown
+     */
     int64_t refused_bytes, refused_stack, refused_ended_well, device_bytes;
     int64_t held_bytes, peak_bytes, outside_bytes, other_bytes;
     char refused[GV_FACTS_TEXT_BYTES];       /* the call */

@@ -176,7 +176,6 @@ FROM memory_top m LEFT JOIN device d ON d.id = m.device
     LEFT JOIN (SELECT device, line, sum(bytes) AS bytes FROM memory_holder GROUP BY device, line) h
         ON h.device IS m.number
     LEFT JOIN memory_line l ON l.id = h.line LEFT JOIN place p ON p.id = l.place
-WHERE {refused_call} > 0
 ORDER BY (SELECT count(*) FROM call c JOIN thread t ON t.id = c.thread
         JOIN context_device x ON x.context = c.context JOIN device e ON e.process = t.process
             AND e.device = x.device

@@ -281,7 +281,16 @@ static void say_held(const struct gv_run_facts *facts, char *out, size_t size)
                  gv_format_size(besides, facts->outside_bytes));
 }
 
-void gv_verdict_say_memory(const struct gv_run_facts *facts, bool went_on, char *out)
+void gv_verdict_say_full(const struct gv_run_facts *facts, double used, char *out)
+{
+    char held[400] = "", of[GV_FORMAT_BYTES];
+
+    say_held(facts, held, sizeof(held));
+    gv_say(out, "%.0f %% of the device's %s were in use%s", 100 * used,
+           gv_format_size(of, facts->device_bytes), held);
+}
+
+void gv_verdict_say_refused(const struct gv_run_facts *facts, bool went_on, char *out)
 {
     char size[GV_FORMAT_BYTES], held[400] = "", times[64] = "";
 

@@ -13,8 +13,10 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out);
+/* used: the share of its memory. */
+void gv_verdict_say_full(const struct gv_run_facts *facts, double used, char *out);
 /* went_on: the program got the memory later, or did not need it. */
-void gv_verdict_say_memory(const struct gv_run_facts *facts, bool went_on, char *out);
+void gv_verdict_say_refused(const struct gv_run_facts *facts, bool went_on, char *out);
 void gv_verdict_say_blocking(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out);

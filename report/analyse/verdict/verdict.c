@@ -117,11 +117,13 @@ static char *verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class
     return finding->evidence;
 }
 
-/* What ended the run comes first, then what slows every launch down; unexplained stalls last. */
+/* What ended the run, or may end the next one, comes first, then what slows every launch down;
+ * unexplained stalls last. */
 static int verdict_turn(enum gv_verdict_class class)
 {
     switch (class) {
     case GV_VERDICT_OUT_OF_MEMORY:
+    case GV_VERDICT_MEMORY_FULL:
         return 0;
     case GV_VERDICT_LAUNCH_BLOCKING:
         return 1;
@@ -181,12 +183,16 @@ static void verdict_blocking(const struct gv_run_facts *facts, struct gv_verdict
 static void verdict_memory(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     bool went_on = facts->memory_still_refused == 0 || facts->refused_ended_well;
+    double used = verdict_share(
+        gv_time_sum(gv_time_sum(facts->peak_bytes, facts->outside_bytes), facts->other_bytes),
+        facts->device_bytes);
 
     if (facts->memory_refused > 0)
-        gv_verdict_say_memory(
+        gv_verdict_say_refused(
             facts, went_on,
-            verdict_add(verdict, went_on ? GV_VERDICT_MEMORY_FULL : GV_VERDICT_OUT_OF_MEMORY,
-                        went_on ? verdict_thousandths(GV_VERDICT_LIMIT_FULL_WEIGHT) : 1));
+            verdict_add(verdict, went_on ? GV_VERDICT_MEMORY_FULL : GV_VERDICT_OUT_OF_MEMORY, 1));
+    else if (used >= gv_verdict_threshold(GV_VERDICT_MEMORY_FULL))
+        gv_verdict_say_full(facts, used, verdict_add(verdict, GV_VERDICT_MEMORY_FULL, used));
 }
 
 /* A finding about a part of the whole time, if it is large enough. */
