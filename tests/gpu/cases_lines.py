@@ -34,6 +34,15 @@ def record(bench, folder, command, **environment):
     return folder, done.stdout
 
 
+def check_whole(trace):
+    """With every stack, the estimate is the truth only if no stack was left out."""
+    calls, without, stacks = trace.execute(
+        "SELECT count(*), count(*) - count(stack), count(DISTINCT stack) FROM calls WHERE id IN (SELECT call FROM gpu_ops)"
+    ).fetchone()
+    losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute("SELECT what, class, count FROM losses"))
+    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; lost: {losses or 'nothing'}")
+
+
 def compare(bench, folder, command_of, check_all=None):
     """Runs it with every stack and with chosen ones. What to say: how many lines keep the promise, and the table."""
     try:
@@ -41,6 +50,7 @@ def compare(bench, folder, command_of, check_all=None):
         with trace_of(found) as trace:
             truth = expected.exact_shares(trace)
             expected.check_sums(trace)
+            check_whole(trace)
             if check_all:
                 check_all(trace, expected.said(said))
             every = expected.estimates(trace)
