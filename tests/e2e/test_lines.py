@@ -18,9 +18,9 @@ class LinesCase(harness.Case):
         """What its lines asked for, and its trace."""
         words = expectations.command(expectations.WORKLOADS[name], harness.built("kernels"), seconds)
         env["GPUVERIFY_CUPTI"] = os.path.join(harness.simulator(), "libcupti.so.13")
-        result = self.run_well(words, env={**env, "GPUVERIFY_TRACE": self.path(name + ".db")})
-        return (expectations.said(result.out, *expectations.SIMULATED_COPIES),
-                self.trace(self.path(name + ".db")).database)
+        path = self.path(f"{name} {seconds}.db")
+        result = self.run_well(words, env={**env, "GPUVERIFY_TRACE": path})
+        return expectations.said(result.out, *expectations.SIMULATED_COPIES), self.trace(path).database
 
 
 class StackOfEveryCall(LinesCase):
@@ -53,11 +53,18 @@ class Chosen(LinesCase):
         expectations.check_errors(expectations.shares(truth), expectations.estimates(trace))
         return expectations.shares(truth), expectations.estimates(trace)
 
+    def check_promise(self, name):
+        """On a busy machine the durations differ more, so that a second has too few samples to know."""
+        found = self.check(name, 1)
+        if any(off > expectations.PROMISE for off in expectations.missed(*found).values()):
+            found = self.check(name, 3)
+        expectations.check_promise(*found)
+
     def test_what_kernels_times_and_neighbours_tell_apart_keeps_the_promise(self):
-        expectations.check_promise(*self.check("c layers", 1))
+        self.check_promise("c layers")
 
     def test_in_python_too(self):
-        expectations.check_promise(*self.check("python two", 1))
+        self.check_promise("python two")
 
     def test_lines_that_only_their_stacks_tell_apart(self):
         self.check("python ten", 1.5)

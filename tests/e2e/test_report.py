@@ -59,7 +59,7 @@ class Report(harness.Case):
 
     def test_pictures_and_the_verdict_are_fenced_in_markdown(self):
         out = self.report("--format", "markdown").out
-        self.assertLess(len(out.splitlines()), 250)
+        self.assertLess(len(out.splitlines()), 280)
         parts = out.split("```\n")
         self.assertEqual(len(parts) % 2, 1)
         fenced = "".join(parts[1::2])
