@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 11u
+#define GV_SPOOL_VERSION 12u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -474,7 +474,9 @@ struct gv_record_python_frame {
     uint32_t line; /* 0: unknown */
     uint16_t file_bytes;
     uint16_t function_bytes;
-    uint64_t reserved[6];
+    uint32_t left_out; /* frames between this one and the next */
+    uint32_t reserved32;
+    uint64_t reserved[5];
 };
 
 #define GV_RECORD_TEXT_BYTES 56u
