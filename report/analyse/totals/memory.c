@@ -142,18 +142,6 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     return memory_add(run, &event);
 }
 
-/* The line of a stack; 0: unknown. */
-static int memory_place(struct gv_totals_run *run, int64_t stack, int64_t *place)
-{
-    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
-
-    *place = gv_key_map_find(&run->stack_places, &key) - 1;
-    if (*place >= 0)
-        return 0;
-    int error = gv_place_of_stack(run->trace, stack, place);
-    return error ? error : gv_key_map_add(&run->stack_places, &key, *place + 1);
-}
-
 /* Memory that a call made in physical memory of the host is not on a device. */
 static void memory_locate(struct gv_memory_event *event, int64_t location)
 {
@@ -180,7 +168,7 @@ static int memory_replay(void *context, sqlite3_stmt *row)
         .duration_ns = gv_time_column_duration(row, 9),
         .second = sqlite3_column_int64(row, 10),
     };
-    int error = stack ? memory_place(run, stack, &event.place) : 0;
+    int error = stack ? gv_place_of_stack(run->trace, &run->stack_places, stack, &event.place) : 0;
 
     memory_locate(&event, event.second);
     return error ? error : gv_memory_log_take(&run->memory_log, &event);

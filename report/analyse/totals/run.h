@@ -21,7 +21,7 @@
 #define GV_TOTALS_SHORT_GAPS 65536u
 #define GV_TOTALS_ERRORS     256u
 /* Operations in a zone; zones in memory at once, usually and at most. */
-#define GV_TOTALS_ZONE       32768
+#define GV_TOTALS_ZONE       16384
 #define GV_TOTALS_ZONES_READ 12u
 #define GV_TOTALS_ZONES_MOST 32u
 /* Operations whose calls are looked up at once. */
