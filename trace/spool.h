@@ -582,6 +582,7 @@ struct gv_spool_lost {
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
     _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
+    _Atomic uint64_t stacks;         /* of calls, beyond the number of distinct ones */
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
     _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */

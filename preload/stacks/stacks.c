@@ -289,8 +289,10 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 {
     struct gv_known_hash *cell = find(&stacks, hash, true, is_new);
 
-    if (!cell)
+    if (!cell) {
+        atomic_fetch_add_explicit(&gv_process.spool.header->lost.stacks, 1, memory_order_relaxed);
         return 0;
+    }
     if (*is_new)
         atomic_store_explicit(&cell->number, atomic_fetch_add(&stacks.count, 1) + 1,
                               memory_order_release);

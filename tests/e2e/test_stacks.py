@@ -226,6 +226,35 @@ class Chosen(harness.Case):
             self.assertEqual(trace.value(f"SELECT count(*) FROM calls WHERE (stack IS NULL) != {those_with}"), 0)
 
 
+# Each way through these lines is a stack.
+MANY_STACKS = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+context = ctypes.c_void_p()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+def go(way):
+    if way == 1:
+        cuda.cuCtxSynchronize()
+    elif way & 1:
+        go(way >> 1)
+    else:
+        go(way >> 1)
+for way in range(1 << 13, (1 << 13) + 6600):
+    go(way)
+"""
+
+
+class TooMany(harness.Case):
+    def test_calls_whose_stack_has_no_room_are_counted(self):
+        self.run_well([sys.executable, "-c", MANY_STACKS], env={"GPUVERIFY_STACKS": "all"})
+        trace = self.trace(losses=True)
+        without = trace.value("SELECT count(*) FROM calls WHERE stack IS NULL")
+        self.assertGreater(without, 400)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"), [("stack", None, without)])
+
+
 class Budget(harness.Case):
     """Stacks take little of a thread's time, so most calls of a loop have that of an earlier one."""
 
