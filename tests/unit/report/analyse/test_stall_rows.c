@@ -111,7 +111,7 @@ static void the_place_is_a_line_of_the_program(void **state)
     assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
     assert_string_equal(text, "train.py:31 step");
     assert_int_equal(gv_stack_text(fixture_trace, 1, 2, text, sizeof(text)), 0);
-    assert_string_equal(text, "d.py:527 launch <- contextlib.py:137 call");
+    assert_string_equal(text, "d.py:527 launch <- contextlib.py:137 call <- train.py:31 step");
     assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
     assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at train.py:31 to"));
     assert_false(rows.rows[0].stack_of_other);
