@@ -11,7 +11,8 @@
 #define INDEX        (2 * BLOCKS)
 #define THREADS_MOST 8u
 #define PAGE_BYTES   4096u
-#define PAGES        4u /* frames called from C alternate between two places */
+#define PAGES        4u /* the frames of Python code lie upwards, one behind the other */
+#define PLACES       2u /* and those that were called from C alternate with some on the stack */
 
 struct gv_python_memory {
     _Atomic bool taken;
@@ -25,9 +26,9 @@ struct gv_python_memory {
     unsigned range_count;
     struct iovec ranges[BLOCKS];
     unsigned char bytes[BLOCKS][BLOCK_BYTES];
-    unsigned next_page; /* the oldest */
-    uintptr_t page_at[PAGES];
-    unsigned char pages[PAGES][PAGE_BYTES];
+    unsigned next_place; /* the oldest */
+    uintptr_t page_at[PLACES][PAGES];
+    unsigned char pages[PLACES][PAGES][PAGE_BYTES];
 };
 
 static struct gv_python_memory memories[THREADS_MOST][GV_PYTHON_USES];
@@ -95,6 +96,14 @@ static unsigned plan(struct gv_python_memory *memory, unsigned first)
     return count;
 }
 
+/* How many bytes of the ranges were read, until the first that is not there. */
+static size_t gather(const struct gv_python_memory *memory, void *to, const struct iovec *ranges,
+                     unsigned count)
+{
+    return memory->pid ? gv_other_memory_gather(memory->pid, to, ranges, count)
+                       : gv_own_memory_gather(to, ranges, count);
+}
+
 /* False: there was nothing to read. */
 static bool read_planned(struct gv_python_memory *memory, unsigned first, unsigned count)
 {
@@ -102,10 +111,7 @@ static bool read_planned(struct gv_python_memory *memory, unsigned first, unsign
 
     if (count == 0)
         return false;
-    whole = (memory->pid
-                 ? gv_other_memory_gather(memory->pid, memory->bytes[first], memory->ranges, count)
-                 : gv_own_memory_gather(memory->bytes[first], memory->ranges, count)) /
-            BLOCK_BYTES;
+    whole = gather(memory, memory->bytes[first], memory->ranges, count) / BLOCK_BYTES;
     if (first + whole < memory->count)
         keep_first(memory, first + (unsigned)whole); /* the rest is gone */
     return true;
@@ -207,21 +213,24 @@ bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t 
     return true;
 }
 
+/* Reads it with those before it, where the caller's frames are. */
 static const unsigned char *page_of(struct gv_python_memory *memory, uintptr_t begin)
 {
-    unsigned page = 0;
+    struct iovec ranges[PAGES];
+    unsigned place = memory->next_place;
+    size_t whole;
 
-    while (page < PAGES && memory->page_at[page] != begin)
-        page++;
-    if (page < PAGES)
-        return memory->pages[page];
-    page = memory->next_page;
-    memory->next_page = (page + 1) % PAGES;
-    memory->page_at[page] = 0;
-    if (!gv_python_memory_read_now(memory, memory->pages[page], begin, PAGE_BYTES))
-        return NULL;
-    memory->page_at[page] = begin;
-    return memory->pages[page];
+    for (unsigned i = 0; i < PLACES; i++)
+        for (unsigned k = 0; k < PAGES; k++)
+            if (memory->page_at[i][k] == begin)
+                return memory->pages[i][k];
+    memory->next_place = (place + 1) % PLACES;
+    for (unsigned k = 0; k < PAGES; k++)
+        ranges[k] = (struct iovec){(void *)(begin - k * PAGE_BYTES), PAGE_BYTES};
+    whole = gather(memory, memory->pages[place], ranges, PAGES) / PAGE_BYTES;
+    for (unsigned k = 0; k < PAGES; k++)
+        memory->page_at[place][k] = k < whole ? begin - k * PAGE_BYTES : 0;
+    return whole ? memory->pages[place][0] : NULL;
 }
 
 bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_t from,

@@ -45,8 +45,8 @@ void gv_python_memory_give_back(struct gv_python_memory *memory);
 /* True when all of it was read. */
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
 
-/* For what the next stack will hardly need: reads the page around it, unless it is one of the last
- * few, and the next stack does not begin with it. */
+/* For what the next stack will hardly need: reads the page around it and some before it, unless
+ * they are of the last few, and the next stack does not begin with it. */
 bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_t from,
                              size_t bytes);
 

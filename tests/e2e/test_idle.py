@@ -207,6 +207,31 @@ if pid:
         self.expect_mostly("sleep", trace, f"process = {parent}")
         self.expect_mostly("lock", trace, f"process = {child}")
 
+    def test_line_of_a_deep_import(self):
+        """Packages import one another until the innermost 48 frames are all theirs."""
+        modules = 30
+        os.mkdir(self.path("site-packages"))
+        self.write("site-packages/entry.py", "def load(depth):\n    if depth:\n        load(depth - 1)\n    else:\n        import deep_0\n")
+        for number in range(modules):
+            self.write(f"site-packages/deep_{number}.py", f"import deep_{number + 1}\n")
+        self.write(f"site-packages/deep_{modules}.py", "values = [str(i) for i in range(300_000)]\n")
+        _, trace = self.run_text("""
+import sys
+import gpu
+sys.path.insert(0, sys.path[0] + "/site-packages")
+import entry
+for _ in gpu.rounds(1):
+    for name in [name for name in sys.modules if name.startswith("deep_")]:
+        del sys.modules[name]
+    entry.load(10)  # the line
+""", GPUVERIFY_IDLE_HZ="200")
+        self.expect_mostly("import", trace)
+        self.assertGreater(expectations.named_ns(trace, "program.py", {9}, "reason = 'import'"),
+                           0.7 * expectations.idle_ns(trace, "reason = 'import'"), expectations.story(trace))
+        number, = trace.execute("SELECT id FROM idle WHERE reason = 'import' ORDER BY duration_ns DESC").fetchone()
+        told = self.command("explain", self.path("trace.db"), f"i{number}", "-f", "json").out
+        self.assertRegex(told, r'"where": ".* <- \.\.\. \d+ frames \.\.\. <- program\.py:9 <module>"')
+
     def test_forked_child_without_the_gpu(self):
         out, trace = self.run_text("""
 import os, time

@@ -225,13 +225,20 @@ static void other_code_at_the_same_address_is_noticed(void **unused)
 
 static void numbered_code_is_known_by_its_number(void **unused)
 {
+    unsigned unread = 0;
     uint64_t hash;
 
     (void)unused;
     set_places();
     hash = hash_of(12);
-    set_text(&places[3].name, "another_");
-    assert_true(hash == hash_of(12)); /* its names are not even read */
+    /* Names are not even read, unless another frame is remembered in this one's place: one of 100.
+     */
+    for (int i = 5; i >= 3; i--) {
+        set_places();
+        set_text(&places[i].name, "another_");
+        unread += hash == hash_of(12);
+    }
+    assert_true(unread > 0);
     places[3].code.number = 99;
     assert_true(hash != hash_of(12));
     set_places();
