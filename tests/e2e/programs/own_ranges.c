@@ -12,6 +12,7 @@ int main(void)
     gv_range_pop();
     gv_mark("ready");
     gv_range_push("step");
+    e2e_spin(&gpu, NULL, 1000000);
     gv_range_pop();
     return 0;
 }
