@@ -155,7 +155,7 @@ class Own(harness.Case):
     def test_query_of_the_page(self):
         with open(os.path.join(harness.SOURCE, "docs", "ranges.md"), encoding="utf-8") as page:
             query = page.read().split('```sh\ngpuverify query trace.db "')[1].split('"')[0]
-        self.run_twice([harness.program("own_ranges")])
+        self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_GPU": "auto"})
         trace = self.trace()
         self.assertEqual(trace.rows(query),
                          [("step", *trace.rows("SELECT name, 1, duration_ns FROM gpu_ops WHERE kind = 'kernel'")[0])])
