@@ -117,7 +117,7 @@ class Export(Lines):
             for path in ("trace.db", "notes", "old." + other):
                 with open(self.path(path), "rb") as file:
                     before = file.read()
-                self.assertIn(f"is no {to} that gpuverify wrote; --force",
+                self.assertIn(f"is not an earlier export as {to}; --force",
                               self.read("export", "--to", to, "-o", path, status=3).err)
                 with open(self.path(path), "rb") as file:
                     self.assertEqual(file.read(), before)

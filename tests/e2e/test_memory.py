@@ -95,7 +95,7 @@ class Memory(harness.Case):
         first = json.loads(self.command("report", "trace.db", "-s", "verdict", "-f", "json").out)["verdict"]["findings"][0]
         self.assertEqual(first["class"], "out of memory")
         self.assertEqual(first["evidence"],
-                         f"cuMemAlloc_v2 of 768 MiB failed at memory.c:{truth['refused_line']} fill. At the peak"
+                         f"cuMemAlloc_v2 of 768 MiB failed at memory.c:{truth['refused_line']} fill. At the peak,"
                          f" memory.c:{truth['held_line']} fill held 768 MiB of the device's 1.00 GiB")
         self.assertIn("query trace.db memory-peak", self.said("report", "trace.db", "-s", "verdict"))
 
@@ -111,7 +111,7 @@ class Memory(harness.Case):
                 self.assertNotIn("out of memory", [finding["class"] for finding in findings])
 
     def test_device_that_is_nearly_full_is_the_first_finding(self):
-        for size_mb, found in ((113, ["97 % of the device's 113 MiB were in use. At the peak"]), (140, [])):
+        for size_mb, found in ((113, ["97 % of the device's 113 MiB was in use. At the peak,"]), (140, [])):
             with self.subTest(size_mb):
                 path = self.path(f"{size_mb}.db")
                 self.run_well([harness.workload("memory/memory"), "peak"],

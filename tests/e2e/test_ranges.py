@@ -152,6 +152,14 @@ class Own(harness.Case):
         self.assertEqual(rows(self.trace(), "kind, message, depth"),
                          [("push", "load the model", 0), ("mark", "ready", None), ("push", "step", 0)])
 
+    def test_query_of_the_page(self):
+        with open(os.path.join(harness.SOURCE, "docs", "ranges.md"), encoding="utf-8") as page:
+            query = page.read().split('```sh\ngpuverify query trace.db "')[1].split('"')[0]
+        self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_GPU": "auto"})
+        trace = self.trace()
+        self.assertEqual(trace.rows(query),
+                         [("step", *trace.rows("SELECT name, 1, duration_ns FROM gpu_ops WHERE kind = 'kernel'")[0])])
+
     def test_ctypes(self):
         self.run_twice([sys.executable, "-c", OWN_PYTHON])
         self.assertEqual(rows(self.trace(), "kind, message, depth"), [("push", "load the model", 0)])

@@ -265,7 +265,7 @@ static void say_held(const struct gv_run_facts *facts, char *out, size_t size)
     if (facts->held_bytes == 0)
         return;
     gv_format_size(of, facts->device_bytes);
-    length = snprintf(out, size, ". At the peak %.150s held %s of %s%s",
+    length = snprintf(out, size, ". At the peak, %.150s held %s of %s%s",
                       facts->held_where[0] ? facts->held_where : "one call without a known line",
                       gv_format_size(held, facts->held_bytes),
                       facts->device_bytes > 0 ? "the device's " : "what was allocated",
@@ -286,7 +286,7 @@ void gv_verdict_say_full(const struct gv_run_facts *facts, double used, char *ou
     char held[400] = "", of[GV_FORMAT_BYTES];
 
     say_held(facts, held, sizeof(held));
-    gv_say(out, "%.0f %% of the device's %s were in use%s", 100 * used,
+    gv_say(out, "%.0f %% of the device's %s was in use%s", 100 * used,
            gv_format_size(of, facts->device_bytes), held);
 }
 

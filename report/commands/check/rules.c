@@ -114,8 +114,8 @@ static int check_read_gpu(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTE
         return 0;
     snprintf(
         why, GV_CHECK_WHY_BYTES,
-        "invalid value '%.64s' for max-gpu-of, which takes a file, a line of it if only that is"
-        " meant, and a share, such as model.py:41=30%%",
+        "invalid value '%.64s' for max-gpu-of, which takes FILE=SHARE or FILE:LINE=SHARE, such as"
+        " model.py:41=30%%",
         rule->text);
     return -EINVAL;
 }

@@ -118,7 +118,7 @@ int gv_command_export(const struct gv_arguments *arguments)
     export.format = &export_formats[to->number];
     if (!gv_arguments_has(arguments, GV_OPTION_export_force) &&
         !export_may_replace(export.path, export.format)) {
-        gv_message("%s exists, and is no %s that gpuverify wrote; --force overwrites it",
+        gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",
                    export.path, export.format->name);
         return GV_EXIT_FAILED;
     }

@@ -195,7 +195,7 @@ static void svg_head(const struct svg *svg)
     gv_xml_text(svg->out, svg->root->name);
     fprintf(svg->out,
             ": %s</text>\n<text class=\"t\" x=\"%d\" y=\"38\">Width is time. Point at a frame for"
-            " its numbers. Smaller than 0.1 %%: together, or left out.</text>\n",
+            " its numbers. Frames below 0.1 %% are drawn together or left out.</text>\n",
             gv_format_duration(time, svg->root->ns), GV_SVG_MARGIN);
     svg_legend(svg);
 }

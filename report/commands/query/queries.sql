@@ -62,7 +62,7 @@ FROM host_functions h LEFT JOIN (SELECT host_function, count(*) AS count, sum(wa
     FROM stalls WHERE expected = 0 GROUP BY host_function) w ON w.host_function = h.id
 GROUP BY h.name, h.library ORDER BY total_ns DESC;
 
--- name: ranges: ranges of the program's own (NVTX, gpuverify.h), by time
+-- name: ranges: the program's own ranges (NVTX, gpuverify.h), by time
 SELECT domain, message, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
     max(duration_ns) AS max_ns, count(*) - count(duration_ns) AS open
 FROM ranges WHERE kind <> 'mark' GROUP BY domain, message ORDER BY total_ns DESC, domain, message;

@@ -12,6 +12,8 @@ int main(void)
     gv_range_pop();
     gv_mark("ready");
     gv_range_push("step");
+    e2e_spin(&gpu, NULL, 1000000);
+    OK(cuCtxSynchronize());
     gv_range_pop();
     return 0;
 }
