@@ -23,13 +23,15 @@ static int is_trusted(void)
     return !getauxval(AT_SECURE);
 }
 
-/* A function of the other tool, or NULL. The tool stays open, as with NVTX itself. */
-static void *tool_function(const char *name)
+/* A function of the other tool, or NULL: also if that is us under another name, whose function is
+ * `own`. The tool stays open, as with NVTX itself. */
+static void *tool_function(const char *name, const void *own)
 {
     const char *path = getenv(GV_NVTX_TOOL);
     void *tool = path && *path ? dlopen(path, RTLD_LAZY) : NULL;
+    void *function = tool ? dlsym(tool, name) : NULL;
 
-    return tool ? dlsym(tool, name) : NULL;
+    return function != own ? function : NULL;
 }
 
 int InitializeInjectionNvtx2(gv_nvtx_get_table *get_table)
@@ -40,7 +42,8 @@ int InitializeInjectionNvtx2(gv_nvtx_get_table *get_table)
     if (!is_trusted())
         return 0;
     ours = (gv_nvtx_attach_function *)dlsym(RTLD_DEFAULT, GV_NVTX_OUR_INITIALIZE);
-    tool = (gv_nvtx_initialize *)tool_function(GV_NVTX_INITIALIZE);
+    tool =
+        (gv_nvtx_initialize *)tool_function(GV_NVTX_INITIALIZE, (void *)InitializeInjectionNvtx2);
     if (ours)
         return ours(get_table, tool);
     return tool ? tool(get_table) : 0;
@@ -54,7 +57,8 @@ int InitializeInjectionNvtxExtension(struct gv_nvtx_extension *extension)
     if (!is_trusted())
         return 0;
     ours = (gv_nvtx_extend_function *)dlsym(RTLD_DEFAULT, GV_NVTX_OUR_EXTEND);
-    tool = (gv_nvtx_extend *)tool_function(GV_NVTX_EXTEND);
+    tool =
+        (gv_nvtx_extend *)tool_function(GV_NVTX_EXTEND, (void *)InitializeInjectionNvtxExtension);
     if (ours)
         return ours(extension, tool);
     /* With a tool that knows no extensions, all domains count as enabled. */

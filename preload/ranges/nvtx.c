@@ -458,12 +458,13 @@ static void restore(gv_nvtx_function **slot, gv_nvtx_function **before, int grou
     *slot = *before;
 }
 
-/* A slot that the tool has given another function than in another module stays the tool's. */
+/* A slot that the tool has given another function than in another module stays the tool's. One that
+ * is ours already is no tool's: the tool may be a copy of libgpuverify-nvtx.so. */
 static void take(gv_nvtx_function **slot, gv_nvtx_function **before, int group, unsigned index)
 {
     gv_nvtx_function *known = NULL;
 
-    if (!ours[group][index])
+    if (!ours[group][index] || *slot == ours[group][index])
         return;
     if (*slot != *before && !atomic_compare_exchange_strong(&tools[group][index], &known, *slot) &&
         known != *slot)

@@ -109,12 +109,13 @@ class Export(Lines):
         for to, other in (("svg", "folded"), ("folded", "svg")):
             self.write("empty", "")
             self.write("notes", "text\n")
+            self.write("numbered", "chapter 1\ntext\n")
             for path in ("new." + to, "new." + to, "empty"):
                 self.read("export", "--to", to, "-o", path)
             with open(self.path("new." + to), encoding="utf-8") as file:
                 self.assertEqual(file.read(), self.read("export", "--to", to).out)
             self.read("export", "--to", other, "-o", "old." + other)
-            for path in ("trace.db", "notes", "old." + other):
+            for path in ("trace.db", "notes", "numbered", "old." + other):
                 with open(self.path(path), "rb") as file:
                     before = file.read()
                 self.assertIn(f"is not an earlier export as {to}; --force",

@@ -3,6 +3,7 @@ program, and another NVTX tool, notice nothing."""
 
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 import unittest
@@ -143,6 +144,18 @@ class Nvtx(harness.Case):
     def test_a_tool_that_refuses(self):
         trace = self.recorded("plain", env={"NVTX_INJECTION64_PATH": TOOL, "NVTX_TOOL_REFUSES": "1"})
         self.assertEqual(rows(trace, "count(*), count(duration_ns)"), [(6, 6)])
+
+    def test_a_tool_that_is_our_own_by_another_name(self):
+        """A symbolic link, a copy: nobody calls himself for ever."""
+        for make in (os.symlink, shutil.copy):
+            tool = os.path.join(self.dir, make.__name__ + ".so")
+            make(THIN, tool)
+            self.run_well([RANGES, "plain"], preload=False,
+                          env={"NVTX_INJECTION64_PATH": THIN, "GPUVERIFY_NVTX_TOOL": tool})
+            self.run_well([RANGES, "plain"], env={"NVTX_INJECTION64_PATH": tool})
+            trace = self.trace()
+            self.assertEqual(rows(trace, "count(*), count(duration_ns)"), [(6, 6)])
+            os.remove(trace.path)
 
 
 class Own(harness.Case):

@@ -46,12 +46,19 @@ int gv_export_folded(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
     return error;
 }
 
-/* The first line ends in a number. */
+/* Every whole line ends in a number. */
 bool gv_export_is_folded(const char *head)
 {
-    const char *end = strchr(head, '\n'), *at = end;
+    const char *end = strchr(head, '\n');
 
-    while (at && at > head && isdigit((unsigned char)at[-1]))
-        at--;
-    return at && at < end && at > head && at[-1] == ' ';
+    if (!end)
+        return false;
+    for (; end; head = end + 1, end = strchr(head, '\n')) {
+        const char *at = end;
+        while (at > head && isdigit((unsigned char)at[-1]))
+            at--;
+        if (at == end || at == head || at[-1] != ' ')
+            return false;
+    }
+    return true;
 }
