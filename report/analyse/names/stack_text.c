@@ -3,18 +3,12 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse_names_stack_text.inc"
 #include "report/store/database.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *stack_text_base(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
 
 struct gv_stack_line {
     char *out;
@@ -23,7 +17,7 @@ struct gv_stack_line {
 
 void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size)
 {
-    const char *library = stack_text_base(frame->library), *file = stack_text_base(frame->file);
+    const char *library = gv_text_base(frame->library), *file = gv_text_base(frame->file);
     char function[GV_KERNEL_NAME_BYTES] = "";
 
     if (frame->function)

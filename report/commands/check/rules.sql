@@ -232,13 +232,11 @@ FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
 SELECT CASE WHEN {fact(memory_known)} THEN bytes > ?1 END,
     CASE WHEN NOT {fact(memory_known)} THEN 'there are more allocations at a time than are followed'
         ELSE gv_size(bytes) || ' were allocated at once' || coalesce(', ' || gv_size(line_bytes)
-            || ' of it by ' || gv_line(p.function, p.library, p.file, p.line), '') END
-FROM (SELECT {fact(memory_peak_bytes)} AS bytes)
-    LEFT JOIN (SELECT number, max(bytes) FROM memory_top) t
-    LEFT JOIN (SELECT line AS which, device, max(bytes) AS line_bytes
-        FROM memory_holder GROUP BY device) h ON h.device IS t.number
-    LEFT JOIN memory_line m ON m.id = h.which
-    LEFT JOIN place p ON p.id = m.place LIMIT 1;
+            || ' of it by ' || gv_line(function, library, file, line), '') END
+FROM (SELECT {fact(memory_peak_bytes)} AS bytes) LEFT JOIN (
+    SELECT function, library, file, line, sum(bytes) AS line_bytes FROM memory_peak
+    WHERE what = 'allocated' AND number IS (SELECT number FROM memory_top ORDER BY bytes DESC LIMIT 1)
+    GROUP BY 1, 2, 3, 4 ORDER BY line_bytes DESC LIMIT 1);
 
 -- name: max_errors
 SELECT count > ?1, printf('%d call%s returned an error', count, {s(count)})
