@@ -142,31 +142,19 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     return memory_add(run, &event);
 }
 
-/* The line of a stack; 0: unknown. */
-static int memory_place(struct gv_totals_run *run, int64_t stack, int64_t *place)
+/* Finds the line of a stack, so that stack_place has it. */
+static int memory_place(void *context, sqlite3_stmt *row)
 {
-    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
+    const struct gv_totals_run *run = context;
+    int64_t place;
 
-    *place = gv_key_map_find(&run->stack_places, &key) - 1;
-    if (*place >= 0)
-        return 0;
-    int error = gv_place_of_stack(run->trace, stack, place);
-    return error ? error : gv_key_map_add(&run->stack_places, &key, *place + 1);
-}
-
-/* Memory that a call made in physical memory of the host is not on a device. */
-static void memory_locate(struct gv_memory_event *event, int64_t location)
-{
-    if (event->space != GV_MEMORY_PHYSICAL || !location ||
-        (uint64_t)location >> 32 == GV_LOCATION_DEVICE)
-        return;
-    event->device = GV_MEMORY_ON_HOST;
+    return gv_place_of_stack(run->trace, sqlite3_column_int64(row, 0), &place);
 }
 
 static int memory_replay(void *context, sqlite3_stmt *row)
 {
     struct gv_totals_run *run = context;
-    int64_t device = sqlite3_column_int64(row, 8), stack = sqlite3_column_int64(row, 11);
+    int64_t device = sqlite3_column_int64(row, 8);
     struct gv_memory_event event = {
         .at_ns = gv_time_column(row, 0),
         .call = sqlite3_column_int64(row, 1),
@@ -179,11 +167,14 @@ static int memory_replay(void *context, sqlite3_stmt *row)
         .device = device > 0 && device < GV_MEMORY_ON_HOST ? (size_t)device : 0,
         .duration_ns = gv_time_column_duration(row, 9),
         .second = sqlite3_column_int64(row, 10),
+        .place = sqlite3_column_int64(row, 11),
     };
-    int error = stack ? memory_place(run, stack, &event.place) : 0;
 
-    memory_locate(&event, event.second);
-    return error ? error : gv_memory_log_take(&run->memory_log, &event);
+    /* Physical memory may be the host's. */
+    if (event.space == GV_MEMORY_PHYSICAL && event.second &&
+        (uint64_t)event.second >> 32 != GV_LOCATION_DEVICE)
+        event.device = GV_MEMORY_ON_HOST;
+    return gv_memory_log_take(&run->memory_log, &event);
 }
 
 int gv_totals_memory_end(struct gv_totals_run *run)
@@ -192,6 +183,8 @@ int gv_totals_memory_end(struct gv_totals_run *run)
                               GV_MEMORY_SAMPLED};
     int error = gv_database_script(run->trace, sql_memory_ends, values, 4);
 
+    if (!error)
+        error = gv_database_each(run->trace, sql_memory_stacks, NULL, 0, memory_place, run);
     if (!error)
         error = gv_database_each(run->trace, sql_memory_ordered, NULL, 0, memory_replay, run);
     gv_memory_log_end(&run->memory_log);

@@ -140,7 +140,6 @@ struct gv_totals_run {
     size_t error_count;
     sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
-    struct gv_key_map stack_places; /* stack -> place + 1 */
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;
