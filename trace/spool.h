@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 11u
+#define GV_SPOOL_VERSION 12u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -474,7 +474,9 @@ struct gv_record_python_frame {
     uint32_t line; /* 0: unknown */
     uint16_t file_bytes;
     uint16_t function_bytes;
-    uint64_t reserved[6];
+    uint32_t left_out; /* frames between this one and the next */
+    uint32_t reserved32;
+    uint64_t reserved[5];
 };
 
 #define GV_RECORD_TEXT_BYTES 56u
@@ -580,6 +582,7 @@ struct gv_spool_lost {
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
     _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
+    _Atomic uint64_t stacks;         /* of calls, beyond the number of distinct ones */
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
     _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */

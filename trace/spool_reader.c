@@ -229,6 +229,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->lost_names = atomic_load_explicit(&header->lost.names, memory_order_relaxed);
     status->lost_loads = atomic_load_explicit(&header->lost.loads, memory_order_relaxed);
     status->lost_threads = atomic_load_explicit(&header->lost.threads, memory_order_relaxed);
+    status->lost_stacks = atomic_load_explicit(&header->lost.stacks, memory_order_relaxed);
     status->lost_python_stacks =
         atomic_load_explicit(&header->lost.python_stacks, memory_order_relaxed);
     status->lost_host_functions =

@@ -72,6 +72,7 @@ struct gv_spool_status {
     uint64_t lost_names;
     uint64_t lost_loads;
     uint64_t lost_threads;
+    uint64_t lost_stacks;
     uint64_t lost_python_stacks;
     uint64_t lost_host_functions;
     uint64_t lost_ranges;

@@ -41,11 +41,20 @@ static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t 
                                  sizeof *owner);
 }
 
-static bool is_of_c(const struct gv_python *python, uintptr_t frame)
+/* What is far out is passed on the way to the outermost frames only. */
+static bool read_passed(const struct gv_python *python, bool is_far, void *to, uintptr_t from,
+                        size_t bytes)
+{
+    return is_far ? gv_python_memory_glance(python->memory, to, from, bytes)
+                  : gv_python_memory_read(python->memory, to, from, bytes);
+}
+
+static bool is_of_c(const struct gv_python *python, uintptr_t frame, bool is_far)
 {
     uint8_t owner;
 
-    return python->layout.minor >= 12 && read_owner(python, frame, &owner) &&
+    return python->layout.minor >= 12 && python->layout.owner != GV_PYTHON_NONE &&
+           read_passed(python, is_far, &owner, frame + python->layout.owner, sizeof owner) &&
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
@@ -227,6 +236,7 @@ static bool looks_right(const struct gv_python *python, const struct gv_python_f
 static bool read_frame(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frame)
 {
     frame->at = at;
+    frame->left_out = 0;
     return code_of(python, at, &frame->code) &&
            instruction_of(python, at, frame->code, &frame->instruction);
 }
@@ -241,7 +251,7 @@ static bool look_right(const struct gv_python *python, uintptr_t at)
 
         if (steps == GV_PYTHON_DEEPEST)
             return false;
-        if (!is_of_c(python, at) &&
+        if (!is_of_c(python, at, false) &&
             (!read_frame(python, at, &frame) ||
              !looks_right(python, &frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines)))
             return false;
@@ -262,29 +272,64 @@ bool gv_python_frames_look_right(const struct gv_python *python,
     return lines > 0;
 }
 
-/* From the frame at `at` on. */
-static bool walk(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frames,
-                 unsigned most, unsigned *count)
+/* Reads the outermost of `walked` frames, of which only the addresses are known, in a ring. */
+static bool take_outermost(const struct gv_python *python, struct gv_python_frame *frames,
+                           unsigned walked)
 {
-    *count = 0;
-    for (unsigned steps = 0; at && *count < most && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
-        if (!is_of_c(python, at) && !read_frame(python, at, &frames[(*count)++]))
+    struct gv_python_frame *outer = frames + GV_PYTHON_FRAMES_INNER;
+    uintptr_t at[GV_PYTHON_FRAMES_OUTER];
+
+    for (unsigned i = 0; i < GV_PYTHON_FRAMES_OUTER; i++)
+        at[i] = outer[(walked - GV_PYTHON_FRAMES_INNER + i) % GV_PYTHON_FRAMES_OUTER].at;
+    for (unsigned i = 0; i < GV_PYTHON_FRAMES_OUTER; i++)
+        if (!read_frame(python, at[i], &outer[i]))
             return false;
-        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
+    frames[GV_PYTHON_FRAMES_INNER - 1].left_out = walked - GV_PYTHON_FRAMES_MOST;
+    return true;
+}
+
+/* From the frame at `at` on. `*is_cut`: there are frames further out than all of these. */
+static bool walk(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frames,
+                 unsigned most, unsigned *count, bool *is_cut)
+{
+    struct gv_python_frame *outer = frames + GV_PYTHON_FRAMES_INNER;
+    bool wants_outermost = most == GV_PYTHON_FRAMES_MOST;
+    unsigned walked = 0, steps = 0;
+
+    for (; at && (walked < most || wants_outermost) && steps < GV_PYTHON_FRAMES_WALKED; steps++) {
+        bool is_far = walked >= most;
+
+        if (!is_of_c(python, at, is_far)) {
+            if (is_far)
+                outer[(walked - GV_PYTHON_FRAMES_INNER) % GV_PYTHON_FRAMES_OUTER].at = at;
+            else if (!read_frame(python, at, &frames[walked]))
+                return false;
+            walked++;
+        }
+        if (!read_passed(python, is_far, &at, at + python->layout.previous, sizeof at))
             return false;
     }
-    return true;
+    *is_cut = at;
+    *count = walked < most ? walked : most;
+    if (walked <= most)
+        return true;
+    if (at) {
+        *count = GV_PYTHON_FRAMES_INNER;
+        return true;
+    }
+    return take_outermost(python, frames, walked);
 }
 
 bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
                       unsigned *count)
 {
     uintptr_t at;
+    bool is_cut;
 
     *count = 0;
     return innermost(python, (uintptr_t)python->thread_state(), &at) &&
            (!at || python->trusted || look_right(python, at)) &&
-           walk(python, at, frames, most, count);
+           walk(python, at, frames, most, count, &is_cut);
 }
 
 /* ---- another thread's frames ---- */
@@ -337,6 +382,44 @@ static unsigned common(const struct gv_python_frame *before, unsigned before_cou
     return same;
 }
 
+/* How many frames come before those that were left out. */
+static unsigned inner_count(const struct gv_python_frame *frames, unsigned count)
+{
+    unsigned i = 0;
+
+    while (i < count && !frames[i].left_out)
+        i++;
+    return i < count ? i + 1 : 0;
+}
+
+/* Keeps what the frames `now` have in common with those of earlier walks, and moves it to `frames`.
+ * Of the inner ones nothing can be said if the outermost differ. Returns how many: 0, none.
+ * `*is_cut` is for both, and then for what was kept. */
+static unsigned keep_common(struct gv_python_frame *frames, unsigned count,
+                            struct gv_python_frame *now, unsigned now_count, bool *is_cut)
+{
+    unsigned inner = inner_count(frames, count), now_inner = inner_count(now, now_count);
+    unsigned same, same_inner = 0, dropped, dropped_inner = 0;
+
+    /* Deep in one walk only: it had the same number of outermost frames in the other. */
+    if (inner && !now_inner && now_count > count - inner)
+        now_inner = now_count - (count - inner);
+    else if (now_inner && !inner && count > now_count - now_inner)
+        inner = count - (now_count - now_inner);
+    same = common(frames + inner, count - inner, now + now_inner, now_count - now_inner, *is_cut,
+                  &dropped);
+    if (same && same == now_count - now_inner &&
+        frames[inner].instruction == now[now_inner].instruction)
+        same_inner = common(frames, inner, now, now_inner, true, &dropped_inner);
+    if (same_inner) {
+        now[now_inner - dropped_inner - 1].left_out = now[now_inner - 1].left_out + dropped_inner;
+        memcpy(frames, now + now_inner - dropped_inner - same_inner, same_inner * sizeof *frames);
+    }
+    memcpy(frames + same_inner, now + now_count - dropped - same, same * sizeof *frames);
+    *is_cut = *is_cut || dropped;
+    return same_inner + same;
+}
+
 /* Another thread may have left a frame while it was read: it then has no caller, or the next free
  * frame, and does not run. */
 static bool is_left(const struct gv_python *python, const struct gv_python_frame *frame,
@@ -387,7 +470,7 @@ static unsigned ended(const struct gv_python *python, uintptr_t state,
 
 /* The frames that were there before and after they were read. `*is_cut`: there are outer ones. */
 static bool walk_other(const struct gv_python *python, uintptr_t state,
-                       struct gv_python_frame *frames, unsigned most, unsigned *count, bool *is_cut)
+                       struct gv_python_frame *frames, unsigned *count, bool *is_cut)
 {
     unsigned walked, gone;
     uintptr_t at;
@@ -398,13 +481,12 @@ static bool walk_other(const struct gv_python *python, uintptr_t state,
         return false;
     if (!at)
         return innermost_now(python, state, &at) && !at;
-    if (!walk(python, at, frames, most, &walked))
+    if (!walk(python, at, frames, GV_PYTHON_FRAMES_MOST, &walked, is_cut))
         return false;
     gone = ended(python, state, frames, walked);
     if (gone == walked)
         return false;
     *count = walked - gone;
-    *is_cut = walked == most;
     memmove(frames, frames + gone, *count * sizeof *frames);
     for (unsigned i = 0; i < *count; i++)
         if (is_left(python, &frames[i], i == *count - 1 && !*is_cut))
@@ -413,31 +495,34 @@ static bool walk_other(const struct gv_python *python, uintptr_t state,
 }
 
 bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
-                               struct gv_python_frame *frames, unsigned most, unsigned *count)
+                               struct gv_python_frame *frames, unsigned *count)
 {
     struct gv_python_frame walked[GV_PYTHON_FRAMES_MOST];
     unsigned agreed = 0, wanted = GV_PYTHON_WALKS_THAT_AGREE;
     bool was_cut = false, is_cut;
 
     *count = 0;
-    if (most > GV_PYTHON_FRAMES_MOST)
-        most = GV_PYTHON_FRAMES_MOST;
     for (unsigned walks = 0; walks < GV_PYTHON_WALKS && agreed < wanted; walks++) {
-        unsigned now, same, outer;
+        unsigned now, same = 0;
+        bool are_cut;
 
         if (walks)
             gv_python_memory_renew(python->memory);
-        if (!walk_other(python, state, walked, most, &now, &is_cut))
+        if (!walk_other(python, state, walked, &now, &is_cut))
             continue;
-        same = common(frames, *count, walked, now, was_cut && is_cut, &outer);
-        agreed = same || (!now && !*count) ? agreed + 1 : 1;
-        if (agreed == 1) {
+        are_cut = was_cut && is_cut;
+        if (agreed)
+            same = keep_common(frames, *count, walked, now, &are_cut);
+        if (same || (agreed && !now && !*count)) {
+            agreed++;
+            was_cut = is_cut || are_cut;
+        } else {
+            agreed = 1;
+            was_cut = is_cut;
             same = now;
-            outer = 0;
+            memcpy(frames, walked, now * sizeof *frames);
         }
-        memcpy(frames, walked + now - outer - same, same * sizeof *frames);
         *count = same;
-        was_cut = is_cut || outer;
         wanted = same && frames[0].instruction == 0 ? GV_PYTHON_WALKS_OF_A_START
                                                     : GV_PYTHON_WALKS_THAT_AGREE;
     }

@@ -10,6 +10,8 @@
 #define BLOCKS       1024u /* the most ranges of one system call, too */
 #define INDEX        (2 * BLOCKS)
 #define THREADS_MOST 8u
+#define PAGE_BYTES   4096u
+#define PAGES        4u /* frames called from C alternate between two places */
 
 struct gv_python_memory {
     _Atomic bool taken;
@@ -23,6 +25,9 @@ struct gv_python_memory {
     unsigned range_count;
     struct iovec ranges[BLOCKS];
     unsigned char bytes[BLOCKS][BLOCK_BYTES];
+    unsigned next_page; /* the oldest */
+    uintptr_t page_at[PAGES];
+    unsigned char pages[PAGES][PAGE_BYTES];
 };
 
 static struct gv_python_memory memories[THREADS_MOST][GV_PYTHON_USES];
@@ -114,6 +119,7 @@ void gv_python_memory_renew(struct gv_python_memory *memory)
         memory->is_planned = true;
     }
     memset(memory->used, false, memory->count);
+    memset(memory->page_at, 0, sizeof memory->page_at);
     read_planned(memory, 0, memory->range_count);
 }
 
@@ -199,6 +205,37 @@ bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t 
         bytes -= part;
     }
     return true;
+}
+
+static const unsigned char *page_of(struct gv_python_memory *memory, uintptr_t begin)
+{
+    unsigned page = 0;
+
+    while (page < PAGES && memory->page_at[page] != begin)
+        page++;
+    if (page < PAGES)
+        return memory->pages[page];
+    page = memory->next_page;
+    memory->next_page = (page + 1) % PAGES;
+    memory->page_at[page] = 0;
+    if (!gv_python_memory_read_now(memory, memory->pages[page], begin, PAGE_BYTES))
+        return NULL;
+    memory->page_at[page] = begin;
+    return memory->pages[page];
+}
+
+bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_t from,
+                             size_t bytes)
+{
+    uintptr_t begin = from - from % PAGE_BYTES;
+    const unsigned char *page;
+
+    if (from - begin + bytes > PAGE_BYTES)
+        return gv_python_memory_read_now(memory, to, from, bytes);
+    page = begin ? page_of(memory, begin) : NULL;
+    if (page)
+        memcpy(to, page + (from - begin), bytes);
+    return page;
 }
 
 bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,

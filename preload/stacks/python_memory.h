@@ -45,6 +45,11 @@ void gv_python_memory_give_back(struct gv_python_memory *memory);
 /* True when all of it was read. */
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
 
+/* For what the next stack will hardly need: reads the page around it, unless it is one of the last
+ * few, and the next stack does not begin with it. */
+bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_t from,
+                             size_t bytes);
+
 /* What is there now, whatever was read before. */
 bool gv_python_memory_read_now(const struct gv_python_memory *memory, void *to, uintptr_t from,
                                size_t bytes);

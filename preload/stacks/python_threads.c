@@ -331,7 +331,7 @@ static unsigned take_frames(uintptr_t state, uint32_t tid, struct gv_python_fram
     python.memory = gv_python_memory_take(look.pid, tid, GV_PYTHON_OTHER_FRAMES);
     if (!python.memory)
         return 0;
-    if (!gv_python_frames_of_other(&python, state, frames, GV_PYTHON_FRAMES_MOST, &count) ||
+    if (!gv_python_frames_of_other(&python, state, frames, &count) ||
         number_of(&python, state) != tid)
         count = 0;
     gv_python_memory_give_back(python.memory);

@@ -190,7 +190,8 @@ static bool hash_frame(const struct gv_python *python, const struct gv_python_fr
     return false;
 }
 
-/* Frames' names, because the address of a freed code object is reused. */
+/* Frames' names, because the address of a freed code object is reused. How many were left out is
+ * not mixed in: a recursion has one stack, however deep it is. */
 static uint64_t mix_python(struct stack *stack, uint64_t hash)
 {
     unsigned kept = 0;
@@ -205,10 +206,13 @@ static uint64_t mix_python(struct stack *stack, uint64_t hash)
         }
         if (i == 0)
             stack->top = gv_mix(frame, stack->frames[0].instruction);
-        if (!frame)
+        if (!frame) {
+            if (kept)
+                stack->frames[kept - 1].left_out += stack->frames[i].left_out;
             continue;
+        }
         stack->frames[kept++] = stack->frames[i];
-        hash = gv_mix(hash, frame);
+        hash = gv_mix(hash, frame + (stack->frames[i].left_out > 0));
     }
     stack->frame_count = kept;
     return hash;
@@ -285,8 +289,10 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 {
     struct gv_known_hash *cell = find(&stacks, hash, true, is_new);
 
-    if (!cell)
+    if (!cell) {
+        atomic_fetch_add_explicit(&gv_process.spool.header->lost.stacks, 1, memory_order_relaxed);
         return 0;
+    }
     if (*is_new)
         atomic_store_explicit(&cell->number, atomic_fetch_add(&stacks.count, 1) + 1,
                               memory_order_release);
@@ -361,6 +367,7 @@ static void write_python(struct gv_thread *thread, const struct stack *stack)
             .python_frame = {
                 .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
                 .line = (uint32_t)place.line,
+                .left_out = stack->frames[i].left_out,
                 .file_bytes = (uint16_t)place.file_bytes,
                 .function_bytes = (uint16_t)place.function_bytes,
             }};

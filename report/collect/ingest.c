@@ -528,7 +528,7 @@ struct gv_ingest_stack {
     uint32_t one_of; /* as in the record */
     uint64_t of_call_start_ns;
     uint32_t native_frames; /* stored so far */
-    uint32_t python_frames;
+    uint32_t python_depth;  /* frames so far, with those that were left out */
     uint32_t python_expected;
     bool inside_python; /* an interpreter's frame has been seen */
     uint64_t python_low;
@@ -626,9 +626,12 @@ static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *st
     size_t split = strnlen(both, frame->file_bytes);
     memcpy(file, both, split);
     file[split] = '\0';
+    int64_t depth = GV_INGEST_PYTHON_DEPTH + (int64_t)state->python_depth;
+    state->python_depth++;
+    if (frame->left_out < GV_INGEST_OUTER_DEPTH - GV_INGEST_PYTHON_DEPTH)
+        state->python_depth += frame->left_out;
     return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", state->stack,
-                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++), both + split,
-                           file, (int64_t)frame->line);
+                           depth, both + split, file, (int64_t)frame->line);
 }
 
 static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -1083,6 +1086,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"name", "", now.lost_names, old->lost_names},
         {"load", "", now.lost_loads, old->lost_loads},
         {"thread", "", now.lost_threads, old->lost_threads},
+        {"stack", "", now.lost_stacks, old->lost_stacks},
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
         {"host function", "", now.lost_host_functions, old->lost_host_functions},
         {"range", "", now.lost_ranges, old->lost_ranges},

@@ -90,6 +90,15 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
     return taken < 0 ? taken : 0;
 }
 
+int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, values[i]);
+    int result = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return gv_database_error(sqlite3_db_handle(statement), result);
+}
+
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count)
 {
     int result = SQLITE_OK;

@@ -547,7 +547,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, range, Python stack, native stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, stack, Python stack, native stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;

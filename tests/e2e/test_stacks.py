@@ -13,7 +13,7 @@ import harness
 # Loading takes long enough to be worth a stack, the rest does not.
 SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
 PT_NOTE = 4
-PYTHON_FRAMES = 48  # the innermost ones
+INNER, OUTER = 32, 16  # Python frames that are taken of a deep stack
 FAKE = [("inner", 13), ("outer", 23)]
 PYTHONS = [f"python3.{minor}" for minor in range(9, 16)]
 
@@ -226,6 +226,35 @@ class Chosen(harness.Case):
             self.assertEqual(trace.value(f"SELECT count(*) FROM calls WHERE (stack IS NULL) != {those_with}"), 0)
 
 
+# Each way through these lines is a stack.
+MANY_STACKS = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+context = ctypes.c_void_p()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+def go(way):
+    if way == 1:
+        cuda.cuCtxSynchronize()
+    elif way & 1:
+        go(way >> 1)
+    else:
+        go(way >> 1)
+for way in range(1 << 13, (1 << 13) + 6600):
+    go(way)
+"""
+
+
+class TooMany(harness.Case):
+    def test_calls_whose_stack_has_no_room_are_counted(self):
+        self.run_well([sys.executable, "-c", MANY_STACKS], env={"GPUVERIFY_STACKS": "all"})
+        trace = self.trace(losses=True)
+        without = trace.value("SELECT count(*) FROM calls WHERE stack IS NULL")
+        self.assertGreater(without, 400)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"), [("stack", None, without)])
+
+
 class Budget(harness.Case):
     """Stacks take little of a thread's time, so most calls of a loop have that of an earlier one."""
 
@@ -374,9 +403,10 @@ class Python(harness.Case):
         for (stack,), wanted in zip(calls, told):
             frames = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
                                  "ORDER BY depth", stack)
-            found = [f"{frame['file']}:{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}"
-                     for frame in frames]
-            self.assertEqual(found, wanted[:PYTHON_FRAMES])
+            found = {frame["depth"] - frames[0]["depth"]:
+                     f"{frame['file']}:{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}" for frame in frames}
+            self.assertEqual(found, {depth: line for depth, line in enumerate(wanted)
+                                     if len(wanted) <= INNER + OUTER or not INNER <= depth < len(wanted) - OUTER})
         innermost = trace.value("SELECT kind FROM frames WHERE stack = ? ORDER BY depth LIMIT 1",
                                 calls[0][0])
         self.assertEqual(innermost, "native", "what ctypes calls through comes before Python")

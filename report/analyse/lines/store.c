@@ -23,7 +23,7 @@ struct storing {
     struct line *all;
     size_t count, room;
     size_t *of_row;
-    struct gv_key_map numbers;
+    struct gv_key_map numbers, places;
 };
 
 static int find_line(struct storing *storing, int64_t place, int64_t capture, bool host_only,
@@ -46,14 +46,15 @@ static int find_line(struct storing *storing, int64_t place, int64_t capture, bo
 
 static int take_row(struct storing *storing, size_t number)
 {
+    sqlite3 *trace = storing->lines->trace;
     const struct gv_strata_row *row = &storing->lines->strata.rows[number];
     const struct gv_lines_class *class = &storing->lines->classes[row->class];
     int64_t place, capture;
     size_t line;
-    int error = gv_place_of_stack(storing->lines->trace, row->stack, &place);
+    int error = gv_place_of_stack(trace, &storing->places, row->stack, &place);
 
     if (!error)
-        error = gv_place_of_stack(storing->lines->trace, class->capture, &capture);
+        error = gv_place_of_stack(trace, &storing->places, class->capture, &capture);
     if (!error)
         error = find_line(storing, place, capture, class->host_only, &line);
     if (error)
@@ -77,7 +78,9 @@ static size_t line_of_row(const void *context, const struct gv_strata_row *row)
 static int add_stacks(struct storing *storing)
 {
     const struct gv_lines *lines = storing->lines;
-    int error = 0;
+    sqlite3_stmt *add = NULL;
+    int error = gv_database_error(lines->trace,
+                                  sqlite3_prepare_v2(lines->trace, sql_add_stack, -1, &add, NULL));
 
     for (size_t i = 0; i < lines->strata.row_count && !error; i++) {
         const struct gv_strata_row *row = &lines->strata.rows[i];
@@ -95,14 +98,17 @@ static int add_stacks(struct storing *storing)
             class->host_only ? -1 : row->amounts[GV_STRATA_QUEUED],
             class->host_only ? -1 : row->amounts[GV_STRATA_IDLE],
         };
-        error = gv_database_script(lines->trace, sql_add_stack, values, 11);
+        error = gv_database_add(add, values, 11);
     }
+    sqlite3_finalize(add);
     return error;
 }
 
 static int add_lines(struct storing *storing, const double *squares)
 {
-    int error = 0;
+    sqlite3 *trace = storing->lines->trace;
+    sqlite3_stmt *add = NULL;
+    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_add_line, -1, &add, NULL));
 
     for (size_t i = 0; i < storing->count && !error; i++) {
         const struct line *line = &storing->all[i];
@@ -117,8 +123,9 @@ static int add_lines(struct storing *storing, const double *squares)
             line->host_only ? -1 : line->amounts[GV_STRATA_QUEUED],
             line->host_only ? -1 : line->amounts[GV_STRATA_IDLE],
         };
-        error = gv_database_script(storing->lines->trace, sql_add_line, values, 8);
+        error = gv_database_add(add, values, 8);
     }
+    sqlite3_finalize(add);
     return error;
 }
 
@@ -142,6 +149,7 @@ int gv_lines_write(struct gv_lines *lines)
     if (!error)
         error = add_lines(&storing, squares);
     gv_key_map_free(&storing.numbers);
+    gv_key_map_free(&storing.places);
     free(storing.all);
     free(storing.of_row);
     free(squares);

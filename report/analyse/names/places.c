@@ -115,7 +115,7 @@ static int search_place(struct place_search *search, int64_t stack)
     return place_find_or_add(search, &step);
 }
 
-int gv_place_of_stack(sqlite3 *trace, int64_t stack, int64_t *place)
+static int find_place(sqlite3 *trace, int64_t stack, int64_t *place)
 {
     struct place_search search = {.trace = trace, .node = GV_NODE_FRAMES};
     int error = gv_database_number(trace, sql_place_known, &stack, 1, &search.place);
@@ -131,6 +131,17 @@ int gv_place_of_stack(sqlite3 *trace, int64_t stack, int64_t *place)
         return error;
     const int64_t known[] = {stack, *place};
     return gv_database_script(trace, sql_place_keep, known, 2);
+}
+
+int gv_place_of_stack(sqlite3 *trace, struct gv_key_map *known, int64_t stack, int64_t *place)
+{
+    const struct gv_key key = {{(uint64_t)stack, 0, 0}};
+
+    *place = gv_key_map_find(known, &key) - 1;
+    if (*place >= 0)
+        return 0;
+    int error = find_place(trace, stack, place);
+    return error ? error : gv_key_map_add(known, &key, *place + 1);
 }
 
 int gv_places_open(sqlite3 *trace)

@@ -13,6 +13,7 @@
 struct gv_stack_line {
     char *out;
     size_t size;
+    int64_t python; /* depth of the Python frame before; -1: none */
 };
 
 void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size)
@@ -44,10 +45,16 @@ static int stack_text_add(void *context, sqlite3_stmt *row)
         .line = sqlite3_column_int64(row, 3),
         .address = sqlite3_column_int64(row, 4),
     };
+    int64_t python = sqlite3_column_int(row, 5) ? sqlite3_column_int64(row, 6) : -1;
+    int64_t between = line->python >= 0 && python > line->python ? python - line->python - 1 : 0;
     size_t used = strlen(line->out);
 
+    line->python = python;
     if (used > 0)
         used += (size_t)snprintf(line->out + used, line->size - used, " <- ");
+    if (between > 0 && used < line->size)
+        used += (size_t)snprintf(line->out + used, line->size - used, "... %lld frame%s ... <- ",
+                                 (long long)between, between == 1 ? "" : "s");
     if (used < line->size)
         gv_frame_text(&frame, line->out + used, line->size - used);
     return 0;
@@ -56,7 +63,7 @@ static int stack_text_add(void *context, sqlite3_stmt *row)
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size)
 {
     const int64_t values[] = {stack, frames};
-    struct gv_stack_line line = {out, size};
+    struct gv_stack_line line = {out, size, -1};
 
     out[0] = '\0';
     return stack ? gv_database_each(trace, sql_frames, values, 2, stack_text_add, &line) : 0;

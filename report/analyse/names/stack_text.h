@@ -11,9 +11,9 @@
 
 /* Prints at most `frames` frames with the program's own lines: Python's, otherwise those with a
  * source line outside of the C library, otherwise those with a name. CUDA's frames are left out.
- * They end at main(). A single frame is the line that can be changed: in a Python program, the
- * innermost one outside of packages, if any. Empty if nothing is known. 0 or -errno. Not
- * escaped. */
+ * They end at main(). A Python program's innermost line outside of packages is added if it is
+ * further out. A single frame is the line that can be changed: in a Python program, that line, if
+ * any. Empty if nothing is known. 0 or -errno. Not escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
 /* A frame of a stack. Texts may be NULL. */

@@ -142,19 +142,19 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     return memory_add(run, &event);
 }
 
-/* Finds the line of a stack, so that stack_place has it. */
-static int memory_place(void *context, sqlite3_stmt *row)
+/* Memory that a call made in physical memory of the host is not on a device. */
+static void memory_locate(struct gv_memory_event *event, int64_t location)
 {
-    const struct gv_totals_run *run = context;
-    int64_t place;
-
-    return gv_place_of_stack(run->trace, sqlite3_column_int64(row, 0), &place);
+    if (event->space != GV_MEMORY_PHYSICAL || !location ||
+        (uint64_t)location >> 32 == GV_LOCATION_DEVICE)
+        return;
+    event->device = GV_MEMORY_ON_HOST;
 }
 
 static int memory_replay(void *context, sqlite3_stmt *row)
 {
     struct gv_totals_run *run = context;
-    int64_t device = sqlite3_column_int64(row, 8);
+    int64_t device = sqlite3_column_int64(row, 8), stack = sqlite3_column_int64(row, 11);
     struct gv_memory_event event = {
         .at_ns = gv_time_column(row, 0),
         .call = sqlite3_column_int64(row, 1),
@@ -167,14 +167,11 @@ static int memory_replay(void *context, sqlite3_stmt *row)
         .device = device > 0 && device < GV_MEMORY_ON_HOST ? (size_t)device : 0,
         .duration_ns = gv_time_column_duration(row, 9),
         .second = sqlite3_column_int64(row, 10),
-        .place = sqlite3_column_int64(row, 11),
     };
+    int error = stack ? gv_place_of_stack(run->trace, &run->stack_places, stack, &event.place) : 0;
 
-    /* Physical memory may be the host's. */
-    if (event.space == GV_MEMORY_PHYSICAL && event.second &&
-        (uint64_t)event.second >> 32 != GV_LOCATION_DEVICE)
-        event.device = GV_MEMORY_ON_HOST;
-    return gv_memory_log_take(&run->memory_log, &event);
+    memory_locate(&event, event.second);
+    return error ? error : gv_memory_log_take(&run->memory_log, &event);
 }
 
 int gv_totals_memory_end(struct gv_totals_run *run)
@@ -183,8 +180,6 @@ int gv_totals_memory_end(struct gv_totals_run *run)
                               GV_MEMORY_SAMPLED};
     int error = gv_database_script(run->trace, sql_memory_ends, values, 4);
 
-    if (!error)
-        error = gv_database_each(run->trace, sql_memory_stacks, NULL, 0, memory_place, run);
     if (!error)
         error = gv_database_each(run->trace, sql_memory_ordered, NULL, 0, memory_replay, run);
     gv_memory_log_end(&run->memory_log);

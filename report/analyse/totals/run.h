@@ -21,7 +21,7 @@
 #define GV_TOTALS_SHORT_GAPS 65536u
 #define GV_TOTALS_ERRORS     256u
 /* Operations in a zone; zones in memory at once, usually and at most. */
-#define GV_TOTALS_ZONE       32768
+#define GV_TOTALS_ZONE       16384
 #define GV_TOTALS_ZONES_READ 12u
 #define GV_TOTALS_ZONES_MOST 32u
 /* Operations whose calls are looked up at once. */
@@ -140,6 +140,7 @@ struct gv_totals_run {
     size_t error_count;
     sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
+    struct gv_key_map stack_places; /* stack -> place + 1 */
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;

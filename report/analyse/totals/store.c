@@ -13,15 +13,6 @@
 #define GV_STORE_COLUMNS 13
 
 /* Runs a prepared statement with `count` numbers, and resets it. */
-static int store_row(struct gv_totals_run *run, sqlite3_stmt *add, const int64_t *values, int count)
-{
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(add, i + 1, values[i]);
-    int result = sqlite3_step(add);
-    sqlite3_reset(add);
-    return gv_database_error(run->trace, result);
-}
-
 static int64_t totals_stretch_ns(struct gv_totals_run *run)
 {
     struct gv_lane *lanes[GV_TOTALS_LANES + 3] = {&run->copying, &run->waiting, &run->loading};
@@ -205,7 +196,7 @@ static int store_table(struct gv_totals_run *run, const char *sql, size_t rows, 
 
     for (size_t i = 0; i < rows && !error; i++)
         if (row(run, i, values))
-            error = store_row(run, add, values, count);
+            error = gv_database_add(add, values, count);
     sqlite3_finalize(add);
     return error;
 }
@@ -214,7 +205,7 @@ static int store_fact(struct gv_totals_run *run, sqlite3_stmt *add, const char *
 {
     int result = sqlite3_bind_text(add, 2, key, -1, SQLITE_STATIC);
 
-    return result == SQLITE_OK ? store_row(run, add, &value, 1)
+    return result == SQLITE_OK ? gv_database_add(add, &value, 1)
                                : gv_database_error(run->trace, result);
 }
 
@@ -258,7 +249,7 @@ static int store_lane(struct gv_totals_run *run, sqlite3_stmt *add, const char *
 
     for (size_t i = 0; i < GV_LANE_STRETCHES && !error; i++)
         if (lane->taken_ns[i] != 0)
-            error = store_row(run, add, (const int64_t[]){(int64_t)i, lane->taken_ns[i]}, 2);
+            error = gv_database_add(add, (const int64_t[]){(int64_t)i, lane->taken_ns[i]}, 2);
     return error;
 }
 

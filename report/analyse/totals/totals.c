@@ -146,6 +146,7 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
+    gv_key_map_free(&run->stack_places);
     free(run->short_gaps);
     free(run->unseen);
     free(run->zones);

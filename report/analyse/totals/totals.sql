@@ -75,19 +75,14 @@ UNION ALL SELECT s.at_ns, 0, 0, 0, s.memory_used_bytes, ?4, 0, 0, d.number, 0
 FROM sample s JOIN (SELECT DISTINCT uuid, number FROM ({numbered_devices})) d ON d.uuid = s.uuid
 WHERE s.memory_used_bytes IS NOT NULL AND s.at_ns >= ?2 AND s.at_ns < ?3;
 
--- name: memory_stacks
--- Of what allocates (enum gv_memory_space).
-SELECT DISTINCT s.stack FROM temp.memory_event e JOIN call_stack s ON s.call = e.call
-WHERE e.space BETWEEN 1 AND 4;
-
 -- name: memory_ordered
 -- Physical memory belongs to no context: its call names the device.
 SELECT e.at_ns, e.call, e.process, e.object, e.bytes, e.space, e.context, e.api,
     CASE WHEN e.space = 4 THEN (SELECT number FROM ({numbered_devices}) d
         WHERE d.process = e.process AND d.device = (o.object & 4294967295)) ELSE e.device END,
-    e.duration_ns, o.object, p.place
+    e.duration_ns, o.object, CASE WHEN e.space BETWEEN 1 AND 4 THEN s.stack END
 FROM temp.memory_event e LEFT JOIN call_object o ON o.call = e.call
-    LEFT JOIN call_stack s ON s.call = e.call LEFT JOIN stack_place p ON p.stack = s.stack
+    LEFT JOIN call_stack s ON s.call = e.call
 ORDER BY 1, 2;
 
 -- ---- the GPU's operations ----

@@ -70,6 +70,9 @@ uint32_t gv_stacks_write_python(struct gv_thread *unused, const struct gv_python
             used += (size_t)snprintf(stack + used, sizeof stack - used, "%.*s:%.*s:%d\n",
                                      (int)place.file_bytes, place.file, (int)place.function_bytes,
                                      place.function, place.line);
+        if (frames[i].left_out && now->names)
+            used +=
+                (size_t)snprintf(stack + used, sizeof stack - used, "::%u\n", frames[i].left_out);
     }
     snprintf(stack + used, sizeof stack - used, "\n");
     if (now->names && !strstr(now->text, stack) &&

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-FRAMES = 48  # at most, the innermost ones
+INNER, OUTER = 32, 16  # frames that are taken of a deep stack
 FILE = os.path.basename(__file__)
 with open(__file__, encoding="utf-8") as source:
     LINES = ["", *source.read().splitlines()]
@@ -36,12 +36,13 @@ class Look(ctypes.Structure):
         return self
 
     def lists(self):
-        """Distinct stacks: (function, line), innermost first, of this file; the name without its class."""
+        """Distinct stacks: (function, line), innermost first, of this file; the name without its class. Where
+        frames are left out: (None, how many)."""
         stacks = []
         for stack in self.text.decode().split("\n\n"):
             frames = [frame.rsplit(":", 2) for frame in stack.split("\n") if frame]
-            frames = [(function.rsplit(".", 1)[-1], int(line)) for file, function, line in frames
-                      if os.path.basename(file) == FILE]
+            frames = [(function.rsplit(".", 1)[-1] or None, int(line)) for file, function, line in frames
+                      if os.path.basename(file) in (FILE, "")]
             if frames:
                 stacks.append(frames)
         return stacks
@@ -187,7 +188,8 @@ class Looks(unittest.TestCase):
         self.assertGreater(len(stacks), 3)  # it is the same thread at different times
         called = {"__init__": "Made(", function.__name__: "self.function("}
         wrong = [stack for stack in stacks if any(
-            called.get(name, name) not in LINES[line] for (name, _), (_, line) in zip(stack, stack[1:]))]
+            name and caller and called.get(name, name) not in LINES[line]
+            for (name, _), (caller, line) in zip(stack, stack[1:]))]
         self.assertLessEqual(len(wrong), 1, wrong)
         return stacks
 
@@ -196,8 +198,17 @@ class Looks(unittest.TestCase):
             self.assertEqual(stack[-1][0], "run", stack)
 
     def test_more_frames_than_are_taken(self):
-        stacks = self.expect_calls(calls_deeply, 5000)
-        self.assertEqual(max(map(len, stacks)), FRAMES)
+        deep = 0
+        for stack in self.expect_calls(calls_deeply, 5000):
+            self.assertEqual(stack[-1][0], "run", stack)
+            depth = 0
+            for name, left_out in reversed(stack):
+                if name in ("even", "odd"):
+                    self.assertEqual(name, ("even", "odd")[depth % 2], stack)
+                depth += 1 if name else left_out
+            self.assertLessEqual(len(stack), INNER + OUTER + 1)
+            deep += (None, depth - len(stack) + 1) in stack
+        self.assertGreater(deep, 3)
 
     def test_generator_that_runs(self):
         with Runner(generates) as thread:
