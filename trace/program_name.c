@@ -1,5 +1,7 @@
 #include "trace/program_name.h"
 
+#include "trace/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -31,14 +33,6 @@ size_t gv_program_read_arguments(uint32_t pid, char *arguments, size_t size)
     return total;
 }
 
-/* The part of an argument after its last slash. */
-static const char *program_last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* The script of "python3 -u -X dev train.py": the first argument that belongs to no option. */
 static const char *program_script(const char *arguments, const char *end)
 {
@@ -62,12 +56,12 @@ void gv_program_name(char *arguments, size_t bytes, char *name, size_t size)
 
     if (bytes > 0) {
         arguments[bytes - 1] = '\0';
-        program = program_last_part(arguments);
+        program = gv_text_base(arguments);
         if (strncmp(program, "python", 6) == 0)
             script = program_script(arguments, arguments + bytes);
     }
     if (script) {
-        program = program_last_part(script);
+        program = gv_text_base(script);
         size_t stem = strlen(program);
         if (stem > 3 && strcmp(program + stem - 3, ".py") == 0)
             stem -= 3;

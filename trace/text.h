@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Room that gv_text_repair() may need for a text of this many bytes. */
 #define GV_TEXT_REPAIRED_BYTES(bytes) ((bytes)*3 + 1)
@@ -27,6 +28,14 @@ size_t gv_text_escape(char *out, size_t size, const char *text);
 uint32_t gv_text_decode(const char *start, size_t bytes, size_t *length);
 /* Whether a terminal might interpret a character: control characters and invisible ones. */
 bool gv_text_is_harmful(uint32_t character);
+
+/* The part of a path after its last slash; NULL of NULL. */
+static inline const char *gv_text_base(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
 
 /* The columns of a valid text, counting each character as one. */
 size_t gv_text_width(const char *text);

@@ -174,7 +174,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 /* Inside a group. */
 __attribute__((noinline)) static void find_context(struct gv_thread *thread)
 {
-    thread->context = gv_primary_current();
+    thread->context = gv_context_current();
     if (!thread->context)
         return;
     gv_process_steps.note_environment();

@@ -82,7 +82,7 @@ void gv_host_function_unwrap(struct gv_facts *facts, void *data);
 /* The real call succeeded. */
 void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts);
 
-/* ---- contexts and their devices (primary_contexts.c) ---- */
+/* ---- contexts and their devices (contexts.c) ---- */
 
 /* Notes the device's primary context. */
 void gv_primary_note(int device, uint64_t context);
@@ -92,8 +92,8 @@ uint64_t gv_primary_reset(int device);
  * unknown. */
 uint64_t gv_primary_released(int device);
 /* The current context; 0: none. */
-uint64_t gv_primary_current(void);
-/* The device of the current context; -1: unknown, or it was asked for already. */
+uint64_t gv_context_current(void);
+/* The device of the current context, which is `context`; -1: unknown, or recorded already. */
 int gv_context_device_to_tell(uint64_t context);
 /* Contexts are about to end: others may get their handles. */
 void gv_contexts_void(void);

@@ -176,7 +176,7 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 #define GV_RESETS_CURRENT                                                                          \
     GV_UNLOADS_ALL                                                                                 \
     if (gv_phase == GV_BEFORE)                                                                     \
-        gv_facts.object = gv_primary_current();
+        gv_facts.object = gv_context_current();
 
 #define GV_RUN_FACTS(phase, facts)                                                                 \
     {                                                                                              \

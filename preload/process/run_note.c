@@ -2,6 +2,7 @@
 
 #include "preload/base/objects.h"
 #include "trace/run_note.h"
+#include "trace/text.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,11 +37,8 @@ void gv_run_note_failed(void)
 
 static bool is_driver(const struct gv_object *object, void *context)
 {
-    const char *slash = strrchr(object->path, '/');
-    const char *name = slash ? slash + 1 : object->path;
-
     (void)context;
-    return strncmp(name, "libcuda.so", strlen("libcuda.so")) == 0;
+    return strncmp(gv_text_base(object->path), "libcuda.so", strlen("libcuda.so")) == 0;
 }
 
 void gv_run_note_driver(void)

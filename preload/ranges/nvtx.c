@@ -11,6 +11,7 @@
 #include "preload/ranges/ranges.h"
 #include "preload/ranges/texts.h"
 #include "trace/nvtx.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -536,14 +537,6 @@ static bool find_library(char path[PATH_MAX])
             realpath(beside, path));
 }
 
-/* Also that of another gpuverify, around us. */
-static bool is_ours(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return strcmp(slash ? slash + 1 : path, GV_NVTX_FILE) == 0;
-}
-
 void gv_nvtx_offer(void)
 {
     const char *given = getenv(GV_NVTX_VARIABLE);
@@ -558,7 +551,7 @@ void gv_nvtx_offer(void)
     }
     if (!given || !*given)
         result = unsetenv(GV_NVTX_TOOL);
-    else if (!is_ours(given))
+    else if (strcmp(gv_text_base(given), GV_NVTX_FILE) != 0) /* nor that of a gpuverify around us */
         result = setenv(GV_NVTX_TOOL, given, 1);
     if (result == 0)
         result = setenv(GV_NVTX_VARIABLE, path, 1);

@@ -4,9 +4,9 @@
  *
  * Calls are counted, not timed: a clock would prefer calls after a pause. They are taken in blocks
  * of N, and one call of each block is chosen, each with the same probability, so that no loop is in
- * step with it. N follows the thread's calls of the last seconds, is fixed before a block's call is
- * drawn, and is noted with the call. So whatever N does, each call is chosen with the probability
- * 1/N that its sample says, and sums that count a sample N times have no bias.
+ * step with it. N follows the thread's calls of the last tenths of a second, is fixed before a
+ * block's call is drawn, and is noted with the call. So whatever N does, each call is chosen with
+ * the probability 1/N that its sample says, and sums that count a sample N times have no bias.
  *
  * Only the thread itself may call these, inside a group of records.
  */

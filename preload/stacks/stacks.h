@@ -1,8 +1,9 @@
 /*
- * The stack of a call that took long: its native frames and its thread's Python frames.
+ * The stack of a call that took long, failed, allocated or was chosen (docs/stacks.md): its native
+ * frames and its thread's Python frames.
  *
  * Taken on the calling thread after the real call has returned, and written once per distinct
- * stack. A call that did not take long pays one comparison.
+ * stack. A call that needs none pays a few comparisons.
  *
  * Stacks have a budget of a thread's time (stacks.c). The first call of each site gets its stack at
  * once; later ones get their own while the budget lasts, and then that of an earlier call.

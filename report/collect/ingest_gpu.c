@@ -194,7 +194,7 @@ static const char *profiler_of(const char *path)
         {"xla_cuda_plugin.so", "JAX's profiler"},
         {"libproton.so", "Proton"},
     };
-    const char *slash = path ? strrchr(path, '/') : NULL, *file = slash ? slash + 1 : path;
+    const char *file = gv_text_base(path);
 
     for (size_t i = 0; file && i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(file, known[i][0]) == 0)

@@ -106,24 +106,6 @@ static void value_where(sqlite3_context *context, int count, sqlite3_value **val
         value_text(context, text);
 }
 
-/* As gv_where(), of a line of the view gpu_lines. */
-static void value_line(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    const struct gv_frame_names frame = {
-        .function = value_argument(values[0]),
-        .library = value_argument(values[1]),
-        .file = value_argument(values[2]),
-        .line = sqlite3_value_int64(values[3]),
-    };
-    char text[GV_VALUE_BYTES];
-
-    (void)count;
-    if (!frame.function && !frame.library && !frame.file)
-        return;
-    gv_frame_text(&frame, text, sizeof(text));
-    value_text(context, text);
-}
-
 static void value_ended(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[64];
@@ -172,12 +154,11 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         {"gv_result", 2, value_result},
         {"gv_device", 1, value_device},
         {"gv_where", 1, value_where},
-        {"gv_line", 4, value_line},
         {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
         {"gv_root", 1, value_root},
     };
-    int result = SQLITE_OK;
+    int result = gv_stack_text_install(trace) == 0 ? SQLITE_OK : SQLITE_ERROR;
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && result == SQLITE_OK; i++)
         result = sqlite3_create_function(trace, functions[i].name, functions[i].arguments,

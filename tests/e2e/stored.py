@@ -194,7 +194,7 @@ What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. Th
 `report/store/views.sql`.
 
 `api_summary`, `kernel_summary` and `copy_summary` read the totals that a finished trace holds. In an unfinished trace they compute the
-same from every row.
+same from every row. `gpu_lines`, `memory_lines` and `memory_peak` are empty there: ask `gpuverify query`.
 
 ```
 {shown}```

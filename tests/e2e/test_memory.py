@@ -141,6 +141,11 @@ class Memory(harness.Case):
         self.command("check", "trace.db", "--max-peak-memory", "110MiB")
         self.assertIn(f"110 MiB were allocated at once, 80.0 MiB of it by memory.c:{truth['first_line']} peak",
                       self.said("check", "trace.db", "--max-peak-memory", "109.9MiB", status=1))
+        # Another process allocated at the second line too.
+        subprocess.run(["sqlite3", self.path("trace.db"), "INSERT INTO memory_holder SELECT line, 2, device, 79 << 20, 1"
+                        " FROM memory_holder WHERE blocks = 1"], check=True)
+        self.assertIn(f"109 MiB of it by memory.c:{truth['second_line']} peak",
+                      self.said("check", "trace.db", "--max-peak-memory", "1MB", status=1))
         self.assertIn("such as 500MB", " ".join(self.command("check", "trace.db", "--max-peak-memory", "1XB", status=2).err.split()))
 
     def test_check_where_calls_are_missing(self):

@@ -208,20 +208,22 @@ static int read_calls(struct gv_lines *lines, int64_t until)
 
 /* The call of an operation that ran long after it, or of nothing that is known: without what came
  * before the call. */
-static struct gv_lines_call *forgotten_call(struct gv_lines *lines, int64_t id)
+static int read_forgotten(struct gv_lines *lines, int64_t id)
 {
     struct gv_lines_call *call = &lines->forgotten;
+    int result;
 
-    if (call->id == id && id)
-        return call;
+    if (call->id == id)
+        return 0;
     *call = (struct gv_lines_call){0};
-    sqlite3_bind_int64(lines->call, 1, id);
-    if (id && sqlite3_step(lines->call) == SQLITE_ROW) {
-        call->id = id;
-        call->start_ns = gv_time_column(lines->call, CALL_START);
-    }
+    result = sqlite3_bind_int64(lines->call, 1, id);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(lines->call);
+    if (result == SQLITE_ROW)
+        *call =
+            (struct gv_lines_call){.id = id, .start_ns = gv_time_column(lines->call, CALL_START)};
     sqlite3_reset(lines->call);
-    return call;
+    return gv_database_error(lines->trace, result);
 }
 
 int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *operation)
@@ -240,11 +242,13 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
     };
     int error = read_calls(lines, operation->call);
 
+    call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
+    if (!error && (operation->call <= 0 || call->id != operation->call)) {
+        error = read_forgotten(lines, operation->call);
+        call = &lines->forgotten;
+    }
     if (error)
         return error;
-    call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
-    if (operation->call <= 0 || call->id != operation->call)
-        call = forgotten_call(lines, operation->call);
     class.capture = call->capture;
     if (call->id && operation->start_ns > call->start_ns)
         amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
@@ -307,6 +311,7 @@ int gv_lines_store(struct gv_lines *lines)
 {
     int error = 0;
 
+    /* Calls after the last operation count only where calls are all that is known. */
     for (size_t id = 1; id < lines->host_only.rows && !error; id++)
         if (gv_id_table_get(&lines->host_only, (int64_t)id, 0))
             error = read_calls(lines, INT64_MAX);

@@ -83,7 +83,4 @@ int gv_strata_errors(struct gv_strata *strata, gv_strata_line *line_of, const vo
                      double *squares);
 void gv_strata_free(struct gv_strata *strata);
 
-/* How often a part like this has no chosen call, for each time that it has one. */
-double gv_strata_odds(const struct gv_strata_part *part);
-
 #endif

@@ -26,6 +26,9 @@ struct gv_strata_part {
     int64_t chosen; /* how many were */
 };
 
+/* How often a part like this has no chosen call, for each time that it has one. */
+double gv_strata_odds(const struct gv_strata_part *part);
+
 struct gv_strata_node {
     size_t above; /* GV_STRATA_NONE: it is a class */
     size_t class;

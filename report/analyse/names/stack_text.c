@@ -3,18 +3,12 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse_names_stack_text.inc"
 #include "report/store/database.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *stack_text_base(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
 
 struct gv_stack_line {
     char *out;
@@ -24,7 +18,7 @@ struct gv_stack_line {
 
 void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size)
 {
-    const char *library = stack_text_base(frame->library), *file = stack_text_base(frame->file);
+    const char *library = gv_text_base(frame->library), *file = gv_text_base(frame->file);
     char function[GV_KERNEL_NAME_BYTES] = "";
 
     if (frame->function)
@@ -87,10 +81,31 @@ static void stack_text_function(sqlite3_context *context, int count, sqlite3_val
     sqlite3_result_text(context, short_name, -1, SQLITE_TRANSIENT);
 }
 
+static void stack_text_line(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const struct gv_frame_names frame = {
+        .function = (const char *)sqlite3_value_text(values[0]),
+        .library = (const char *)sqlite3_value_text(values[1]),
+        .file = (const char *)sqlite3_value_text(values[2]),
+        .line = sqlite3_value_int64(values[3]),
+    };
+    char text[2 * GV_KERNEL_NAME_BYTES];
+
+    (void)count;
+    if (!frame.function && !frame.library && !frame.file)
+        return;
+    gv_frame_text(&frame, text, sizeof(text));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 int gv_stack_text_install(sqlite3 *trace)
 {
-    return sqlite3_create_function(trace, "gv_short_function", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                   NULL, stack_text_function, NULL, NULL) == SQLITE_OK
-               ? 0
-               : -EIO;
+    const int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+    int result = sqlite3_create_function(trace, "gv_short_function", 1, flags, NULL,
+                                         stack_text_function, NULL, NULL);
+
+    if (result == SQLITE_OK)
+        result =
+            sqlite3_create_function(trace, "gv_line", 4, flags, NULL, stack_text_line, NULL, NULL);
+    return result == SQLITE_OK ? 0 : -EIO;
 }

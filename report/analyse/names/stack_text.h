@@ -26,8 +26,9 @@ struct gv_frame_names {
 /* "train.py:31 step", "libtorch_cuda.so gpu_kernel_impl", "libcublas.so+0x12f0". Not escaped. */
 void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size);
 
-/* Adds gv_short_function() to a connection. It shortens a function's name as gv_stack_text()
- * does. 0 or -errno. */
+/* Adds two functions to a connection: gv_short_function(name) shortens a function's name as
+ * gv_stack_text() does; gv_line(function, library, file, line), of a row of `place` or of a view
+ * that has its columns, is gv_frame_text(), or NULL if nothing is known. 0 or -errno. */
 int gv_stack_text_install(sqlite3 *trace);
 
 #endif

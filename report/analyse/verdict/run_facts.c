@@ -315,6 +315,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     memset(facts, 0, sizeof(*facts));
     error = gv_totals_ensure(trace, part);
     if (!error)
+        error = gv_stack_text_install(trace);
+    if (!error)
         error =
             gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept, facts);
     for (size_t i = 0; i < sizeof(fact_queries) / sizeof(fact_queries[0]) && !error; i++)

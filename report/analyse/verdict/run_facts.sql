@@ -151,12 +151,6 @@ WHERE name = 'CUDA_VISIBLE_DEVICES' AND trim(value) NOT GLOB '[0-9GM]*'
     AND {is_of_process(process)}
 ORDER BY process LIMIT 1;
 
--- define: place_words(place)
--- A row of place for people: "train.py:41 forward"; NULL: nothing is known.
-coalesce(replace({place}.file, rtrim({place}.file, replace({place}.file, '/', '')), '')
-        || coalesce(':' || {place}.line, '') || coalesce(' ' || {place}.function, ''),
-    {place}.function, replace({place}.library, rtrim({place}.library, replace({place}.library, '/', '')), ''))
-
 -- define: refused_call
 (SELECT value FROM fact WHERE key = 'memory_refused_call')
 
@@ -169,7 +163,7 @@ WHERE c.id = {refused_call};
 
 -- name: held
 -- What held most of the memory of the device of that call, or of the fullest one.
-SELECT h.bytes AS held_bytes, {place_words(p)} AS held_where, m.bytes AS peak_bytes,
+SELECT h.bytes AS held_bytes, gv_line(p.function, p.library, p.file, p.line) AS held_where, m.bytes AS peak_bytes,
     m.outside_bytes AS outside_bytes, m.other_bytes AS other_bytes,
     d.memory_bytes AS device_bytes
 FROM memory_top m LEFT JOIN device d ON d.id = m.device

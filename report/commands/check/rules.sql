@@ -104,9 +104,12 @@ SELECT CASE WHEN coalesce(max(own), 0) > ?2 THEN 1
             coalesce(device, '?'), pid, {percent(max(own))}) END
 FROM ({idle_shares(i.reason = ?1, 0)});
 
--- define: is_of_line(file, line)
+-- define: is_of_file(file)
 -- A file is named by its end, from a slash on.
-substr('/' || {file}, -length('/' || ?1)) = '/' || ?1 AND (?3 = 0 OR {line} = ?3)
+substr('/' || {file}, -length('/' || ?1)) = '/' || ?1
+
+-- define: is_of_line(file, line)
+{is_of_file({file})} AND (?3 = 0 OR {line} = ?3)
 
 -- name: max_gpu_of
 -- ?1 is the file, ?2 the share, ?3 the line; 0: any. A share is sure up to twice its standard error.
@@ -118,13 +121,12 @@ SELECT CASE WHEN NOT known THEN NULL WHEN share - 2 * error > ?2 THEN 1
         ELSE printf('%s of the GPU''s time, standard error %s', {percent(share)}, {percent(error)})
             || CASE WHEN share - 2 * error <= ?2 AND unknown > 0
                 THEN printf('; of %s the line is not known', {percent(unknown)}) ELSE '' END END
-FROM (SELECT total(CASE WHEN {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)}
-            THEN share END) AS share,
-        gv_root(total(CASE WHEN {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)}
-            THEN error * error END)) AS error,
+FROM (SELECT total(CASE WHEN own THEN share END) AS share,
+        gv_root(total(CASE WHEN own THEN error * error END)) AS error,
         total(CASE WHEN file IS NULL AND function IS NULL AND library IS NULL THEN share END) AS unknown,
-        EXISTS (SELECT 1 FROM frames f WHERE {is_of_line(f.file, ?3)}) AS known
-    FROM gpu_lines);
+        EXISTS (SELECT 1 FROM frames f WHERE {is_of_file(f.file)}) AS known
+    FROM (SELECT *, {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)} AS own
+        FROM gpu_lines));
 
 -- name: max_stall
 SELECT CASE WHEN count(*) > 0 THEN 1
@@ -232,13 +234,11 @@ FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
 SELECT CASE WHEN {fact(memory_known)} THEN bytes > ?1 END,
     CASE WHEN NOT {fact(memory_known)} THEN 'there are more allocations at a time than are followed'
         ELSE gv_size(bytes) || ' were allocated at once' || coalesce(', ' || gv_size(line_bytes)
-            || ' of it by ' || gv_line(p.function, p.library, p.file, p.line), '') END
-FROM (SELECT {fact(memory_peak_bytes)} AS bytes)
-    LEFT JOIN (SELECT number, max(bytes) FROM memory_top) t
-    LEFT JOIN (SELECT line AS which, device, max(bytes) AS line_bytes
-        FROM memory_holder GROUP BY device) h ON h.device IS t.number
-    LEFT JOIN memory_line m ON m.id = h.which
-    LEFT JOIN place p ON p.id = m.place LIMIT 1;
+            || ' of it by ' || gv_line(function, library, file, line), '') END
+FROM (SELECT {fact(memory_peak_bytes)} AS bytes) LEFT JOIN (
+    SELECT function, library, file, line, sum(bytes) AS line_bytes FROM memory_peak
+    WHERE what = 'allocated' AND number IS (SELECT number FROM memory_top ORDER BY bytes DESC LIMIT 1)
+    GROUP BY 1, 2, 3, 4 ORDER BY line_bytes DESC LIMIT 1);
 
 -- name: max_errors
 SELECT count > ?1, printf('%d call%s returned an error', count, {s(count)})

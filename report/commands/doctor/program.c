@@ -2,6 +2,7 @@
 #include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/elf_file.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,10 +166,9 @@ static void program_elf(struct gv_doctor *doctor, const char *path, const struct
 static bool program_is_shell(const char *path)
 {
     static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
-    const char *slash = strrchr(path, '/');
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(slash ? slash + 1 : path, names[i]) == 0)
+        if (strcmp(gv_text_base(path), names[i]) == 0)
             return true;
     return false;
 }
@@ -177,7 +177,7 @@ static bool program_is_shell(const char *path)
 static bool program_is_called_python(const char *called)
 {
     static const char python[] = "python";
-    const char *slash = strrchr(called, '/'), *name = slash ? slash + 1 : called;
+    const char *name = gv_text_base(called);
 
     if (strncmp(name, python, sizeof(python) - 1) != 0)
         return false;

@@ -83,20 +83,13 @@ static int flame_enter(struct gv_flame **at, const char *text, enum gv_flame_kin
     return 0;
 }
 
-static const char *flame_base(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
-
 /* "forward (model.py:41)", "gemm (libtorch_cuda.so)", "libtorch_cuda.so+0x12f0". */
 static int flame_frame(void *context, sqlite3_stmt *row)
 {
     struct gv_flame **at = context;
     const char *function = (const char *)sqlite3_column_text(row, 0);
-    const char *library = flame_base((const char *)sqlite3_column_text(row, 1));
-    const char *file = flame_base((const char *)sqlite3_column_text(row, 2));
+    const char *library = gv_text_base((const char *)sqlite3_column_text(row, 1));
+    const char *file = gv_text_base((const char *)sqlite3_column_text(row, 2));
     char name[GV_FLAME_NAME_BYTES], place[GV_FLAME_NAME_BYTES / 3],
         short_name[GV_KERNEL_NAME_BYTES];
 

@@ -175,32 +175,22 @@ SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_b
 FROM (SELECT * FROM memory_top ORDER BY bytes DESC LIMIT 1) t LEFT JOIN device d ON d.id = t.device
 WHERE {fact(memory_known)} AND {fact(memory_peak_bytes)} > 0;
 
--- define: line_words(place)
-coalesce(gv_line({place}.function, {place}.library, {place}.file, {place}.line),
-    'allocations without a stack')
+-- define: line_words
+coalesce(gv_line(function, library, file, line), 'allocations without a stack')
 
 -- name: memory_peak
-SELECT d.device, CASE h.what WHEN 0 THEN {line_words(p)} WHEN 1
-        THEN 'contexts, code, what pools keep, and other memory outside' ELSE 'other processes' END,
-    a.name, m.space, {sum(h.blocks)} AS blocks, CAST(sum(h.bytes) AS INTEGER) AS bytes,
-    {share(sum(h.bytes), d.memory_bytes)}
-FROM memory_top t
-    JOIN (SELECT 0 AS what, device, line, blocks, bytes FROM memory_holder
-        UNION ALL SELECT 1, number, NULL, NULL, outside_bytes FROM memory_top
-            WHERE outside_bytes IS NOT NULL
-        UNION ALL SELECT 2, number, NULL, others, other_bytes FROM memory_top
-            WHERE others > 0) h ON h.device IS t.number
-    LEFT JOIN device d ON d.id = t.device
-    LEFT JOIN memory_line m ON m.id = h.line
-    LEFT JOIN place p ON p.id = m.place
-    LEFT JOIN api a ON a.id = m.api
-GROUP BY t.number, h.what, m.id ORDER BY t.bytes DESC, h.what, bytes DESC, m.id LIMIT :top;
+-- A line's memory in all processes. The fullest device first.
+SELECT device, CASE what WHEN 'allocated' THEN {line_words} WHEN 'outside'
+        THEN 'contexts, code, what pools keep, and other memory outside' ELSE what END,
+    name, space, {sum(blocks)}, CAST(sum(bytes) AS INTEGER) AS bytes, sum(share)
+FROM memory_peak p WHERE what <> 'outside' OR bytes IS NOT NULL
+GROUP BY number, what, function, library, file, line, name, space
+ORDER BY (SELECT bytes FROM memory_top WHERE number IS p.number) DESC, what <> 'allocated',
+    what DESC, bytes DESC, file, line LIMIT :top;
 
 -- name: memory_lines
-SELECT {line_words(p)}, a.name, m.space, m.allocations, m.freed, m.allocated_bytes, m.peak_bytes,
-    m.life_ns, m.time_ns
-FROM memory_line m LEFT JOIN place p ON p.id = m.place LEFT JOIN api a ON a.id = m.api
-ORDER BY m.time_ns DESC, m.id LIMIT :top;
+SELECT {line_words}, name, space, allocations, freed, allocated_bytes, peak_bytes, life_ns, time_ns
+FROM memory_lines ORDER BY time_ns DESC, file, line LIMIT :top;
 
 -- name: leaks
 SELECT m.space, count(*), {sum(m.bytes)} AS left, a.name, gv_where(s.stack)

@@ -1,62 +1,39 @@
 /* The numbers of a run with several processes: simultaneous time counts once. */
-#include "cmocka_all.h"
-
 #include "report/analyse/verdict/run_facts.h"
-#include "report/store/api_meaning.h"
-#include "report/store/schema.h"
+#include "tests/unit/report/totals_fixture.h"
 
-#include <sqlite3.h>
-
-static sqlite3 *trace;
 static struct gv_run_facts facts;
-
-static void execute(const char *sql)
-{
-    if (sqlite3_exec(trace, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
-    assert_int_equal(gv_api_meaning_fill(trace), 0);
-}
 
 /* Two processes of one thread each; calls of a second, one after the start of the other. */
 static int setup(void **state)
 {
-    (void)state;
-    assert_int_equal(sqlite3_open(":memory:", &trace), SQLITE_OK);
-    execute(gv_schema_sql);
-    execute("INSERT INTO meta VALUES ('state', 'complete');"
-            "INSERT INTO process (id, identity, gpu, ended) VALUES (1, 1, 'cupti', 'exit'),"
-            " (2, 2, 'cupti', 'exit');"
-            "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0), (2, 2, 1, 20, 'b', 0);"
-            "INSERT INTO api (id, name, class) VALUES (1, 'cuInit', 'init'), (2, "
-            "'cuMemcpyHtoD_v2', 'copy'),"
-            " (3, 'cuLaunchKernel', 'launch');"
-            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-            " (1, 1, 1, 0, 1000, 0), (2, 2, 1, 500, 1000, 0), (3, 1, 2, 2000, 6000, 0),"
-            " (4, 2, 2, 3000, 6000, 0), (5, 1, 3, 9000, 400, 0), (6, 2, 3, 9100, 900, 209);");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sqlite3_close(trace);
+    totals_open(state);
+    totals_execute(
+        "UPDATE process SET ended = 'exit';"
+        "INSERT INTO api (id, name, class) VALUES (1, 'cuInit', 'init'), (2, "
+        "'cuMemcpyHtoD_v2', 'copy'),"
+        " (3, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+        " (1, 1, 1, 0, 1000, 0), (2, 2, 1, 500, 1000, 0), (3, 1, 2, 2000, 6000, 0),"
+        " (4, 2, 2, 3000, 6000, 0), (5, 1, 3, 9000, 400, 0), (6, 2, 3, 9100, 900, 209);");
     return 0;
 }
 
 /* As if it was another trace each time: the totals are not made again for the same part of one. */
 static void read_part(struct gv_totals_part part)
 {
-    execute("DROP TABLE IF EXISTS temp.totals_part");
-    assert_int_equal(gv_run_facts_read(trace, &part, &facts), 0);
+    totals_execute("DROP TABLE IF EXISTS temp.totals_part");
+    assert_int_equal(gv_run_facts_read(totals_trace, &part, &facts), 0);
 }
 
 static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
 {
     (void)state;
-    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-            " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
-            " (2, 4, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
-            " (3, 5, 'lock', 0, 0, 300, 100, 'measured');");
+    totals_execute(
+        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+        " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
+        " (2, 4, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
+        " (3, 5, 'lock', 0, 0, 300, 100, 'measured');");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.window_ns, 10000);
     assert_int_equal(facts.waits, 3);
@@ -75,11 +52,12 @@ static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
 static void many_waits_are_counted_to_the_last(void **state)
 {
     (void)state;
-    execute("WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
-            " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-            " SELECT 300000 - i, 1, 2, 10000 + i * 1000000, 900000, 0 FROM n;"
-            "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-            " SELECT id, id, 'sync-copy', 0, 0, 900000, 0, 'measured' FROM call WHERE id > 100000");
+    totals_execute(
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
+        " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+        " SELECT 300000 - i, 1, 2, 10000 + i * 1000000, 900000, 0 FROM n;"
+        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+        " SELECT id, id, 'sync-copy', 0, 0, 900000, 0, 'measured' FROM call WHERE id > 100000");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.waits, 200000);
     assert_int_equal(facts.wait_ns, INT64_C(180000000000));
@@ -102,10 +80,11 @@ static void no_part_is_larger_than_the_whole(void **state)
 static void waits_are_no_copying_or_launching(void **state)
 {
     (void)state;
-    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-            " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'inferred'),"
-            " (2, 4, 'sync-copy', 0, 0, 2000, 4000, 'inferred'),"
-            " (3, 6, 'queue-full', 0, 0, 800, 100, 'inferred');");
+    totals_execute(
+        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+        " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'inferred'),"
+        " (2, 4, 'sync-copy', 0, 0, 2000, 4000, 'inferred'),"
+        " (3, 6, 'queue-full', 0, 0, 800, 100, 'inferred');");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.thread_copy_ns, 4000);
     assert_int_equal(facts.thread_launch_ns, 400);
@@ -113,7 +92,7 @@ static void waits_are_no_copying_or_launching(void **state)
     part.process = 1;
     read_part(part);
     assert_int_equal(facts.thread_copy_ns, 1000);
-    execute("UPDATE stall SET expected = 1");
+    totals_execute("UPDATE stall SET expected = 1");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.thread_copy_ns, 6000);
 }
@@ -121,9 +100,9 @@ static void waits_are_no_copying_or_launching(void **state)
 static void loads_that_failed_are_known(void **state)
 {
     (void)state;
-    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuModuleLoadData', 'load');"
-            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-            " (7, 1, 4, 9500, 10, 209), (8, 1, 4, 9600, 10, 0);");
+    totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuModuleLoadData', 'load');"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (7, 1, 4, 9500, 10, 209), (8, 1, 4, 9600, 10, 0);");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.load_calls, 2);
     assert_int_equal(facts.load_failed, 1);
@@ -133,9 +112,10 @@ static void loads_that_failed_are_known(void **state)
 static void records_that_found_no_room_are_known(void **state)
 {
     (void)state;
-    execute("INSERT INTO loss VALUES (1, 'call', 'event', 1000), (1, 'GPU record', '', 5),"
-            " (1, 'GPU record', 'missing', 10), (2, 'GPU record', 'dropped by CUPTI', 7),"
-            " (2, 'GPU operation', 'last flush', 3), (2, 'record', 'missing in the spool', 4);");
+    totals_execute(
+        "INSERT INTO loss VALUES (1, 'call', 'event', 1000), (1, 'GPU record', '', 5),"
+        " (1, 'GPU record', 'missing', 10), (2, 'GPU record', 'dropped by CUPTI', 7),"
+        " (2, 'GPU operation', 'last flush', 3), (2, 'record', 'missing in the spool', 4);");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.lost, 1029);
     assert_int_equal(facts.gpu_lost, 29);
@@ -148,9 +128,9 @@ static void records_that_found_no_room_are_known(void **state)
 static void launches_that_failed_are_known(void **state)
 {
     (void)state;
-    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLaunchHostFunc', 'launch');"
-            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-            " (7, 1, 4, 9500, 10, 0);");
+    totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLaunchHostFunc', 'launch');"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (7, 1, 4, 9500, 10, 0);");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.launch_calls, 2); /* the host's work is not a launch */
     assert_int_equal(facts.launch_failed, 1);
@@ -158,7 +138,7 @@ static void launches_that_failed_are_known(void **state)
     assert_string_equal(facts.launch_failed_most, "cuLaunchKernel");
     assert_false(gv_run_facts_launches_failed(&facts));
     assert_true(gv_run_facts_not_run(&facts));
-    execute("DELETE FROM call WHERE id = 5");
+    totals_execute("DELETE FROM call WHERE id = 5");
     read_part(GV_TOTALS_ALL);
     assert_true(gv_run_facts_launches_failed(&facts));
 }
@@ -167,9 +147,9 @@ static void launches_that_failed_are_known(void **state)
 static void calls_after_the_drivers_end_are_no_failures(void **state)
 {
     (void)state;
-    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLibraryUnload', 'load');"
-            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-            " (7, 1, 4, 9500, 10, 4), (8, 1, 4, 9600, 10, 4);");
+    totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLibraryUnload', 'load');"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (7, 1, 4, 9500, 10, 4), (8, 1, 4, 9600, 10, 4);");
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.failed, 1);
     assert_string_equal(facts.failed_most, "cuLaunchKernel");
@@ -179,9 +159,10 @@ static void calls_after_the_drivers_end_are_no_failures(void **state)
 static void of_causes_that_cost_the_same_the_first_stall_counts(void **state)
 {
     (void)state;
-    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-            " VALUES (1, 3, 'module-load', 0, 0, 500, 0, 'measured'),"
-            " (2, 5, 'free', 0, 0, 500, 0, 'measured');");
+    totals_execute(
+        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+        " VALUES (1, 3, 'module-load', 0, 0, 500, 0, 'measured'),"
+        " (2, 5, 'free', 0, 0, 500, 0, 'measured');");
     read_part(GV_TOTALS_ALL);
     assert_string_equal(facts.top_stall, "module-load");
 }
@@ -192,14 +173,14 @@ static void what_is_missing_is_not_known(void **state)
     (void)state;
     read_part(GV_TOTALS_ALL);
     assert_true(facts.gpu_seen && facts.gpu_whole);
-    execute("UPDATE process SET ended = 'killed' WHERE id = 1;"
-            "UPDATE call SET stream = 1, correlation = id WHERE id IN (3, 5);"
-            "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 2)");
+    totals_execute("UPDATE process SET ended = 'killed' WHERE id = 1;"
+                   "UPDATE call SET stream = 1, correlation = id WHERE id IN (3, 5);"
+                   "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 2)");
     read_part(GV_TOTALS_ALL);
     assert_false(facts.gpu_seen || facts.gpu_whole); /* nothing was seen */
-    execute("INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7);"
-            "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
-            " (1, 1, 2, 3000, 4500, 3)");
+    totals_execute("INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7);"
+                   "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+                   " (1, 1, 2, 3000, 4500, 3)");
     read_part(GV_TOTALS_ALL);
     assert_true(facts.gpu_seen);
     assert_false(facts.gpu_whole);
@@ -214,20 +195,20 @@ static void what_is_missing_is_not_known(void **state)
 static void a_call_is_unfinished_if_its_process_did_not_end_by_itself(void **state)
 {
     (void)state;
-    execute("INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
-            " (1, 1, 2, 9000, 9800);");
+    totals_execute("INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
+                   " (1, 1, 2, 9000, 9800);");
     read_part(GV_TOTALS_ALL); /* exit */
     assert_string_equal(facts.flight, "");
-    execute("UPDATE process SET ended = 'exec' WHERE id = 1");
+    totals_execute("UPDATE process SET ended = 'exec' WHERE id = 1");
     read_part(GV_TOTALS_ALL);
     assert_string_equal(facts.flight, "");
     assert_int_equal(facts.flight_ns, 0);
-    execute("UPDATE process SET ended = 'killed' WHERE id = 1");
+    totals_execute("UPDATE process SET ended = 'killed' WHERE id = 1");
     read_part(GV_TOTALS_ALL);
     assert_string_equal(facts.flight, "cuMemcpyHtoD_v2");
     assert_int_equal(facts.flight_ns, 800);
     assert_int_equal(facts.flight_running, 0);
-    execute("UPDATE process SET ended = NULL WHERE id = 1");
+    totals_execute("UPDATE process SET ended = NULL WHERE id = 1");
     read_part(GV_TOTALS_ALL);
     assert_string_equal(facts.flight, "cuMemcpyHtoD_v2");
     assert_int_equal(facts.flight_running, 1);
@@ -236,7 +217,7 @@ static void a_call_is_unfinished_if_its_process_did_not_end_by_itself(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
         TEST(of_causes_that_cost_the_same_the_first_stall_counts),
         TEST(what_is_missing_is_not_known),
         TEST(processes_that_wait_at_the_same_time_lose_it_once),

@@ -44,12 +44,14 @@ uint64_t gv_primary_released(int device)
     return result == 0 && !active ? gv_primary_reset(device) : 0;
 }
 
-/* The contexts whose device is recorded, by a part of the handle. */
-static _Atomic uint64_t told[DEVICES];
+/* The contexts whose device is recorded, by a part of the handle. Two that share a cell are
+ * recorded again and again, which does no harm. */
+#define CELLS 64
+static _Atomic uint64_t told[CELLS];
 
 static _Atomic uint64_t *told_place(uint64_t context)
 {
-    return &told[(context >> 4 ^ context >> 12) % DEVICES];
+    return &told[(context >> 4 ^ context >> 12) % CELLS];
 }
 
 int gv_context_device_to_tell(uint64_t context)
@@ -69,11 +71,11 @@ int gv_context_device_to_tell(uint64_t context)
 
 void gv_contexts_void(void)
 {
-    for (size_t i = 0; i < DEVICES; i++)
+    for (size_t i = 0; i < CELLS; i++)
         atomic_store_explicit(&told[i], 0, memory_order_relaxed);
 }
 
-uint64_t gv_primary_current(void)
+uint64_t gv_context_current(void)
 {
     void *context = NULL;
 
