@@ -18,8 +18,8 @@
  * it before the next function; more calls do nothing. 0 or -errno. */
 int gv_places_open(sqlite3 *trace);
 
-/* The row of `place` for a stack, added if it is new. 0: nothing is known. `known` remembers what was
- * found; empty at first. 0 or -errno. */
+/* The row of `place` for a stack, added if it is new. 0: nothing is known. `known` remembers what
+ * was found; empty at first. 0 or -errno. */
 int gv_place_of_stack(sqlite3 *trace, struct gv_key_map *known, int64_t stack, int64_t *place);
 
 #endif
