@@ -106,7 +106,8 @@ CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NO
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
 -- The line of the program that a stack stands for, and the stacks of which that is known. A program's
 -- own line, if there is one; or else a library's.
-CREATE TABLE place (id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, library TEXT);
+CREATE TABLE place (id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, library TEXT,
+    UNIQUE (file, line, function, library));
 CREATE TABLE stack_place (stack INTEGER PRIMARY KEY, place INTEGER NOT NULL);
 -- A file that was mapped at [low, high); addresses in frames are relative to its base.
 CREATE TABLE object (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, base INTEGER NOT NULL,

@@ -5,6 +5,7 @@ INSERT INTO meta VALUES ('state', 'recording'), ('session', '1-1-0000abcd'),
 INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuMemcpyHtoDAsync_v2', 'copy'),
     (3, 'cuMemcpyDtoHAsync_v2', 'copy'), (4, 'cuEventRecord', 'event'),
     (5, 'cuStreamSynchronize', 'sync'), (6, 'cuMemAlloc_v2', 'alloc'), (7, 'cuMemFree_v2', 'free');
+UPDATE api SET gpu_work = CASE class WHEN 'launch' THEN 1 WHEN 'copy' THEN 3 ELSE 0 END;
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu)
     VALUES (1, 1, 4242, 'large', 0, :calls * 2500 + 1000000, 'exit', 0, 'cupti');
 INSERT INTO context VALUES (1, 1, 4096);
@@ -38,3 +39,11 @@ INSERT INTO gpu_op SELECT i + 1, i * 31 % 16 + 1, CASE WHEN i % 20 BETWEEN 14 AN
     CASE WHEN i % 20 BETWEEN 14 AND 17 THEN 4096 + i % 7 * 65536 END,
     CASE WHEN i % 20 BETWEEN 14 AND 15 THEN 1 WHEN i % 20 BETWEEN 16 AND 17 THEN 2 END, NULL, NULL
     FROM n;
+-- One of about 200 launches and copies was chosen to have its own stack: 1000 lines, in 100 functions.
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+INSERT INTO stack (id, process, number) SELECT i, 1, i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+INSERT INTO frame (stack, depth, kind, function, file, line)
+SELECT i / 10 + 1, i % 10, 'python', printf('f%d', i / 100), 'train.py', i / 10 + i % 10 FROM n;
+INSERT INTO call_stack SELECT id, id * 7919 % 1000 + 1 FROM call WHERE id % 199 = 0 AND api < 4;
+INSERT INTO call_sample SELECT call, 199 FROM call_stack;
