@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* Ranges that are open at the same time, and ends that wait for their begin. With more, the older
- * half stays without an end: some programs never end any. */
-#define GV_RANGES_MOST 65536u
+ * half stays without an end: some programs never end any, and each new range looks through them. */
+#define GV_RANGES_MOST 4096u
 
 /* ---- texts ---- */
 

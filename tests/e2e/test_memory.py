@@ -171,26 +171,34 @@ class Outside(harness.Case):
 
     gpu = "auto"
 
-    def held(self, **env):
+    def held(self, seconds, **env):
         script = self.write("held.py", """
-import ctypes, time
+import ctypes, sys, time
 cuda, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
 context = ctypes.c_void_p()
 assert cuda.cuInit(0) == 0
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
 assert cuda.cuCtxSetCurrent(context) == 0
 assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(24 << 20)) == 0
-time.sleep(0.5)
+time.sleep(float(sys.argv[1]))
 assert cuda.cuMemFree_v2(address) == 0
-time.sleep(1.0)
+time.sleep(2 * float(sys.argv[1]))
 """)
         folders = [harness.simulator(), os.path.join(harness.simulator(), "nvml")]
-        self.run_well(["python3", script], env={"LD_LIBRARY_PATH": ":".join(folders), **env})
-        trace = self.trace()
-        return dict(trace.rows("SELECT what, bytes FROM memory_peak"))
+        path = self.path(f"{seconds}.db")
+        self.run_well(["python3", script, str(seconds)],
+                      env={"LD_LIBRARY_PATH": ":".join(folders), "GPUVERIFY_TRACE": path, **env})
+        return dict(self.trace(path).rows("SELECT what, bytes FROM memory_peak"))
+
+    def expect(self, outside, others, **env):
+        """The simulated device uses as much before the allocation, so the next sample may show either. On a busy machine, samples
+        may come too late."""
+        wanted = [{"allocated": 24 * MB, "outside": outside + more, **others} for more in (0, 24 * MB)]
+        if self.held(0.5, **env) not in wanted:
+            self.assertIn(self.held(4, **env), wanted)
 
     def test_what_is_used_besides(self):
-        self.assertEqual(self.held(), {"allocated": 24 * MB, "outside": 1000 * MB})
+        self.expect(1000 * MB, {})
 
     def test_other_processes_have_their_part(self):
         machine = self.path("machine")
@@ -199,10 +207,11 @@ time.sleep(1.0)
             listed = os.path.join(machine, str(process.pid))
             with open(listed, "w", encoding="utf-8"):
                 pass
-            held = self.held(GV_SIM_MACHINE=machine)
-            os.unlink(listed)
-            process.kill()
-        self.assertEqual(held, {"allocated": 24 * MB, "outside": 900 * MB, "other processes": 100 * MB})
+            try:
+                self.expect(900 * MB, {"other processes": 100 * MB}, GV_SIM_MACHINE=machine)
+            finally:
+                os.unlink(listed)
+                process.kill()
 
 
 if __name__ == "__main__":

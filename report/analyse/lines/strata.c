@@ -138,7 +138,7 @@ int gv_strata_add(struct gv_strata *strata, const struct gv_strata_item *item)
         return error;
 
     struct gv_strata_node *node = &strata->nodes[cell];
-    struct gv_strata_row *of = &strata->rows[row];
+    struct gv_strata_row *of = item->known != GV_STRATA_NOTHING ? &strata->rows[row] : NULL;
     bool again = node->last_call == item->call;
 
     node->last_call = item->call;

@@ -75,6 +75,7 @@ static const struct gv_fact_member {
     GV_NUMBER(sync_flights),
     GV_NUMBER(own_costs),
     GV_NUMBER(own_cost_ppm),
+    GV_NUMBER(own_cost_once_ns),
     GV_TEXT(own_cost_most),
     GV_NUMBER(own_cost_most_ppm),
     GV_NUMBER(stacks_spared),

@@ -87,8 +87,9 @@ struct gv_run_facts {
     char refused[GV_FACTS_TEXT_BYTES];       /* the call */
     char refused_where[GV_FACTS_TEXT_BYTES]; /* its line */
     char held_where[GV_FACTS_TEXT_BYTES];
-    int64_t own_costs;    /* of gpuverify itself; 0: not known */
-    int64_t own_cost_ppm; /* in millionths of the processes' time */
+    int64_t own_costs;        /* of gpuverify itself; 0: not known */
+    int64_t own_cost_ppm;     /* in millionths of the processes' time, without what it cost once: */
+    int64_t own_cost_once_ns; /* at the processes' start and end */
     int64_t own_cost_most_ppm, stacks_spared;
     char own_cost_most[GV_FACTS_TEXT_BYTES]; /* its most expensive part */
     /* Why devices were idle, most saving first. Without what calls and stalls explain. run_ns: from

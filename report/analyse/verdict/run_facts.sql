@@ -103,14 +103,20 @@ SELECT {sum(count)} AS lost,
     {sum(CASE WHEN class = 'missing' THEN count END)} AS launches_missing
 FROM loss WHERE {is_of_process(process)};
 
+-- define: is_once
+-- Of own_cost: however long the program runs.
+what IN ('start', 'end')
+
 -- name: own_cost
--- What gpuverify itself cost, in millionths of the processes' time.
-SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm
+-- What gpuverify itself cost: all the time, in millionths of the processes' time, and once.
+SELECT count(*) AS own_costs,
+    CAST(round(1e6 * total(CASE WHEN NOT {is_once} THEN share END)) AS INTEGER) AS own_cost_ppm,
+    CAST(total(CASE WHEN {is_once} THEN total_ns END) AS INTEGER) AS own_cost_once_ns
 FROM own_cost WHERE {is_of_process(process)};
 
 -- name: own_cost_most
 SELECT what AS own_cost_most, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_most_ppm
-FROM own_cost WHERE {is_of_process(process)}
+FROM own_cost WHERE NOT {is_once} AND {is_of_process(process)}
 GROUP BY what ORDER BY own_cost_most_ppm DESC, what LIMIT 1;
 
 -- name: stacks_spared

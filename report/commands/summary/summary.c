@@ -35,6 +35,7 @@
 #define GV_SUMMARY_TEXT_BYTES 2048
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
+#define GV_SUMMARY_ONCE_NS  1000000
 /* Lines of GPU time are of interest if the GPU was busy for a tenth of the time. */
 #define GV_SUMMARY_BUSY 10
 /* A share with a larger standard error is "about" that. */
@@ -846,6 +847,7 @@ static void print_own_cost(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     char most[64 + GV_FACTS_TEXT_BYTES] = "", spared[64] = "", count[GV_FORMAT_BYTES];
+    char once[64] = "", took[GV_FORMAT_BYTES];
     double percent = (double)facts->own_cost_ppm / 1e4;
 
     if (!facts->whole || facts->own_costs == 0)
@@ -853,12 +855,15 @@ static void print_own_cost(const struct gv_summary *summary)
     if (facts->own_cost_most_ppm >= GV_SUMMARY_OWN_COST)
         snprintf(most, sizeof(most), " (%s %.1f %%)", facts->own_cost_most,
                  (double)facts->own_cost_most_ppm / 1e4);
+    if (facts->own_cost_once_ns >= GV_SUMMARY_ONCE_NS)
+        snprintf(once, sizeof(once), ", and %s at its start and end",
+                 gv_format_duration(took, facts->own_cost_once_ns));
     if (facts->stacks_spared > 0)
         snprintf(spared, sizeof(spared), "; %s stack%s skipped to save time",
                  say_count(count, facts->stacks_spared), plural(facts->stacks_spared));
-    gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s%s",
+    gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s%s%s",
                 facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? "less than " : "",
-                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? 0.1 : percent, most, spared);
+                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? 0.1 : percent, most, once, spared);
 }
 
 /* Prints the next command, and the trace's path. */
