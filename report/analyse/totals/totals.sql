@@ -17,8 +17,8 @@ FROM gpu_shape s LEFT JOIN
     ON n.id = s.name;
 
 -- define: numbered_devices
--- The same for all processes. At most 64 are told apart. Without the GPU side there is no UUID: assume
--- that all processes number the devices alike.
+-- A device has the same number in all processes; at most 64 devices are told apart. Without the GPU
+-- side there is no UUID; then all processes are taken to number the devices alike.
 SELECT d.id AS id, u.process AS process, u.device AS device, d.uuid AS uuid,
     dense_rank() OVER (ORDER BY coalesce(d.uuid, ':' || u.device)) AS number
 FROM (SELECT process, device FROM device UNION SELECT c.process, d.device FROM context_device d

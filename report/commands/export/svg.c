@@ -175,24 +175,30 @@ static void svg_legend(const struct svg *svg)
     fputs("</g>\n", svg->out);
 }
 
+/* "GPU time of train". */
+static void svg_subject(const struct svg *svg)
+{
+    const char *title = svg->what->title;
+
+    fprintf(svg->out, "%c%s of ", toupper((unsigned char)title[0]), title + 1);
+    gv_xml_text(svg->out, svg->root->name);
+}
+
 static void svg_head(const struct svg *svg)
 {
     int height = GV_SVG_HEAD + (1 + svg_rows(svg, svg->root)) * GV_SVG_ROW + GV_SVG_MARGIN;
-    const char *title = svg->what->title;
     char time[GV_FORMAT_BYTES];
 
     fprintf(svg->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\""
-            " viewBox=\"0 0 %d %d\">" GV_SVG_MADE_BY "\n<title>%c%s of ",
-            GV_SVG_WIDTH, height, GV_SVG_WIDTH, height, toupper((unsigned char)title[0]),
-            title + 1);
-    gv_xml_text(svg->out, svg->root->name);
+            " viewBox=\"0 0 %d %d\">" GV_SVG_MADE_BY "\n<title>",
+            GV_SVG_WIDTH, height, GV_SVG_WIDTH, height);
+    svg_subject(svg);
     fprintf(svg->out,
             "</title>\n%s<rect class=\"b\" width=\"%d\" height=\"%d\"/>\n"
-            "<text class=\"h\" x=\"%d\" y=\"20\">%c%s of ",
-            svg_style, GV_SVG_WIDTH, height, GV_SVG_MARGIN, toupper((unsigned char)title[0]),
-            title + 1);
-    gv_xml_text(svg->out, svg->root->name);
+            "<text class=\"h\" x=\"%d\" y=\"20\">",
+            svg_style, GV_SVG_WIDTH, height, GV_SVG_MARGIN);
+    svg_subject(svg);
     fprintf(svg->out,
             ": %s</text>\n<text class=\"t\" x=\"%d\" y=\"38\">Width is time. Point at a frame for"
             " its numbers. Frames below 0.1 %% are drawn together or left out.</text>\n",

@@ -3,7 +3,7 @@
 
 #include "report/collect/ingest.h"
 #include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 #include "trace/schedstat.h"
 
 #include <fcntl.h>
@@ -122,25 +122,6 @@ static void what_the_kernel_says_is_read(void **state)
 }
 
 /* ---- from records to rows ---- */
-
-static struct fixture fixture;
-static struct fixture_spool spool;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_spool_close(&spool);
-    fixture_close(&fixture);
-    return 0;
-}
 
 static void append_delay(uint32_t thread, uint64_t call_start_ns, uint64_t end_ns,
                          uint64_t delay_ns)

@@ -3,7 +3,7 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 #include "trace/session_id.h"
 
 #include <pthread.h>
@@ -19,25 +19,6 @@
 #define PROGRAM 1 /* a thread that made calls, and ... */
 #define LOOKER  2 /* the one that looks at it */
 #define TID     (1000 + PROGRAM)
-
-static struct fixture fixture;
-static struct fixture_spool spool;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_spool_close(&spool);
-    fixture_close(&fixture);
-    return 0;
-}
 
 static int64_t number(const char *sql)
 {

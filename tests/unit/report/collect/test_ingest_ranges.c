@@ -3,28 +3,9 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 
 #include <string.h>
-
-static struct fixture fixture;
-static struct fixture_spool spool;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_spool_close(&spool);
-    fixture_close(&fixture);
-    return 0;
-}
 
 static void recover(void)
 {
