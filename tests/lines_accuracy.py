@@ -8,7 +8,8 @@ they say of themselves.
 One row for each case and length. promise: how many lines of more than 2 % are within 10 % of their true share. worst: the
 furthest off, as a part of its share. errors: the root mean square of (estimate - truth) / standard error: 1 if the
 standard errors are right, more if they are too small. With -v each run's table. With --check nothing but what is too far off,
-twice in a row.
+also in a run of four times the length: in one of two seconds, a call of a step may have been chosen so rarely that chance
+decides.
 
 Kernels on a real GPU take 1 to 3 us longer than they are asked to, and the speed of its copies is unknown: only the simulator
 knows the truth to 1 %.
@@ -66,17 +67,16 @@ def measure(build, name, words, seconds, times, verbose):
 
 
 def check(build, name, words, seconds):
-    for last in (False, True):
-        truth, found = run(build, words, seconds)
+    for length in (seconds, 4 * seconds):
+        truth, found = run(build, words, length)
         try:
             if name in expected.PROMISED:
                 expected.check_promise(expected.shares(truth), found)
             expected.check_errors(expected.shares(truth), found)
             return
         except expected.Mismatch as mismatch:
-            print(f"{name}, {seconds:g} s: {mismatch}", flush=True)
-            if last:
-                sys.exit(1)
+            print(f"{name}, {length:g} s: {mismatch}", flush=True)
+    sys.exit(1)
 
 
 def main():

@@ -24,6 +24,7 @@
 /* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
 #define GV_PYTHON_OWNED_BY_C       3
 #define GV_PYTHON_OWNED_BY_A_VALUE 1  /* a generator or coroutine */
+#define GV_PYTHON_VALUE_BEFORE     8u /* 3.9 and 3.10 have it itself, before the instruction */
 #define GV_PYTHON_TAG_BITS         3u /* 3.14 has flags in a reference's lowest bits */
 
 static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
@@ -425,13 +426,20 @@ static unsigned keep_common(struct gv_python_frame *frames, unsigned count,
 static bool is_left(const struct gv_python *python, const struct gv_python_frame *frame,
                     bool is_outermost)
 {
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t value = 0;
     uint8_t owner;
 
     if (!read_owner(python, frame->at, &owner))
         return true;
-    if (python->layout.minor < 11)
-        return owner != (python->layout.minor == 9); /* 3.10 has 0 for a frame that runs */
-    return is_outermost && (owner == GV_PYTHON_OWNED_BY_A_VALUE || frame->instruction == 0);
+    if (layout->minor >= 11)
+        return is_outermost && (owner == GV_PYTHON_OWNED_BY_A_VALUE || frame->instruction == 0);
+    if (owner != (layout->minor == 9)) /* 3.10 has 0 for a frame that runs */
+        return true;
+    return is_outermost &&
+           (!gv_python_memory_pointer(
+                python->memory, frame->at + layout->instruction - GV_PYTHON_VALUE_BEFORE, &value) ||
+            value);
 }
 
 /* The callers of a new innermost frame that are looked at: other ones than walked were called. */
