@@ -83,6 +83,7 @@ static int add_thread(struct gv_ingest *ingest, const struct gv_spool_view *view
     thread->position = position;
     thread->stored_position = position;
     strncpy(thread->name, name, sizeof(thread->name) - 1);
+    gv_ingest_range_thread(ingest, thread);
     return gv_key_map_add(&ingest->threads, &key, (int64_t)ingest->thread_count);
 }
 
@@ -802,10 +803,11 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     gv_call_row_set(row, GV_CALL_API, api->row);
     fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
+    error = gv_ingest_range_call(ingest, thread, id);
     ingest->cost.hooked++;
     ingest->cost.correlated += call->correlation != 0;
     count_work(ingest, api->kind->work, call);
-    if (call->correlation)
+    if (!error && call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
     if (!error && module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);

@@ -60,6 +60,8 @@ struct gv_ingest_thread {
     uint32_t kernel_number;
     int64_t kernel;
     struct gv_delay_reading delay; /* the last reading; before_ns 0: none */
+    int64_t range;                 /* the innermost push; 0: none */
+    int64_t stored_range;          /* the one that the last call was in; -1: not known */
 };
 
 /* How long a thread had waited for a CPU, read during a call. */
@@ -100,6 +102,7 @@ struct gv_early_end {
 };
 
 struct gv_ingest_ranges {
+    bool pushed;                /* the process was in a range */
     struct gv_known texts;      /* number -> row */
     struct gv_open_range *open; /* in the order of storage */
     size_t open_count, open_room;
@@ -227,10 +230,14 @@ void gv_ingest_idle_close(struct gv_ingest *ingest);
 /* The program's own ranges (report/collect/ingest_ranges.c); `text` may be NULL. What a collector
  * that resumes a process must know of it. */
 int gv_ingest_range_text(struct gv_ingest *ingest, uint32_t number, const char *text);
-int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+int gv_ingest_range(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                     const struct gv_record_range *range, const char *text);
-int gv_ingest_range_end(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+int gv_ingest_range_end(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                         const struct gv_record_range_end *end);
+/* The ranges that a thread is in, when it becomes known; the range of a call, if it is not that of
+ * the thread's last one. */
+void gv_ingest_range_thread(const struct gv_ingest *ingest, struct gv_ingest_thread *thread);
+int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread, int64_t call);
 int gv_ingest_ranges_resume(struct gv_ingest *ingest);
 void gv_ingest_ranges_close(struct gv_ingest *ingest);
 

@@ -135,6 +135,14 @@ static int64_t take_end(struct gv_ingest_ranges *ranges, uint64_t id, int64_t si
     return at_ns;
 }
 
+static void find_range(struct gv_ingest *ingest, struct gv_ingest_thread *thread)
+{
+    const struct gv_open_range *range = innermost(&ingest->ranges, thread->id, NULL);
+
+    thread->range = range ? range->row : 0;
+    ingest->ranges.pushed |= thread->range != 0;
+}
+
 /* These pops were lost: when is not known. */
 static void close_missed(struct gv_ingest_ranges *ranges, int64_t thread, uint32_t missed)
 {
@@ -205,7 +213,7 @@ static int insert(struct gv_ingest *ingest, const struct gv_record_range *range,
                            parent ? parent->row : (int64_t)0);
 }
 
-int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+int gv_ingest_range(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                     const struct gv_record_range *range, const char *text)
 {
     struct gv_ingest_ranges *ranges = &ingest->ranges;
@@ -221,7 +229,7 @@ int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thr
     ingest->cost.ranged++;
     close_missed(ranges, thread->id, range->missed);
     if (kind == GV_RANGE_PUSH) {
-        parent = innermost(ranges, thread->id, &opened.domain);
+        parent = innermost(ranges, thread->id, NULL);
         opened.depth = parent ? parent->depth + 1 : 0;
     } else if (kind == GV_RANGE_START) {
         opened.is_start = true;
@@ -232,10 +240,13 @@ int gv_ingest_range(struct gv_ingest *ingest, const struct gv_ingest_thread *thr
     bool ended = kind == GV_RANGE_MARK || end_ns >= 0;
     error = insert(ingest, range, &opened, parent, ended ? &duration_ns : NULL, text);
     opened.row = gv_database_last_id(ingest->database);
-    return error || ended ? error : open_range(ranges, &opened);
+    if (!error && !ended)
+        error = open_range(ranges, &opened);
+    find_range(ingest, thread);
+    return error;
 }
 
-int gv_ingest_range_end(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+int gv_ingest_range_end(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                         const struct gv_record_range_end *end)
 {
     struct gv_ingest_ranges *ranges = &ingest->ranges;
@@ -251,12 +262,34 @@ int gv_ingest_range_end(struct gv_ingest *ingest, const struct gv_ingest_thread 
         range = started(ranges, end->id, at_ns);
     else
         range = innermost(ranges, thread->id, &domain);
-    if (!range) /* a pop without a push ends nothing */
-        return end->head.result == GV_RANGE_START ? note_end(ranges, end->id, at_ns) : 0;
-    error = gv_database_run(ingest->database, GV_STATEMENT_RANGE_END, "ii", range->row,
-                            at_ns - range->start_ns);
-    close_range(ranges, range);
+    if (range) {
+        error = gv_database_run(ingest->database, GV_STATEMENT_RANGE_END, "ii", range->row,
+                                at_ns - range->start_ns);
+        close_range(ranges, range);
+    } else if (end->head.result == GV_RANGE_START) {
+        error = note_end(ranges, end->id, at_ns);
+    } /* a pop without a push ends nothing */
+    find_range(ingest, thread);
     return error;
+}
+
+/* ---- the range of a call ---- */
+
+void gv_ingest_range_thread(const struct gv_ingest *ingest, struct gv_ingest_thread *thread)
+{
+    const struct gv_open_range *range = innermost(&ingest->ranges, thread->id, NULL);
+
+    thread->range = range ? range->row : 0;
+    thread->stored_range = ingest->ranges.pushed ? -1 : 0;
+}
+
+int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread, int64_t call)
+{
+    if (thread->range == thread->stored_range)
+        return 0;
+    thread->stored_range = thread->range;
+    return gv_database_run(ingest->database, GV_STATEMENT_CALL_RANGE, "iii", thread->id, call,
+                           thread->range);
 }
 
 /* ---- a collector that comes later ---- */
@@ -276,6 +309,7 @@ static int resume(void *context, sqlite3_stmt *row)
 
 int gv_ingest_ranges_resume(struct gv_ingest *ingest)
 {
+    ingest->ranges.pushed = true; /* it may have been */
     return gv_database_each(ingest->database->handle, sql_open_ranges, &ingest->process, 1, resume,
                             &ingest->ranges);
 }

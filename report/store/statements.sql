@@ -146,6 +146,9 @@ INSERT INTO range (thread, kind, domain, text, category, category_name, color, p
     duration_ns, number, depth, parent)
 VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS NUMERIC), ?, ?, ?, ?, ?);
 
+-- name: CALL_RANGE
+INSERT INTO call_range (thread, call, range) VALUES (?, ?, nullif(?, 0));
+
 -- name: RANGE_END
 UPDATE range SET duration_ns = ?2 WHERE id = ?1;
 

@@ -73,12 +73,15 @@ CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
 CREATE TABLE range_text (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER, text TEXT,
     UNIQUE (process, number));
 -- kind: enum gv_range_kind. domain, text, category_name: rows of range_text. number: what NVTX gave the
--- program for a range of kind start. duration_ns: NULL: it has no end. parent: the range of its thread and
--- domain that it is in.
+-- program for a range of kind start. duration_ns: NULL: it has no end. parent: of a push: the innermost
+-- range of its thread that it is in, of any domain; depth: how many they are.
 CREATE TABLE range (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, kind INTEGER NOT NULL,
     domain INTEGER, text INTEGER, category INTEGER, category_name INTEGER, color INTEGER,
     payload, start_ns INTEGER NOT NULL, duration_ns INTEGER, number INTEGER, depth INTEGER,
     parent INTEGER);
+-- From this call on, the calls of the thread are in this range of kind push, the innermost; NULL: in none.
+CREATE TABLE call_range (thread INTEGER NOT NULL, call INTEGER NOT NULL, range INTEGER,
+    PRIMARY KEY (thread, call)) WITHOUT ROWID;
 
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
@@ -194,6 +197,35 @@ CREATE TABLE gpu_stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, stack 
 CREATE TABLE gpu_line (id INTEGER PRIMARY KEY, place INTEGER, capture INTEGER, gpu_ns INTEGER,
     error_ns INTEGER, launches INTEGER NOT NULL, samples INTEGER NOT NULL, queued_ns INTEGER,
     idle_ns INTEGER);
+
+-- What ranges and marks of one name did (report/analyse/ranges), written when the trace is finished.
+-- kind: as in range. text: where texts that differ only in numbers are one name, each number is "#" and
+-- is_pattern is 1. unended: how many have no end; they are not in the times. The rest is of what the
+-- calls in these ranges did; a call in two ranges of a name counts once. gpu_ns: of operations.
+-- idle_ns: of the ranges' time, in which no device of the process had work. NULL: not known.
+CREATE TABLE range_total (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, domain TEXT, text TEXT,
+    is_pattern INTEGER NOT NULL, count INTEGER NOT NULL, unended INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, min_ns INTEGER, median_ns INTEGER, max_ns INTEGER,
+    calls INTEGER NOT NULL, launches INTEGER NOT NULL, gpu_ns INTEGER, stalls INTEGER NOT NULL,
+    stall_ns INTEGER NOT NULL, max_stall_ns INTEGER NOT NULL, idle_ns INTEGER, loads INTEGER NOT NULL,
+    load_ns INTEGER NOT NULL, allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL);
+-- The range_total of the ranges of a kind with these rows of range_text; 0: no domain, no text.
+CREATE TABLE range_total_of (kind INTEGER NOT NULL, domain INTEGER NOT NULL, text INTEGER NOT NULL,
+    total INTEGER NOT NULL, PRIMARY KEY (kind, domain, text)) WITHOUT ROWID;
+
+-- The program's steps (report/analyse/steps), written when the trace is finished. thread: that does them.
+-- source: range, mark or launches. total: the row of range_total, of a range or mark.
+CREATE TABLE step_series (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, thread INTEGER NOT NULL,
+    source TEXT NOT NULL, total INTEGER, kinds INTEGER NOT NULL);
+-- number: in its series, from 1. kind: steps that launch alike have the same one, from 1 in the order of
+-- the first. warmup: 1: it is one of the first, and slower than the others. Sums: as in range_total, of the
+-- process's calls in this time.
+CREATE TABLE step (series INTEGER NOT NULL, number INTEGER NOT NULL, kind INTEGER NOT NULL,
+    warmup INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,
+    calls INTEGER NOT NULL, launches INTEGER NOT NULL, gpu_ns INTEGER, stalls INTEGER NOT NULL,
+    stall_ns INTEGER NOT NULL, max_stall_ns INTEGER NOT NULL, idle_ns INTEGER, loads INTEGER NOT NULL,
+    load_ns INTEGER NOT NULL, allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL,
+    PRIMARY KEY (series, number)) WITHOUT ROWID;
 
 -- GPU activity. "correlation" is stored only if the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,

@@ -26,7 +26,8 @@ SELECT
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
     a.kind AS call_kind, -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
-    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: the stack is this call's own; 0: it is that of an earlier call of the same site; NULL: no stack
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack, -- 1: the stack is this call's own; 0: it is that of an earlier call of the same site; NULL: no stack
+    (SELECT range FROM call_range WHERE thread = c.thread AND call <= c.id ORDER BY call DESC LIMIT 1) AS range -- the innermost range that its thread was in; id in ranges
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -156,13 +157,64 @@ SELECT
     r.payload AS payload, -- a number of the program's; NULL: none
     r.start_ns AS start_ns, -- since the session's start
     r.duration_ns AS duration_ns, -- NULL: it has no end; of a mark 0
-    r.depth AS depth, -- of a push: how many ranges of its thread and domain it is in
+    r.depth AS depth, -- of a push: how many ranges of its thread it is in, of any domain
     r.parent AS parent -- the innermost of these; id in ranges
 FROM range r
     LEFT JOIN thread t ON t.id = r.thread
     LEFT JOIN range_text d ON d.id = r.domain
     LEFT JOIN range_text m ON m.id = r.text
     LEFT JOIN range_text c ON c.id = r.category_name;
+
+CREATE VIEW range_summary AS -- all ranges or marks with one name, and what the calls in them did
+SELECT
+    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- as in ranges
+    r.domain AS domain, -- as in ranges
+    r.text AS message, -- as in ranges; # stands for numbers, if texts differ in nothing else
+    r.count AS count, -- how many there were
+    r.unended AS unended, -- of these, without an end; they are not in the times
+    r.total_ns AS total_ns, -- from starts to ends, together
+    r.min_ns AS min_ns, -- shortest
+    r.median_ns AS median_ns, -- for an even count the lower one
+    r.max_ns AS max_ns, -- longest
+    r.calls AS calls, -- calls in them; docs/ranges.md says which calls are in a range
+    r.launches AS launches, -- calls that put work on the GPU
+    r.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
+    r.stalls AS stalls, -- unexpected stalls of these calls
+    r.stall_ns AS stall_ns, -- what these lost
+    r.max_stall_ns AS max_stall_ns, -- what the longest of these lost
+    r.idle_ns AS idle_ns, -- of total_ns, while no device of the process had work; NULL: unknown
+    r.loads AS loads, -- loads of code by these calls
+    r.load_ns AS load_ns, -- time in these loads
+    r.allocations AS allocations, -- of device memory
+    r.allocated_bytes AS allocated_bytes -- in these
+FROM range_total r;
+
+CREATE VIEW steps AS -- one step of the program: a range or mark that repeats, or launches that repeat
+SELECT
+    s.series AS series, -- steps of one thread, one after the other
+    s.number AS number, -- in its series, from 1
+    e.process AS process, -- id in processes
+    e.thread AS thread, -- that did it; id in threads
+    e.source AS source, -- what repeats: range, mark or launches
+    t.text AS message, -- of the range or mark, as in range_summary
+    s.kind AS kind, -- steps that launch alike have the same one
+    s.warmup AS warmup, -- 1: it is one of the first, and slower than others of its kind
+    s.start_ns AS start_ns, -- since the session's start
+    s.duration_ns AS duration_ns, -- until its end, or until the next step
+    s.calls AS calls, -- of the process, in this time
+    s.launches AS launches, -- calls that put work on the GPU
+    s.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
+    s.stalls AS stalls, -- unexpected stalls of these calls
+    s.stall_ns AS stall_ns, -- what these lost
+    s.max_stall_ns AS max_stall_ns, -- what the longest of these lost
+    s.idle_ns AS idle_ns, -- of duration_ns, while no device of the process had work; NULL: unknown
+    s.loads AS loads, -- loads of code by these calls
+    s.load_ns AS load_ns, -- time in these loads
+    s.allocations AS allocations, -- of device memory
+    s.allocated_bytes AS allocated_bytes -- in these
+FROM step s
+    LEFT JOIN step_series e ON e.id = s.series
+    LEFT JOIN range_total t ON t.id = e.total;
 
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT

@@ -73,7 +73,47 @@ static void each_domain_has_its_own_stack(void **state)
     finish(1, GV_RANGE_PUSH, 60, 0, 0);
     finish(1, GV_RANGE_PUSH, 70, 0, 0);
     recover();
-    expect("10:50:0: 20:20:0: 30:20:1:1 35:open:0:");
+    expect("10:50:0: 20:20:1:1 30:20:2:2 35:open:0:");
+}
+
+static void call(uint32_t thread, uint64_t at_ns)
+{
+    const union gv_record record = {.call = {.head = {.kind = GV_RECORD_CALL},
+                                             .start_ns = FIXTURE_EPOCH_NS + at_ns,
+                                             .duration_ns = 1}};
+
+    fixture_append(&spool, thread, &record);
+}
+
+static void expect_ranges_of_calls(const char *expected)
+{
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(start_ns || ':' || coalesce(range, ''), ' ')"
+                        " FROM (SELECT * FROM calls ORDER BY start_ns)",
+                        expected);
+}
+
+static void a_call_is_in_the_innermost_push_of_its_thread(void **state)
+{
+    (void)state;
+    call(1, 5);
+    begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
+    begin(1, GV_RANGE_START, 11, 0, 7, 0);
+    begin(1, GV_RANGE_MARK, 12, 0, 0, 0);
+    call(1, 15);
+    begin(1, GV_RANGE_PUSH, 20, 2, 0, 0);
+    call(1, 25);
+    call(1, 26);
+    call(2, 27);
+    finish(1, GV_RANGE_PUSH, 30, 2, 0);
+    begin(1, GV_RANGE_PUSH, 31, 0, 0, 0);
+    finish(1, GV_RANGE_PUSH, 32, 0, 0);
+    call(1, 35);
+    finish(1, GV_RANGE_PUSH, 40, 0, 0);
+    call(1, 45);
+    recover();
+    expect_ranges_of_calls("5: 15:1 25:4 26:4 27: 35:1 45:");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM call_range"), 4);
 }
 
 /* Threads are read one after the other, so an end may come first; a tool's ids may return. */
@@ -132,11 +172,15 @@ static void a_later_collector_goes_on(void **state)
     begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
     begin(1, GV_RANGE_PUSH, 20, 0, 0, 0);
     begin(1, GV_RANGE_START, 25, 0, 7, 0);
+    call(1, 26);
     collect();
+    call(1, 29);
     finish(1, GV_RANGE_PUSH, 30, 0, 0);
+    call(1, 35);
     begin(1, GV_RANGE_PUSH, 40, 0, 0, 0);
     finish(1, GV_RANGE_START, 50, 0, 7);
     collect();
+    expect_ranges_of_calls("26:2 29:2 35:1");
     expect("10:open:0: 20:10:1:1 25:25:: 40:open:1:1");
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(message) FROM ranges"), 4);
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM range_text"), 1);
@@ -148,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_domain_has_its_own_stack),
+        TEST(a_call_is_in_the_innermost_push_of_its_thread),
         TEST(a_range_ends_on_another_thread),
         TEST(a_missed_pop_ends_its_range_at_no_known_time),
         TEST(a_text_may_come_after_its_range),
