@@ -153,6 +153,7 @@ DELETE FROM temp.totals_part;
 DROP VIEW IF EXISTS temp.gpu_lines;
 DROP VIEW IF EXISTS temp.memory_lines;
 DROP VIEW IF EXISTS temp.memory_peak;
+DROP VIEW IF EXISTS temp.range_summary;
 
 -- name: set_made
 INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5);
