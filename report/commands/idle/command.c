@@ -6,6 +6,7 @@
 #include "report/analyse/time_sum.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
 #include "report/show/rows.h"
@@ -61,6 +62,7 @@ static const struct gv_column idle_line_fields[] = {
 #define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
 struct gv_idle {
+    const struct gv_arguments *arguments;
     const char *path;
     enum gv_format format;
     struct gv_idle_filter filter;
@@ -283,12 +285,16 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
 
 static int idle_print(sqlite3 *trace, void *context)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
+    struct gv_totals_part part = GV_TOTALS_ALL;
     const struct gv_idle *idle = context;
     struct gv_idle_list rows = {0};
-    struct gv_idle_sums sums;
-    int error = gv_idle_sums_read(trace, &all, &sums);
+    struct gv_idle_sums sums = {0};
+    struct gv_range_choice *ranges;
+    int error = gv_range_view_open(trace, idle->arguments, GV_OPTION_idle_range, &ranges);
 
+    part.ranges = ranges;
+    if (!error)
+        error = gv_idle_sums_read(trace, &part, &sums);
     if (!error)
         error = gv_idle_listed_read(trace, &idle->filter, &rows);
     if (!error && idle->format == GV_FORMAT_TABLE)
@@ -297,6 +303,7 @@ static int idle_print(sqlite3 *trace, void *context)
         error = idle_print_json(trace, idle, &rows, &sums);
     else if (!error)
         error = idle_put(trace, idle, &rows, NULL);
+    gv_range_choice_close(ranges);
     gv_idle_listed_free(&rows);
     gv_idle_sums_free(&sums);
     return error;
@@ -308,6 +315,7 @@ int gv_command_idle(const struct gv_arguments *arguments)
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_idle_format, "table"));
     int64_t top = format == GV_FORMAT_TABLE ? GV_IDLE_TOP : 0; /* programs want all of them */
     struct gv_idle idle = {
+        .arguments = arguments,
         .format = format,
         .top = (size_t)gv_arguments_number(arguments, GV_OPTION_idle_top, top),
         .filter = {

@@ -8,6 +8,7 @@
 #include "report/commands/cause_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
@@ -61,6 +62,7 @@ static const struct gv_column stalls_fields[] = {
 };
 
 struct gv_stalls {
+    const struct gv_arguments *arguments;
     const char *path;
     enum gv_format format;
     struct gv_stall_filter filter;
@@ -295,10 +297,15 @@ static int stalls_print(sqlite3 *trace, void *context)
 {
     const struct gv_stalls *stalls = context;
     struct gv_stall_rows rows = {0};
+    struct gv_range_choice *ranges;
     struct gv_stall_sums sums;
     int64_t found = 0;
-    int error = gv_stall_sums_read(trace, &sums);
+    int error = gv_range_view_open(trace, stalls->arguments, GV_OPTION_stalls_range, &ranges);
 
+    if (!error)
+        error = gv_stall_sums_read(trace, &sums);
+    if (!error && ranges)
+        sums.run_ns = gv_range_choice_own_ns(ranges);
     if (!error)
         error = gv_stall_rows_read(trace, &stalls->filter, &rows);
     if (!error && stalls->format == GV_FORMAT_TABLE)
@@ -312,6 +319,7 @@ static int stalls_print(sqlite3 *trace, void *context)
     else
         error = stalls_put(trace, &rows, stalls->format, NULL);
 out:
+    gv_range_choice_close(ranges);
     gv_stall_rows_free(&rows);
     return error;
 }
@@ -322,6 +330,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table"));
     int64_t top = format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0; /* programs want all of them */
     struct gv_stalls stalls = {
+        .arguments = arguments,
         .format = format,
         .filter = {
             .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),
