@@ -7,6 +7,7 @@
 #include "report/commands/progress.h"
 #include "report/commands_range_view.inc"
 #include "report/show/message.h"
+#include "report/show/text_lines.h"
 #include "report/store/database.h"
 #include "trace/word_distance.h"
 
@@ -83,4 +84,14 @@ int gv_range_view_open(sqlite3 *trace, const struct gv_arguments *arguments,
         error = gv_idle_of_ranges(trace, *choice);
     gv_progress_end(trace);
     return error == -ENOENT ? refuse(trace, name) : error;
+}
+
+void gv_range_view_print(const struct gv_range_choice *choice, FILE *out, int columns)
+{
+    char said[GV_RANGE_NAME_BYTES + 64];
+
+    if (!choice)
+        return;
+    gv_range_choice_say(choice, said, sizeof(said));
+    gv_text_say(out, 0, "", columns, "Only in %s.", said);
 }

@@ -5,11 +5,14 @@
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse_ranges_choice.inc"
+#include "report/show/format.h"
 #include "report/store/array.h"
 #include "report/store/database.h"
 #include "report/store/key_map.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +33,8 @@ struct own_time {
 };
 
 struct gv_range_choice {
+    char name[GV_RANGE_NAME_BYTES];
+    int64_t ranges_count;
     struct bits ranges, calls;
     struct own_time *times; /* by process, then by time, without overlaps */
     size_t count, room;
@@ -139,6 +144,7 @@ static void join_times(struct gv_range_choice *choice, int64_t last_ns)
     for (size_t i = 0; i < choice->count; i++)
         gv_time_union_add(&all, choice->times[i].from_ns, choice->times[i].to_ns);
     choice->own_ns = all.sum_ns;
+    choice->ranges_count = (int64_t)choice->count;
     if (choice->count)
         qsort(choice->times, choice->count, sizeof(*choice->times), compare_processes);
     for (size_t i = 0; i < choice->count; i++) {
@@ -181,10 +187,12 @@ int gv_range_choice_open(struct gv_range_choice **made, sqlite3 *trace, const ch
 {
     struct gv_range_choice *choice = *made = calloc(1, sizeof(*choice));
     struct choosing choosing = {.choice = choice, .name = name};
-    int error = choice ? 0 : -ENOMEM;
+    int error;
 
-    if (!error)
-        error = gv_database_each(trace, sql_named, NULL, 0, take_range, &choosing);
+    if (!choice)
+        return -ENOMEM;
+    snprintf(choice->name, sizeof(choice->name), "%s", name);
+    error = gv_database_each(trace, sql_named, NULL, 0, take_range, &choosing);
     if (!error && choice->count == 0)
         error = -ENOENT;
     if (!error)
@@ -257,4 +265,13 @@ bool gv_range_choice_cut(const struct gv_range_choice *choice, int64_t process, 
 int64_t gv_range_choice_own_ns(const struct gv_range_choice *choice)
 {
     return choice->own_ns;
+}
+
+void gv_range_choice_say(const struct gv_range_choice *choice, char *out, size_t size)
+{
+    char took[GV_FORMAT_BYTES];
+
+    snprintf(out, size, "%" PRId64 " range%s '%s', which took %s", choice->ranges_count,
+             choice->ranges_count == 1 ? "" : "s", choice->name,
+             gv_format_duration(took, choice->own_ns));
 }

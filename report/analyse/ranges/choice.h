@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct gv_range_choice;
@@ -31,5 +32,7 @@ bool gv_range_choice_cut(const struct gv_range_choice *choice, int64_t process, 
                          int64_t *to_ns);
 /* For how long any process is. */
 int64_t gv_range_choice_own_ns(const struct gv_range_choice *choice);
+/* "3 ranges 'forward', which took 8.00 ms". The name is the user's: escape it for printing. */
+void gv_range_choice_say(const struct gv_range_choice *choice, char *out, size_t size);
 
 #endif

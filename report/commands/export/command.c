@@ -83,6 +83,7 @@ static int export_say_empty(sqlite3 *trace, const struct export *export)
 
 static int export_chosen(sqlite3 *trace, const struct export *export)
 {
+    struct gv_weighed what = gv_weighed[export->what];
     struct gv_output_file file;
     int error = gv_sql_values_register(trace, false), failed = 0;
 
@@ -90,8 +91,9 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
         return error;
     failed = gv_output_file_open(&file, export->path);
     if (!failed) {
+        what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
         gv_progress_begin(trace, "gpuverify: reading");
-        error = export->format->write(trace, &gv_weighed[export->what], file.out);
+        error = export->format->write(trace, &what, file.out);
         gv_progress_end(trace);
         if (error)
             gv_output_file_drop(&file);

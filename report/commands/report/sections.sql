@@ -162,11 +162,12 @@ FROM gap g LEFT JOIN device_total t ON t.number = g.device_total
 ORDER BY g.duration_ns DESC, g.id LIMIT :top;
 
 -- name: idle
--- Shares are of the time of all processes. "longest" is a row's name, and the detail is its.
+-- Shares are of the time of all processes. "longest" is a row's name, and the detail is its; rows that
+-- were cut to ranges have no names.
 SELECT reason, detail, place, CAST(total(duration_ns) AS INTEGER) AS total,
     {share(total(duration_ns), (SELECT total(coalesce(end_ns, {fact(last_ns)}) - start_ns)
         FROM process WHERE {is_of_process(id)}))},
-    {sum(gaps)}, {sum(samples)}, 'i' || id, confidence, max(duration_ns)
+    {sum(gaps)}, {sum(samples)}, CASE WHEN gv_in_ranges(0) THEN 'i' || id END, confidence, max(duration_ns)
 FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
     WHERE {is_in_part(process, thread, start_ns)}
         AND (:device < 0 OR device IS NULL OR device = :device))
