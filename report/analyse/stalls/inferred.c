@@ -453,7 +453,7 @@ static int replay_until(struct gv_stall_run *run, sqlite3_stmt *rows,
         error = replay_step(replay, &step);
     }
     if (!error)
-        error = gv_stall_error(run->trace, result);
+        error = gv_database_error(run->trace, result);
     if (!error)
         advance(replay, call ? call->start_ns : INT64_MAX);
     return error;
