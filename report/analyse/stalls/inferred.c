@@ -3,6 +3,7 @@
  * given, and what must have finished because a call that waited for it returned.
  */
 #include "report/analyse/stalls/run.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
