@@ -2,6 +2,7 @@
 program, and another NVTX tool, notice nothing."""
 
 import importlib.machinery
+import json
 import os
 import shutil
 import signal
@@ -260,3 +261,48 @@ class Package(harness.Case):
     def test_disabled(self):
         """Objects of domains still speak."""
         self.assertEqual(rows(self.recorded(PYTHON, NVTX_DISABLE="1"), "DISTINCT domain"), [("fast",)])
+
+
+class Sums(harness.Case):
+
+    def recorded(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "on", "GPUVERIFY_IDLE_HZ": "0"})
+        return self.trace()
+
+    def test_what_ranges_did(self):
+        trace = self.recorded()
+        did = {row["message"]: row for row in trace.dicts("SELECT * FROM range_summary")}
+        self.assertEqual({name: (row["kind"], row["count"], row["unended"]) for name, row in did.items()},
+                         {"setup": ("push", 1, 0), "step #": ("push", 6, 0), "forward": ("push", 6, 0),
+                          "backward": ("push", 6, 0), "read": ("push", 6, 0), "step done": ("mark", 6, 0)})
+        self.assertEqual({name: (row["gpu_ns"] / 1e6, row["launches"]) for name, row in did.items()},
+                         {"setup": (0, 0), "step #": (30, 12), "forward": (18, 6), "backward": (12, 6), "read": (0, 0),
+                          "step done": (0, 0)})
+        self.assertEqual({name: (row["loads"], row["allocations"], row["allocated_bytes"]) for name, row in did.items()
+                          if row["loads"] or row["allocations"]},
+                         {"setup": (1, 1, 4 << 20), "step #": (1, 0, 0), "forward": (1, 0, 0)})
+        lost = trace.rows("SELECT name, wait_ns + jit_ns FROM stalls WHERE NOT expected ORDER BY start_ns")[-1:]
+        self.assertEqual(lost, [("cuModuleLoadData", did["step #"]["stall_ns"])])
+        self.assertEqual(did["step #"]["max_stall_ns"], did["forward"]["stall_ns"])
+        self.assertEqual(did["read"]["stalls"], 0)
+        # The GPU's work in the steps is one after the other, and ends in them.
+        self.assertEqual(did["step #"]["idle_ns"], did["step #"]["total_ns"] - 30000000)
+        self.assertEqual(did["read"]["idle_ns"], did["read"]["total_ns"])
+
+    def launches(self, trace, *options):
+        report = self.command("report", trace.path, "-s", "ranges", "--format", "json", *options).out
+        return {row["range"]: row["launches"] for row in json.loads(report)["sections"]["ranges"]}
+
+    def test_reports(self):
+        trace = self.recorded()
+        self.assertEqual(self.launches(trace),
+                         {"setup": 0, "step #": 12, "forward": 6, "backward": 6, "read": 0, "step done": None})
+        second = trace.value("SELECT start_ns FROM ranges WHERE message = 'step 1'")
+        self.assertEqual(self.launches(trace, "--to", f"{second}ns"),
+                         {"setup": 0, "step #": 2, "forward": 1, "backward": 1, "read": 0, "step done": None})
+        self.assertIn("\npush  -       step #         6 ", self.command("query", trace.path, "ranges").out)
+
+    def test_without_the_gpu_side(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "off"})
+        self.assertEqual(self.trace().rows("SELECT launches, gpu_ns, idle_ns FROM range_summary WHERE message = 'step #'"),
+                         [(12, None, None)])
