@@ -5,6 +5,9 @@ INSERT INTO api (id, name, class, begins_capture, ends_capture) VALUES (6, 'cuSt
 INSERT INTO api (id, name, class, gpu_work) VALUES (1, 'cuInit', 'init', 0), (2, 'cuLaunchKernel', 'launch', 1), (3, 'cuGraphLaunch', 'launch', 1), (4, 'cuMemcpyHtoDAsync_v2', 'copy', 1), (5, 'cuMemsetD8Async', 'set', 1);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'train.py', 'python train.py', 0, 12000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 604);
+INSERT INTO range_text VALUES (1, 1, 1, 'step'), (2, 1, 2, 'ready');
+INSERT INTO range (id, thread, kind, text, start_ns, duration_ns) VALUES (1, 1, 3, 2, 0, 0), (2, 1, 1, 1, 1, 1000000000);
+INSERT INTO call_range VALUES (1, 1, 2);
 INSERT INTO device (id, process, device, name, uuid, cc_major, cc_minor, multiprocessors, memory_bytes, clock_khz, memory_clock_khz) VALUES (1, 1, 0, 'NVIDIA H100 80GB HBM3', 'GPU-1', 9, 0, 132, 85899345920, 1980000, 2619000);
 INSERT INTO context VALUES (1, 1, 4096);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');

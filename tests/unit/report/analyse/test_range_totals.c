@@ -227,6 +227,9 @@ static void idle_time_is_that_of_all_devices_at_once(void **state)
     operation(0, 1, 152, 2);
     operation(0, 2, 190, 300); /* to the end */
     expect("idle_ns", "data 100; forward 0; step 60");
+    /* While another profiler has the GPU side, and until the next operation, nothing is known. */
+    totals_execute("INSERT INTO gpu_change VALUES (1, 130, 'other', NULL), (1, 140, 'seen', NULL)");
+    expect("idle_ns", "data 100; forward 0; step 40");
 }
 
 static void without_a_gpu_side_its_times_are_not_known(void **state)
