@@ -48,15 +48,15 @@ static uint64_t hash_name(const char *name, const char *end)
     return hash;
 }
 
-/* 0: the text says none. */
+/* Its last bits are those of its number: nodes that follow each other have slots of their own. 0:
+ * the text says none. */
 static uint64_t node_of_text(const char *text, uint64_t process)
 {
     const char *number = strstr(text, NUMBER);
+    uint64_t sequence = number ? strtoull(number + strlen(NUMBER), NULL, 10) : 0;
+    uint64_t node = number ? gv_mix(gv_mix(hash_name(text, number), process), sequence) : 0;
 
-    return number ? gv_mix(gv_mix(hash_name(text, number), process),
-                           strtoull(number + strlen(NUMBER), NULL, 10)) |
-                        1
-                  : 0;
+    return number ? (node | 1) * GV_LINES_CALLS + sequence % GV_LINES_CALLS : 0;
 }
 
 /* The text and the parent of a range, or nothing. */
@@ -95,6 +95,8 @@ static int find_node(struct gv_lines *lines, int64_t range, struct gv_lines_thre
             thread->node = node_of_text(text_of(lines->range), process);
         range = made ? 0 : sqlite3_column_int64(lines->range, 1);
     }
+    sqlite3_reset(lines->range);
+    sqlite3_reset(lines->first_inside);
     return gv_database_error(lines->trace, result);
 }
 
@@ -119,18 +121,21 @@ int gv_lines_nodes_open(struct gv_lines *lines)
     if (!error)
         error = gv_database_error(
             lines->trace, gv_database_ask(lines->trace, sql_ranges, &first, 1, &lines->ranges));
-    return error ? error : next_range(lines);
+    lines->range_call = INT64_MIN;
+    return error;
 }
 
 int gv_lines_nodes_read(struct gv_lines *lines, int64_t call)
 {
     int error = 0;
 
+    /* No row is read before the first call: others need that. */
     while (!error && lines->range_call <= call && lines->range_call != INT64_MAX) {
         int64_t thread = sqlite3_column_int64(lines->ranges, RANGE_THREAD);
-        error = find_node(lines, sqlite3_column_int64(lines->ranges, RANGE_ID),
-                          gv_lines_thread_of(lines, thread),
-                          (uint64_t)gv_id_table_get(&lines->process_of, thread, 0));
+        if (lines->range_call != INT64_MIN)
+            error = find_node(lines, sqlite3_column_int64(lines->ranges, RANGE_ID),
+                              gv_lines_thread_of(lines, thread),
+                              (uint64_t)gv_id_table_get(&lines->process_of, thread, 0));
         if (!error)
             error = next_range(lines);
     }
