@@ -12,7 +12,8 @@ from ground import CHECKOUT, finish, judged, paired, place, query
 AGAIN = "plain again"  # how much processes differ that do the same
 MODES = ("plain", "host-only", "default", AGAIN)
 # steps.py runs their steps.
-PROGRAMS = {"PyTorch, training": "program_torch_training.py", "CuPy, pipeline": "program_cupy_pipeline.py",
+PROGRAMS = {"PyTorch, training": "program_torch_training.py",
+            "PyTorch, training with 100 ranges a step": "program_torch_ranges.py", "CuPy, pipeline": "program_cupy_pipeline.py",
             "PyTorch, decoding with a graph": "program_torch_decoding.py"}
 GOAL = 1.01  # host-only / plain, end to end
 ROUND_S = 0.2  # short: the machine's speed changes within seconds
@@ -92,7 +93,7 @@ def measure(bench, path, rounds, found):
 
 
 def bench_programs(bench):
-    """Three real programs: plain, host-only and in the default mode."""
+    """Real programs: plain, host-only and in the default mode."""
     if not has_gpu():
         print("  skipped: there is no GPU here")
         return

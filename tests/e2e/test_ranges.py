@@ -1,6 +1,7 @@
 """Ranges and marks of the program's own, through NVTX and gpuverify.h: what the trace says, and that the
 program, and another NVTX tool, notice nothing."""
 
+import glob
 import importlib.machinery
 import json
 import os
@@ -19,6 +20,9 @@ THIN = os.path.realpath(harness.built("nvtx", "libgpuverify-nvtx.so"))
 # Python's package nvtx: this Python's, or the one that scripts/setup installs.
 SITES = (None, [os.path.join(harness.SOURCE, ".venv", f"lib/python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")])
 PACKAGE = next(filter(None, (importlib.machinery.PathFinder.find_spec("nvtx", site) for site in SITES)), None)
+
+NVTX_2 = glob.glob(os.path.join(harness.SOURCE, ".venv", "lib", "python3*", "site-packages", "nvidia", "nvtx", "lib",
+                                "libnvToolsExt.so.1"))
 
 PYTHON = """
 import ctypes, os, subprocess, sys
@@ -71,6 +75,19 @@ assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
 for _ in range(2000):
     outer()
 list(generator())
+"""
+
+# libnvToolsExt.so, as CUDA 11 has it.
+PYTHON_NVTX_2 = """
+import ctypes, sys
+nvtx = ctypes.CDLL(sys.argv[1])
+nvtx.nvtxRangeStartA.restype = ctypes.c_uint64
+nvtx.nvtxRangeEnd.argtypes = [ctypes.c_uint64]
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+print(nvtx.nvtxRangePushA(b"pushed"))
+nvtx.nvtxMarkW("a mark")
+nvtx.nvtxRangePop()
+nvtx.nvtxRangeEnd(nvtx.nvtxRangeStartA(b"started"))
 """
 
 # The example of docs/ranges.md.
@@ -298,3 +315,12 @@ class Sums(harness.Case):
         self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "off"})
         self.assertEqual(self.trace().rows("SELECT launches, gpu_ns, idle_ns FROM range_summary WHERE message = 'step #'"),
                          [(12, None, None)])
+
+
+@unittest.skipUnless(NVTX_2, "no libnvToolsExt.so.1")
+class LibraryOfNvtx2(harness.Case):
+
+    def test_it_says_all(self):
+        self.run_twice([sys.executable, "-c", PYTHON_NVTX_2, NVTX_2[0]])
+        self.assertEqual(rows(self.trace(), "kind, message, duration_ns IS NULL"),
+                         [("push", "pushed", 0), ("mark", "a mark", 0), ("start", "started", 0)])

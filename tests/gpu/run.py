@@ -27,6 +27,7 @@ import cases_lines
 import cases_memory
 import cases_probe
 import cases_programs
+import cases_ranges
 import cases_soak
 import cases_stalls
 import cases_verdicts
@@ -34,7 +35,7 @@ from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
          + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES
-         + cases_lines.CASES + cases_memory.CASES)
+         + cases_lines.CASES + cases_memory.CASES + cases_ranges.CASES)
 
 
 def why_no_gpu():
