@@ -459,8 +459,7 @@ static int report_verdict(struct gv_report *report)
  * it. */
 static bool report_is_for_programs(const struct gv_report *report, size_t section)
 {
-    return report->wanted[section] &&
-           (report->picked || !sections[section].draw);
+    return report->wanted[section] && (report->picked || !sections[section].draw);
 }
 
 static int report_json(struct gv_report *report)
