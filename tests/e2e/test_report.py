@@ -36,6 +36,9 @@ class Report(harness.Case):
         database.executescript("INSERT INTO api (id, name, class) VALUES (90, 'cuStreamBeginCapture_v2', 'stream');"
                                "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream) VALUES"
                                " (90, 1, 90, 1930000000, 900, 0, 1), (91, 1, 7, 1931000000, 900, 900, NULL);"
+                               "INSERT INTO range_text VALUES (1, 1, 1, 'a range');"
+                               "INSERT INTO range (thread, kind, text, start_ns, duration_ns, depth)"
+                               " VALUES (1, 1, 1, 1500000000, 90000000, 0);"
                                "INSERT INTO meta VALUES ('idle', 1);"
                                "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
         database.close()

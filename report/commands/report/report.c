@@ -23,20 +23,77 @@
 #define GV_REPORT_LABEL   18
 #define GV_REPORT_CELL    400
 #define GV_REPORT_KEY     40
-enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
+
+/* What a table does not know. */
+struct gv_section_gaps {
+    bool unnamed;  /* a row without its first column */
+    bool unplaced; /* a row without its column "where" */
+};
 
 struct gv_section {
-    const char *name;
-    enum gv_section_shape shape;
-    const char *title;
-    const char *sql;
+    const char *name, *title, *sql;
     struct gv_column columns[GV_REPORT_COLUMNS]; /* ended by one without a name */
+    bool record;
+    bool of_gpu;                           /* empty, it means nothing without the GPU side */
+    int (*draw)(struct gv_report *report); /* for people */
+    int (*words)(struct gv_report *report, const struct gv_section_gaps *gaps); /* below */
 };
+
+static void words_write(struct gv_report *report, const char *words)
+{
+    fputc('\n', report->out);
+    gv_text_lines(report->out, 0, "", words, report->columns);
+}
+
+/* By default, only stalls and the first failures have stacks. */
+static int words_of_places(struct gv_report *report, const struct gv_section_gaps *gaps)
+{
+    if (gaps->unplaced)
+        words_write(report, "Set GPUVERIFY_STACKS=all to record where each call was made.");
+    return 0;
+}
+
+/* The meanings of the results, and what to do. */
+static int words_of_errors(struct gv_report *report, const struct gv_section_gaps *gaps)
+{
+    struct gv_error_notes notes = {
+        .path = report->path,
+        .first = "  ",
+        .most = GV_REPORT_ERRORS,
+        .fatal = true,
+        .other = true,
+    };
+
+    if (gaps->unplaced)
+        words_write(report,
+                    "The location is recorded for the first four failures of each function, unless"
+                    " GPUVERIFY_STACKS=off.");
+    if (report->format != GV_FORMAT_TABLE)
+        return 0;
+    fputc('\n', report->out);
+    return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
+}
+
+static int words_of_lines(struct gv_report *report, const struct gv_section_gaps *gaps)
+{
+    if (gaps->unnamed)
+        words_write(report,
+                    "The last row is the work of calls whose line is unknown, because no stack was"
+                    " taken. Set GPUVERIFY_STACKS=all to take every stack.");
+    return 0;
+}
+
+#define SECTION_TABLE             .record = false
+#define SECTION_RECORD            .record = true
+#define SECTION_TABLE_OF_GPU      .of_gpu = true
+#define SECTION_RECORD_OF_GPU     .record = true, .of_gpu = true
+#define SECTION_TABLE_WITH(below) .words = words_of_##below
+#define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
     {.name = "verdict"},
 #define GV_SECTION(name, shape, title, ...)                                                        \
-    {#name, GV_SHAPE_##shape, title, sql_##name, {__VA_ARGS__}},
+    {#name, title, sql_##name, {__VA_ARGS__}, SECTION_##shape},
 #include "report/commands/report/sections.def"
 };
 
@@ -133,50 +190,9 @@ static void report_title(struct gv_report *report, const char *title)
  * activity. */
 static const char *section_empty(const struct gv_report *report, const struct gv_section *section)
 {
-    static const char *const of_gpu[] = {"devices", "kernels", "copies", "latency", "gaps"};
-
-    for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
-        if (strcmp(section->name, of_gpu[i]) == 0)
-            return "unknown: GPU activity was not recorded completely\n";
-    return "none\n";
-}
-
-/* Below the table: the meanings of the results, and what to do. */
-static int section_error_words(struct gv_report *report)
-{
-    struct gv_error_notes notes = {
-        .path = report->path,
-        .first = "  ",
-        .most = GV_REPORT_ERRORS,
-        .fatal = true,
-        .other = true,
-    };
-
-    fputc('\n', report->out);
-    return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
-}
-
-/* By default, only stalls and the first failures have stacks. */
-static void section_places(struct gv_report *report, bool failed)
-{
-    fputc('\n', report->out);
-    gv_text_lines(report->out, 0, "",
-                  failed ? "The location is recorded for the first four failures of each function,"
-                           " unless GPUVERIFY_STACKS=off."
-                         : "Set GPUVERIFY_STACKS=all to record where each call was made.",
-                  report->columns);
-}
-
-/* Below the lines of GPU time: what the row without a line is. */
-static void section_gpu_lines_words(struct gv_report *report, bool unknown)
-{
-    if (!unknown)
-        return;
-    fputc('\n', report->out);
-    gv_text_lines(report->out, 0, "",
-                  "The last row is the work of calls whose line is unknown, because no stack was"
-                  " taken. Set GPUVERIFY_STACKS=all to take every stack.",
-                  report->columns);
+    return section->of_gpu && !report->facts.gpu_whole
+               ? "unknown: GPU activity was not recorded completely\n"
+               : "none\n";
 }
 
 /* Also for an empty result, if the section was named. */
@@ -201,7 +217,7 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
         if (!read_by_people)
             named[i].name = section_key(&named[i], keys[i]);
     }
-    bool placed = true, unknown = false;
+    struct gv_section_gaps gaps = {0};
     report_title(report, section->title);
     gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
@@ -209,17 +225,13 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
         for (int i = 0; i < columns; i++) {
             section_value(&rows, query, i);
-            unknown |= i == 0 && sqlite3_column_type(query, i) == SQLITE_NULL;
-            placed &=
-                strcmp(named[i].name, "where") != 0 || sqlite3_column_type(query, i) != SQLITE_NULL;
+            bool is_null = sqlite3_column_type(query, i) == SQLITE_NULL;
+            gaps.unnamed |= is_null && i == 0;
+            gaps.unplaced |= is_null && strcmp(named[i].name, "where") == 0;
         }
     error = gv_rows_end(&rows);
-    if (!placed && read_by_people)
-        section_places(report, strcmp(section->name, "errors") == 0);
-    if (!error && read_by_people && strcmp(section->name, "gpu_lines") == 0)
-        section_gpu_lines_words(report, unknown);
-    if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
-        error = section_error_words(report);
+    if (!error && read_by_people && section->words)
+        error = section->words(report, &gaps);
     return error ? error : gv_database_error(report->trace, result);
 }
 
@@ -307,18 +319,17 @@ static int section_write(struct gv_report *report, enum gv_section_id id)
     sqlite3_stmt *query = NULL;
     int error;
 
-    if (section->shape == GV_SHAPE_PICTURE &&
+    if (section->draw &&
         (report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN))
-        return report_draw(report,
-                           id == GV_SECTION_timeline ? gv_section_timeline : gv_section_samples);
+        return report_draw(report, section->draw);
     error = gv_database_error(report->trace,
                               sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
     if (!error) {
         gv_report_bind(report, query);
         if (report->format == GV_FORMAT_JSON)
             gv_json_open(&report->json, section->name, '[');
-        error = section->shape == GV_SHAPE_RECORD ? section_record(report, section, query)
-                                                  : section_table(report, section, query);
+        error = section->record ? section_record(report, section, query)
+                                : section_table(report, section, query);
         if (report->format == GV_FORMAT_JSON)
             gv_json_close(&report->json, ']');
     }
@@ -448,8 +459,7 @@ static int report_verdict(struct gv_report *report)
  * it. */
 static bool report_is_for_programs(const struct gv_report *report, size_t section)
 {
-    return report->wanted[section] &&
-           (report->picked || sections[section].shape != GV_SHAPE_PICTURE);
+    return report->wanted[section] && (report->picked || !sections[section].draw);
 }
 
 static int report_json(struct gv_report *report)

@@ -191,12 +191,9 @@ static void a_later_collector_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_domain_has_its_own_stack),
-        TEST(a_call_is_in_the_innermost_push_of_its_thread),
-        TEST(a_range_ends_on_another_thread),
-        TEST(a_missed_pop_ends_its_range_at_no_known_time),
-        TEST(a_text_may_come_after_its_range),
-        TEST(a_later_collector_goes_on),
+        TEST(each_domain_has_its_own_stack),   TEST(a_call_is_in_the_innermost_push_of_its_thread),
+        TEST(a_range_ends_on_another_thread),  TEST(a_missed_pop_ends_its_range_at_no_known_time),
+        TEST(a_text_may_come_after_its_range), TEST(a_later_collector_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
