@@ -61,7 +61,7 @@ class Nvtx(harness.Case):
         trace = self.recorded("plain")
         self.assertEqual(rows(trace), [
             ("push", None, "outer", 0), ("push", None, "inner", 1), ("mark", None, "a mark", None),
-            ("mark", None, "ein Zeichen \u20ac", None), ("push", "data", "registered", 0),
+            ("mark", None, "ein Zeichen \u20ac", None), ("push", "data", "registered", 1),
             ("start", "data", "wide", None)])
         self.assertEqual(rows(trace, "category, category_name, color, payload", "domain = 'data'"),
                          [(3, "reading", "#00ff80", 0.5), (3, "reading", "#00ff80", -7)])
