@@ -4,6 +4,10 @@
 -- ?1 to ?4 are a struct gv_totals_part: process, thread, from, to.
 (?1 = 0 OR {process} = ?1) AND (?2 = 0 OR {thread} = ?2) AND {start} >= ?3 AND {start} < ?4
 
+-- define: op_is_of_thread
+-- ?1: the thread, 0 for all
+(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
+
 -- define: in_package(file)
 -- Whether a frame's file belongs to an installed package or to Python itself.
 coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'

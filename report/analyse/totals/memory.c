@@ -94,14 +94,8 @@ static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *e
                               event->object,     event->bytes, (int64_t)event->space,
                               event->context,    event->api,   (int64_t)event->device,
                               event->duration_ns};
-    int result = SQLITE_OK;
 
-    for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])) && result == SQLITE_OK; i++)
-        result = sqlite3_bind_int64(run->memory_add, i + 1, values[i]);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(run->memory_add);
-    sqlite3_reset(run->memory_add);
-    return gv_database_error(run->trace, result);
+    return gv_database_add(run->memory_add, values, sizeof(values) / sizeof(values[0]));
 }
 
 /* A block is there from the end of the call that makes it to the start of the one that frees it:

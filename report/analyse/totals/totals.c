@@ -12,11 +12,13 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",        "api_total", "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call",    "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
-    "copy_median", "gpu_stack", "gpu_line",     "memory_line", "memory_top",   "memory_holder",
+    "fact",         "api_total",   "kernel_total",  "copy_total",   "device_total",
+    "gap",          "gap_call",    "timeline",      "thread_total", "error_total",
+    "launch_total", "memory_left", "copy_median",   "gpu_stack",    "gpu_line",
+    "memory_line",  "memory_top",  "memory_holder", "range_total",  "range_total_of",
 };
-static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak"};
+static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
+                                           "range_summary"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -80,6 +82,20 @@ static struct gv_id_table *totals_id_table(struct gv_totals_run *run, size_t num
     return (void *)((char *)run + totals_id_tables[number].table);
 }
 
+static int totals_open_ranges(struct gv_totals_run *run)
+{
+    int error = gv_range_totals_open(&run->ranges, run->trace, &run->part);
+
+    if (error || !run->ranges)
+        return error;
+    error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
+    if (!error) {
+        const struct gv_range_consumer consumer = gv_range_totals_consumer(run->ranges);
+        gv_range_pass_add(run->range_pass, &consumer);
+    }
+    return error;
+}
+
 static int totals_open(struct gv_totals_run *run)
 {
     int error = totals_read_apis(run);
@@ -88,6 +104,8 @@ static int totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(totals_id_table(run, i), run->trace, totals_id_tables[i].sql);
     if (!error)
         error = gv_totals_memory_open(run);
+    if (!error)
+        error = totals_open_ranges(run);
     if (!error)
         error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
@@ -139,6 +157,8 @@ static void totals_close(struct gv_totals_run *run)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
     gv_lines_close(run->lines);
+    gv_range_pass_close(run->range_pass);
+    gv_range_totals_close(run->ranges);
     free(run->kernels);
     free(run->api_sums);
     free(run->thread_times);
@@ -185,6 +205,8 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
+    if (!error)
+        error = gv_range_totals_store(run->ranges);
     totals_close(run);
     return error;
 }

@@ -87,10 +87,6 @@ ORDER BY 1, 2;
 
 -- ---- the GPU's operations ----
 
--- define: op_is_of_thread
--- ?1: the thread, 0 for all
-(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
-
 -- name: ops
 -- The columns are those of enum gv_op_column.
 SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
@@ -159,6 +155,7 @@ DELETE FROM temp.totals_part;
 DROP VIEW IF EXISTS temp.gpu_lines;
 DROP VIEW IF EXISTS temp.memory_lines;
 DROP VIEW IF EXISTS temp.memory_peak;
+DROP VIEW IF EXISTS temp.range_summary;
 
 -- name: set_made
 INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5, ?6);

@@ -74,6 +74,20 @@ SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, la
     queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
 FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;
 
+-- define: of_range(what)
+-- A mark, and a range that never ended, have no time.
+CASE WHEN kind <> 'mark' AND count > unended THEN {what} END
+
+-- define: in_range(what)
+CASE WHEN kind <> 'mark' THEN {what} END
+
+-- name: ranges
+SELECT coalesce(domain || ': ', '') || coalesce(message, 'without a text'), kind, count, {of_range(total_ns)},
+    {of_range(median_ns)}, {of_range(max_ns)}, {in_range(gpu_ns)}, {of_range({share(idle_ns, total_ns)})},
+    {in_range(launches)}, {in_range(stalls)}, {in_range(stall_ns)}, {in_range(loads)}, {in_range(load_ns)},
+    {in_range(allocated_bytes)}
+FROM range_summary ORDER BY kind = 'mark', total_ns DESC, count DESC, 1 LIMIT :top;
+
 -- name: launches
 SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
     CAST(total(l.total_ns) / total(l.count) AS INTEGER)
