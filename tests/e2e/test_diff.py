@@ -272,8 +272,10 @@ class ByRange(harness.Case):
         self.assertRegex(shown, r"(?m)^step #, stalls, each +0\.05 +0\.01 +-0\.04 +-80\.0 %$")
         self.assertNotIn("cuLaunchKernel", shown)
         self.assertNotIn("Ranges", self.command("diff", "--all", before, after, sim=False).out)
-        # A section names an area of either kind.
-        self.assertEqual({area for area, *_ in self.changes("-s", "range_gpu", before, after)}, {"range_gpu"})
+        # A section names an area of either kind; "-" is as good as "_".
+        for name in "range_gpu", "range-gpu":
+            self.assertEqual({area for area, *_ in self.changes("-s", name, before, after)}, {"range_gpu"})
+        self.command("query", after, "gpu_lines", sim=False)
 
     def test_as_many_steps_are_compared_in_total_only(self):
         changes = self.changes(self.steps("before", 100, 10_000_000), self.steps("after", 100, 12_000_000))
