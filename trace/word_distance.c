@@ -29,6 +29,14 @@ static size_t distance_between(const char *left, const char *right)
     return row[width];
 }
 
+bool gv_word_is(const char *word, const char *known, size_t known_length)
+{
+    for (size_t i = 0; i < known_length; i++)
+        if (word[i] != known[i] && !(strchr("-_", known[i]) && word[i] && strchr("-_", word[i])))
+            return false;
+    return word[known_length] == '\0';
+}
+
 bool gv_word_is_nearer(const char *word, const char *known, size_t *least)
 {
     size_t distance = distance_between(word, known);

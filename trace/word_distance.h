@@ -13,6 +13,9 @@
  * the nearest so far, and near enough. */
 bool gv_word_is_nearer(const char *word, const char *known, size_t *least);
 
+/* Whether they are the same word; "-" and "_" are. */
+bool gv_word_is(const char *word, const char *known, size_t known_length);
+
 #define GV_WORD_BYTES 64
 
 /* The nearest of words separated by blanks or bars; NULL: none is near. */

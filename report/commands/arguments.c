@@ -46,11 +46,9 @@ int gv_arguments_refuse_word(const struct gv_command *command, const char *what,
 /* The index of a word among `words`; -1: none. */
 static int word_find(const char *words, const char *word)
 {
-    size_t length = strlen(word);
-
     for (int index = 0; *words; index++) {
         size_t known = strcspn(words + 1, " ");
-        if (known == length && strncmp(words + 1, word, length) == 0)
+        if (gv_word_is(word, words + 1, known))
             return index;
         words += known + 1;
     }

@@ -4,6 +4,7 @@
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/ranges/range_name.h"
 #include "report/analyse/verdict/occupancy.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -130,6 +131,15 @@ static void value_occupancy(sqlite3_context *context, int count, sqlite3_value *
         sqlite3_result_double(context, occupancy);
 }
 
+static void value_range_is(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const char *name = value_argument(values[0]);
+
+    (void)count;
+    sqlite3_result_int(context, name && gv_range_name_matches(name, value_argument(values[1]),
+                                                              value_argument(values[2])));
+}
+
 /* SQLite may have been built without its sqrt(). */
 static void value_root(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -157,6 +167,7 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
         {"gv_root", 1, value_root},
+        {"gv_range_is", 3, value_range_is},
     };
     int result = gv_stack_text_install(trace) == 0 ? SQLITE_OK : SQLITE_ERROR;
 

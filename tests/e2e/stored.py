@@ -154,6 +154,11 @@ def make(name, path):
     os.chmod(path, 0o600)
 
 
+def totals_version():
+    with open(os.path.join(ROOT, "report/analyse/totals", "totals.h"), encoding="utf-8") as header:
+        return int(re.search(r"define GV_TOTALS_VERSION (\d+)", header.read())[1])
+
+
 def make_anew(name, path, *changes):
     """The same, replacing an earlier one, with `changes`, one statement each."""
     if os.path.exists(path):

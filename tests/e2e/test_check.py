@@ -48,15 +48,23 @@ BROKEN = [
 ]
 
 
-class Check(harness.Case):
+RUNNING = ("UPDATE process SET ended = NULL", "UPDATE meta SET value = 'recording' WHERE key = 'state'")
+LOST = "INSERT INTO loss VALUES (1, 'range', '', 7)"
+
+
+class Case(harness.Case):
+    changes = ()
+
     def make(self, *changes):
         path = self.path("trace.db")
-        stored.make_anew("lazy_launch", path, *changes)
+        stored.make_anew("lazy_launch", path, *self.changes, *changes)
         return path
 
     def check(self, *words, status=0):
         return self.command("check", self.path("trace.db"), *words, status=status, sim=False)
 
+
+class Check(Case):
     def test_rules_that_are_kept(self):
         self.make()
         for rule in KEPT:
@@ -306,3 +314,130 @@ class Check(harness.Case):
                             (["--no-load-after", "5 lunches"], "invalid value '5 lunches' for no-load-after"),
                             (["--max-stal", "5s"], "did you mean '--max-stall'")):
             self.assertIn(said, self.check(*words, status=2).err)
+
+
+class Ranges(Case):
+    """Thread 1 pushes, thread 2 does not: its call is in the ranges of thread 1."""
+
+    changes = ["INSERT INTO range_text VALUES (1, 1, 1, 'warm-up'), (2, 1, 2, 'step 1'), (3, 1, 3, 'ready'), "
+               "(4, 1, 4, 'request'), (5, 1, 5, 'data')",
+               "INSERT INTO range (id, thread, kind, domain, text, start_ns, duration_ns, depth) VALUES "
+               "(1, 1, 1, NULL, 1, 4199000000, 5000000, 0), (2, 1, 3, NULL, 3, 4205000000, 0, NULL), "
+               "(3, 1, 1, NULL, 2, 4209000000, 900000000, 0), (4, 1, 2, 5, 4, 4240000000, 1000000000, NULL)",
+               "INSERT INTO call_range VALUES (1, 1, 1), (1, 39, 3)"]
+
+    def said(self, *rule, status):
+        """What is said of a rule that is broken (1) or not known (3)."""
+        how, named, said = self.check(*rule, status=status).out.splitlines()[0].split(": ", maxsplit=2)
+        self.assertEqual((how, named), ({1: "broken", 3: "not known"}[status], " ".join(rule)[2:]))
+        return said
+
+    def test_stalls(self):
+        self.make()
+        self.assertEqual(self.said("--max-stall-in", "step 1=100ms", status=1),
+                         "2 calls in these ranges lost more than that; stall s1, cudaLaunchKernel, lost 853 ms "
+                         "(lazy-load) at train.py:31 step")
+        for name in "step #", "s*", "step*":
+            self.check("--max-stall-in", name + "=820ms", status=1)
+            self.check("--max-stall-in", name + "=853ms")
+        self.assertIn("1 call in these ranges lost more than that; stall s2, cudaMemcpyAsync, lost 813 ms (lock)",
+                      self.check("--max-stall-in", "data: request=100ms", status=1).out)
+        self.check("--max-stall-in", "request=814ms", "--max-stall-in", "warm-up=100us")
+        with open(self.path("gpu.rules"), "w", encoding="utf-8") as rules:
+            rules.write("max-stall-in 'step #=5ms'     # of each step\nno-load-after mark request\n")
+        self.assertIn("2 rules: 1 broken", self.check("--rules", self.path("gpu.rules"), status=1).out)
+        shown = self.check("--max-stall-in", "request=1ms", "--junit", "-", status=1).out
+        self.assertIn('name="max-stall-in request=1ms"', shown)
+
+    def test_stalls_that_were_not_seen(self):
+        self.make(LOST)
+        for kept in "step 1=1s", "warm-up=1s":
+            self.assertEqual(self.said("--max-stall-in", kept, status=3), "7 records were lost, and could change it")
+        self.check("--max-stall-in", "step 1=1ms", status=1)
+        # The range may have ended before the call; the other thread may have been in ranges of its own.
+        self.make(LOST, "UPDATE range SET duration_ns = NULL")
+        self.assertIn("so it may not have been in one", self.said("--max-stall-in", "step 1=1ms", status=3))
+        self.make(LOST, "DELETE FROM stall WHERE call = 39")
+        self.said("--max-stall-in", "step 1=1ms", status=3)
+        self.make("UPDATE range SET duration_ns = NULL")
+        self.said("--max-stall-in", "step 1=1ms", status=1)
+        self.make(*RUNNING)
+        self.assertEqual(self.said("--max-stall-in", "step 1=1s", status=3), "process 4242 still runs")
+        self.said("--max-stall-in", "step 1=1ms", status=1)
+        self.make("INSERT INTO meta VALUES ('stall_threshold_ns', 100000)")
+        self.assertIn("only stalls of at least 100 us", self.said("--max-stall-in", "warm-up=99us", status=3))
+        self.make("UPDATE process SET gpu = 'host-only'", "DELETE FROM stall")
+        self.assertIn("cudaLaunchKernel took 853 ms; how much of that was",
+                      self.said("--max-stall-in", "step 1=100ms", status=3))
+        self.check("--max-stall-in", "step 1=854ms", "--max-stall-in", "warm-up=100us")
+
+    def test_call_that_had_not_returned(self):
+        flight = ("INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) "
+                  "VALUES (1, 1, 1, %d, 9000000000)")
+        self.make(flight % 5_100_000_000, "DELETE FROM stall")
+        self.assertIn("had not returned after", self.said("--max-stall-in", "step 1=1s", status=3))
+        self.check("--max-stall-in", "warm-up=1s")
+        self.make(flight % 5_200_000_000, "DELETE FROM stall")
+        self.check("--max-stall-in", "step 1=1s")
+
+    def test_idle_time(self):
+        self.make()
+        self.assertEqual(self.said("--max-idle-in", "step #=4%", status=1),
+                         "no device had work in 5.6 % of the time of these ranges")
+        self.check("--max-idle-in", "step 1=6%", "--max-idle-in", "*=30%")
+        self.said("--max-idle-in", "*=10%", status=1)
+        self.make(LOST)
+        self.said("--max-idle-in", "step 1=6%", status=3)
+        self.said("--max-idle-in", "step 1=4%", status=3)
+        self.make("UPDATE range SET duration_ns = NULL WHERE id = 3")
+        self.assertEqual(self.said("--max-idle-in", "step 1=99%", status=3),
+                         "1 of these ranges has no end, so their time is not known")
+        self.make("UPDATE process SET gpu = 'host-only', gpu_why = 'no libcupti'")
+        self.assertIn("no libcupti", self.said("--max-idle-in", "step 1=99%", status=3))
+        self.make(*RUNNING)
+        self.said("--max-idle-in", "step 1=99%", status=3)
+
+    def test_idle_time_of_a_part_of_a_sum(self):
+        self.make(*(statement for i in range(6) for statement in (
+            f"INSERT INTO range_text VALUES ({10 + i}, 1, {10 + i}, 'batch {i}')",
+            f"INSERT INTO range (id, thread, kind, text, start_ns, duration_ns, depth) "
+            f"VALUES ({10 + i}, 2, 1, {10 + i}, {5_300_000_000 + i * 1000}, 500, 0)")))
+        self.assertEqual(self.said("--max-idle-in", "batch 3=50%", status=3),
+                         "the idle time of these ranges is known only together with others, as 'batch #'")
+        self.assertIn("100.0 %", self.said("--max-idle-in", "batch #=50%", status=1))
+
+    def test_loads(self):
+        self.make()
+        self.assertRegex(self.said("--no-load-after", "mark ready", status=1),
+                         "1 load of code came later; the first, cudaLaunchKernel of .*, 5.00 ms after that")
+        self.assertIn("1.00 ms after that", self.said("--no-load-after", "mark step #", status=1))
+        self.check("--no-load-after", "mark data: request")
+        self.make(LOST)
+        self.said("--no-load-after", "mark ready", status=1)
+        self.said("--no-load-after", "mark request", status=3)
+        self.check("--no-load-after", "39 launches")  # does not depend on ranges
+        self.make(*RUNNING)
+        self.said("--no-load-after", "mark request", status=3)
+        # The mark of another process says nothing about this one.
+        self.make("INSERT INTO process (id, identity, pid, start_ns, end_ns, ended, exit_code, gpu) "
+                  "VALUES (2, 2, 4243, 0, 6000000000, 'exit', 0, 'cupti')",
+                  "INSERT INTO thread (id, process, serial, records) VALUES (9, 2, 1, 1)",
+                  "UPDATE range SET thread = 9 WHERE kind = 3")
+        self.check("--no-load-after", "mark ready")
+
+    def test_ranges_that_are_not_there(self):
+        self.make()
+        for rule in (["--max-stall-in", "stepp 1=1ms"], ["--max-idle-in", "stepp 1=1%"]):
+            self.assertEqual(self.said(*rule, status=3), "this trace has no range 'stepp 1'; did you mean 'step 1'?")
+        self.assertEqual(self.said("--max-stall-in", "ready=1ms", status=3),
+                         "this trace has no range 'ready'; it has: step #, warm-up, data: request")
+        self.assertEqual(self.said("--no-load-after", "mark reddy", status=3),
+                         "this trace has no mark or range 'reddy'; did you mean 'ready'?")
+        self.make("DELETE FROM range")
+        self.assertEqual(self.said("--no-load-after", "mark ready", status=3), "this trace has no marks or ranges")
+
+    def test_wrong_use(self):
+        self.make()
+        for rule in (["--max-stall-in", "step"], ["--max-stall-in", "=5ms"], ["--max-stall-in", "step=5"],
+                     ["--max-idle-in", "step=5ms"], ["--max-idle-in", "step=200%"], ["--no-load-after", "mark "]):
+            self.assertIn(f"invalid value '{rule[1]}' for {rule[0][2:]}", self.check(*rule, status=2).err)

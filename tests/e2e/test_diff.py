@@ -225,6 +225,103 @@ class Noise(harness.Case):
             self.assertIn(said, self.command("diff", *words, sim=False, status=2).err)
 
 
+class ByRange(harness.Case):
+    """The sums of ranges are put into the trace, which then counts as one that has its sums."""
+
+    def trace(self, name, *ranges, **changes):
+        """A trace with these rows of range_total: their text, and what of them is not 0."""
+        path = self.path(name + ".db")
+        stored.make("add", path)
+        database = sqlite3.connect(path)
+        columns = [column for _, column, *_ in database.execute("PRAGMA table_info(range_total)")][1:]
+        with database:
+            for text, sums in ranges:
+                row = {**dict.fromkeys(columns, 0), "kind": 1, "domain": None, "text": text, **sums, **changes}
+                database.execute(f"INSERT INTO range_total ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+                                 list(row.values()))
+            database.execute("INSERT OR REPLACE INTO meta VALUES ('totals', ?)", (stored.totals_version(),))
+            database.execute("INSERT OR REPLACE INTO meta VALUES ('state', 'complete')")
+            database.execute("UPDATE process SET gpu = 'cupti', gpu_why = NULL")
+        database.close()
+        return name + ".db"
+
+    def steps(self, name, count, each_ns, **more):
+        return self.trace(name, ("step #", {
+            "count": count, "total_ns": count * each_ns, "gpu_ns": count * each_ns // 2, "stalls": 5,
+            "stall_ns": count * 1000, "idle_ns": count * 3000, "loads": count // 2, "load_ns": count * 500,
+            "allocations": count, "allocated_bytes": count << 10, **more}))
+
+    def changes(self, *words):
+        document = json.loads(self.command("diff", "--by-range", "--all", "--top", "0", "--format", "json", *words,
+                                           sim=False).out)
+        return {(row["area"], row["what"], row["unit"]): row for row in document["changes"]}
+
+    def test_runs_with_other_numbers_of_steps(self):
+        before, after = self.steps("before", 100, 10_000_000), self.steps("after", 500, 12_000_000)
+        changes = self.changes(before, after)
+        step = {(area, unit): (row["before"], row["after"]) for (area, _, unit), row in changes.items()}
+        self.assertEqual(step, {
+            ("ranges", "ns"): (1e9, 6e9), ("ranges", "ns_each"): (1e7, 1.2e7), ("ranges", "count"): (100, 500),
+            ("range_gpu", "ns"): (5e8, 3e9), ("range_gpu", "ns_each"): (5e6, 6e6),
+            ("range_stalls", "ns"): (1e5, 5e5), ("range_stalls", "count_each"): (0.05, 0.01),
+            ("range_idle", "ns"): (3e5, 15e5), ("range_loads", "ns"): (5e4, 25e4),
+            ("range_loads", "count"): (50, 250), ("range_memory", "bytes"): (100 << 10, 500 << 10),
+            ("range_memory", "count"): (100, 500)})
+        shown = self.command("diff", "--by-range", before, after, sim=False).out
+        self.assertRegex(shown, r"(?m)^step #, each +10\.0 ms +12\.0 ms +\+2\.00 ms +\+20\.0 %$")
+        self.assertRegex(shown, r"(?m)^step #, stalls, each +0\.05 +0\.01 +-0\.04 +-80\.0 %$")
+        self.assertNotIn("cuLaunchKernel", shown)
+        self.assertNotIn("Ranges", self.command("diff", "--all", before, after, sim=False).out)
+        # A section names an area of either kind; "-" is as good as "_".
+        for name in "range_gpu", "range-gpu":
+            self.assertEqual({area for area, *_ in self.changes("-s", name, before, after)}, {"range_gpu"})
+        self.command("query", after, "gpu_lines", sim=False)
+
+    def test_as_many_steps_are_compared_in_total_only(self):
+        changes = self.changes(self.steps("before", 100, 10_000_000), self.steps("after", 100, 12_000_000))
+        self.assertEqual(set(changes), {("ranges", "step #", "ns"), ("range_gpu", "step #", "ns")})
+
+    def test_a_range_without_an_end_has_no_time(self):
+        changes = self.changes(self.steps("before", 100, 10_000_000),
+                               self.steps("after", 101, 0, total_ns=10**9, unended=1))
+        self.assertEqual([unit for area, _, unit in changes if area == "ranges"], ["count"])
+
+    def test_several_traces_say_what_is_noise_for_each_step(self):
+        before = [self.steps(f"a{i}", 100 + i, 10_000_000 + i * 1000) for i in range(4)]
+        after = [self.steps(f"b{i}", 200 + i, 12_000_000 + i * 1000) for i in range(4)]
+        changes = self.changes(*before, "--", *after)
+        row = changes["ranges", "step #", "ns_each"]
+        self.assertEqual((row["before_min"], row["before_max"], row["more_than_noise"]), (10_000_000, 10_003_000, 1))
+        row = self.changes(*before[:2], *after[:2], "--", *before[2:], *after[2:])["ranges", "step #", "ns_each"]
+        self.assertEqual((row["more_than_noise"], row["different"]), (0, 0))
+
+    def test_what_was_not_seen_is_not_compared(self):
+        before, after = self.steps("before", 100, 10_000_000), self.steps("after", 100, 10_000_000, gpu_ns=None,
+                                                                          idle_ns=None, stalls=9, loads=0)
+        database = sqlite3.connect(self.path(after))
+        with database:
+            database.execute("UPDATE process SET gpu = 'host-only'")
+        database.close()
+        self.assertEqual(self.changes(before, after), {})
+        # Without a GPU side on both, stalls and loads are found alike.
+        database = sqlite3.connect(self.path(before))
+        with database:
+            database.execute("UPDATE process SET gpu = 'host-only'")
+        database.close()
+        self.assertEqual({area for area, *_ in self.changes(before, after)}, {"range_stalls", "range_loads"})
+
+    def test_names(self):
+        names = [("load", {"count": 1}), ("load", {"count": 2, "domain": "data"}), ("load", {"count": 3, "kind": 3})]
+        changes = self.changes(self.trace("before", *names), self.trace("after", *names, count=7))
+        self.assertEqual({what: row["before"] for (_, what, _), row in changes.items()},
+                         {"load": 1, "data: load": 2, "mark load": 3})
+
+    def test_traces_without_ranges(self):
+        one = self.trace("one")
+        self.assertIn("Nothing to compare: no trace has anything here.",
+                      self.command("diff", "--by-range", one, one, sim=False).out)
+
+
 class Moved(harness.Case):
     gpu = "auto"
 

@@ -1,9 +1,12 @@
 #include "report/commands/check/check_run.h"
 
+#include "report/analyse/ranges/membership.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands_check_check_run.inc"
+#include "report/commands/range_missing.h"
 #include "report/commands/sql_values.h"
 #include "report/show/format.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +20,74 @@ int gv_check_prepare(sqlite3 *trace)
     return error ? error : gv_totals_ensure(trace, &all);
 }
 
+/* ---- ranges ---- */
+
+struct check_calls {
+    struct gv_membership *membership;
+    sqlite3_stmt *insert;
+};
+
+static int check_place_call(void *context, sqlite3_stmt *row)
+{
+    const struct check_calls *calls = context;
+    int64_t call = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
+    int64_t start_ns = sqlite3_column_int64(row, 2);
+    struct gv_member_of of;
+    int error = gv_membership_of(calls->membership, thread, call, start_ns, &of);
+
+    for (size_t i = 0; i < of.count && !error; i++) {
+        const int64_t values[] = {call, thread, start_ns, of.ids[i]};
+        for (int j = 0; j < 4; j++)
+            sqlite3_bind_int64(calls->insert, j + 1, values[j]);
+        int result = sqlite3_step(calls->insert);
+        sqlite3_reset(calls->insert);
+        error = gv_database_error(sqlite3_db_handle(calls->insert), result);
+    }
+    return error;
+}
+
+/* Fills long_call with the calls that took longer than the rule allows, and those that have not
+ * returned. */
+static int check_place_calls(sqlite3 *trace, const struct gv_check_rule *rule)
+{
+    struct check_calls calls = {0};
+    int error = gv_database_script(trace, sql_long_call, NULL, 0);
+
+    if (!error)
+        error = gv_database_error(
+            trace, sqlite3_prepare_v2(trace, "INSERT INTO temp.long_call VALUES (?, ?, ?, ?)", -1,
+                                      &calls.insert, NULL));
+    if (!error)
+        error = gv_membership_open(&calls.membership, trace);
+    if (!error)
+        error = gv_database_each(trace, sql_long_calls, &rule->number, 1, check_place_call, &calls);
+    gv_membership_close(calls.membership);
+    sqlite3_finalize(calls.insert);
+    return error;
+}
+
+/* ---- a rule ---- */
+
+static int check_bind_range(sqlite3_stmt *statement, const struct gv_check_rule *rule)
+{
+    if (rule->check->option == GV_OPTION_check_no_load_after)
+        return sqlite3_bind_text(statement, 3, rule->range, -1, SQLITE_STATIC);
+    int result = sqlite3_bind_text(statement, 1, rule->range, -1, SQLITE_STATIC);
+    if (result != SQLITE_OK || sqlite3_bind_parameter_count(statement) < 2)
+        return result;
+    return rule->check->option == GV_OPTION_check_max_stall_in
+               ? sqlite3_bind_int64(statement, 2, rule->number)
+               : sqlite3_bind_double(statement, 2, rule->fraction);
+}
+
 static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
 {
     const struct gv_option *option = &gv_options[rule->check->option];
 
     if (sqlite3_bind_parameter_count(statement) < 1)
         return SQLITE_OK;
+    if (rule->range)
+        return check_bind_range(statement, rule);
     if (rule->of_bytes > 0) {
         int result =
             sqlite3_bind_text(statement, 1, rule->text, (int)rule->of_bytes, SQLITE_STATIC);
@@ -126,6 +191,25 @@ static int check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
     return error;
 }
 
+/* A rule about ranges that the trace does not have has no answer. */
+static int check_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
+                        struct gv_check_result *result)
+{
+    bool marks = rule->check->option == GV_OPTION_check_no_load_after;
+    char why[GV_RANGE_MISSING_BYTES];
+    int error = check_run_sql(trace, marks ? sql_any_mark : sql_any_range, rule, result);
+
+    if (!error && !result->found) {
+        error = gv_range_missing_say(trace, rule->range, marks, why, sizeof(why));
+        return error ? error : check_say(result, GV_CHECK_UNKNOWN, why);
+    }
+    free(result->found);
+    memset(result, 0, sizeof(*result));
+    return !error && rule->check->option == GV_OPTION_check_max_stall_in
+               ? check_place_calls(trace, rule)
+               : error;
+}
+
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result)
 {
@@ -135,6 +219,8 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
     memset(result, 0, sizeof(*result));
     if (!check_is_of_calls(needs))
         error = check_run_sql(trace, sql_unseen, rule, result);
+    if (!error && !result->found && rule->range)
+        error = check_ranges(trace, rule, result);
     if (error || result->found)
         return error;
     error = check_run_sql(trace, rule->check->sql, rule, result);
@@ -143,7 +229,7 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
         return error;
     if (!sure && !check_is_of_calls(needs))
         error = check_doubt(trace, rule, result);
-    else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
+    if (!error && result->outcome != GV_CHECK_UNKNOWN) /* which says more */
         error = check_doubt_calls(trace, rule, result);
     return error;
 }

@@ -1,4 +1,4 @@
--- Why the outcome of a rule is unknown.
+-- Why the outcome of a rule is unknown, and the calls in ranges.
 
 -- define: runs
 SELECT NULL, 'process ' || pid || ' still runs' FROM processes
@@ -25,3 +25,19 @@ FROM recording r JOIN processes p ON p.id = r.process WHERE r.gpu = 'other' GROU
 UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not ended'
 FROM fact WHERE key = 'untimed_operations' AND value > 0
 LIMIT 1;
+
+-- name: any_mark
+SELECT 0, '' FROM ranges WHERE gv_range_is(?3, domain, message) LIMIT 1;
+
+-- name: any_range
+SELECT 0, '' FROM ranges WHERE kind <> 'mark' AND gv_range_is(?1, domain, message) LIMIT 1;
+
+-- name: long_call
+-- A row for each range that a call is in. call: 1 << 63 less 1: one that has not returned.
+DROP TABLE IF EXISTS temp.long_call;
+CREATE TEMP TABLE long_call (call INTEGER, thread INTEGER, start_ns INTEGER, range INTEGER);
+
+-- name: long_calls
+SELECT id, thread, start_ns FROM call WHERE duration_ns > ?1
+UNION ALL SELECT 9223372036854775807, thread, start_ns FROM in_flight WHERE thread IS NOT NULL
+ORDER BY 1, 3;

@@ -31,25 +31,29 @@ static const struct gv_check *check_find(enum gv_option_id option)
     return NULL;
 }
 
-/* "2s" or "100 launches". */
+/* "2s", "100 launches" or "mark ready". */
 static int check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
+    static const char mark[] = "mark ";
     char number[GV_OPTION_NAME_BYTES];
     size_t digits = strspn(rule->text, "0123456789");
     const char *unit = rule->text + digits;
 
     if (gv_value_duration(rule->text, &rule->number) == 0)
         return 0;
+    if (strncmp(rule->text, mark, sizeof(mark) - 1) == 0 && rule->text[sizeof(mark) - 1]) {
+        rule->range = strdup(rule->text + sizeof(mark) - 1);
+        return rule->range ? 0 : -ENOMEM;
+    }
     unit += *unit == ' ';
     snprintf(number, sizeof(number), "%.*s", (int)digits, rule->text);
     if ((strcmp(unit, "launches") == 0 || strcmp(unit, "launch") == 0) &&
         gv_value_number(number, &rule->launches) == 0 && rule->launches > 0)
         return 0;
-    snprintf(
-        why, GV_CHECK_WHY_BYTES,
-        "invalid value '%.64s' for no-load-after, which takes a time, such as 2s, or a number of "
-        "launches, such as '100 launches'",
-        rule->text);
+    snprintf(why, GV_CHECK_WHY_BYTES,
+             "invalid value '%.64s' for no-load-after, which takes a time, such as 2s, a number of "
+             "launches, such as '100 launches', or a mark or range, such as 'mark ready'",
+             rule->text);
     return -EINVAL;
 }
 
@@ -120,6 +124,24 @@ static int check_read_gpu(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTE
     return -EINVAL;
 }
 
+/* "step=5ms" or "step=10%" */
+static int check_read_range(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    bool is_time = rule->check->option == GV_OPTION_check_max_stall_in;
+    const char *limit = strrchr(rule->text, '=');
+
+    if (limit && limit > rule->text &&
+        (is_time ? gv_value_duration(limit + 1, &rule->number) == 0
+                 : gv_value_ratio(limit + 1, &rule->fraction) == 0 && rule->fraction <= 1)) {
+        rule->range = strndup(rule->text, (size_t)(limit - rule->text));
+        return rule->range ? 0 : -ENOMEM;
+    }
+    snprintf(why, GV_CHECK_WHY_BYTES, "invalid value '%.64s' for %s", rule->text,
+             is_time ? "max-stall-in, which takes RANGE=TIME, such as step=5ms"
+                     : "max-idle-in, which takes RANGE=SHARE, such as step=10%");
+    return -EINVAL;
+}
+
 int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *given,
                        char why[GV_CHECK_WHY_BYTES])
 {
@@ -144,6 +166,9 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
         error = check_read_idle(&rule, why);
     else if (given->option == GV_OPTION_check_max_gpu_of)
         error = check_read_gpu(&rule, why);
+    else if (given->option == GV_OPTION_check_max_stall_in ||
+             given->option == GV_OPTION_check_max_idle_in)
+        error = check_read_range(&rule, why);
     if (error)
         free(rule.text);
     else
@@ -248,8 +273,10 @@ int gv_check_rules_parse(struct gv_check_rules *rules, const char *text, size_t 
 
 void gv_check_rules_free(struct gv_check_rules *rules)
 {
-    for (size_t i = 0; i < rules->count; i++)
+    for (size_t i = 0; i < rules->count; i++) {
         free(rules->rules[i].text);
+        free(rules->rules[i].range);
+    }
     free(rules->rules);
     memset(rules, 0, sizeof(*rules));
 }

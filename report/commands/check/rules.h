@@ -29,7 +29,8 @@ struct gv_check_rule {
     char *text;       /* its value as given; NULL: none */
     int64_t number;   /* as in struct gv_given */
     double fraction;  /* as in struct gv_given */
-    int64_t launches; /* of no-load-after; 0: it is a time */
+    int64_t launches; /* of no-load-after; 0: it is a time, or a mark */
+    char *range;      /* the name of ranges, or of a mark; NULL: another rule */
     size_t of_bytes;  /* of max-idle-of and max-gpu-of: `text` starts with a reason, or a file;
                        * 0: another rule */
     int64_t line;     /* of that file; 0: any */

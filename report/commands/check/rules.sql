@@ -1,6 +1,7 @@
 -- The rules of rules.def. Each query gives one row: whether the rule is broken (NULL: that cannot be
 -- known), and what was found, in words. ?1 is the rule's value: nanoseconds, a number, a ratio or a
--- text; of a time or a number of launches, ?2 is the number. The functions gv_... are those of
+-- text; of a time or a number of launches, ?2 is the number, and ?3 a mark's name. Of a rule about ranges
+-- ?1 is their name, and ?2 the limit. The functions gv_... are those of
 -- report/commands/sql_values.h.
 
 -- define: percent(ratio)
@@ -27,21 +28,26 @@ what LIKE 'GPU %' OR what = 'record'
 elapsed_ns >= {meta(stall_threshold_ns)} AND (cause = ?1 OR
     cause IS NULL AND ?1 <> 'explicit-sync' OR ?1 = 'any' AND cause <> 'explicit-sync')
 
--- define: unseen(longer, may_compile)
--- The longest call of which it is not known what it lost: CUPTI alone tells of the driver's
--- compiler, and where it was seen in part, waits may have been taken for work.
-SELECT a.name AS name, t.max_ns AS took FROM api_total t JOIN api a ON a.id = t.api
-WHERE t.max_ns {longer} AND ({may_compile} AND a.class IN ('load', 'launch', 'function', 'graph')
+-- define: is_unseen(class, may_compile, may_wait)
+-- It is not known what a call of this class lost: CUPTI alone tells of the driver's compiler, and where
+-- it was seen in part, waits may have been taken for work.
+({may_compile} AND {class} IN ('load', 'launch', 'function', 'graph')
         AND EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR gpu IS NULL AND ended = 'killed'
             OR id IN (SELECT process FROM gpu_change))
-    OR a.class <> 'init' AND (a.class <> 'sync' OR ?1 = 'explicit-sync')
+    OR {class} <> 'init' AND ({class} <> 'sync' OR {may_wait})
         AND EXISTS (SELECT 1 FROM losses WHERE count > 0 AND ({lost_gpu_or_any})))
+
+-- define: unseen(longer, may_compile)
+-- The longest of them.
+SELECT a.name AS name, t.max_ns AS took FROM api_total t JOIN api a ON a.id = t.api
+WHERE t.max_ns {longer} AND {is_unseen(a.class, {may_compile}, ?1 = 'explicit-sync')}
 ORDER BY took DESC LIMIT 1
 
+-- define: say_unseen
+name || ' took ' || gv_duration(took) || '; how much of that was waiting or compiling is not fully known'
+
 -- define: unseen_words(longer, may_compile)
-(SELECT name || ' took ' || gv_duration(took)
-    || '; how much of that was waiting or compiling is not fully known'
-    FROM ({unseen({longer}, {may_compile})}))
+(SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
 -- define: has_other_times
 EXISTS (SELECT 1 FROM gpu_change WHERE gpu = 'other')
@@ -128,6 +134,57 @@ FROM (SELECT total(CASE WHEN own THEN share END) AS share,
     FROM (SELECT *, {is_of_line(file, line)} OR {is_of_line(captured_file, captured_line)} AS own
         FROM gpu_lines));
 
+-- name: max_idle_in
+-- Of some texts of a sum the idle time is not known, nor of a range without an end.
+WITH named AS (SELECT * FROM range_total WHERE kind <> 3 AND gv_range_is(?1, domain, text))
+SELECT CASE WHEN doubt IS NULL THEN idle > ?2 END,
+    coalesce(doubt, printf('no device had work in %s of the time of these ranges', {percent(idle)}))
+FROM (SELECT idle, coalesce(
+    (SELECT printf('the idle time of these ranges is known only together with others, as %Q', coalesce(t.text, ''))
+        FROM range_total_of o JOIN range_total t ON t.id = o.total
+        LEFT JOIN range_text d ON d.id = o.domain LEFT JOIN range_text m ON m.id = o.text
+        WHERE o.kind <> 3 AND gv_range_is(?1, d.text, m.text) AND t.id NOT IN (SELECT id FROM named)),
+    CASE WHEN unended > 0 THEN printf('%d of these ranges %s no end, so their time is not known', unended,
+        CASE unended WHEN 1 THEN 'has' ELSE 'have' END) END,
+    CASE WHEN idle IS NULL THEN 'the idle time of these ranges is not known' END) AS doubt
+FROM (SELECT CASE WHEN count(*) = count(idle_ns) THEN total(idle_ns) / nullif(total(total_ns), 0) END AS idle,
+        sum(unended) AS unended FROM named));
+
+-- define: is_whole(process)
+-- Whether all records of ranges are known.
+NOT EXISTS (SELECT 1 FROM losses WHERE process = {process} AND count > 0
+    AND what IN ('range', 'thread', 'record'))
+
+-- name: max_stall_in
+-- Where records of ranges were lost, a range whose end is not known may have ended before the call, and
+-- a thread that is in another one's ranges may have pushed some itself. Those that are sure come first.
+WITH named AS MATERIALIZED (
+    SELECT l.call AS call, l.thread AS thread, l.start_ns AS start_ns,
+        max({is_whole(r.process)} OR r.duration_ns IS NOT NULL AND (r.kind = 'start' OR r.thread = l.thread))
+            AS sure
+    FROM temp.long_call l JOIN ranges r ON r.id = l.range
+    WHERE gv_range_is(?1, r.domain, r.message) GROUP BY 1, 2, 3),
+late AS MATERIALIZED (SELECT s.*, s.wait_ns + s.jit_ns AS lost, n.sure AS sure
+    FROM stalls s JOIN named n ON n.call = s.call WHERE NOT s.expected AND s.wait_ns + s.jit_ns > ?2)
+SELECT CASE WHEN sure THEN 1 WHEN sure IS NULL AND doubt IS NULL THEN 0 END,
+    CASE WHEN sure IS NULL THEN doubt
+        ELSE printf('%d call%s in these ranges lost more than that; stall s%d, %s, lost %s (%s)', count,
+                {s(count)}, id, name, gv_duration(lost), cause) || coalesce(' at ' || gv_where(stack), '')
+            || CASE WHEN sure THEN '' ELSE '; records of ranges were lost, so it may not have been in one' END END
+FROM (SELECT coalesce(
+        (SELECT printf('%s had not returned after %s; whether it waited or worked is unknown', f.name,
+                gv_duration(f.elapsed_ns)) FROM in_flight f
+            WHERE f.elapsed_ns > ?2 AND f.cause IS NOT 'explicit-sync' AND (f.thread IS NULL OR EXISTS (
+                SELECT 1 FROM named n WHERE n.call = 9223372036854775807 AND n.thread = f.thread
+                    AND n.start_ns = f.start_ns))
+            ORDER BY f.elapsed_ns DESC LIMIT 1),
+        (SELECT {say_unseen} FROM (SELECT c.name AS name, c.duration_ns AS took
+            FROM named n JOIN calls c ON c.id = n.call
+            WHERE {is_unseen(c.class, 1, 0)} ORDER BY took DESC LIMIT 1)),
+        CASE WHEN ?2 < {meta(stall_threshold_ns)} THEN 'the trace has only stalls of at least '
+            || gv_duration({meta(stall_threshold_ns)}) || ' (GPUVERIFY_STALL_US)' END) AS doubt)
+    LEFT JOIN (SELECT *, count(*) OVER (PARTITION BY sure) AS count FROM late ORDER BY sure DESC, lost DESC LIMIT 1);
+
 -- name: max_stall
 SELECT CASE WHEN count(*) > 0 THEN 1
         WHEN ?1 < {meta(stall_threshold_ns)}
@@ -170,26 +227,31 @@ EXISTS (SELECT 1 FROM processes WHERE coalesce(gpu, '') <> 'cupti'
     OR id IN (SELECT process FROM gpu_change))
 
 -- name: no_load_after
+-- A process that has no such mark may load. A lost one would have been earlier, or of another process.
 WITH edge AS MATERIALIZED (
-    SELECT coalesce({fact(first_ns)} + ?1, (SELECT start_ns FROM calls WHERE class = 'launch'
-        ORDER BY start_ns LIMIT 1 OFFSET ?2 - 1)) AS ns),
+    SELECT id AS process, coalesce({fact(first_ns)} + ?1, (SELECT start_ns FROM calls WHERE class = 'launch'
+        ORDER BY start_ns LIMIT 1 OFFSET ?2 - 1)) AS ns FROM processes WHERE ?3 IS NULL
+    UNION ALL SELECT process, min(start_ns) FROM ranges WHERE gv_range_is(?3, domain, message)
+    GROUP BY process),
 late AS (
-    SELECT start_ns, function, coalesce(' of ' || name, '') AS what FROM loads, edge
+    SELECT start_ns, function, coalesce(' of ' || name, '') AS what, ns
+    FROM loads JOIN edge USING (process)
     WHERE result = 0 AND start_ns > ns
-    UNION ALL SELECT start_ns, name, coalesce(' of ' || kernel, '') FROM stalls, edge
+    UNION ALL SELECT start_ns, name, coalesce(' of ' || kernel, ''), ns FROM stalls JOIN edge USING (process)
     WHERE cause = 'lazy-load' AND start_ns > ns
         AND NOT EXISTS (SELECT 1 FROM loads WHERE loads.call = stalls.call))
 SELECT CASE WHEN count(*) > 0 THEN 1
         WHEN EXISTS (SELECT 1 FROM processes WHERE ended IS NULL) AND {is_recording} THEN NULL
-        WHEN (SELECT ns IS NULL OR ns >= {fact(last_ns)} FROM edge) THEN 0
+        WHEN NOT EXISTS (SELECT 1 FROM edge WHERE ns < {fact(last_ns)}) THEN 0
         WHEN {without_gpu_side} OR EXISTS (SELECT 1 FROM losses WHERE what LIKE 'GPU %') THEN NULL
         ELSE 0 END,
     CASE count(*) WHEN 0 THEN CASE WHEN {without_gpu_side}
             THEN 'without the GPU side, lazy loads are unknown'
             ELSE 'a part of the GPU side is missing: code may have been loaded then' END
-        ELSE printf('%d load%s of code came later; the first, %s%s, %s after the first call',
+        ELSE printf('%d load%s of code came later; the first, %s%s, %s after %s',
             count(*), {s(count(*))}, function, what,
-            gv_duration(min(start_ns) - {fact(first_ns)})) END
+            gv_duration(min(start_ns) - CASE WHEN ?3 IS NULL THEN {fact(first_ns)} ELSE ns END),
+            CASE WHEN ?3 IS NULL THEN 'the first call' ELSE 'that' END) END
 FROM late;
 
 -- name: no_jit

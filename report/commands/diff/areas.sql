@@ -1,4 +1,4 @@
--- What two runs are compared by: the queries of areas.def. A row is a thing: its name, then sums.
+-- What two runs are compared by: the queries of areas.def. A row is a thing: its name, then its columns.
 
 -- define: sum(what)
 CAST(total({what}) AS INTEGER)
@@ -19,6 +19,10 @@ SELECT kind || coalesce(' ' || CASE kind WHEN 'file' THEN {without_folder(name)}
         ELSE gv_demangle(coalesce(name, kernel)) END, '')
     || coalesce(' of ' || {without_folder(library)}, ''), {sum(duration_ns)}, count(*)
 FROM loads WHERE kind {which} 'lazy' GROUP BY 1
+
+-- define: name_of_range
+-- A mark may be called what a range is.
+CASE kind WHEN 3 THEN 'mark ' ELSE '' END || coalesce(domain || ': ', '') || coalesce(text, '?')
 
 -- name: stalls
 {stalls_by_cause(<>)};
@@ -73,3 +77,23 @@ SELECT 'never freed', {fact(memory_left_bytes)} WHERE {fact(memory_known)};
 SELECT space || ' ' || coalesce({line_of(place)}, name || ' without a stack'), {sum(at_peak_bytes)}
 FROM (SELECT *, gv_line(function, library, file, line) AS place FROM memory_lines)
 GROUP BY 1 HAVING sum(at_peak_bytes) > 0;
+
+-- name: ranges
+-- Of a range without an end the time is not known.
+SELECT {name_of_range}, {sum(total_ns)}, {sum(count)}, {sum(count - unended)} FROM range_total GROUP BY 1;
+
+-- name: range_gpu
+SELECT {name_of_range}, {sum(gpu_ns)}, {sum(count)} FROM range_total GROUP BY 1;
+
+-- name: range_stalls
+SELECT {name_of_range}, {sum(stall_ns)}, {sum(stalls)}, {sum(count)} FROM range_total GROUP BY 1;
+
+-- name: range_idle
+-- Of a range without an end it is not known.
+SELECT {name_of_range}, {sum(idle_ns)}, {sum(count - unended)} FROM range_total GROUP BY 1;
+
+-- name: range_loads
+SELECT {name_of_range}, {sum(load_ns)}, {sum(loads)}, {sum(count)} FROM range_total GROUP BY 1;
+
+-- name: range_memory
+SELECT {name_of_range}, {sum(allocated_bytes)}, {sum(allocations)}, {sum(count)} FROM range_total GROUP BY 1;

@@ -116,9 +116,13 @@ int gv_command_diff(const struct gv_arguments *arguments)
 
     if (code)
         return code;
-    if (gv_arguments_choose(arguments, GV_OPTION_diff_section, "section", gv_diff_area_words,
-                            diff.wanted) < 0)
+    int chosen = gv_arguments_choose(arguments, GV_OPTION_diff_section, "section",
+                                     gv_diff_area_words, diff.wanted);
+    if (chosen < 0)
         return GV_EXIT_USAGE;
+    for (size_t i = 0; i < GV_DIFF_AREAS && chosen == 0; i++)
+        diff.wanted[i] =
+            gv_diff_areas[i].by_range == gv_arguments_has(arguments, GV_OPTION_diff_by_range);
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
     if (!diff.runs) {
         gv_message("out of memory");

@@ -21,11 +21,11 @@ _Static_assert(GV_DIFF_TRACES <= GV_RANK_TEST_MOST, "more traces than the test t
 /* One thing, while its values are read. */
 struct gv_diff_thing {
     enum gv_diff_area_id area;
-    bool of_gpu;
+    enum gv_diff_basis basis;
     char *what;
-    double values[GV_DIFF_UNITS][GV_DIFF_TRACES];
-    bool known[GV_DIFF_UNITS][GV_DIFF_TRACES];
-    bool used[GV_DIFF_UNITS];
+    double values[GV_DIFF_COLUMNS][GV_DIFF_TRACES];
+    bool known[GV_DIFF_COLUMNS][GV_DIFF_TRACES];
+    bool used[GV_DIFF_COLUMNS];
 };
 
 static double diff_size(double change)
@@ -55,26 +55,20 @@ static bool diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing 
 {
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
-    if (!thing->of_gpu || diff->runs[run].gpu_seen)
-        return true;
-    if (thing->area != GV_DIFF_AREA_verdict && thing->area != GV_DIFF_AREA_stalls)
-        return false;
-    /* Without the GPU side a verdict is different, and compilation is found by other signs;
-     * those can be compared with each other. */
-    return !diff_is_mixed(diff);
+    return thing->basis != GV_DIFF_ON_GPU || diff->runs[run].gpu_seen;
 }
 
-/* One side's values, sorted. Returns their number. */
+/* One side's values, sorted; `each`: of each time that it happened. Returns their number. */
 static size_t diff_gather(const struct gv_diff *diff, const struct gv_diff_thing *thing,
-                          enum gv_diff_unit unit, size_t side, double values[GV_DIFF_TRACES])
+                          enum gv_diff_unit unit, bool each, size_t side,
+                          double values[GV_DIFF_TRACES])
 {
     size_t first = side == 0 ? 0 : diff->counts[0], count = 0;
 
     for (size_t run = first; run < first + diff->counts[side]; run++) {
-        if (thing->known[unit][run])
-            values[count++] = thing->values[unit][run];
-        else if (diff_is_zero(diff, thing, run))
-            values[count++] = 0;
+        double times = each ? thing->values[GV_DIFF_TIMES][run] : 1;
+        if (times > 0 && (thing->known[unit][run] || diff_is_zero(diff, thing, run)))
+            values[count++] = thing->values[unit][run] / times;
     }
     if (count > 0)
         qsort(values, count, sizeof(*values), diff_order_values);
@@ -147,16 +141,17 @@ static struct gv_diff_change *diff_add(struct gv_diff *diff)
     return &diff->changes[diff->count++];
 }
 
-/* A thing's change in one unit; none if nothing changed, or it is unknown on a side. */
+/* A thing's change in one unit; none if nothing changed, or it is unknown on a side. `times`: as in
+ * struct gv_diff_change. */
 static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
-                             enum gv_diff_unit unit)
+                             enum gv_diff_unit unit, double times)
 {
     double values[GV_DIFF_SIDES][GV_DIFF_TRACES];
     struct gv_diff_range ranges[GV_DIFF_SIDES];
 
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        ranges[side] =
-            diff_range_of(values[side], diff_gather(diff, thing, unit, side, values[side]));
+        ranges[side] = diff_range_of(values[side],
+                                     diff_gather(diff, thing, unit, times > 0, side, values[side]));
     if (ranges[0].count == 0 || ranges[1].count == 0 || ranges[0].middle == ranges[1].middle)
         return 0;
     struct gv_diff_change *change = diff_add(diff);
@@ -164,6 +159,7 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
         return -ENOMEM;
     change->area = thing->area;
     change->unit = unit;
+    change->times = times;
     change->sides[0] = ranges[0];
     change->sides[1] = ranges[1];
     change->change = ranges[1].middle - ranges[0].middle;
@@ -176,12 +172,25 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
     return 0;
 }
 
+/* How often the thing happened in the run with most of it; 0: as often in all runs. */
+static double diff_times(const struct gv_diff *diff, const struct gv_diff_thing *thing)
+{
+    double times[GV_DIFF_TRACES];
+    size_t count = diff_gather(diff, thing, GV_DIFF_TIMES, false, 0, times);
+
+    count += diff_gather(diff, thing, GV_DIFF_TIMES, false, 1, times + count);
+    if (count > 0)
+        qsort(times, count, sizeof(*times), diff_order_values);
+    const struct gv_diff_range range = diff_range_of(times, count);
+    return range.least < range.most ? range.most : 0;
+}
+
 static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *thing)
 {
     size_t first = diff->count;
-    double window_ns = 0;
-    /* Without the GPU side a class rests on other evidence and has another weight. */
-    if (thing->area == GV_DIFF_AREA_verdict && diff_is_mixed(diff))
+    double window_ns = 0, times = diff_times(diff, thing);
+
+    if (thing->basis == GV_DIFF_ON_EITHER && diff_is_mixed(diff))
         return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
     int error = 0;
@@ -189,9 +198,12 @@ static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *
     for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++)
         if ((double)diff->runs[run].window_ns > window_ns)
             window_ns = (double)diff->runs[run].window_ns;
-    for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++)
-        if (thing->used[unit] && unit != GV_DIFF_ERROR_NS)
-            error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit);
+    for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++) {
+        if (thing->used[unit])
+            error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit, 0);
+        if (!error && thing->used[unit] && times > 0)
+            error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit, times);
+    }
     for (size_t i = first; i < diff->count; i++) {
         struct gv_diff_change *change = &diff->changes[i];
         change->thing = first;
@@ -199,7 +211,9 @@ static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *
         if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
             change->weight = diff_size(diff->changes[first].change);
         if (change->unit == GV_DIFF_NS)
-            change->different &= diff_size(change->change) >= least * window_ns;
+            change->different &=
+                diff_size(change->change) * (change->times > 0 ? change->times : 1) >=
+                least * window_ns;
     }
     return error;
 }
@@ -217,7 +231,9 @@ static int diff_order_changes(const void *left, const void *right)
         return one->weight > other->weight ? -1 : 1;
     if (one->thing != other->thing)
         return one->thing < other->thing ? -1 : 1;
-    return one->unit < other->unit ? -1 : one->unit > other->unit;
+    if (one->unit != other->unit)
+        return one->unit < other->unit ? -1 : 1;
+    return one->times < other->times ? -1 : one->times > other->times;
 }
 
 static void diff_choose_test(struct gv_diff *diff)
@@ -246,8 +262,9 @@ static int diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_
         if (thing->what)
             error = diff_compare_thing(diff, thing);
         free(thing->what);
-        *thing = (struct gv_diff_thing){
-            .area = area, .of_gpu = sqlite3_column_int(rows, 2) != 0, .what = strdup(what)};
+        *thing = (struct gv_diff_thing){.area = area,
+                                        .basis = (enum gv_diff_basis)sqlite3_column_int(rows, 2),
+                                        .what = strdup(what)};
         if (!thing->what)
             return -ENOMEM;
     }
@@ -265,8 +282,8 @@ int gv_diff_compare(struct gv_diff *diff)
 
     diff_choose_test(diff);
     result = sqlite3_prepare_v2(diff->values,
-                                "SELECT area, what, of_gpu, unit, run, value FROM value ORDER BY"
-                                " area, what, of_gpu, unit, run",
+                                "SELECT area, what, basis, unit, run, value FROM value ORDER BY"
+                                " area, what, basis, unit, run",
                                 -1, &rows, NULL);
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
@@ -275,6 +292,7 @@ int gv_diff_compare(struct gv_diff *diff)
         error = gv_database_error(diff->values, result);
     if (!error && thing.what)
         error = diff_compare_thing(diff, &thing);
+    diff->empty = !thing.what;
     free(thing.what);
     sqlite3_finalize(rows);
     if (!error && diff->count > 0)

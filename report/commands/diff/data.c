@@ -27,9 +27,19 @@ static const struct gv_column diff_columns[] = {
     {"after_max", GV_COLUMN_NUMBER},  {"more_than_noise", GV_COLUMN_NUMBER},
     {"p", GV_COLUMN_NUMBER},          {"different", GV_COLUMN_NUMBER}};
 
-static void diff_write_value(struct gv_rows *rows, enum gv_diff_unit unit, double value)
+static void diff_write_unit(struct gv_rows *rows, const struct gv_diff_change *change)
 {
-    if (unit == GV_DIFF_SHARE)
+    char unit[32];
+
+    snprintf(unit, sizeof(unit), "%s%s", diff_units[change->unit],
+             change->times > 0 ? "_each" : "");
+    gv_rows_text(rows, unit);
+}
+
+static void diff_write_value(struct gv_rows *rows, const struct gv_diff_change *change,
+                             double value)
+{
+    if (change->unit == GV_DIFF_SHARE || change->times > 0)
         gv_rows_real(rows, value);
     else
         gv_rows_number(rows, gv_diff_whole(value));
@@ -40,17 +50,17 @@ static void diff_write_change(const struct gv_diff *diff, const struct gv_diff_c
 {
     gv_rows_text(rows, gv_diff_areas[change->area].name);
     gv_rows_text(rows, change->what);
-    gv_rows_text(rows, diff_units[change->unit]);
-    diff_write_value(rows, change->unit, change->sides[0].middle);
-    diff_write_value(rows, change->unit, change->sides[1].middle);
-    diff_write_value(rows, change->unit, change->change);
+    diff_write_unit(rows, change);
+    diff_write_value(rows, change, change->sides[0].middle);
+    diff_write_value(rows, change, change->sides[1].middle);
+    diff_write_value(rows, change, change->change);
     if (change->sides[0].middle > 0)
         gv_rows_real(rows, change->sides[1].middle / change->sides[0].middle);
     else
         gv_rows_null(rows);
     for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
-        diff_write_value(rows, change->unit, change->sides[side].least);
-        diff_write_value(rows, change->unit, change->sides[side].most);
+        diff_write_value(rows, change, change->sides[side].least);
+        diff_write_value(rows, change, change->sides[side].most);
     }
     /* Ranges that do not overlap prove nothing. */
     if (diff->test == GV_DIFF_TEST_RANK || (diff->test == GV_DIFF_TEST_RANGES && !change->more))

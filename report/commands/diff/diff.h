@@ -23,18 +23,30 @@ enum gv_diff_unit {
     GV_DIFF_BYTES,
     GV_DIFF_COUNT,
     GV_DIFF_SHARE,
-    GV_DIFF_ERROR_NS, /* the standard error of the thing's GV_DIFF_NS; not compared itself */
-    GV_DIFF_UNITS
+    GV_DIFF_UNITS,
+
+    /* Columns of a query that are not compared themselves. */
+    GV_DIFF_ERROR_NS = GV_DIFF_UNITS, /* the standard error of the thing's GV_DIFF_NS */
+    GV_DIFF_TIMES,                    /* how often it happened */
+    GV_DIFF_COLUMNS
+};
+
+/* What the values of a thing rest on. */
+enum gv_diff_basis {
+    GV_DIFF_ON_CALLS,
+    GV_DIFF_ON_GPU,    /* the GPU side: without it they are unknown */
+    GV_DIFF_ON_EITHER, /* other evidence without it: only values of the same can be compared */
 };
 
 enum gv_diff_area_id {
-#define GV_DIFF_AREA(name, title, what, counted, kernels) GV_DIFF_AREA_##name,
+#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels) GV_DIFF_AREA_##name,
 #include "report/commands/diff/areas.def"
     GV_DIFF_AREAS
 };
 
 struct gv_diff_area {
     const char *name;
+    bool by_range;
     const char *title;
     const char *what;
     const char *counted; /* what the numbers of its things count */
@@ -72,6 +84,7 @@ struct gv_diff_range {
 struct gv_diff_change {
     enum gv_diff_area_id area;
     enum gv_diff_unit unit;
+    double times; /* not 0: of each of the most times that it happened on a side, not of all */
     char *what;
     struct gv_diff_range sides[GV_DIFF_SIDES];
     double change;  /* of the middles */
@@ -93,6 +106,7 @@ struct gv_diff {
     double chance;                  /* that something unchanged looks like more than noise */
     struct gv_diff_change *changes; /* in the order of output */
     size_t count, room;
+    bool empty; /* there was nothing to compare */
 };
 
 /* The output. */

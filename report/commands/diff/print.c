@@ -146,16 +146,15 @@ static void diff_print_title(const struct gv_diff_style *style, const char *titl
                 gv_colour(style->out, GV_COLOUR_NONE));
 }
 
-/* The row of a count next to those of times says what it counts. */
+/* The row of a count next to those of times says what it counts; one of each time says that. */
 static void diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
                           const char *name)
 {
     const char *counted = gv_diff_areas[change->area].counted;
 
-    if (change->unit == GV_DIFF_COUNT && counted[0])
-        snprintf(out, GV_DIFF_NAME_BYTES, "%s, %s", name, counted);
-    else
-        snprintf(out, GV_DIFF_NAME_BYTES, "%s", name);
+    snprintf(out, GV_DIFF_NAME_BYTES, "%s%s%s%s", name,
+             change->unit == GV_DIFF_COUNT && counted[0] ? ", " : "",
+             change->unit == GV_DIFF_COUNT ? counted : "", change->times > 0 ? ", each" : "");
 }
 
 static void diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
@@ -168,7 +167,7 @@ static void diff_print_change(const struct gv_diff *diff, const struct gv_diff_c
     diff_say_what(what, change, gv_diff_areas[change->area].kernels ? name : change->what);
     gv_rows_text(rows, what);
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        gv_rows_text(rows, gv_diff_say_range(text, change->unit, &change->sides[side]));
+        gv_rows_text(rows, gv_diff_say_range(text, change, side));
     gv_rows_text(rows, gv_diff_say_change(text, change));
     gv_rows_text(rows, gv_diff_say_ratio(text, change));
     if (diff->test != GV_DIFF_TEST_NONE)
@@ -216,7 +215,9 @@ static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_styl
 {
     bool several = diff->test != GV_DIFF_TEST_NONE;
 
-    if (diff->count == 0)
+    if (diff->empty)
+        fputs("\nNothing to compare: no trace has anything here.\n", style->out);
+    else if (diff->count == 0)
         fputs("\nNothing changed.\n", style->out);
     else if (!gv_diff_any(diff))
         fprintf(style->out, "\nNo notable change%s%s.\n",

@@ -12,25 +12,26 @@
 #include <string.h>
 
 const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
-#define GV_DIFF_AREA(name, title, what, counted, kernels) {#name, title, what, counted, kernels},
+#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels)                                \
+    {#name, by_range, title, what, counted, kernels},
 #include "report/commands/diff/areas.def"
 };
 
 const char gv_diff_area_words[] = ""
-#define GV_DIFF_AREA(name, title, what, counted, kernels) " " #name
+#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels) " " #name
 #include "report/commands/diff/areas.def"
     ;
 
 struct gv_diff_query {
     enum gv_diff_area_id area;
-    bool of_gpu;
+    enum gv_diff_basis basis;
     const char *sql;
-    enum gv_diff_unit units[GV_DIFF_UNITS]; /* as many columns as the query has after the first */
+    enum gv_diff_unit units[GV_DIFF_COLUMNS]; /* as many columns as the query has after the first */
 };
 
 static const struct gv_diff_query diff_queries[] = {
-#define GV_DIFF_QUERY(area, of_gpu, query, ...)                                                    \
-    {GV_DIFF_AREA_##area, of_gpu, sql_##query, {__VA_ARGS__}},
+#define GV_DIFF_QUERY(area, basis, query, ...)                                                     \
+    {GV_DIFF_AREA_##area, GV_DIFF_ON_##basis, sql_##query, {__VA_ARGS__}},
 #include "report/commands/diff/areas.def"
 };
 
@@ -38,7 +39,7 @@ static const struct gv_diff_query diff_queries[] = {
 struct gv_diff_value {
     enum gv_diff_area_id area;
     const char *what;
-    bool of_gpu;
+    enum gv_diff_basis basis;
     enum gv_diff_unit unit;
     size_t run;
     double value;
@@ -63,7 +64,7 @@ static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
     if (result != SQLITE_OK)
         return gv_database_error(sqlite3_db_handle(insert), result);
     sqlite3_bind_int(insert, 1, (int)value->area);
-    sqlite3_bind_int(insert, 3, value->of_gpu);
+    sqlite3_bind_int(insert, 3, (int)value->basis);
     sqlite3_bind_int(insert, 4, (int)value->unit);
     sqlite3_bind_int64(insert, 5, (int64_t)value->run);
     sqlite3_bind_double(insert, 6, value->value);
@@ -80,7 +81,7 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *what = (const char *)sqlite3_column_text(rows, 0);
         struct gv_diff_value value = {
-            .area = query->area, .what = what ? what : "?", .of_gpu = query->of_gpu, .run = run};
+            .area = query->area, .what = what ? what : "?", .basis = query->basis, .run = run};
         for (int i = 1; i < sqlite3_column_count(rows) && !error; i++) {
             value.unit = query->units[i - 1];
             value.value = sqlite3_column_double(rows, i);
@@ -111,7 +112,7 @@ static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3
         struct gv_diff_value value = {
             .area = GV_DIFF_AREA_run,
             .what = values[i].label,
-            .of_gpu = true, /* unknown is not 0 */
+            .basis = GV_DIFF_ON_GPU, /* unknown is not 0 */
             .unit = gv_format_ends_in(key, "_ns")      ? GV_DIFF_NS
                     : gv_format_ends_in(key, "_bytes") ? GV_DIFF_BYTES
                                                        : GV_DIFF_COUNT,
@@ -131,7 +132,7 @@ static int diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlit
     for (size_t i = 0; i < verdict->count && !error; i++) {
         struct gv_diff_value value = {.area = GV_DIFF_AREA_verdict,
                                       .what = gv_verdict_name(verdict->findings[i].class),
-                                      .of_gpu = true,
+                                      .basis = GV_DIFF_ON_EITHER,
                                       .unit = GV_DIFF_SHARE,
                                       .run = run,
                                       .value = verdict->findings[i].weight};
@@ -162,8 +163,8 @@ static int diff_read_areas(const struct gv_diff *diff, size_t number, sqlite3 *t
     if (!error && diff->wanted[GV_DIFF_AREA_run])
         error = diff_read_facts(facts, number, insert);
     for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
-        if (diff->wanted[diff_queries[i].area] && (run->gpu_seen || !diff_queries[i].of_gpu ||
-                                                   diff_queries[i].area == GV_DIFF_AREA_stalls))
+        if (diff->wanted[diff_queries[i].area] &&
+            (run->gpu_seen || diff_queries[i].basis != GV_DIFF_ON_GPU))
             error = diff_read_query(&diff_queries[i], number, trace, insert);
     return error;
 }

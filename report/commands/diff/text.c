@@ -67,9 +67,10 @@ size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
     return count;
 }
 
-static const char *diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
+static const char *diff_say(char out[GV_FORMAT_BYTES], const struct gv_diff_change *change,
+                            double value)
 {
-    switch (unit) {
+    switch (change->unit) {
     case GV_DIFF_NS:
         return gv_format_duration(out, gv_diff_whole(value));
     case GV_DIFF_BYTES:
@@ -78,20 +79,24 @@ static const char *diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, d
         snprintf(out, GV_FORMAT_BYTES, "%.1f %%", value * 100);
         return out;
     default:
-        snprintf(out, GV_FORMAT_BYTES, "%" PRId64, gv_diff_whole(value));
+        if (change->times > 0 && value < 100)
+            snprintf(out, GV_FORMAT_BYTES, "%.3g", value);
+        else
+            snprintf(out, GV_FORMAT_BYTES, "%" PRId64, gv_diff_whole(value));
         return out;
     }
 }
 
-const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit unit,
-                              const struct gv_diff_range *range)
+const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change,
+                              size_t side)
 {
+    const struct gv_diff_range *range = &change->sides[side];
     char least[GV_FORMAT_BYTES], middle[GV_FORMAT_BYTES], most[GV_FORMAT_BYTES];
 
-    diff_say(middle, unit, range->middle);
+    diff_say(middle, change, range->middle);
     if (range->least < range->most)
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s (%s to %s)", middle,
-                 diff_say(least, unit, range->least), diff_say(most, unit, range->most));
+                 diff_say(least, change, range->least), diff_say(most, change, range->most));
     else
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s", middle);
     return out;
@@ -106,7 +111,7 @@ const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_dif
         snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f points", change->change * 100);
     else
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
-                 diff_say(text, change->unit, size));
+                 diff_say(text, change, size));
     return out;
 }
 

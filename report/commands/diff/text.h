@@ -6,9 +6,9 @@
 
 #define GV_DIFF_TEXT_BYTES 128u
 
-/* "12.3 ms", for several traces "12.3 ms (12.1 ms to 13.0 ms)". */
-const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit unit,
-                              const struct gv_diff_range *range);
+/* A side's value: "12.3 ms", for several traces "12.3 ms (12.1 ms to 13.0 ms)". */
+const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change,
+                              size_t side);
 /* "+1.20 ms" */
 const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
 /* "+12.3 %", "20.0 times", "new", "gone" */

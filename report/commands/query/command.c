@@ -341,7 +341,7 @@ static int query_list(enum gv_format format)
 static const char *query_text(const char *given)
 {
     for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
-        if (strcmp(queries[i].name, given) == 0)
+        if (gv_word_is(given, queries[i].name, strlen(queries[i].name)))
             return queries[i].sql;
     return strpbrk(given, " \t\n(;") ? given : NULL;
 }
