@@ -67,6 +67,11 @@ SELECT domain, message, count(*) AS count, sum(duration_ns) AS total_ns, min(dur
     max(duration_ns) AS max_ns, count(*) - count(duration_ns) AS open
 FROM ranges WHERE kind <> 'mark' GROUP BY domain, message ORDER BY total_ns DESC, domain, message;
 
+-- name: steps: the program's steps, each with what happened in it
+SELECT series, number, kind, warmup, start_ns, duration_ns, launches, gpu_ns, idle_ns, stalls, stall_ns,
+    loads, load_ns, allocations
+FROM steps ORDER BY series, number;
+
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy
 FROM loads ORDER BY start_ns;
