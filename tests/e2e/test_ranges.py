@@ -2,6 +2,7 @@
 program, and another NVTX tool, notice nothing."""
 
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -73,7 +74,7 @@ class Nvtx(harness.Case):
         self.assertLessEqual(inner["start_ns"] + inner["duration_ns"], outer["start_ns"] + outer["duration_ns"])
         self.assertEqual(trace.value("SELECT count FROM own_cost WHERE what = 'ranges'"), 10)
         listed = self.command("query", trace.path, "ranges", "--format", "csv").out.splitlines()
-        self.assertEqual(len(listed), 5, listed)
+        self.assertEqual(len(listed), 7, listed)
 
     def test_what_is_open_when_recording_begins(self):
         trace = self.recorded("before")
@@ -165,14 +166,6 @@ class Own(harness.Case):
         self.assertEqual(rows(self.trace(), "kind, message, depth"),
                          [("push", "load the model", 0), ("mark", "ready", None), ("push", "step", 0)])
 
-    def test_query_of_the_page(self):
-        with open(os.path.join(harness.SOURCE, "docs", "ranges.md"), encoding="utf-8") as page:
-            query = page.read().split('```sh\ngpuverify query trace.db "')[1].split('"')[0]
-        self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_GPU": "auto"})
-        trace = self.trace()
-        self.assertEqual(trace.rows(query),
-                         [("step", *trace.rows("SELECT name, 1, duration_ns FROM gpu_ops WHERE kind = 'kernel'")[0])])
-
     def test_ctypes(self):
         self.run_twice([sys.executable, "-c", OWN_PYTHON])
         self.assertEqual(rows(self.trace(), "kind, message, depth"), [("push", "load the model", 0)])
@@ -195,3 +188,48 @@ class Own(harness.Case):
                 ("push", "mine", "decorated", "reading", "#008000", 5),
                 ("mark", None, "a mark", None, "#0000ff", None),
                 ("start", None, "started", None, "#0000ff", None)])
+
+
+class Sums(harness.Case):
+
+    def recorded(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "on", "GPUVERIFY_IDLE_HZ": "0"})
+        return self.trace()
+
+    def test_what_ranges_did(self):
+        trace = self.recorded()
+        did = {row["message"]: row for row in trace.dicts("SELECT * FROM range_summary")}
+        self.assertEqual({name: (row["kind"], row["count"], row["unended"]) for name, row in did.items()},
+                         {"setup": ("push", 1, 0), "step #": ("push", 6, 0), "forward": ("push", 6, 0),
+                          "backward": ("push", 6, 0), "read": ("push", 6, 0), "step done": ("mark", 6, 0)})
+        self.assertEqual({name: (row["gpu_ns"] / 1e6, row["launches"]) for name, row in did.items()},
+                         {"setup": (0, 0), "step #": (30, 12), "forward": (18, 6), "backward": (12, 6), "read": (0, 0),
+                          "step done": (0, 0)})
+        self.assertEqual({name: (row["loads"], row["allocations"], row["allocated_bytes"]) for name, row in did.items()
+                          if row["loads"] or row["allocations"]},
+                         {"setup": (1, 1, 4 << 20), "step #": (1, 0, 0), "forward": (1, 0, 0)})
+        lost = trace.rows("SELECT name, wait_ns + jit_ns FROM stalls WHERE NOT expected ORDER BY start_ns")[-1:]
+        self.assertEqual(lost, [("cuModuleLoadData", did["step #"]["stall_ns"])])
+        self.assertEqual(did["step #"]["max_stall_ns"], did["forward"]["stall_ns"])
+        self.assertEqual(did["read"]["stalls"], 0)
+        # The GPU's work in the steps is one after the other, and ends in them.
+        self.assertEqual(did["step #"]["idle_ns"], did["step #"]["total_ns"] - 30000000)
+        self.assertEqual(did["read"]["idle_ns"], did["read"]["total_ns"])
+
+    def launches(self, trace, *options):
+        report = self.command("report", trace.path, "-s", "ranges", "--format", "json", *options).out
+        return {row["range"]: row["launches"] for row in json.loads(report)["sections"]["ranges"]}
+
+    def test_reports(self):
+        trace = self.recorded()
+        self.assertEqual(self.launches(trace),
+                         {"setup": 0, "step #": 12, "forward": 6, "backward": 6, "read": 0, "step done": None})
+        second = trace.value("SELECT start_ns FROM ranges WHERE message = 'step 1'")
+        self.assertEqual(self.launches(trace, "--to", f"{second}ns"),
+                         {"setup": 0, "step #": 2, "forward": 1, "backward": 1, "read": 0, "step done": None})
+        self.assertIn("\npush  -       step #         6 ", self.command("query", trace.path, "ranges").out)
+
+    def test_without_the_gpu_side(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "off"})
+        self.assertEqual(self.trace().rows("SELECT launches, gpu_ns, idle_ns FROM range_summary WHERE message = 'step #'"),
+                         [(12, None, None)])

@@ -170,7 +170,7 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
 
     if ((part->process && class.process != part->process) || part->device >= 0 ||
         (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
-        call->start_ns >= part->to_ns)
+        call->start_ns >= part->to_ns || !gv_range_choice_has(part->ranges, call->id))
         return 0;
     return add_item(lines, &class, call, 0, 0, nothing);
 }

@@ -3,6 +3,7 @@
  * order of their starts, so the idle time up to a moment is known as soon as all work that started
  * before is; an interval's is the difference between its end and its start.
  */
+#include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/run.h"
 
 #include "report/analyse/time_sum.h"

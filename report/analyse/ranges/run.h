@@ -2,11 +2,16 @@
 #ifndef GV_ANALYSE_RANGES_RUN_H
 #define GV_ANALYSE_RANGES_RUN_H
 
-#include "report/analyse/ranges/pass.h"
+#include "report/analyse/ranges/consumer.h"
+#include "report/analyse/totals/part.h"
 #include "report/store/id_table.h"
 #include "report/store/key_map.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+#define GV_RANGE_PASS_CONSUMERS 2u
 
 /* How long a process had no work, up to a moment. */
 struct gv_range_clock {

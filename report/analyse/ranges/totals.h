@@ -8,7 +8,10 @@
 #ifndef GV_ANALYSE_RANGES_TOTALS_H
 #define GV_ANALYSE_RANGES_TOTALS_H
 
-#include "report/analyse/ranges/pass.h"
+#include "report/analyse/ranges/consumer.h"
+#include "report/analyse/totals/part.h"
+
+#include <sqlite3.h>
 
 /* More names of a kind are one, "*". */
 #define GV_RANGE_NAMES 4096

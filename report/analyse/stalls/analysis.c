@@ -650,3 +650,24 @@ int gv_stalls_ensure(sqlite3 *trace)
         return gv_stall_error(trace, result);
     return analyse_temporary(trace, threshold_ns);
 }
+
+int gv_stalls_of_ranges(sqlite3 *trace)
+{
+    bool temporary = false;
+    sqlite3_stmt *found = NULL;
+    int result = sqlite3_prepare_v2(trace, "SELECT 1 FROM temp.sqlite_master WHERE name = 'stall'",
+                                    -1, &found, NULL);
+    int error;
+
+    if (result == SQLITE_OK)
+        temporary = (result = sqlite3_step(found)) == SQLITE_ROW;
+    sqlite3_finalize(found);
+    error = gv_stall_error(trace, result);
+    if (!error && !temporary)
+        error = gv_shadow_make(trace, "TABLE", "stall");
+    if (!error && !temporary)
+        error = gv_shadow_make(trace, "VIEW", "stalls");
+    if (!error && !temporary)
+        error = execute(trace, "INSERT INTO temp.stall SELECT * FROM main.stall");
+    return error ? error : execute(trace, "DELETE FROM temp.stall WHERE NOT gv_in_ranges(call)");
+}

@@ -185,8 +185,10 @@ static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct
         (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||
         number < 0 || (uint64_t)number >= run->device_count)
         return false;
-    op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
     op->call = sqlite3_column_int64(row, GV_BUSY_CALL);
+    if (!gv_range_choice_has(part->ranges, op->call))
+        return false;
+    op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
     op->place = (uint32_t)place;
     op->shape = (uint32_t)sqlite3_column_int64(row, GV_BUSY_SHAPE);
     op->size = gv_lines_size(sqlite3_column_int64(row, GV_BUSY_BYTES));

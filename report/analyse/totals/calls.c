@@ -108,6 +108,10 @@ static int totals_call(void *context, sqlite3_stmt *row)
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
         return 0;
+    if (!gv_range_choice_has(run->part.ranges, sqlite3_column_int64(row, GV_TOTALS_CALL_ID)))
+        return gv_id_table_get(&run->memory, api, 0) > GV_MEMORY_PHYSICAL && result == 0
+                   ? gv_totals_memory_call(run, row, before) /* it may free a block of the ranges */
+                   : 0;
     if (count < 1)
         count = 1;
     totals_span(run, class, start_ns, last_ns);
@@ -164,7 +168,7 @@ static int totals_flight(void *context, sqlite3_stmt *row)
 
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
-        seen_ns <= start_ns)
+        run->part.ranges || seen_ns <= start_ns)
         return 0;
     totals_span(run, class, start_ns, seen_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows) {

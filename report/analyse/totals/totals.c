@@ -29,7 +29,7 @@ static const char *const totals_class_names[] = {
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
     return part->process == 0 && part->thread == 0 && part->device < 0 &&
-           part->from_ns == INT64_MIN && part->to_ns == INT64_MAX;
+           part->from_ns == INT64_MIN && part->to_ns == INT64_MAX && !part->ranges;
 }
 
 static int totals_read_apis(struct gv_totals_run *run)
@@ -238,8 +238,10 @@ int gv_totals_keep(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
     const int64_t version = GV_TOTALS_VERSION;
-    int error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
+    int error = gv_range_choice_install(NULL, trace);
 
+    if (!error)
+        error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
     if (!error)
         error = totals_each(trace, "DELETE FROM main.%s");
     if (!error)
@@ -264,16 +266,18 @@ int gv_totals_are_kept(sqlite3 *trace)
 
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
 {
-    const int64_t values[] = {part->process, part->thread, part->device, part->from_ns,
-                              part->to_ns};
+    const int64_t values[] = {part->process, part->thread, part->device,
+                              part->from_ns, part->to_ns,  (int64_t)(intptr_t)part->ranges};
     int kept = gv_totals_is_all(part) ? gv_totals_are_kept(trace) : 0, error;
     int64_t made = 0;
 
     if (kept < 0)
         return kept;
-    error = gv_database_script(trace, sql_allow_made, NULL, 0);
+    error = gv_range_choice_install(part->ranges, trace);
+    if (!error)
+        error = gv_database_script(trace, sql_allow_made, NULL, 0);
     if (!error && !kept)
-        error = gv_database_number(trace, sql_is_made, values, 5, &made);
+        error = gv_database_number(trace, sql_is_made, values, 6, &made);
     if (error || made)
         return error;
     error = gv_database_script(trace, sql_forget_made, NULL, 0);
@@ -288,5 +292,5 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
         error = totals_make(trace, part, false);
-    return error ? error : gv_database_script(trace, sql_set_made, values, 5);
+    return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }

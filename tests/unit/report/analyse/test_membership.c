@@ -1,10 +1,11 @@
 /* Which ranges a call is in, and which names mean a range. */
+#include "report/analyse/ranges/choice.h"
 #include "report/analyse/ranges/membership.h"
 #include "report/analyse/ranges/range_name.h"
 #include "tests/unit/report/totals_fixture.h"
 
+#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 static struct gv_membership *membership;
 
@@ -212,6 +213,80 @@ static void names_mean_ranges(void **state)
     assert_string_equal(folded, "step # ");
 }
 
+/* ---- the calls in ranges of a name ---- */
+
+static struct gv_range_choice *choice;
+
+static int teardown_choice(void **state)
+{
+    gv_range_choice_close(choice);
+    choice = NULL;
+    return totals_close(state);
+}
+
+static void add_names(void)
+{
+    totals_execute("INSERT INTO range_text VALUES (1, 1, 1, 'a'), (2, 1, 2, 'b'), (3, 2, 1, 'a');"
+                   "UPDATE range SET text = 1 WHERE id IN (1, 3);"
+                   "UPDATE range SET text = 2 WHERE id IN (2, 5);"
+                   "UPDATE range SET text = 3 WHERE id = 4");
+}
+
+static void a_choice_has_the_calls_in_ranges_of_the_name(void **state)
+{
+    (void)state;
+    add_range(1, 1, 1, 100, 500, 0);
+    add_range(2, 1, 1, 200, 100, 1);
+    add_range(3, 1, 1, 210, 50, 2); /* "a" in "b" in "a" */
+    add_range(4, 2, 1, 550, -1, 0); /* "a" of another process, which has no end */
+    add_range(5, 1, 1, 700, 100, 0);
+    add_names();
+    totals_execute(
+        "INSERT INTO call_range VALUES (1, 10, 1), (1, 11, 2), (1, 12, 3), (1, 13, NULL),"
+        " (1, 14, 5), (2, 15, 4);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES (9, 1, 1, 50, 10),"
+        " (10, 1, 1, 110, 10), (11, 1, 1, 205, 1), (12, 1, 1, 215, 1), (13, 1, 1, 650, 1),"
+        " (14, 1, 1, 710, 10), (15, 2, 1, 600, 250), (1 << 60, 2, 1, 700, 1)");
+    assert_int_equal(gv_range_choice_open(&choice, totals_trace, "a"), 0);
+    for (int64_t call = 8; call < 17; call++)
+        assert_int_equal(gv_range_choice_has(choice, call),
+                         (call >= 10 && call <= 12) || call == 15);
+    assert_false(gv_range_choice_has(choice, 0));
+    assert_false(gv_range_choice_has(choice, -1));
+    assert_false(gv_range_choice_has(choice, 1LL << 60));
+    assert_true(gv_range_choice_has(NULL, 9));
+
+    /* The last call ends at 850: nothing is known after that. */
+    assert_int_equal(gv_range_choice_own_ns(choice), 850 - 100);
+    int64_t from_ns = 0, to_ns = 1000;
+    assert_true(gv_range_choice_cut(choice, 1, &from_ns, &to_ns));
+    assert_int_equal(from_ns, 100);
+    assert_int_equal(to_ns, 600);
+    to_ns = 1000;
+    from_ns = 600;
+    assert_false(gv_range_choice_cut(choice, 1, &from_ns, &to_ns));
+    assert_true(gv_range_choice_cut(choice, 2, &from_ns, &to_ns));
+    assert_int_equal(from_ns, 600);
+    assert_int_equal(to_ns, 850);
+    from_ns = 0;
+    to_ns = 1000;
+    assert_false(gv_range_choice_cut(choice, 3, &from_ns, &to_ns));
+
+    assert_int_equal(gv_range_choice_install(choice, totals_trace), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM call WHERE gv_in_ranges(id)"), 4);
+    assert_int_equal(gv_range_choice_install(NULL, totals_trace), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM call WHERE gv_in_ranges(id)"), 8);
+}
+
+static void a_name_without_ranges_is_no_choice(void **state)
+{
+    (void)state;
+    add_range(1, 1, 3, 100, 0, 0); /* only a mark */
+    add_range(2, 1, 1, 200, 100, 0);
+    add_names();
+    assert_int_equal(gv_range_choice_open(&choice, totals_trace, "a"), -ENOENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +300,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(nonsense_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(of_very_many_open_starts_the_last_count, setup, teardown),
         cmocka_unit_test(names_mean_ranges),
+        cmocka_unit_test_setup_teardown(a_choice_has_the_calls_in_ranges_of_the_name, setup,
+                                        teardown_choice),
+        cmocka_unit_test_setup_teardown(a_name_without_ranges_is_no_choice, setup, teardown_choice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
