@@ -45,10 +45,10 @@ SELECT r.thread, {total_of(r)}, min(r.start_ns), max(r.start_ns) FROM range r JO
 WHERE r.kind = 3 AND {in_part(t.process, r.thread, r.start_ns)} GROUP BY 1, 2 HAVING count(*) > ?5;
 
 -- name: words_table
-CREATE TEMP TABLE IF NOT EXISTS step_word (process, thread, total, count);
-CREATE TEMP TABLE IF NOT EXISTS step_cover (process, total, launches);
-DELETE FROM temp.step_word;
-DELETE FROM temp.step_cover;
+DROP TABLE IF EXISTS temp.step_word;
+DROP TABLE IF EXISTS temp.step_cover;
+CREATE TEMP TABLE step_word (process, thread, total, count);
+CREATE TEMP TABLE step_cover (process, total, launches);
 
 -- name: add_cover
 -- total: 0: of the process
@@ -90,8 +90,8 @@ FROM (SELECT s.id AS series, r.id AS id, r.start_ns AS start_ns,
     FROM step_series s JOIN range r ON r.thread = s.thread JOIN thread t ON t.id = r.thread
     WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)})
 WHERE duration_ns IS NOT NULL;
-DELETE FROM temp.step_word;
-DELETE FROM temp.step_cover;
+DROP TABLE temp.step_word;
+DROP TABLE temp.step_cover;
 
 -- ---- steps ----
 
@@ -114,8 +114,8 @@ UPDATE step SET kind = ?3 WHERE series = ?1 AND number = ?2;
 -- name: settle_kinds
 -- A few of a kind among many others are only others that did something more. Kinds are numbered in the
 -- order of their first steps.
-CREATE TEMP TABLE IF NOT EXISTS step_kind (series, kind, count, first, becomes, PRIMARY KEY (series, kind));
-DELETE FROM temp.step_kind;
+DROP TABLE IF EXISTS temp.step_kind;
+CREATE TEMP TABLE step_kind (series, kind, count, first, becomes, PRIMARY KEY (series, kind));
 INSERT INTO temp.step_kind
 SELECT series, kind, count(*), min(number), NULL FROM step GROUP BY series, kind;
 UPDATE temp.step_kind SET becomes = 0 WHERE kind = 0 OR count < 3
@@ -131,7 +131,7 @@ UPDATE step SET kind = (SELECT becomes FROM temp.step_kind k
 UPDATE step_series SET kinds = (SELECT count(DISTINCT becomes) FROM temp.step_kind
     WHERE series = step_series.id);
 DELETE FROM step_series WHERE kinds = 0;
-DELETE FROM temp.step_kind;
+DROP TABLE temp.step_kind;
 
 -- ---- what happened in them ----
 
@@ -153,15 +153,11 @@ UPDATE step SET idle_ns = NULL WHERE ?2 <> 0;
 
 -- name: warmup
 -- The first steps until one takes at most half as long again as the median of its kind.
-CREATE TEMP TABLE IF NOT EXISTS step_median (series, kind, median_ns, PRIMARY KEY (series, kind));
-DELETE FROM temp.step_median;
-INSERT INTO temp.step_median
-SELECT series, kind, duration_ns FROM (SELECT series, kind, duration_ns,
-        row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
-        count(*) OVER (PARTITION BY series, kind) AS count FROM step)
-WHERE place = (count + 1) / 2;
-UPDATE step SET warmup = 1 WHERE number < coalesce((SELECT min(s.number) FROM step s
-        JOIN temp.step_median m ON m.series = s.series AND m.kind = s.kind
-    WHERE s.series = step.series AND 2 * s.duration_ns <= 3 * m.median_ns), 0)
-    AND number * 3 <= (SELECT count(*) FROM step s WHERE s.series = step.series) + 2;
-DELETE FROM temp.step_median;
+UPDATE step SET warmup = 1 WHERE number < coalesce((WITH ranked AS (
+        SELECT series, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
+            count(*) OVER (PARTITION BY series, kind) AS count FROM step),
+    median AS (SELECT series, kind, duration_ns FROM ranked WHERE place = (count + 1) / 2),
+    first AS (SELECT s.series, min(s.number) AS number, max(s.number) AS last FROM step s
+        JOIN median m ON m.series = s.series AND m.kind = s.kind
+        WHERE 2 * s.duration_ns <= 3 * m.duration_ns GROUP BY s.series)
+    SELECT CASE WHEN 3 * (number - 1) <= last + 2 THEN number END FROM first WHERE series = step.series), 0);
