@@ -64,6 +64,10 @@ class ByRange(harness.Case):
         self.assertEqual(sections["leaks"], [])
         self.assertEqual(len(self.report("load code")["sections"]["loads"]), 1)
         self.assertEqual(sections["loads"], [])
+        # The ranges that share calls with them.
+        self.assertEqual({row["range"]: (row["count"], row["launches"], row["gpu_time_ns"] >= 2 * MS * row["launches"], row["idle"])
+                          for row in sections["ranges"]},
+                         {"forward": (3, 6, True, None), **{f"step {step}": (1, 2, True, None) for step in (1, 2, 3)}})
 
     def test_stalls(self):
         [stall] = json.loads(self.ask("stalls", "load code", "--format", "json").out)["stalls"]

@@ -1,7 +1,7 @@
 """Ranges and marks of the program's own, through NVTX and gpuverify.h: what the trace says, and that the
 program, and another NVTX tool, notice nothing."""
 
-import importlib.util
+import importlib.machinery
 import json
 import os
 import shutil
@@ -16,6 +16,10 @@ TOOL = harness.built(harness.PROGRAMS, "libe2e_nvtx_tool.so")
 MODULE = harness.built(harness.PROGRAMS, "libe2e_ranges_module.so")
 THIN = os.path.realpath(harness.built("nvtx", "libgpuverify-nvtx.so"))
 
+# Python's package nvtx: this Python's, or the one that scripts/setup installs.
+SITES = (None, [os.path.join(harness.SOURCE, ".venv", f"lib/python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")])
+PACKAGE = next(filter(None, (importlib.machinery.PathFinder.find_spec("nvtx", site) for site in SITES)), None)
+
 PYTHON = """
 import ctypes, os, subprocess, sys
 import nvtx
@@ -23,15 +27,50 @@ cuda = ctypes.CDLL("libcuda.so.1")
 
 @nvtx.annotate("decorated", color="green", domain="mine", category="reading", payload=5)
 def work():
+    raise KeyError
+
+@nvtx.annotate()
+def its_name():
     pass
 
 with nvtx.annotate("around"):
     assert cuda.cuInit(0) == 0
-    work()
-nvtx.mark("a mark")
+    try:
+        work()
+    except KeyError:
+        its_name()
+nvtx.mark("a mark", color=0x123456)
+nvtx.push_range("pushed", domain="mine", category=7, payload=0.25)
+nvtx.pop_range("mine")
 nvtx.end_range(nvtx.start_range("started"))
+domain = nvtx.get_domain("fast")
+said = domain.get_event_attributes("said often", "red", "reading", -1)
+for _ in range(2):
+    domain.push_range(said)
+    domain.pop_range()
+domain.mark(said)
+domain.end_range(domain.start_range(said))
 if sys.argv[1:] != ["child"]:
     subprocess.run([sys.executable, "-B", sys.argv[0], "child"], check=True)
+"""
+
+# `python3 -m nvtx` makes each call of the program's functions a range.
+PROFILED = """
+import ctypes
+
+def inner():
+    pass
+
+def outer():
+    inner()
+
+def generator():
+    yield from range(3)
+
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+for _ in range(2000):
+    outer()
+list(generator())
 """
 
 # The example of docs/ranges.md.
@@ -74,7 +113,7 @@ class Nvtx(harness.Case):
         self.assertLessEqual(inner["start_ns"] + inner["duration_ns"], outer["start_ns"] + outer["duration_ns"])
         self.assertEqual(trace.value("SELECT count FROM own_cost WHERE what = 'ranges'"), 10)
         listed = self.command("query", trace.path, "ranges", "--format", "csv").out.splitlines()
-        self.assertEqual(len(listed), 7, listed)
+        self.assertEqual(len(listed), 5, listed)
 
     def test_what_is_open_when_recording_begins(self):
         trace = self.recorded("before")
@@ -166,6 +205,14 @@ class Own(harness.Case):
         self.assertEqual(rows(self.trace(), "kind, message, depth"),
                          [("push", "load the model", 0), ("mark", "ready", None), ("push", "step", 0)])
 
+    def test_query_of_the_page(self):
+        with open(os.path.join(harness.SOURCE, "docs", "ranges.md"), encoding="utf-8") as page:
+            query = page.read().split('```sh\ngpuverify query trace.db "')[1].split('"')[0]
+        self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_GPU": "auto"})
+        trace = self.trace()
+        self.assertEqual(trace.rows(query),
+                         [("step", *trace.rows("SELECT name, 1, duration_ns FROM gpu_ops WHERE kind = 'kernel'")[0])])
+
     def test_ctypes(self):
         self.run_twice([sys.executable, "-c", OWN_PYTHON])
         self.assertEqual(rows(self.trace(), "kind, message, depth"), [("push", "load the model", 0)])
@@ -174,20 +221,46 @@ class Own(harness.Case):
         self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_RANGES": "off"})
         self.assertEqual(rows(self.trace()), [])
 
-    @unittest.skipUnless(importlib.util.find_spec("nvtx"), "no Python package nvtx")
-    def test_python_nvtx_and_a_child(self):
+
+@unittest.skipUnless(PACKAGE, "no Python package nvtx")
+class Package(harness.Case):
+    """Python's package nvtx."""
+
+    def recorded(self, program, *options, **env):
         script = os.path.join(self.dir, "says.py")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(PYTHON)
-        where = os.path.dirname(os.path.dirname(importlib.util.find_spec("nvtx").origin))
-        self.run_twice([sys.executable, "-B", script], env={"PYTHONPATH": where})
-        trace = self.trace()
+            file.write(program)
+        self.run_twice([sys.executable, "-B", *options, script],
+                       env={"PYTHONPATH": os.path.dirname(os.path.dirname(PACKAGE.origin)), **env})
+        return self.trace()
+
+    def test_all_that_it_can_say_and_a_child(self):
+        trace = self.recorded(PYTHON)
+        often = ("fast", "said often", "reading", "#ff0000", -1)
         for process in (1, 2):
             self.assertEqual(rows(trace, "kind, domain, message, category_name, color, payload", f"process = {process}"), [
                 ("push", None, "around", None, "#0000ff", None),
                 ("push", "mine", "decorated", "reading", "#008000", 5),
-                ("mark", None, "a mark", None, "#0000ff", None),
-                ("start", None, "started", None, "#0000ff", None)])
+                ("push", None, "its_name", None, "#0000ff", None),
+                ("mark", None, "a mark", None, "#123456", None),
+                ("push", "mine", "pushed", None, "#0000ff", 0.25),
+                ("start", None, "started", None, "#0000ff", None),
+                ("push", *often), ("push", *often), ("mark", *often), ("start", *often)])
+        self.assertEqual(rows(trace, "message, category", "category_name IS NULL AND category"), [("pushed", 7)] * 2)
+        self.assertEqual(rows(trace, "DISTINCT depth", "message IN ('decorated', 'its_name')"), [(1,)])
+        self.assertEqual(rows(trace, "count(*)", "duration_ns IS NULL"), [(0,)])
+
+    def test_each_call_a_range(self):
+        """A generator is one each time that it goes on. No more than 16 of what is open before CUDA starts count."""
+        trace = self.recorded(PROFILED, "-m", "nvtx", "--no-linenos")
+        self.assertEqual(trace.rows("SELECT r.message, p.message, count(*), count(r.duration_ns) FROM ranges r "
+                                    "JOIN ranges p ON p.id = r.parent "
+                                    "WHERE r.message IN ('outer', 'inner', 'generator') GROUP BY 1, 2"),
+                         [("generator", "<module>", 4, 4), ("inner", "outer", 2000, 2000), ("outer", "<module>", 2000, 2000)])
+
+    def test_disabled(self):
+        """Objects of domains still speak."""
+        self.assertEqual(rows(self.recorded(PYTHON, NVTX_DISABLE="1"), "DISTINCT domain"), [("fast",)])
 
 
 class Sums(harness.Case):

@@ -106,11 +106,15 @@ static int take_range(void *context, sqlite3_stmt *row)
     if (error || known != 1)
         return error;
     error = gv_array_room(&choice->times, choice->count, &choice->room, sizeof(*choice->times));
-    if (!error)
-        choice->times[choice->count++] = (struct own_time){
-            sqlite3_column_int64(row, 1), gv_time_column(row, 2),
-            sqlite3_column_type(row, 3) == SQLITE_NULL ? INT64_MAX : gv_time_column(row, 3)};
-    return error;
+    if (error)
+        return error;
+    struct own_time *time = &choice->times[choice->count++];
+    *time = (struct own_time){sqlite3_column_int64(row, 1), gv_time_column(row, 2),
+                              sqlite3_column_type(row, 3) == SQLITE_NULL ? INT64_MAX
+                                                                         : gv_time_column(row, 3)};
+    if (time->to_ns < time->from_ns) /* in a trace of anybody's */
+        time->to_ns = time->from_ns;
+    return 0;
 }
 
 static int compare_times(const void *left, const void *right)

@@ -6,7 +6,8 @@
  *    and a thread that never pushes is in the ranges of the thread that pushes, at that time, if
  *    exactly one thread of its process does.
  *
- * It has some 40 bytes of memory for each range, and reads as it goes. One thread.
+ * It reads as it goes, and has those ranges in memory that threads are in. A temporary table has
+ * the ranges of kind start in the order of time. One thread.
  */
 #ifndef GV_ANALYSE_RANGES_MEMBERSHIP_H
 #define GV_ANALYSE_RANGES_MEMBERSHIP_H

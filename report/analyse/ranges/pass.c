@@ -99,7 +99,8 @@ static bool is_in_part(const struct gv_range_pass *pass, sqlite3_stmt *row)
 
     return (part->process == 0 || gv_id_table_get(&pass->places, place, 0) == part->process) &&
            (part->device < 0 || gv_id_table_get(&pass->places, place, 1) == part->device) &&
-           start_ns >= part->from_ns && start_ns < part->to_ns;
+           start_ns >= part->from_ns && start_ns < part->to_ns &&
+           gv_range_choice_has(part->ranges, sqlite3_column_int64(row, OPERATION_CALL));
 }
 
 static int take_operation(struct gv_range_pass *pass)

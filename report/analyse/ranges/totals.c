@@ -347,9 +347,10 @@ int gv_range_totals_store(struct gv_range_totals *totals)
         return 0;
     error = gv_database_error(
         totals->trace, sqlite3_prepare_v2(totals->trace, sql_add_total, -1, &statement, NULL));
-    /* Other threads' work is not seen where one is selected, so neither is idle time. */
+    /* Where calls are selected, others' work is not seen, so neither is idle time. */
     for (size_t id = 1; id < totals->total_count && !error; id++)
-        error = add_total(statement, id, &totals->totals[id], totals->part.thread != 0);
+        error = add_total(statement, id, &totals->totals[id],
+                          totals->part.thread != 0 || totals->part.ranges);
     sqlite3_finalize(statement);
     return error ? error : gv_database_script(totals->trace, "DROP TABLE temp.range_name", NULL, 0);
 }

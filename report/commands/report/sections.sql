@@ -106,7 +106,8 @@ SELECT coalesce(domain || ': ', '') || coalesce(message, 'without a text'), kind
     {of_range(median_ns)}, {of_range(max_ns)}, {in_range(gpu_ns)}, {of_range({share(idle_ns, total_ns)})},
     {in_range(launches)}, {in_range(stalls)}, {in_range(stall_ns)}, {in_range(loads)}, {in_range(load_ns)},
     {in_range(allocated_bytes)}
-FROM range_summary ORDER BY kind = 'mark', total_ns DESC, count DESC, 1 LIMIT :top;
+FROM range_summary WHERE calls > 0 OR gv_in_ranges(0)
+ORDER BY kind = 'mark', total_ns DESC, count DESC, 1 LIMIT :top;
 
 -- name: launches
 SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
