@@ -15,13 +15,16 @@
  *   slow       equal steps; number 3/4 of all waits on the host, and step 1 loads a module
  */
 #include "kernels/stalls/stage.h"
-#include "nvtx/gpuverify.h"
 
 #include <unistd.h>
 
 #define KERNELS 12u
 #define BYTES   ((size_t)64 << 10)
 #define SLOW_US 30000u
+
+/* They are there if gpuverify is. */
+extern __attribute__((weak)) void gv_range_push(const char *message);
+extern __attribute__((weak)) void gv_range_pop(void);
 
 static struct gv_stage stage;
 static CUfunction kernels[KERNELS];
@@ -171,6 +174,18 @@ static void pipeline(void)
     }
 }
 
+static void push(const char *name)
+{
+    if (gv_range_push)
+        gv_range_push(name);
+}
+
+static void pop(void)
+{
+    if (gv_range_pop)
+        gv_range_pop();
+}
+
 static void words(void)
 {
     char name[32];
@@ -178,17 +193,17 @@ static void words(void)
     for (; done < steps; done++) {
         if (done % 10 == 0) {
             snprintf(name, sizeof(name), "epoch %u", done / 10);
-            gv_range_push(name);
+            push(name);
         }
         snprintf(name, sizeof(name), "step %u", done);
-        gv_range_push(name);
-        gv_range_push("forward");
+        push(name);
+        push("forward");
         one_nested();
-        gv_range_pop();
+        pop();
         one_nested();
-        gv_range_pop();
+        pop();
         if (done % 10 == 9)
-            gv_range_pop();
+            pop();
     }
 }
 

@@ -59,7 +59,7 @@ struct anchor_keys {
 static void keys_add(struct anchor_keys *keys, enum gv_step_anchor_class class, uint64_t symbol)
 {
     keys->key[keys->count].class = class;
-    keys->key[keys->count++].key = gv_mix(class, symbol);
+    keys->key[keys->count++].key = gv_mix(gv_mix(1, class), symbol);
 }
 
 static bool ends_steps(enum gv_step_anchor_class class)
@@ -76,7 +76,7 @@ static struct anchor_keys anchors_of(const struct gv_step_stream *stream,
     uint64_t work = event->role == GV_STEP_FETCH ? event->symbol : stream->last_work;
 
     if (event->role == GV_STEP_WAIT || event->role == GV_STEP_FETCH) {
-        keys_add(&keys, GV_STEP_ANCHOR_END, gv_mix(event->symbol, work));
+        keys_add(&keys, GV_STEP_ANCHOR_END, gv_mix(gv_mix(1, event->symbol), work));
         keys_add(&keys, GV_STEP_ANCHOR_CALL, event->symbol);
         keys_add(&keys, GV_STEP_ANCHOR_ANY, 0);
     } else if (event->role == GV_STEP_GRAPH || event->symbol != stream->before[0]) {
@@ -279,7 +279,10 @@ static bool better(const struct choice *one, const struct choice *other)
         return one->votes > other->votes;
     if (one->score != other->score)
         return one->score > other->score;
-    return one->candidate->class < other->candidate->class;
+    if (one->candidate->class != other->candidate->class)
+        return one->candidate->class < other->candidate->class;
+    /* A synchronous copy to the device is not the end of a step: one to the host comes later. */
+    return ends_steps(one->candidate->class) && one->candidate->at > other->candidate->at;
 }
 
 static bool about_as_many(uint64_t one, uint64_t other)

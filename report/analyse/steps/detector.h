@@ -1,7 +1,7 @@
 /*
  * Finds the steps of a thread in what it asks of the GPU, without its words.
  *
- * What may end or begin a step is an anchor: a wait for the GPU, a copy between host and device, a
+ * What may end or begin a step is an anchor: a wait for the GPU, a copy, a
  * launch of a graph, or else any other work. For each anchor the pieces from one to the next are
  * compared (pieces.h). It bounds steps if there are at least GV_STEP_LEAST, nearly all of what was
  * launched is in pieces like others, and the order of the events is not that of chance. Of several

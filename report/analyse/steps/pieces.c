@@ -34,7 +34,7 @@ static void stream_note(struct gv_step_stream *stream, uint64_t symbol)
     stream->foreseen++;
     stream->predicted += *next == tag;
     *next = tag;
-    stream->follows[bucket_of(gv_mix(stream->before[0], symbol))] = stream->position;
+    stream->follows[bucket_of(gv_mix(gv_mix(1, stream->before[0]), symbol))] = stream->position;
     stream->second_last[bucket] = stream->last[bucket];
     stream->last[bucket] = stream->position;
     stream->before[2] = stream->before[1];

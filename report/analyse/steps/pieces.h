@@ -19,8 +19,8 @@
 #define GV_PIECE_EXAMPLES 2u
 
 enum gv_step_role {
-    GV_STEP_WORK,  /* that stays on the device: a kernel, a set, a copy inside of the device */
-    GV_STEP_MOVE,  /* a copy between host and device that waits for nothing */
+    GV_STEP_WORK,  /* a kernel, a set */
+    GV_STEP_MOVE,  /* a copy that waits for nothing */
     GV_STEP_GRAPH, /* a graph is launched */
     GV_STEP_WAIT,  /* the host waits for the GPU */
     GV_STEP_FETCH, /* a copy for which the host waits */

@@ -1,12 +1,9 @@
 -- What finding the steps reads and writes. ?1 to ?4 are a struct gv_totals_part.
 
 -- name: roles
--- enum gv_step_role + 1. Copies between host and device have a direction in their names. The size does
--- not tell kernels apart.
+-- enum gv_step_role + 1, and whether it launches a kernel.
 SELECT id, CASE WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
-    WHEN class <> 'copy' OR name GLOB '*DtoD*' THEN 1
-    WHEN name GLOB '*HtoD*' OR name GLOB '*HtoA*' OR kind IS NOT 'copy' THEN 2 ELSE 5 END,
-    gpu_work = 1
+    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
 FROM api;
 
 -- name: calls

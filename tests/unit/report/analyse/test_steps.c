@@ -288,6 +288,18 @@ static void test_two_waits_in_a_step(void **state)
     assert_int_equal(steps(), 200);
 }
 
+static void test_copies_that_wait(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 100; i++) {
+        event(800, GV_STEP_FETCH); /* to the device */
+        kernels(1, 9);
+        event(801, GV_STEP_FETCH);
+    }
+    assert_int_equal(steps(), 100);
+}
+
 static void test_other_work_before_and_after(void **state)
 {
     (void)state;
@@ -428,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_now_and_then),
         cmocka_unit_test(test_a_wait_whose_work_before_differs),
         cmocka_unit_test(test_two_waits_in_a_step),
+        cmocka_unit_test(test_copies_that_wait),
         cmocka_unit_test(test_other_work_before_and_after),
         cmocka_unit_test(test_the_last_step_is_not_whole),
         cmocka_unit_test(test_few_steps),
