@@ -181,10 +181,12 @@ static void test_launches_more_or_less(void **state)
     assert_int_equal(steps(), 300);
     jittered(50, false);
     assert_int_equal(steps(), 300);
-    jittered(25, false);
-    assert_int_equal(steps(), 300);
-    jittered(10, false); /* too different to be sure */
-    assert_int_equal(steps(), 0);
+    /* Too different to be sure. */
+    for (unsigned one_of = 8; one_of < 25; one_of += 4) {
+        jittered(one_of, false);
+        size_t found = steps();
+        assert_true(found == 0 || found == 300);
+    }
 }
 
 static void epochs(int training, int validation, bool same_end, bool validation_waits)
