@@ -214,18 +214,19 @@ CREATE TABLE range_total_of (kind INTEGER NOT NULL, domain INTEGER NOT NULL, tex
     total INTEGER NOT NULL, PRIMARY KEY (kind, domain, text)) WITHOUT ROWID;
 
 -- The program's steps (report/analyse/steps), written when the trace is finished. thread: that does them.
--- source: range, mark or launches. total: the row of range_total, of a range or mark.
+-- source: range, mark or launches. domain, message: of the range or mark, as in range_total.
 CREATE TABLE step_series (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, thread INTEGER NOT NULL,
-    source TEXT NOT NULL, total INTEGER, kinds INTEGER NOT NULL);
+    source TEXT NOT NULL, domain TEXT, message TEXT, kinds INTEGER NOT NULL);
 -- number: in its series, from 1. kind: steps that launch alike have the same one, from 1 in the order of
 -- the first. warmup: 1: it is one of the first, and slower than the others. Sums: as in range_total, of the
--- process's calls in this time.
+-- process's calls in this time; of a process with several series, of the thread's own.
 CREATE TABLE step (series INTEGER NOT NULL, number INTEGER NOT NULL, kind INTEGER NOT NULL,
     warmup INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,
-    calls INTEGER NOT NULL, launches INTEGER NOT NULL, gpu_ns INTEGER, stalls INTEGER NOT NULL,
-    stall_ns INTEGER NOT NULL, max_stall_ns INTEGER NOT NULL, idle_ns INTEGER, loads INTEGER NOT NULL,
-    load_ns INTEGER NOT NULL, allocations INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL,
-    PRIMARY KEY (series, number)) WITHOUT ROWID;
+    calls INTEGER NOT NULL DEFAULT 0, launches INTEGER NOT NULL DEFAULT 0, gpu_ns INTEGER DEFAULT 0,
+    stalls INTEGER NOT NULL DEFAULT 0, stall_ns INTEGER NOT NULL DEFAULT 0,
+    max_stall_ns INTEGER NOT NULL DEFAULT 0, idle_ns INTEGER, loads INTEGER NOT NULL DEFAULT 0,
+    load_ns INTEGER NOT NULL DEFAULT 0, allocations INTEGER NOT NULL DEFAULT 0,
+    allocated_bytes INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (series, number)) WITHOUT ROWID;
 
 -- GPU activity. "correlation" is stored only if the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,

@@ -196,12 +196,13 @@ SELECT
     e.process AS process, -- id in processes
     e.thread AS thread, -- that did it; id in threads
     e.source AS source, -- what repeats: range, mark or launches
-    t.text AS message, -- of the range or mark, as in range_summary
+    e.domain AS domain, -- of the range or mark, as in ranges
+    e.message AS message, -- of the range or mark, as in range_summary
     s.kind AS kind, -- steps that launch alike have the same one
     s.warmup AS warmup, -- 1: it is one of the first, and slower than others of its kind
     s.start_ns AS start_ns, -- since the session's start
     s.duration_ns AS duration_ns, -- until its end, or until the next step
-    s.calls AS calls, -- of the process, in this time
+    s.calls AS calls, -- of the process, in this time; with several series: of their threads
     s.launches AS launches, -- calls that put work on the GPU
     s.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
     s.stalls AS stalls, -- unexpected stalls of these calls
@@ -212,9 +213,7 @@ SELECT
     s.load_ns AS load_ns, -- time in these loads
     s.allocations AS allocations, -- of device memory
     s.allocated_bytes AS allocated_bytes -- in these
-FROM step s
-    LEFT JOIN step_series e ON e.id = s.series
-    LEFT JOIN range_total t ON t.id = e.total;
+FROM step s LEFT JOIN step_series e ON e.id = s.series;
 
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT

@@ -68,10 +68,9 @@ static int begin(struct gv_range_pass *pass)
         return 0;
     pass->begun = true;
     pass->known = calloc(GV_RANGE_PASS_CALLS, sizeof(*pass->known));
-    error = pass->known ? gv_database_script(pass->trace, sql_late_table, NULL, 0) : -ENOMEM;
-    if (!error)
-        error = gv_id_table_read(&pass->apis, pass->trace,
-                                 "SELECT id, coalesce(gpu_work, 0) <> 0, memory FROM api");
+    error = pass->known ? gv_id_table_read(&pass->apis, pass->trace,
+                                           "SELECT id, coalesce(gpu_work, 0) <> 0, memory FROM api")
+                        : -ENOMEM;
     if (!error)
         error = gv_id_table_read(&pass->places, pass->trace,
                                  "SELECT id, process, device FROM gpu_place");
@@ -260,7 +259,8 @@ int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
         return -ENOMEM;
     pass->trace = trace;
     pass->part = *part;
-    return 0;
+    /* A table cannot be made while the calls are read. */
+    return gv_database_script(trace, sql_late_table, NULL, 0);
 }
 
 void gv_range_pass_add(struct gv_range_pass *pass, const struct gv_range_consumer *consumer)

@@ -87,7 +87,10 @@ WHERE r.duration_ns IS NOT NULL AND {is_here} ORDER BY 1, 2;
 SELECT 0, {total_of(r)}, t.process, r.start_ns, r.duration_ns
 FROM range r JOIN thread t ON t.id = r.thread
 WHERE r.kind <> 3 AND r.duration_ns > 0 AND {is_here} AND t.process IN {recorded}
-ORDER BY r.start_ns;
+UNION ALL SELECT EXISTS (SELECT 1 FROM range), p.series << 40 | p.number, s.process, p.start_ns, p.duration_ns
+FROM step p JOIN step_series s ON s.id = p.series
+WHERE p.duration_ns > 0 AND s.process IN {recorded}
+ORDER BY 4;
 
 -- name: total_of_range
 -- Of the range ?5, if it is in the part.

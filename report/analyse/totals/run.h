@@ -5,6 +5,7 @@
 #include "report/analyse/lines/pass.h"
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/totals.h"
+#include "report/analyse/steps/steps.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
@@ -175,6 +176,7 @@ struct gv_totals_run {
 
     struct gv_lines *lines;
     struct gv_range_totals *ranges;   /* NULL: the trace has none */
+    struct gv_steps *steps;           /* NULL: none were found */
     struct gv_range_pass *range_pass; /* NULL: nobody wants it */
 
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;

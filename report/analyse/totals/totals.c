@@ -12,13 +12,13 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",         "api_total",   "kernel_total",  "copy_total",   "device_total",
-    "gap",          "gap_call",    "timeline",      "thread_total", "error_total",
-    "launch_total", "memory_left", "copy_median",   "gpu_stack",    "gpu_line",
-    "memory_line",  "memory_top",  "memory_holder", "range_total",  "range_total_of",
+    "fact",        "api_total",      "kernel_total", "copy_total",  "device_total", "gap",
+    "gap_call",    "timeline",       "thread_total", "error_total", "launch_total", "memory_left",
+    "copy_median", "gpu_stack",      "gpu_line",     "memory_line", "memory_top",   "memory_holder",
+    "range_total", "range_total_of", "step_series",  "step",
 };
 static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
-                                           "range_summary"};
+                                           "range_summary", "steps"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -86,11 +86,18 @@ static int totals_open_ranges(struct gv_totals_run *run)
 {
     int error = gv_range_totals_open(&run->ranges, run->trace, &run->part);
 
-    if (error || !run->ranges)
+    int kept = error || gv_totals_is_all(&run->part) ? error : gv_totals_are_kept(run->trace);
+
+    error = kept < 0 ? kept : gv_steps_open(&run->steps, run->trace, &run->part, kept > 0);
+    if (error || !(run->ranges || run->steps))
         return error;
     error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
-    if (!error) {
+    if (!error && run->ranges) {
         const struct gv_range_consumer consumer = gv_range_totals_consumer(run->ranges);
+        gv_range_pass_add(run->range_pass, &consumer);
+    }
+    if (!error && run->steps) {
+        const struct gv_range_consumer consumer = gv_steps_consumer(run->steps);
         gv_range_pass_add(run->range_pass, &consumer);
     }
     return error;
@@ -159,6 +166,7 @@ static void totals_close(struct gv_totals_run *run)
     gv_lines_close(run->lines);
     gv_range_pass_close(run->range_pass);
     gv_range_totals_close(run->ranges);
+    gv_steps_close(run->steps);
     free(run->kernels);
     free(run->api_sums);
     free(run->thread_times);
@@ -207,6 +215,8 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         error = gv_totals_store(run);
     if (!error)
         error = gv_range_totals_store(run->ranges);
+    if (!error)
+        error = gv_steps_store(run->steps);
     totals_close(run);
     return error;
 }

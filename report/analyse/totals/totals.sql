@@ -156,6 +156,7 @@ DROP VIEW IF EXISTS temp.gpu_lines;
 DROP VIEW IF EXISTS temp.memory_lines;
 DROP VIEW IF EXISTS temp.memory_peak;
 DROP VIEW IF EXISTS temp.range_summary;
+DROP VIEW IF EXISTS temp.steps;
 
 -- name: set_made
 INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5, ?6);

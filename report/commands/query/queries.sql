@@ -68,6 +68,11 @@ SELECT kind, domain, message, count, unended, total_ns, median_ns, max_ns, gpu_n
     allocated_bytes
 FROM range_summary ORDER BY kind = 'mark', total_ns DESC, count DESC, domain, message;
 
+-- name: steps: the program's steps, each with what happened in it
+SELECT series, number, kind, warmup, start_ns, duration_ns, launches, gpu_ns, idle_ns, stalls, stall_ns,
+    loads, load_ns, allocations
+FROM steps ORDER BY series, number;
+
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy
 FROM loads ORDER BY start_ns;

@@ -4,6 +4,7 @@
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
+#include "report/analyse/steps/compare.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
@@ -842,6 +843,41 @@ static int print_gpu_lines(const struct gv_summary *summary)
     return error;
 }
 
+/* The program's steps: how many, how long, and which are not like the others. */
+static int print_steps(const struct gv_summary *summary)
+{
+    struct gv_steps_compared steps;
+    char text[GV_SUMMARY_TEXT_BYTES] = "", count[GV_FORMAT_BYTES], took[GV_FORMAT_BYTES];
+    int error = gv_steps_compare(summary->trace, &steps), used;
+
+    if (error || steps.count == 0)
+        return error;
+    used = snprintf(text, sizeof(text), "%s step%s of %s", say_count(count, steps.count),
+                    plural(steps.count), gv_format_duration(took, steps.median_ns));
+    if (steps.name[0])
+        used += snprintf(text + used, sizeof(text) - (size_t)used, " (%s `%s`)", steps.source,
+                         steps.name);
+    if (steps.kinds > 1)
+        used += snprintf(text + used, sizeof(text) - (size_t)used, ", of %" PRId64 " kinds",
+                         steps.kinds);
+    if (steps.warmup > 0)
+        used += snprintf(text + used, sizeof(text) - (size_t)used, "; the first %s%s took %s%s%s",
+                         steps.warmup > 1 ? say_count(count, steps.warmup) : "",
+                         steps.warmup > 1 ? "" : "one", gv_format_duration(took, steps.warmup_ns),
+                         steps.warmup_why[0] ? ", " : "", steps.warmup_why);
+    if (steps.slowest > 0)
+        used += snprintf(text + used, sizeof(text) - (size_t)used,
+                         "; the slowest, number %" PRId64 ", lost %s%s%s", steps.slowest,
+                         gv_format_duration(took, steps.lost_ns),
+                         steps.slowest_why[0] ? " to " : "", steps.slowest_why);
+    if (steps.drift != 0)
+        snprintf(text + used, sizeof(text) - (size_t)used, "; the later half takes %.0f %% %s",
+                 (steps.drift > 0 ? steps.drift : -steps.drift) * 100,
+                 steps.drift > 0 ? "longer" : "less");
+    gv_text_say(summary->out, 2, "", summary->columns, "%s", text);
+    return 0;
+}
+
 /* What gpuverify itself cost, of the time of a whole run. */
 static void print_own_cost(const struct gv_summary *summary)
 {
@@ -920,7 +956,9 @@ int gv_summary_print(const struct gv_summary *summary)
     if (error)
         return error;
     print_numbers(summary);
-    error = print_gpu_lines(summary);
+    error = print_steps(summary);
+    if (!error)
+        error = print_gpu_lines(summary);
     if (error)
         return error;
     print_own_cost(summary);

@@ -1,0 +1,432 @@
+#include "report/analyse/steps/detector.h"
+
+#include "trace/mix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define DETECTOR_CANDIDATES 96u
+#define DETECTOR_KEYS       3u
+/* Of what an anchor's pieces launched, so much must be in pieces like others, and of what the
+ * thread launched. */
+#define DETECTOR_NEARLY_ALL 0.95
+#define DETECTOR_MUCH       0.5
+/* Waits that end pieces of several kinds are one kind of anchor if these kinds come in long turns.
+ */
+#define DETECTOR_TURNS 0.9
+#define DETECTOR_ORDER 0.5
+/* Pieces of so many kinds are no steps. */
+#define DETECTOR_KINDS 4u
+/* After so many pieces, an anchor that is far from good is not looked at any more. */
+#define DETECTOR_TRIED 64u
+/* Anchors are of one loop if the rarest is there this often, compared with the most frequent. */
+#define DETECTOR_SAME_LOOP 0.95
+
+/* A piece is a step if it is so much like one, or has so much of one. */
+#define CUTTER_ALIKE  0.35
+#define CUTTER_WITHIN 0.6
+
+struct candidate {
+    uint64_t key;
+    enum gv_step_anchor_class class;
+    bool hopeless;
+    uint64_t count, same;                     /* same: pieces of the same kind as the one before */
+    uint64_t waited;                          /* pieces with further waits in them */
+    uint64_t at, launches, waits;             /* at the newest one */
+    uint64_t first_predicted, first_foreseen; /* at the first one */
+    uint64_t predicted, foreseen;             /* at the newest one */
+    uint64_t first, first_votes;              /* the event that follows, mostly */
+    int kind;
+    struct gv_piece_kinds kinds;
+};
+
+struct gv_step_detector {
+    struct gv_step_stream stream;
+    struct candidate *candidates[DETECTOR_CANDIDATES];
+    size_t count;
+    uint64_t newest_wait[DETECTOR_KEYS];
+    bool after_wait;
+};
+
+struct anchor_keys {
+    struct {
+        enum gv_step_anchor_class class;
+        uint64_t key;
+    } key[DETECTOR_KEYS];
+    size_t count;
+};
+
+static void keys_add(struct anchor_keys *keys, enum gv_step_anchor_class class, uint64_t symbol)
+{
+    keys->key[keys->count].class = class;
+    keys->key[keys->count++].key = gv_mix(gv_mix(1, class), symbol);
+}
+
+static bool ends_steps(enum gv_step_anchor_class class)
+{
+    return class == GV_STEP_ANCHOR_END || class == GV_STEP_ANCHOR_CALL ||
+           class == GV_STEP_ANCHOR_ANY;
+}
+
+/* Of an event that the stream has not taken yet. */
+static struct anchor_keys anchors_of(const struct gv_step_stream *stream,
+                                     const struct gv_step_event *event)
+{
+    struct anchor_keys keys = {.count = 0};
+    uint64_t work = event->role == GV_STEP_FETCH ? event->symbol : stream->last_work;
+
+    if (event->role == GV_STEP_WAIT || event->role == GV_STEP_FETCH) {
+        keys_add(&keys, GV_STEP_ANCHOR_END, gv_mix(gv_mix(1, event->symbol), work));
+        keys_add(&keys, GV_STEP_ANCHOR_CALL, event->symbol);
+        keys_add(&keys, GV_STEP_ANCHOR_ANY, 0);
+    } else if (event->role == GV_STEP_GRAPH || event->symbol != stream->before[0]) {
+        keys_add(&keys, event->role == GV_STEP_WORK ? GV_STEP_ANCHOR_WORK : GV_STEP_ANCHOR_MOVE,
+                 event->symbol);
+    }
+    return keys;
+}
+
+struct gv_step_detector *gv_step_detector_open(void)
+{
+    return calloc(1, sizeof(struct gv_step_detector));
+}
+
+void gv_step_detector_close(struct gv_step_detector *detector)
+{
+    if (!detector)
+        return;
+    for (size_t i = 0; i < detector->count; i++)
+        free(detector->candidates[i]);
+    free(detector);
+}
+
+/* Which one gives way to a new one: one that is there once, or the rarest, the oldest of these. */
+static size_t rarest(const struct gv_step_detector *detector)
+{
+    size_t found = 0;
+
+    for (size_t i = 1; i < detector->count; i++) {
+        const struct candidate *each = detector->candidates[i],
+                               *least = detector->candidates[found];
+        if (each->count < least->count || (each->count == least->count && each->at < least->at))
+            found = i;
+    }
+    return found;
+}
+
+static struct candidate *candidate_of(struct gv_step_detector *detector,
+                                      enum gv_step_anchor_class class, uint64_t key)
+{
+    struct candidate *candidate;
+    size_t i = 0;
+
+    while (i < detector->count && detector->candidates[i]->key != key)
+        i++;
+    if (i < detector->count)
+        return detector->candidates[i];
+    if (detector->count < DETECTOR_CANDIDATES) {
+        candidate = malloc(sizeof(*candidate));
+        if (!candidate)
+            return NULL;
+        detector->candidates[detector->count++] = candidate;
+    } else {
+        candidate = detector->candidates[rarest(detector)];
+    }
+    *candidate = (struct candidate){.key = key, .class = class, .kind = -1};
+    candidate->first_predicted = detector->stream.predicted;
+    candidate->first_foreseen = detector->stream.foreseen;
+    return candidate;
+}
+
+/* What the pieces of the kinds with a few of them launched, and the largest of these kinds. */
+struct sums {
+    uint64_t launches, of_one;
+    double part, part_of_one; /* of all pieces since the first of them */
+    size_t kinds;
+};
+
+static double part_of(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+static struct sums sums_of(const struct gv_piece_kinds *kinds)
+{
+    struct sums sums = {0};
+    uint64_t from = UINT64_MAX;
+
+    for (size_t i = 0; i < kinds->count; i++) {
+        const struct gv_piece_kind *kind = &kinds->kind[i];
+        if (kind->count + 1 < GV_STEP_LEAST)
+            continue;
+        sums.kinds++;
+        sums.launches += kind->launches;
+        from = kind->from_launches < from ? kind->from_launches : from;
+        if (kind->launches > sums.of_one) {
+            sums.of_one = kind->launches;
+            sums.part_of_one = part_of(kind->launches, kinds->launches - kind->from_launches);
+        }
+    }
+    if (sums.kinds)
+        sums.part = part_of(sums.launches, kinds->launches - from);
+    return sums;
+}
+
+static void candidate_piece(const struct gv_step_detector *detector, struct candidate *candidate)
+{
+    const struct gv_step_stream *stream = &detector->stream;
+    bool ends = ends_steps(candidate->class);
+    uint64_t further = stream->waits - candidate->waits;
+    struct gv_piece piece;
+    int kind;
+
+    candidate->waited += further > (ends ? 1 : 0);
+    if (candidate->hopeless)
+        return;
+    gv_piece_cut(&piece, stream, candidate->at);
+    kind = gv_piece_kinds_add(&candidate->kinds, &piece, stream->launches - candidate->launches);
+    candidate->same += kind == candidate->kind;
+    candidate->kind = kind;
+    if (candidate->count % DETECTOR_TRIED == 0)
+        candidate->hopeless = sums_of(&candidate->kinds).part < DETECTOR_MUCH;
+}
+
+/* `at`: the position after which the next piece begins. */
+static void candidate_seen(const struct gv_step_detector *detector, struct candidate *candidate,
+                           uint64_t at)
+{
+    if (candidate->count++)
+        candidate_piece(detector, candidate);
+    candidate->at = at;
+    candidate->launches = detector->stream.launches;
+    candidate->waits = detector->stream.waits;
+    candidate->predicted = detector->stream.predicted;
+    candidate->foreseen = detector->stream.foreseen;
+}
+
+/* The event that follows most often, counted as in a vote in which each two different ones cancel.
+ */
+static void candidate_followed(struct candidate *candidate, uint64_t symbol)
+{
+    if (candidate->first_votes == 0)
+        candidate->first = symbol;
+    candidate->first_votes += candidate->first == symbol ? 1 : (uint64_t)-1;
+}
+
+int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_step_event *event)
+{
+    struct anchor_keys keys = anchors_of(&detector->stream, event);
+    bool wait = event->role == GV_STEP_WAIT || event->role == GV_STEP_FETCH;
+    struct candidate *candidate;
+
+    if (!gv_step_stream_counts(&detector->stream, event))
+        return 0;
+    for (size_t i = 0; detector->after_wait && i < DETECTOR_KEYS; i++)
+        for (size_t j = 0; j < detector->count; j++)
+            if (detector->candidates[j]->key == detector->newest_wait[i])
+                candidate_followed(detector->candidates[j], event->symbol);
+    detector->after_wait = wait;
+    if (wait)
+        gv_step_stream_take(&detector->stream, event);
+    for (size_t i = 0; i < keys.count; i++) {
+        candidate = candidate_of(detector, keys.key[i].class, keys.key[i].key);
+        if (!candidate)
+            return -ENOMEM;
+        candidate_seen(detector, candidate, detector->stream.position);
+        detector->newest_wait[i] = keys.key[i].key;
+    }
+    if (!wait)
+        gv_step_stream_take(&detector->stream, event);
+    return 0;
+}
+
+/* How good it is, 0: it bounds no steps. */
+static double candidate_score(const struct gv_step_detector *detector,
+                              const struct candidate *candidate)
+{
+    const struct gv_step_stream *stream = &detector->stream;
+    struct sums sums = sums_of(&candidate->kinds);
+    uint64_t pieces = candidate->count - 1;
+    bool one = sums.part_of_one >= DETECTOR_NEARLY_ALL &&
+               part_of(sums.of_one, stream->launches) >= DETECTOR_MUCH;
+    bool several = sums.part >= DETECTOR_NEARLY_ALL && sums.kinds <= DETECTOR_KINDS &&
+                   part_of(sums.launches, stream->launches) >= DETECTOR_MUCH;
+
+    if (candidate->hopeless || candidate->count < GV_STEP_LEAST ||
+        gv_step_stream_order(stream, candidate->predicted - candidate->first_predicted,
+                             candidate->foreseen - candidate->first_foreseen) < DETECTOR_ORDER)
+        return 0;
+    /* Steps of several kinds end alike, and there is no other wait in them; or else there are many
+     * of a kind before the next. */
+    if (!ends_steps(candidate->class) ||
+        part_of(candidate->waited, pieces) > 1 - DETECTOR_NEARLY_ALL)
+        several = false;
+    else if (candidate->class != GV_STEP_ANCHOR_END &&
+             part_of(candidate->same, pieces) < DETECTOR_TURNS)
+        several = false;
+    return one ? sums.part_of_one : several ? sums.part : 0;
+}
+
+struct choice {
+    const struct candidate *candidate;
+    double score;
+    size_t votes;
+};
+
+static bool better(const struct choice *one, const struct choice *other)
+{
+    if (one->votes != other->votes)
+        return one->votes > other->votes;
+    if (one->score != other->score)
+        return one->score > other->score;
+    if (one->candidate->class != other->candidate->class)
+        return one->candidate->class < other->candidate->class;
+    /* A synchronous copy to the device is not the end of a step: one to the host comes later. */
+    return ends_steps(one->candidate->class) && one->candidate->at > other->candidate->at;
+}
+
+static bool about_as_many(uint64_t one, uint64_t other)
+{
+    return (one > other ? one - other : other - one) <= 1;
+}
+
+/* The best of those with this many or more; *rivals: whether one of another loop is as good. */
+static struct choice best_of(const struct choice *choices, size_t count, bool work, double least,
+                             bool *rivals)
+{
+    struct choice best = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if ((choices[i].candidate->class == GV_STEP_ANCHOR_WORK) == work &&
+            (double)choices[i].candidate->count >= least &&
+            (!best.candidate || better(&choices[i], &best)))
+            best = choices[i];
+    *rivals = false;
+    for (size_t i = 0; i < count; i++)
+        *rivals |= (choices[i].candidate->class == GV_STEP_ANCHOR_WORK) == work &&
+                   choices[i].votes == best.votes && (double)choices[i].candidate->count >= least &&
+                   !about_as_many(choices[i].candidate->count, best.candidate->count);
+    return best;
+}
+
+bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_step_anchor *anchor)
+{
+    struct choice choices[DETECTOR_CANDIDATES], best;
+    size_t count = 0;
+    uint64_t most = 0;
+    bool rivals;
+
+    for (size_t i = 0; i < detector->count; i++) {
+        const struct candidate *candidate = detector->candidates[i];
+        double score = candidate_score(detector, candidate);
+        if (score <= 0)
+            continue;
+        choices[count++] = (struct choice){candidate, score, 0};
+        if (candidate->class != GV_STEP_ANCHOR_WORK && candidate->count > most)
+            most = candidate->count;
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            choices[i].votes +=
+                about_as_many(choices[i].candidate->count, choices[j].candidate->count);
+    best = best_of(choices, count, false, (double)most * DETECTOR_SAME_LOOP, &rivals);
+    if (!best.candidate) {
+        best = best_of(choices, count, true, 0, &rivals);
+        /* A launch now and then, alone, has a loop between it and the next one too. */
+        if (rivals || best.votes < 2)
+            best.candidate = NULL;
+    }
+    if (!best.candidate)
+        return false;
+    *anchor = (struct gv_step_anchor){
+        .class = best.candidate->class, .key = best.candidate->key, .first = best.candidate->first};
+    for (size_t i = 0; i < best.candidate->kinds.count; i++)
+        if (best.candidate->kinds.kind[i].count + 1 >= GV_STEP_LEAST)
+            anchor->kinds.kind[anchor->kinds.count++] = best.candidate->kinds.kind[i];
+    return true;
+}
+
+/* ---- cutting ---- */
+
+static bool cutter_piece(struct gv_step_cutter *cutter, int64_t end_ns, struct gv_step_found *found)
+{
+    const struct gv_piece_kinds *kinds = &cutter->anchor->kinds;
+    struct gv_piece piece;
+    double like;
+    int within;
+
+    gv_piece_cut(&piece, &cutter->stream, cutter->after);
+    *found = (struct gv_step_found){
+        .start_ns = cutter->start_ns,
+        .end_ns = end_ns,
+        .kind = gv_piece_kinds_find(kinds, &piece, &like),
+    };
+    if (like < CUTTER_ALIKE && gv_piece_kinds_within(kinds, &piece, &within) < CUTTER_WITHIN)
+        return false;
+    if (like < CUTTER_ALIKE)
+        found->kind = within;
+    return cutter->running = true;
+}
+
+static bool cutter_is_anchor(const struct gv_step_cutter *cutter, const struct gv_step_event *event)
+{
+    struct anchor_keys keys = anchors_of(&cutter->stream, event);
+
+    for (size_t i = 0; i < keys.count; i++)
+        if (keys.key[i].key == cutter->anchor->key)
+            return true;
+    return false;
+}
+
+/* Before the first step there may be other work. */
+static void cutter_begin(struct gv_step_cutter *cutter, const struct gv_step_event *event,
+                         int64_t start_ns)
+{
+    if (cutter->running || (cutter->open && event->symbol != cutter->anchor->first))
+        return;
+    if (cutter->open && cutter->first_seen)
+        return;
+    cutter->first_seen = event->symbol == cutter->anchor->first;
+    cutter->open = true;
+    cutter->start_ns = start_ns;
+    cutter->after = cutter->stream.position;
+}
+
+bool gv_step_cutter_take(struct gv_step_cutter *cutter, const struct gv_step_event *event,
+                         int64_t start_ns, int64_t end_ns, struct gv_step_found *found)
+{
+    bool anchor, step = false;
+
+    if (!gv_step_stream_counts(&cutter->stream, event))
+        return false;
+    anchor = cutter_is_anchor(cutter, event);
+    if (ends_steps(cutter->anchor->class)) {
+        cutter_begin(cutter, event, start_ns);
+        gv_step_stream_take(&cutter->stream, event);
+        if (anchor)
+            step = cutter_piece(cutter, end_ns, found);
+        if (anchor) {
+            cutter->after = cutter->stream.position;
+            cutter->open = cutter->first_seen = false;
+        }
+        if (step)
+            cutter->start_ns = end_ns;
+    } else {
+        if (anchor && cutter->open)
+            step = cutter_piece(cutter, start_ns, found);
+        if (anchor) {
+            cutter->open = true;
+            cutter->start_ns = start_ns;
+            cutter->after = cutter->stream.position;
+        }
+        gv_step_stream_take(&cutter->stream, event);
+    }
+    cutter->end_ns = end_ns;
+    return step;
+}
+
+bool gv_step_cutter_end(struct gv_step_cutter *cutter, struct gv_step_found *found)
+{
+    return cutter->open && !ends_steps(cutter->anchor->class) &&
+           cutter_piece(cutter, cutter->end_ns, found);
+}

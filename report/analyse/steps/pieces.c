@@ -1,0 +1,184 @@
+#include "report/analyse/steps/pieces.h"
+
+#include "trace/mix.h"
+
+#include <string.h>
+
+#define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
+
+static bool is_wait(enum gv_step_role role)
+{
+    return role == GV_STEP_WAIT || role == GV_STEP_FETCH;
+}
+
+static unsigned bucket_of(uint64_t hash)
+{
+    return (unsigned)(gv_mix(0, hash) >> 56) % GV_PIECE_BUCKETS;
+}
+
+bool gv_step_stream_counts(const struct gv_step_stream *stream, const struct gv_step_event *event)
+{
+    return event->role != GV_STEP_WAIT || stream->working;
+}
+
+/* Of a run of equal events the first tells all. */
+static void stream_note(struct gv_step_stream *stream, uint64_t symbol)
+{
+    unsigned bucket = bucket_of(symbol);
+    uint64_t context =
+        gv_mix(gv_mix(gv_mix(0, stream->before[0]), stream->before[1]), stream->before[2]);
+    uint32_t *next = &stream->next[(context >> 32) % GV_STREAM_NEXT];
+    uint32_t tag = (uint32_t)(gv_mix(1, symbol) >> 32);
+
+    stream->runs[bucket]++;
+    stream->foreseen++;
+    stream->predicted += *next == tag;
+    *next = tag;
+    stream->follows[bucket_of(gv_mix(gv_mix(1, stream->before[0]), symbol))] = stream->position;
+    stream->second_last[bucket] = stream->last[bucket];
+    stream->last[bucket] = stream->position;
+    stream->before[2] = stream->before[1];
+    stream->before[1] = stream->before[0];
+    stream->before[0] = symbol;
+}
+
+void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_event *event)
+{
+    stream->position++;
+    stream->events[bucket_of(event->symbol)]++;
+    if (event->symbol != stream->before[0] || event->role == GV_STEP_GRAPH)
+        stream_note(stream, event->symbol);
+    if (event->role != GV_STEP_WAIT) {
+        stream->launches++;
+        stream->last_work = event->symbol;
+        stream->working = true;
+    }
+    if (is_wait(event->role)) {
+        stream->waits++;
+        stream->working = false;
+    }
+}
+
+/* Chance: events in any order, as often as they were; runs of equal ones are one. */
+double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
+                            uint64_t foreseen)
+{
+    double all = 0, chance = 0, found;
+
+    if (foreseen == 0)
+        return 0;
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+        all += stream->events[i];
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
+        double others = all - stream->events[i], same = 0;
+        if (stream->runs[i] == 0 || others <= 0)
+            continue;
+        for (unsigned j = 0; j < GV_PIECE_BUCKETS; j++)
+            if (j != i)
+                same += stream->events[j] / others * (stream->events[j] / others);
+        chance += same * stream->runs[i] / (double)stream->foreseen;
+    }
+    found = (double)predicted / (double)foreseen;
+    /* Of two events that take turns, chance says as much. */
+    return found >= 0.85 || chance >= 1 ? found : (found - chance) / (1 - chance);
+}
+
+void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after)
+{
+    memset(piece, 0, sizeof(*piece));
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
+        uint64_t bit = UINT64_C(1) << i % 64;
+        if (stream->follows[i] > after + 1) /* not what came before the piece */
+            piece->bits[i / 64] |= bit;
+        if (stream->second_last[i] > after)
+            piece->bits[2 * GV_PIECE_BUCKETS / 64 + i / 64] |= bit;
+        else if (stream->last[i] > after)
+            piece->bits[GV_PIECE_BUCKETS / 64 + i / 64] |= bit;
+    }
+}
+
+static unsigned bits_of(uint64_t word)
+{
+    return (unsigned)__builtin_popcountll(word);
+}
+
+static double like_of(const struct gv_piece *one, const struct gv_piece *other, bool within)
+{
+    unsigned both = 0, any = 0;
+
+    if (memcmp(one, other, sizeof(*one)) == 0)
+        return 1;
+    for (size_t i = 0; i < GV_PIECE_WORDS; i++) {
+        both += bits_of(one->bits[i] & other->bits[i]);
+        any += bits_of(within ? other->bits[i] : one->bits[i] | other->bits[i]);
+    }
+    return any ? both / (double)any : 1;
+}
+
+static int kinds_best(const struct gv_piece_kinds *kinds, const struct gv_piece *piece, bool within,
+                      double *like)
+{
+    int best = -1;
+
+    *like = -1;
+    for (size_t i = 0; i < kinds->count && *like < 1; i++)
+        for (size_t j = 0; j < kinds->kind[i].example_count && *like < 1; j++) {
+            double each = like_of(piece, &kinds->kind[i].examples[j], within);
+            if (each > *like) {
+                *like = each;
+                best = (int)i;
+            }
+        }
+    return best;
+}
+
+int gv_piece_kinds_find(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                        double *like)
+{
+    return kinds_best(kinds, piece, false, like);
+}
+
+double gv_piece_kinds_within(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                             int *kind)
+{
+    double like;
+
+    *kind = kinds_best(kinds, piece, true, &like);
+    return like;
+}
+
+/* The rarest one gives way. */
+static int kinds_new(struct gv_piece_kinds *kinds)
+{
+    size_t rarest = 0;
+
+    if (kinds->count < GV_PIECE_KINDS)
+        return (int)kinds->count++;
+    for (size_t i = 1; i < kinds->count; i++)
+        if (kinds->kind[i].count < kinds->kind[rarest].count)
+            rarest = i;
+    return (int)rarest;
+}
+
+int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                       uint64_t launches)
+{
+    double like;
+    int number = gv_piece_kinds_find(kinds, piece, &like);
+    struct gv_piece_kind *kind;
+
+    if (number < 0 || like < GV_PIECE_ALIKE) {
+        number = kinds_new(kinds);
+        kinds->kind[number] = (struct gv_piece_kind){.from_launches = kinds->launches};
+    }
+    kind = &kinds->kind[number];
+    if (like < 1 || kind->example_count == 0) {
+        kind->examples[kind->example_count < GV_PIECE_EXAMPLES ? kind->example_count++
+                                                               : kind->count % GV_PIECE_EXAMPLES] =
+            *piece;
+    }
+    kind->count++;
+    kind->launches += launches;
+    kinds->launches += launches;
+    return number;
+}

@@ -1,0 +1,89 @@
+/*
+ * Pieces of what a thread asked of the GPU, and whether they are alike.
+ *
+ * A stream takes the events of one thread: work for the GPU, and waits for it. A piece is a run of
+ * events. It is described by what follows what in it, and by what is in it once and what more
+ * often: so neither how often an inner loop runs nor some events more or less make it another kind
+ * of piece.
+ */
+#ifndef GV_ANALYSE_STEPS_PIECES_H
+#define GV_ANALYSE_STEPS_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_PIECE_BUCKETS  256u
+#define GV_PIECE_WORDS    (3 * GV_PIECE_BUCKETS / 64)
+#define GV_PIECE_KINDS    8u
+#define GV_PIECE_EXAMPLES 2u
+
+enum gv_step_role {
+    GV_STEP_WORK,  /* a kernel, a set */
+    GV_STEP_MOVE,  /* a copy that waits for nothing */
+    GV_STEP_GRAPH, /* a graph is launched */
+    GV_STEP_WAIT,  /* the host waits for the GPU */
+    GV_STEP_FETCH, /* a copy for which the host waits */
+};
+
+struct gv_step_event {
+    uint64_t symbol; /* equal events have equal ones */
+    enum gv_step_role role;
+};
+
+struct gv_step_stream {
+    uint64_t position;  /* of the newest event, from 1 */
+    uint64_t launches;  /* events that put work on the GPU */
+    uint64_t waits;     /* those that ended some work */
+    uint64_t predicted; /* events that followed what they had followed before */
+    uint64_t foreseen;  /* events that could have been predicted */
+    uint64_t before[3]; /* the newest first; of a run of equal events only one */
+    uint64_t last_work;
+    bool working;                       /* there was work since the last wait */
+    uint64_t follows[GV_PIECE_BUCKETS]; /* where two events last followed each other */
+    uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
+    uint32_t next[4096];                                            /* after three events */
+    uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
+};
+
+struct gv_piece {
+    uint64_t bits[GV_PIECE_WORDS];
+};
+
+struct gv_piece_kind {
+    struct gv_piece examples[GV_PIECE_EXAMPLES]; /* the last ones that were not quite the same */
+    uint32_t example_count;
+    uint64_t count, launches;
+    uint64_t from_launches; /* those of all pieces before the first of this kind */
+};
+
+struct gv_piece_kinds {
+    struct gv_piece_kind kind[GV_PIECE_KINDS];
+    size_t count;
+    uint64_t launches; /* of all pieces */
+};
+
+/* Whether the event says something: a wait without work before it does not. */
+bool gv_step_stream_counts(const struct gv_step_stream *stream, const struct gv_step_event *event);
+void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_event *event);
+/* How much better than chance events are predicted by what came before them; 1: always. Of
+ * `foreseen` ones, `predicted` were. */
+double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
+                            uint64_t foreseen);
+
+/* The events after this position. */
+void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after);
+/* The kind that it is most like, or -1. `like`: from 0 to 1, how much. */
+int gv_piece_kinds_find(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                        double *like);
+/* How much of the best kind's pieces is in this one: 1: all. */
+double gv_piece_kinds_within(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                             int *kind);
+/* Adds it to its kind, or to a new one, and returns that. */
+int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
+                       uint64_t launches);
+
+/* Pieces are alike from here on. */
+#define GV_PIECE_ALIKE 0.5
+
+#endif

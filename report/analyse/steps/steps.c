@@ -1,0 +1,526 @@
+#include "report/analyse/steps/steps.h"
+
+#include "report/analyse/lines/pass.h"
+#include "report/analyse/steps/run.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse_steps_steps.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "trace/mix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Other threads have no steps unless the program names them. */
+#define STEPS_THREADS 64u
+/* Steps with sums in memory; a power of two. */
+#define STEPS_SUMS 4096u
+/* A step's number in its bucket. */
+#define STEPS_NUMBER 40
+
+enum call_column {
+    CALL_ID,
+    CALL_THREAD,
+    CALL_API,
+    CALL_START,
+    CALL_DURATION,
+    CALL_BYTES,
+    CALL_OBJECT,
+    CALL_KERNEL,
+};
+
+struct steps_thread {
+    struct gv_step_detector *detector;
+    struct gv_step_anchor *anchor;
+    size_t series;                    /* its own + 1; 0: none */
+    size_t read;                      /* number of series whose steps it is in + 1 */
+    int64_t number, start_ns, end_ns; /* of the step in which its last call was, or the next one */
+};
+
+struct steps_series {
+    int64_t id, process, thread;
+    bool found; /* in the launches */
+    struct gv_step_cutter *cutter;
+    struct gv_piece_kinds *kinds; /* of steps that words bound */
+    struct gv_step_stream *stream;
+    int64_t number, start_ns, end_ns;
+    uint64_t after, launches;
+    bool open; /* calls in the step came */
+};
+
+struct gv_steps {
+    sqlite3 *trace;
+    struct gv_totals_part part;
+    struct gv_id_table roles, process_of;
+    struct steps_thread *threads; /* by id */
+    size_t detectors;
+    struct gv_step_words *words;
+    struct steps_series *series;
+    size_t series_count, series_room;
+    sqlite3_stmt *add, *next, *set_kind, *add_sums, *set_idle;
+    struct {
+        int64_t bucket;
+        struct gv_range_sums sums;
+    } sums[STEPS_SUMS];
+};
+
+static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thread)
+{
+    return &steps->threads[thread > 0 && (uint64_t)thread < steps->process_of.rows ? thread : 0];
+}
+
+/* ---- the calls ---- */
+
+static struct gv_step_call call_of(const struct gv_steps *steps, sqlite3_stmt *row)
+{
+    int64_t api = sqlite3_column_int64(row, CALL_API);
+    int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
+    enum gv_step_role role = (enum gv_step_role)(gv_id_table_get(&steps->roles, api, 0) - 1);
+    bool kernel = gv_id_table_get(&steps->roles, api, 1) != 0;
+    uint64_t what = kernel                  ? (uint64_t)sqlite3_column_int64(row, CALL_KERNEL)
+                    : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
+                    : role == GV_STEP_WAIT  ? 0
+                                            : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
+    int64_t start_ns = gv_time_column(row, CALL_START);
+
+    return (struct gv_step_call){
+        .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role},
+        .id = sqlite3_column_int64(row, CALL_ID),
+        .thread = thread,
+        .process = gv_id_table_get(&steps->process_of, thread, 0),
+        .start_ns = start_ns,
+        .end_ns = start_ns + gv_time_column_duration(row, CALL_DURATION),
+    };
+}
+
+static int each_call(struct gv_steps *steps, gv_database_take *take)
+{
+    const struct gv_totals_part *part = &steps->part;
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+
+    return gv_database_each(steps->trace, sql_calls, values, 4, take, steps);
+}
+
+/* ---- finding ---- */
+
+static int find_in_call(void *context, sqlite3_stmt *row)
+{
+    struct gv_steps *steps = context;
+    struct gv_step_call call = call_of(steps, row);
+    struct steps_thread *thread = thread_at(steps, call.thread);
+    int error = gv_step_words_take(steps->words, &call);
+
+    if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
+        thread->detector = gv_step_detector_open();
+        steps->detectors++;
+        error = thread->detector ? 0 : -ENOMEM;
+    }
+    if (!error && thread->detector)
+        error = gv_step_detector_take(thread->detector, &call.event);
+    return error;
+}
+
+static int take_series(void *context, sqlite3_stmt *row)
+{
+    struct gv_steps *steps = context;
+    struct steps_series *series;
+    int error =
+        gv_array_room(&steps->series, steps->series_count, &steps->series_room, sizeof(*series));
+
+    if (error)
+        return error;
+    series = &steps->series[steps->series_count++];
+    *series = (struct steps_series){
+        .id = sqlite3_column_int64(row, 0),
+        .process = sqlite3_column_int64(row, 1),
+        .thread = sqlite3_column_int64(row, 2),
+        .found = sqlite3_column_int(row, 3) != 0,
+        .end_ns = INT64_MIN,
+    };
+    thread_at(steps, series->thread)->series = steps->series_count;
+    return 0;
+}
+
+static bool is_of_named(const struct gv_steps *steps, int64_t process)
+{
+    for (size_t i = 0; i < steps->series_count; i++)
+        if (!steps->series[i].found && steps->series[i].process == process)
+            return true;
+    return false;
+}
+
+/* Of the threads of a process, those that wait for the GPU or copy have steps of their own. What
+ * others launch in a loop may be a part of the same steps, so it counts only if there is nothing
+ * else. */
+static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
+{
+    int64_t process = gv_id_table_get(&steps->process_of, (int64_t)thread, 0);
+
+    if (steps->threads[thread].anchor->class != GV_STEP_ANCHOR_WORK)
+        return false;
+    for (size_t other = 0; other < steps->process_of.rows; other++) {
+        const struct gv_step_anchor *anchor = steps->threads[other].anchor;
+        if (other != thread && anchor &&
+            gv_id_table_get(&steps->process_of, (int64_t)other, 0) == process &&
+            (anchor->class != GV_STEP_ANCHOR_WORK || other < thread))
+            return true;
+    }
+    return false;
+}
+
+static int find_series(struct gv_steps *steps)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < steps->process_of.rows && !error; i++) {
+        struct steps_thread *thread = &steps->threads[i];
+        if (!thread->detector ||
+            is_of_named(steps, gv_id_table_get(&steps->process_of, (int64_t)i, 0)))
+            continue;
+        thread->anchor = malloc(sizeof(*thread->anchor));
+        if (!thread->anchor)
+            error = -ENOMEM;
+        else if (!gv_step_detector_choose(thread->detector, thread->anchor)) {
+            free(thread->anchor);
+            thread->anchor = NULL;
+        }
+    }
+    for (size_t i = 0; i < steps->process_of.rows && !error; i++) {
+        const int64_t values[] = {gv_id_table_get(&steps->process_of, (int64_t)i, 0), (int64_t)i};
+        if (steps->threads[i].anchor && !is_part_of_others(steps, i))
+            error = gv_database_script(steps->trace, sql_add_series, values, 2);
+    }
+    for (size_t i = 0; i < steps->process_of.rows; i++) {
+        gv_step_detector_close(steps->threads[i].detector);
+        steps->threads[i].detector = NULL;
+    }
+    return error;
+}
+
+static int find_steps(struct gv_steps *steps)
+{
+    int error = gv_step_words_open(&steps->words, steps->trace, &steps->part);
+
+    if (!error)
+        error = each_call(steps, find_in_call);
+    if (!error)
+        error = gv_step_words_store(steps->words);
+    gv_step_words_close(steps->words);
+    steps->words = NULL;
+    if (!error)
+        error = gv_database_each(steps->trace, sql_series, NULL, 0, take_series, steps);
+    if (!error)
+        error = find_series(steps);
+    steps->series_count = 0;
+    return error ? error : gv_database_each(steps->trace, sql_series, NULL, 0, take_series, steps);
+}
+
+/* ---- cutting ---- */
+
+static int add_found(struct gv_steps *steps, struct steps_series *series,
+                     const struct gv_step_found *found)
+{
+    return gv_database_add(steps->add,
+                           (const int64_t[]){series->id, ++series->number, found->kind + 1,
+                                             found->start_ns,
+                                             gv_time_difference(found->end_ns, found->start_ns)},
+                           5);
+}
+
+static int next_step(struct gv_steps *steps, int64_t series, int64_t least, int64_t *number,
+                     int64_t *start_ns, int64_t *end_ns)
+{
+    int result;
+
+    sqlite3_bind_int64(steps->next, 1, series);
+    sqlite3_bind_int64(steps->next, 2, least);
+    result = sqlite3_step(steps->next);
+    *number = result == SQLITE_ROW ? sqlite3_column_int64(steps->next, 0) : INT64_MAX;
+    *start_ns = result == SQLITE_ROW ? gv_time_column(steps->next, 1) : INT64_MAX;
+    *end_ns = result == SQLITE_ROW ? gv_time_column(steps->next, 2) : INT64_MAX;
+    sqlite3_reset(steps->next);
+    return gv_database_error(steps->trace, result);
+}
+
+/* The step that words bound is over: its kind is known. */
+static int settle_kind(struct gv_steps *steps, struct steps_series *series)
+{
+    struct gv_piece piece;
+    int kind;
+
+    if (!series->open)
+        return 0;
+    series->open = false;
+    gv_piece_cut(&piece, series->stream, series->after);
+    kind = gv_piece_kinds_add(series->kinds, &piece, series->stream->launches - series->launches);
+    return gv_database_add(steps->set_kind, (const int64_t[]){series->id, series->number, kind + 1},
+                           3);
+}
+
+static int take_named(struct gv_steps *steps, struct steps_series *series,
+                      const struct gv_step_call *call)
+{
+    int error = 0;
+
+    while (!error && call->start_ns >= series->end_ns) {
+        error = settle_kind(steps, series);
+        if (!error)
+            error = next_step(steps, series->id, series->number + 1, &series->number,
+                              &series->start_ns, &series->end_ns);
+    }
+    if (!error && !series->open && call->start_ns >= series->start_ns) {
+        series->open = true;
+        series->after = series->stream->position;
+        series->launches = series->stream->launches;
+    }
+    gv_step_stream_take(series->stream, &call->event);
+    return error;
+}
+
+static int cut_at_call(void *context, sqlite3_stmt *row)
+{
+    struct gv_steps *steps = context;
+    struct gv_step_call call = call_of(steps, row);
+    const struct steps_thread *thread = thread_at(steps, call.thread);
+    struct steps_series *series = thread->series ? &steps->series[thread->series - 1] : NULL;
+    struct gv_step_found found;
+
+    if (!series)
+        return 0;
+    if (!series->found)
+        return take_named(steps, series, &call);
+    if (gv_step_cutter_take(series->cutter, &call.event, call.start_ns, call.end_ns, &found))
+        return add_found(steps, series, &found);
+    return 0;
+}
+
+static int series_open(const struct gv_steps *steps, struct steps_series *series)
+{
+    if (series->found) {
+        series->cutter = calloc(1, sizeof(*series->cutter));
+        if (series->cutter)
+            series->cutter->anchor = thread_at(steps, series->thread)->anchor;
+        return series->cutter ? 0 : -ENOMEM;
+    }
+    series->kinds = calloc(1, sizeof(*series->kinds));
+    series->stream = calloc(1, sizeof(*series->stream));
+    return series->kinds && series->stream ? 0 : -ENOMEM;
+}
+
+static int series_end(struct gv_steps *steps, struct steps_series *series)
+{
+    struct gv_step_found found;
+
+    if (!series->found)
+        return series->number != INT64_MAX ? settle_kind(steps, series) : 0;
+    return gv_step_cutter_end(series->cutter, &found) ? add_found(steps, series, &found) : 0;
+}
+
+static int cut_steps(struct gv_steps *steps)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < steps->series_count && !error; i++)
+        error = series_open(steps, &steps->series[i]);
+    if (!error && steps->series_count)
+        error = each_call(steps, cut_at_call);
+    for (size_t i = 0; i < steps->series_count && !error; i++)
+        error = series_end(steps, &steps->series[i]);
+    return error ? error : gv_database_script(steps->trace, sql_settle_kinds, NULL, 0);
+}
+
+/* ---- what happened in them ---- */
+
+/* A call counts for its thread's steps, or else for those of the only series of its process. */
+static size_t series_of(const struct gv_steps *steps, const struct gv_range_call *call)
+{
+    size_t only = 0, own = thread_at(steps, call->thread)->series;
+
+    for (size_t i = 0; i < steps->series_count && !own; i++) {
+        if (steps->series[i].process != call->process)
+            continue;
+        if (only)
+            return 0;
+        only = i + 1;
+    }
+    return own ? own : only;
+}
+
+static int place(void *context, const struct gv_range_call *call, int64_t *bucket)
+{
+    struct gv_steps *steps = context;
+    struct steps_thread *thread = thread_at(steps, call->thread);
+    int error = 0;
+
+    *bucket = 0;
+    if (!thread->read) {
+        thread->read = series_of(steps, call) + 1;
+        thread->end_ns = INT64_MIN;
+        thread->number = 0;
+    }
+    if (thread->read == 1)
+        return 0;
+    int64_t series = steps->series[thread->read - 2].id;
+    while (!error && call->start_ns >= thread->end_ns)
+        error = next_step(steps, series, thread->number + 1, &thread->number, &thread->start_ns,
+                          &thread->end_ns);
+    if (!error && call->start_ns >= thread->start_ns)
+        *bucket = series << STEPS_NUMBER | thread->number;
+    return error;
+}
+
+static int add_bucket(sqlite3_stmt *statement, int64_t bucket, const struct gv_range_sums *sums)
+{
+    const int64_t values[] = {
+        bucket >> STEPS_NUMBER,
+        bucket & ((INT64_C(1) << STEPS_NUMBER) - 1),
+        sums->calls,
+        sums->launches,
+        sums->gpu_ns,
+        sums->stalls,
+        sums->stall_ns,
+        sums->max_stall_ns,
+        sums->loads,
+        sums->load_ns,
+        sums->allocations,
+        sums->allocated_bytes,
+    };
+
+    return bucket ? gv_database_add(statement, values, sizeof(values) / sizeof(values[0])) : 0;
+}
+
+static int add(void *context, int64_t bucket, const struct gv_range_sums *did)
+{
+    struct gv_steps *steps = context;
+    size_t slot = (uint64_t)bucket % STEPS_SUMS;
+    int error = 0;
+
+    if (!bucket)
+        return 0;
+    if (steps->sums[slot].bucket != bucket) {
+        error = add_bucket(steps->add_sums, steps->sums[slot].bucket, &steps->sums[slot].sums);
+        steps->sums[slot].bucket = bucket;
+        memset(&steps->sums[slot].sums, 0, sizeof(steps->sums[slot].sums));
+    }
+    if (!error)
+        gv_range_sums_add(&steps->sums[slot].sums, did);
+    return error;
+}
+
+static int again(void *context)
+{
+    struct gv_steps *steps = context;
+
+    for (size_t i = 0; i < steps->process_of.rows; i++)
+        steps->threads[i].read = 0;
+    return 0;
+}
+
+static int idle(void *context, int64_t key, int64_t idle_ns)
+{
+    const struct gv_steps *steps = context;
+
+    return gv_database_add(
+        steps->set_idle,
+        (const int64_t[]){key >> STEPS_NUMBER, key & ((INT64_C(1) << STEPS_NUMBER) - 1), idle_ns},
+        3);
+}
+
+struct gv_range_consumer gv_steps_consumer(struct gv_steps *steps)
+{
+    return (struct gv_range_consumer){steps, place, add, again, idle};
+}
+
+/* ---- from the start to the end ---- */
+
+static int steps_prepare(struct gv_steps *steps)
+{
+    const struct {
+        const char *sql;
+        sqlite3_stmt **statement;
+    } all[] = {{sql_add_step, &steps->add},
+               {sql_next_step, &steps->next},
+               {sql_set_kind, &steps->set_kind},
+               {sql_add_sums, &steps->add_sums},
+               {sql_set_idle, &steps->set_idle}};
+    int result = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && result == SQLITE_OK; i++)
+        result = sqlite3_prepare_v2(steps->trace, all[i].sql, -1, all[i].statement, NULL);
+    return gv_database_error(steps->trace, result);
+}
+
+int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
+                  bool kept)
+{
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    struct gv_steps *steps = *made = calloc(1, sizeof(*steps));
+    int error;
+
+    if (!steps)
+        return -ENOMEM;
+    steps->trace = trace;
+    steps->part = *part;
+    error = gv_id_table_read(&steps->roles, trace, sql_roles);
+    if (!error)
+        error = gv_id_table_read(&steps->process_of, trace, "SELECT id, process FROM thread");
+    steps->threads = calloc(steps->process_of.rows + 1, sizeof(*steps->threads));
+    if (!error && !steps->threads)
+        error = -ENOMEM;
+    if (!error)
+        error = steps_prepare(steps);
+    if (!error && kept)
+        error = gv_database_script(trace, sql_kept, values, 4);
+    if (!error && kept)
+        error = gv_database_each(trace, sql_series, NULL, 0, take_series, steps);
+    if (!error && !kept)
+        error = find_steps(steps);
+    if (!error && !kept)
+        error = cut_steps(steps);
+    if (!error && steps->series_count == 0) {
+        gv_steps_close(steps);
+        *made = NULL;
+    }
+    return error;
+}
+
+int gv_steps_store(struct gv_steps *steps)
+{
+    int error = 0;
+
+    if (!steps)
+        return 0;
+    const int64_t values[] = {steps->part.process, steps->part.thread};
+    for (size_t i = 0; i < STEPS_SUMS && !error; i++)
+        error = add_bucket(steps->add_sums, steps->sums[i].bucket, &steps->sums[i].sums);
+    if (!error)
+        error = gv_database_script(steps->trace, sql_unknown, values, 2);
+    return error ? error : gv_database_script(steps->trace, sql_warmup, NULL, 0);
+}
+
+void gv_steps_close(struct gv_steps *steps)
+{
+    if (!steps)
+        return;
+    for (size_t i = 0; steps->threads && i < steps->process_of.rows; i++) {
+        gv_step_detector_close(steps->threads[i].detector);
+        free(steps->threads[i].anchor);
+    }
+    for (size_t i = 0; i < steps->series_count; i++) {
+        free(steps->series[i].cutter);
+        free(steps->series[i].kinds);
+        free(steps->series[i].stream);
+    }
+    gv_step_words_close(steps->words);
+    sqlite3_finalize(steps->add);
+    sqlite3_finalize(steps->next);
+    sqlite3_finalize(steps->set_kind);
+    sqlite3_finalize(steps->add_sums);
+    sqlite3_finalize(steps->set_idle);
+    gv_id_table_free(&steps->roles);
+    gv_id_table_free(&steps->process_of);
+    free(steps->series);
+    free(steps->threads);
+    free(steps);
+}

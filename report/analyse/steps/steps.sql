@@ -1,0 +1,160 @@
+-- What finding the steps reads and writes. ?1 to ?4 are a struct gv_totals_part.
+
+-- name: roles
+-- enum gv_step_role + 1, and whether it launches a kernel.
+SELECT id, CASE WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
+    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
+FROM api;
+
+-- name: calls
+-- The columns are those of enum call_column.
+SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.bytes, c.object, c.kernel
+FROM call c JOIN thread t ON t.id = c.thread
+WHERE c.api IN (SELECT id FROM api WHERE gpu_work > 0 OR class = 'sync') AND coalesce(c.result, 0) = 0
+    AND {in_part(t.process, c.thread, c.start_ns)};
+
+-- name: kept
+-- Of a finished trace, the steps that start in the part.
+INSERT INTO step_series SELECT s.* FROM main.step_series s WHERE EXISTS (SELECT 1 FROM main.step p
+    WHERE p.series = s.id AND {in_part(s.process, s.thread, p.start_ns)});
+INSERT INTO step SELECT p.* FROM main.step p JOIN main.step_series s ON s.id = p.series
+WHERE {in_part(s.process, s.thread, p.start_ns)};
+UPDATE step SET calls = 0, launches = 0, gpu_ns = 0, stalls = 0, stall_ns = 0, max_stall_ns = 0,
+    idle_ns = NULL, loads = 0, load_ns = 0, allocations = 0, allocated_bytes = 0;
+
+-- ---- the program's words ----
+
+-- define: total_of(r)
+(SELECT total FROM range_total_of WHERE kind = {r}.kind AND domain = coalesce({r}.domain, 0)
+    AND text = coalesce({r}.text, 0))
+
+-- define: ended
+(r.kind = 3 OR r.duration_ns IS NOT NULL)
+
+-- name: words_any
+SELECT EXISTS (SELECT 1 FROM range);
+
+-- name: total_of_range
+SELECT {total_of(r)} FROM range r WHERE r.id = ?1;
+
+-- name: marks
+SELECT r.thread, {total_of(r)}, min(r.start_ns), max(r.start_ns) FROM range r JOIN thread t ON t.id = r.thread
+WHERE r.kind = 3 AND {in_part(t.process, r.thread, r.start_ns)} GROUP BY 1, 2 HAVING count(*) > ?5;
+
+-- name: words_table
+DROP TABLE IF EXISTS temp.step_word;
+DROP TABLE IF EXISTS temp.step_cover;
+CREATE TEMP TABLE step_word (process, thread, total, count);
+CREATE TEMP TABLE step_cover (process, total, launches);
+
+-- name: add_cover
+-- total: 0: of the process
+INSERT INTO temp.step_cover VALUES (?1, ?2, ?3);
+
+-- name: words
+INSERT INTO temp.step_word
+SELECT process, thread, total, count(*)
+FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r.start_ns AS start_ns,
+        max(r.start_ns + coalesce(r.duration_ns, 0)) OVER (PARTITION BY r.thread, r.kind, {total_of(r)}
+            ORDER BY r.start_ns, r.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+    FROM range r JOIN thread t ON t.id = r.thread
+    WHERE {ended} AND {in_part(t.process, r.thread, r.start_ns)})
+GROUP BY 1, 2, 3 HAVING count(*) >= ?5 AND max(start_ns < coalesce(before_ns, start_ns)) = 0;
+
+-- name: words_series
+-- Nearly all launches that any such name covers, and half of those of the process; then the most.
+INSERT INTO step_series (process, thread, source, domain, message, kinds)
+SELECT w.process, w.thread, CASE n.kind WHEN 3 THEN 'mark' ELSE 'range' END, n.domain, n.text, w.total
+FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY most DESC, total) AS place
+    FROM (SELECT w.process, w.total, max(w.count) AS most, c.launches AS launches,
+            max(c.launches) OVER (PARTITION BY w.process) AS best, a.launches AS whole
+        FROM temp.step_word w
+            JOIN temp.step_cover c ON c.process = w.process AND c.total = w.total
+            JOIN temp.step_cover a ON a.process = w.process AND a.total = 0
+        GROUP BY w.process, w.total)
+    WHERE launches >= 0.95 * best AND launches >= 0.5 * whole) b
+    JOIN temp.step_word w ON w.process = b.process AND w.total = b.total
+    JOIN temp.range_name n ON n.id = b.total
+WHERE b.place = 1 ORDER BY w.process, w.thread;
+
+-- name: words_steps
+-- step_series.kinds is the name, until the kinds are known. A step goes from one mark to the next.
+INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns)
+SELECT series, row_number() OVER (PARTITION BY series ORDER BY start_ns, id), 0, 0, start_ns, duration_ns
+FROM (SELECT s.id AS series, r.id AS id, r.start_ns AS start_ns,
+        CASE r.kind WHEN 3 THEN lead(r.start_ns) OVER (PARTITION BY s.id ORDER BY r.start_ns, r.id)
+            - r.start_ns ELSE r.duration_ns END AS duration_ns
+    FROM step_series s JOIN range r ON r.thread = s.thread JOIN thread t ON t.id = r.thread
+    WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)})
+WHERE duration_ns IS NOT NULL;
+DROP TABLE temp.step_word;
+DROP TABLE temp.step_cover;
+
+-- ---- steps ----
+
+-- name: add_series
+INSERT INTO step_series (process, thread, source, kinds) VALUES (?1, ?2, 'launches', 0);
+
+-- name: series
+SELECT id, process, thread, source = 'launches' FROM step_series ORDER BY id;
+
+-- name: add_step
+INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns) VALUES (?1, ?2, ?3, 0, ?4, ?5);
+
+-- name: next_step
+SELECT number, start_ns, start_ns + duration_ns FROM step WHERE series = ?1 AND number >= ?2
+ORDER BY number LIMIT 1;
+
+-- name: set_kind
+UPDATE step SET kind = ?3 WHERE series = ?1 AND number = ?2;
+
+-- name: settle_kinds
+-- A few of a kind among many others are only others that did something more. Kinds are numbered in the
+-- order of their first steps.
+DROP TABLE IF EXISTS temp.step_kind;
+CREATE TEMP TABLE step_kind (series, kind, count, first, becomes, PRIMARY KEY (series, kind));
+INSERT INTO temp.step_kind
+SELECT series, kind, count(*), min(number), NULL FROM step GROUP BY series, kind;
+UPDATE temp.step_kind SET becomes = 0 WHERE kind = 0 OR count < 3
+    OR count * 50 < (SELECT sum(k.count) FROM temp.step_kind k WHERE k.series = step_kind.series);
+UPDATE temp.step_kind SET becomes = (SELECT count(*) FROM temp.step_kind k
+    WHERE k.series = step_kind.series AND k.becomes IS NOT 0 AND k.first <= step_kind.first)
+WHERE becomes IS NULL;
+UPDATE temp.step_kind SET becomes = coalesce((SELECT k.becomes FROM temp.step_kind k
+    WHERE k.series = step_kind.series AND k.becomes > 0 ORDER BY k.count DESC LIMIT 1), 1)
+WHERE becomes = 0;
+UPDATE step SET kind = (SELECT becomes FROM temp.step_kind k
+    WHERE k.series = step.series AND k.kind = step.kind);
+UPDATE step_series SET kinds = (SELECT count(DISTINCT becomes) FROM temp.step_kind
+    WHERE series = step_series.id);
+DELETE FROM step_series WHERE kinds = 0;
+DROP TABLE temp.step_kind;
+
+-- ---- what happened in them ----
+
+-- name: add_sums
+UPDATE step SET calls = calls + ?3, launches = launches + ?4,
+    gpu_ns = gpu_ns + ?5, stalls = stalls + ?6, stall_ns = stall_ns + ?7, max_stall_ns = max(max_stall_ns, ?8),
+    loads = loads + ?9, load_ns = load_ns + ?10, allocations = allocations + ?11,
+    allocated_bytes = allocated_bytes + ?12
+WHERE series = ?1 AND number = ?2;
+
+-- name: set_idle
+UPDATE step SET idle_ns = ?3 WHERE series = ?1 AND number = ?2;
+
+-- name: unknown
+-- The GPU side was not recorded. Sums of one thread of several say nothing of the devices.
+UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM step_series
+    WHERE process NOT IN (SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place));
+UPDATE step SET idle_ns = NULL WHERE ?2 <> 0;
+
+-- name: warmup
+-- The first steps until one takes at most half as long again as the median of its kind.
+UPDATE step SET warmup = 1 WHERE number < coalesce((WITH ranked AS (
+        SELECT series, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
+            count(*) OVER (PARTITION BY series, kind) AS count FROM step),
+    median AS (SELECT series, kind, duration_ns FROM ranked WHERE place = (count + 1) / 2),
+    first AS (SELECT s.series, min(s.number) AS number, max(s.number) AS last FROM step s
+        JOIN median m ON m.series = s.series AND m.kind = s.kind
+        WHERE 2 * s.duration_ns <= 3 * m.duration_ns GROUP BY s.series)
+    SELECT CASE WHEN 3 * (number - 1) <= last + 2 THEN number END FROM first WHERE series = step.series), 0);

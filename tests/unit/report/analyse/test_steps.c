@@ -1,0 +1,457 @@
+/* Steps that are found without the program's words: how many, in sequences of events whose loop is
+ * known. */
+#include "report/analyse/steps/detector.h"
+#include "tests/unit/report/cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 200000u
+#define SYNC 1000
+
+struct sequence {
+    struct gv_step_event events[MOST];
+    size_t count;
+    uint64_t random;
+};
+
+static struct sequence sequence;
+static uint64_t kinds[16]; /* steps of each */
+
+static unsigned chance(unsigned of)
+{
+    sequence.random ^= sequence.random << 13;
+    sequence.random ^= sequence.random >> 7;
+    sequence.random ^= sequence.random << 17;
+    return (unsigned)(sequence.random >> 20) % of;
+}
+
+static void event(uint64_t symbol, enum gv_step_role role)
+{
+    assert_true(sequence.count < MOST);
+    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role};
+}
+
+static void kernel(uint64_t symbol)
+{
+    event(symbol, GV_STEP_WORK);
+}
+
+static void kernels(uint64_t from, uint64_t to)
+{
+    while (from <= to)
+        kernel(from++);
+}
+
+static void input(void)
+{
+    event(500, GV_STEP_MOVE);
+}
+
+static void result(void)
+{
+    event(501, GV_STEP_MOVE);
+}
+
+static void sync(void)
+{
+    event(SYNC, GV_STEP_WAIT);
+}
+
+static void begin(void)
+{
+    sequence.count = 0;
+    sequence.random = 88172645463325252u;
+}
+
+/* How many steps are found; 0: none. */
+static size_t steps(void)
+{
+    struct gv_step_detector *detector = gv_step_detector_open();
+    static struct gv_step_anchor anchor;
+    struct gv_step_cutter *cutter = calloc(1, sizeof(*cutter));
+    struct gv_step_found found;
+    size_t count = 0;
+
+    assert_non_null(detector);
+    assert_non_null(cutter);
+    memset(kinds, 0, sizeof(kinds));
+    for (size_t i = 0; i < sequence.count; i++)
+        assert_int_equal(gv_step_detector_take(detector, &sequence.events[i]), 0);
+    cutter->anchor = &anchor;
+    if (gv_step_detector_choose(detector, &anchor)) {
+        for (size_t i = 0; i < sequence.count; i++)
+            if (gv_step_cutter_take(cutter, &sequence.events[i], (int64_t)i, (int64_t)i + 1,
+                                    &found)) {
+                count++;
+                kinds[found.kind]++;
+            }
+        if (gv_step_cutter_end(cutter, &found)) {
+            count++;
+            kinds[found.kind]++;
+        }
+    }
+    free(cutter);
+    gv_step_detector_close(detector);
+    return count;
+}
+
+static size_t kinds_found(void)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < 16; i++)
+        found += kinds[i] > 0;
+    return found;
+}
+
+/* ---- loops ---- */
+
+static void test_two_kinds_in_turns(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 101; i++) {
+        input();
+        if (i % 2)
+            kernels(1, 6);
+        else
+            kernels(4, 12);
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 101);
+    assert_int_equal(kinds_found(), 2);
+}
+
+static void nested(bool waits, unsigned least, unsigned spread)
+{
+    begin();
+    for (int i = 0; i < 60; i++) {
+        kernels(1, 3);
+        for (unsigned j = 0, inner = least + chance(spread); j < inner; j++)
+            kernels(10, 12);
+        kernels(20, 21);
+        if (waits)
+            sync();
+    }
+}
+
+static void test_an_inner_loop(void **state)
+{
+    (void)state;
+    nested(true, 8, 1);
+    assert_int_equal(steps(), 60);
+    assert_int_equal(kinds_found(), 1);
+    nested(true, 0, 20);
+    assert_int_equal(steps(), 60);
+    nested(true, 30, 200);
+    assert_int_equal(steps(), 60);
+    nested(false, 8, 1);
+    assert_int_equal(steps(), 60);
+    nested(false, 2, 20);
+    assert_int_equal(steps(), 60);
+}
+
+/* Launches are left out, or added, in one of so many places. */
+static void jittered(unsigned one_of, bool waits)
+{
+    begin();
+    for (int i = 0; i < 300; i++) {
+        input();
+        for (uint64_t each = 1; each <= 12; each++) {
+            if (chance(one_of))
+                kernel(each);
+            if (!chance(one_of))
+                kernel(each == 5 ? 30 : 1 + chance(12));
+        }
+        if (waits) {
+            result();
+            sync();
+        }
+    }
+}
+
+static void test_launches_more_or_less(void **state)
+{
+    (void)state;
+    jittered(50, true);
+    assert_int_equal(steps(), 300);
+    jittered(15, true);
+    assert_int_equal(steps(), 300);
+    jittered(50, false);
+    assert_int_equal(steps(), 300);
+    /* Too different to be sure. */
+    for (unsigned one_of = 8; one_of < 25; one_of += 4) {
+        jittered(one_of, false);
+        size_t found = steps();
+        assert_true(found == 0 || found == 300);
+    }
+}
+
+static void epochs(int training, int validation, bool same_end, bool validation_waits)
+{
+    begin();
+    for (int epoch = 0; epoch < 5; epoch++) {
+        for (int i = 0; i < training; i++) {
+            input();
+            kernels(1, 15);
+            result();
+            sync();
+        }
+        for (int i = 0; i < validation; i++) {
+            input();
+            kernels(1, 5);
+            kernel(40);
+            if (validation_waits && same_end)
+                result();
+            if (validation_waits)
+                sync();
+        }
+        if (!validation_waits) {
+            result();
+            sync();
+        }
+    }
+}
+
+static void test_validation_after_each_epoch(void **state)
+{
+    (void)state;
+    epochs(20, 5, true, true);
+    assert_int_equal(steps(), 125);
+    assert_int_equal(kinds_found(), 2);
+    assert_int_equal(kinds[0], 100);
+    assert_int_equal(kinds[1], 25);
+    epochs(100, 20, false, true);
+    assert_int_equal(steps(), 600);
+    assert_int_equal(kinds[0], 500);
+    assert_int_equal(kinds[1], 100);
+}
+
+static void test_a_graph_is_a_step(void **state)
+{
+    (void)state;
+    begin();
+    kernels(1, 20);
+    for (int i = 0; i < 50; i++)
+        event(600, GV_STEP_GRAPH);
+    sync();
+    assert_int_equal(steps(), 50);
+    begin();
+    kernels(1, 20);
+    for (int i = 0; i < 50; i++) {
+        input();
+        event(600, GV_STEP_GRAPH);
+        sync();
+    }
+    assert_int_equal(steps(), 50);
+}
+
+static void test_a_wait_now_and_then(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 1000; i++) {
+        input();
+        kernels(1, 20);
+        if (i % 50 == 49) {
+            result();
+            sync();
+        }
+    }
+    assert_int_equal(steps(), 1000);
+}
+
+static void test_a_wait_whose_work_before_differs(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        kernels(1, 8);
+        if (i % 5)
+            kernel(9);
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
+static void test_two_waits_in_a_step(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        kernels(1, 8);
+        sync();
+        kernels(11, 14);
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
+static void test_copies_that_wait(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 100; i++) {
+        event(800, GV_STEP_FETCH); /* to the device */
+        kernels(1, 9);
+        event(801, GV_STEP_FETCH);
+    }
+    assert_int_equal(steps(), 100);
+}
+
+static void test_other_work_before_and_after(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 5; i++)
+        event(700 + (uint64_t)i, GV_STEP_MOVE);
+    kernels(100, 300);
+    sync();
+    for (int i = 0; i < 100; i++) {
+        input();
+        kernels(1, 9);
+        result();
+        sync();
+    }
+    kernels(400, 420);
+    result();
+    sync();
+    assert_int_equal(steps(), 100);
+}
+
+static void test_the_last_step_is_not_whole(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 100; i++) {
+        input();
+        kernels(1, 9);
+        sync();
+    }
+    input();
+    kernels(1, 2);
+    assert_int_equal(steps(), 100);
+    begin();
+    for (int i = 0; i < 100; i++)
+        kernels(1, 9);
+    kernels(1, 2);
+    assert_int_equal(steps(), 100);
+}
+
+static void test_few_steps(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count < 7; count++) {
+        begin();
+        for (size_t i = 0; i < count; i++) {
+            input();
+            kernels(1, 9);
+            result();
+            sync();
+        }
+        assert_int_equal(steps(), count < GV_STEP_LEAST ? 0 : count);
+    }
+}
+
+/* ---- no loops ---- */
+
+static void test_any_order(void **state)
+{
+    size_t found = 0;
+
+    (void)state;
+    begin();
+    for (int trial = 0; trial < 1000; trial++) {
+        unsigned different = 3 + chance(20), wait = chance(2) ? 2 + chance(60) : 0,
+                 length = 20 + chance(3000);
+        unsigned moves = chance(3);
+        sequence.count = 0;
+        for (unsigned i = 0; i < length; i++) {
+            unsigned symbol = chance(different);
+            event(symbol + 1, symbol < moves ? GV_STEP_MOVE : GV_STEP_WORK);
+            if (wait && !chance(wait))
+                sync();
+        }
+        found += steps() > 0;
+    }
+    assert_true(found <= 3);
+}
+
+static void test_a_fixed_number_of_launches_in_any_order(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        for (int j = 0; j < 50; j++)
+            kernel(1 + chance(6));
+        sync();
+    }
+    assert_int_equal(steps(), 0);
+}
+
+static void test_a_long_pipeline(void **state)
+{
+    (void)state;
+    begin();
+    for (uint64_t stage = 0; stage < 2000; stage++) {
+        input();
+        kernel(10000 + 2 * stage);
+        kernel(10001 + 2 * stage);
+        if (stage % 3)
+            kernel(20000 + stage % 7 * chance(7));
+        result();
+        if (!chance(3))
+            sync();
+    }
+    assert_int_equal(steps(), 0);
+}
+
+static void test_equal_launches(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 5000; i++)
+        kernel(1);
+    sync();
+    assert_int_equal(steps(), 0);
+}
+
+/* Groups of launches in any order, of which none is the program's step. */
+static void test_groups_in_any_order(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 500; i++) {
+        unsigned group = 10 * chance(6);
+        kernels(group + 1, group + 4);
+    }
+    assert_int_equal(steps(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_kinds_in_turns),
+        cmocka_unit_test(test_an_inner_loop),
+        cmocka_unit_test(test_launches_more_or_less),
+        cmocka_unit_test(test_validation_after_each_epoch),
+        cmocka_unit_test(test_a_graph_is_a_step),
+        cmocka_unit_test(test_a_wait_now_and_then),
+        cmocka_unit_test(test_a_wait_whose_work_before_differs),
+        cmocka_unit_test(test_two_waits_in_a_step),
+        cmocka_unit_test(test_copies_that_wait),
+        cmocka_unit_test(test_other_work_before_and_after),
+        cmocka_unit_test(test_the_last_step_is_not_whole),
+        cmocka_unit_test(test_few_steps),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_a_fixed_number_of_launches_in_any_order),
+        cmocka_unit_test(test_a_long_pipeline),
+        cmocka_unit_test(test_equal_launches),
+        cmocka_unit_test(test_groups_in_any_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
