@@ -39,8 +39,7 @@ DROP TABLE IF EXISTS temp.captured;
 -- name: next
 -- The next process of which operations are missing, or may be: ?1 is the one before.
 SELECT id FROM process p
-WHERE id > ?1 AND gpu = 'cupti'
-    AND ({has_unseen_end(p)} OR id IN (SELECT process FROM gpu_change))
+WHERE id > ?1 AND (gpu = 'cupti' AND {has_unseen_end(p)} OR id IN (SELECT process FROM gpu_change))
 ORDER BY id LIMIT 1;
 
 -- define: never
@@ -92,7 +91,8 @@ last AS (
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns
         ELSE min(k.at_ns, coalesce(l.known_ns, k.at_ns)) END AS known_ns,
-    CASE k.gpu WHEN 'operations' THEN k.next_ns
+    CASE WHEN k.gpu = 'operations' OR EXISTS (SELECT 1 FROM process WHERE id = ?1 AND gpu <> 'cupti')
+        THEN k.next_ns
         ELSE coalesce((SELECT at_ns FROM again WHERE part = k.later_ns AND k.next_ns < {never}),
             k.later_ns) END AS until_ns,
     k.next_ns AS changed_ns

@@ -233,7 +233,7 @@ static int prepare(void **state)
 static void begin(struct gv_call *call, int api, const struct gv_facts *facts)
 {
     static const uint8_t traits[] = {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_TRAITS_OF_##name,
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags) GV_TRAITS_OF_##name,
 #include "trace/call_kinds.def"
     };
 
