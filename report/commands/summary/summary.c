@@ -638,13 +638,24 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, int64_
         print_small_stalls(summary, number, stall);
 }
 
+/* ", in 3 pieces"; nothing for one. */
+static const char *say_pieces(char out[64], int64_t pieces)
+{
+    char count[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (pieces > 1)
+        snprintf(out, 64, ", in %s pieces", say_count(count, pieces));
+    return out;
+}
+
 /* The program's name, how long it took, and where. */
 static int print_head(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
     FILE *out = summary->out;
-    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES];
+    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES], pieces[64];
     int length, result = sqlite3_prepare_v2(summary->trace, sql_head, -1, &row, NULL);
 
     if (result == SQLITE_OK)
@@ -656,6 +667,11 @@ static int print_head(const struct gv_summary *summary)
         if (sqlite3_column_int64(row, 1) > 0)
             length += snprintf(text + length, sizeof(text) - (size_t)length, " %s",
                                gv_format_duration(took, sqlite3_column_int64(row, 1)));
+        if (facts->process_ns > facts->recorded_ns)
+            length += snprintf(text + length, sizeof(text) - (size_t)length, ", recorded %s of %s%s",
+                               gv_format_duration(recorded, facts->recorded_ns),
+                               gv_format_duration(took, facts->process_ns),
+                               say_pieces(pieces, facts->recorded_pieces));
         if (facts->device[0] || facts->simulated)
             length +=
                 snprintf(text + length, sizeof(text) - (size_t)length, " on %.*s", GV_SUMMARY_NAME,
@@ -677,7 +693,8 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
     sqlite3_stmt *rows = NULL;
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
     int result = sqlite3_prepare_v2(
-        trace, "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE gpu = 'other'", -1,
+        trace, "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
+        " WHERE gpu IN ('other', 'stopped')", -1,
         &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
@@ -697,7 +714,7 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *rows = NULL;
-    double column_ns = (double)facts->window_ns / GV_SUMMARY_LINE_COLUMNS;
+    double column_ns = (double)(facts->last_ns - facts->first_ns) / GV_SUMMARY_LINE_COLUMNS;
     int result = sqlite3_prepare_v2(
         summary->trace,
         "SELECT t.stretch * s.value, s.value, total(t.taken_ns) FROM timeline t, fact s WHERE"
