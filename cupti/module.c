@@ -248,14 +248,19 @@ static void go_back_if_possible(void)
     }
 }
 
+/* The fetching thread may have seen a stop, and be about to leave. */
+static _Atomic bool is_leaving;
+
 /* While recording is stopped, CUPTI would only cost the program time. */
 static void follow(void)
 {
     bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED;
 
+    atomic_store(&is_leaving, true);
     if (is_ours() && is_stopped())
         step_aside(GV_RECORDING_STOPPED);
-    else if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
+    atomic_store(&is_leaving, false);
+    if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
         step_aside(GV_RECORDING_OTHER);
     go_back_if_possible();
 }
@@ -489,10 +494,12 @@ static void yield(uint64_t patience_ns)
 
 static void follow_control(uint64_t patience_ns)
 {
-    if (patience_ns)
+    if (!patience_ns) {
+        if (ask(ASKED_A_WISH))
+            wake(); /* with each request, the thread follows */
+    } else if (atomic_load(&is_leaving) || !is_ours()) {
         wish(WISH_FOLLOW, patience_ns);
-    else if (ask(ASKED_A_WISH))
-        wake(); /* with each request, the thread follows */
+    }
 }
 
 static void record_peers(uint64_t patience_ns)

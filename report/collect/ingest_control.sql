@@ -27,7 +27,13 @@ FROM (SELECT *, lag(gpu || coalesce(profiler, ''), 1, 'seen') OVER (ORDER BY at_
 WHERE gpu || coalesce(profiler, '') <> before;
 
 -- name: drop_unrecorded
--- CUPTI may go on for some time after a stop.
-DELETE FROM gpu_op WHERE call IS NULL AND place IN (SELECT id FROM gpu_place WHERE process = ?1)
-    AND EXISTS (SELECT 1 FROM ({spans}) s WHERE s.stopped AND gpu_op.start_ns >= s.at_ns
-        AND gpu_op.start_ns < s.until_ns);
+-- CUPTI may go on for some time after a stop. When it leaves, it gives what still runs, without times.
+DROP TABLE IF EXISTS temp.span;
+CREATE TEMP TABLE span (at_ns INTEGER PRIMARY KEY, until_ns INTEGER);
+INSERT OR REPLACE INTO temp.span SELECT at_ns, until_ns FROM ({spans}) WHERE stopped;
+DELETE FROM gpu_op WHERE place IN (SELECT id FROM gpu_place WHERE process = ?1)
+    AND CASE WHEN start_ns IS NOT NULL THEN call IS NULL AND start_ns < (SELECT until_ns FROM temp.span
+            WHERE at_ns <= gpu_op.start_ns ORDER BY at_ns DESC LIMIT 1)
+        ELSE call IS NULL OR (SELECT start_ns FROM call WHERE id = gpu_op.call)
+            <= (SELECT max(at_ns) FROM temp.span) END;
+DROP TABLE temp.span;

@@ -667,18 +667,18 @@ static int print_head(const struct gv_summary *summary)
         if (sqlite3_column_int64(row, 1) > 0)
             length += snprintf(text + length, sizeof(text) - (size_t)length, " %s",
                                gv_format_duration(took, sqlite3_column_int64(row, 1)));
-        if (facts->process_ns > facts->recorded_ns)
-            length += snprintf(text + length, sizeof(text) - (size_t)length, ", recorded %s of %s%s",
-                               gv_format_duration(recorded, facts->recorded_ns),
-                               gv_format_duration(took, facts->process_ns),
-                               say_pieces(pieces, facts->recorded_pieces));
         if (facts->device[0] || facts->simulated)
             length +=
                 snprintf(text + length, sizeof(text) - (size_t)length, " on %.*s", GV_SUMMARY_NAME,
                          facts->simulated ? "a simulated GPU" : facts->device);
         if (facts->devices_used > 1)
-            snprintf(text + length, sizeof(text) - (size_t)length, " and %" PRId64 " more",
-                     facts->devices_used - 1);
+            length += snprintf(text + length, sizeof(text) - (size_t)length,
+                               " and %" PRId64 " more", facts->devices_used - 1);
+        if (facts->process_ns > facts->recorded_ns)
+            snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s of %s%s",
+                               gv_format_duration(recorded, facts->recorded_ns),
+                               gv_format_duration(took, facts->process_ns),
+                               say_pieces(pieces, facts->recorded_pieces));
         fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD),
                 gv_colour(out, GV_COLOUR_NONE));
         gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);

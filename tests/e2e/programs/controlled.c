@@ -20,9 +20,9 @@ static void work(unsigned launches)
     OK(cuCtxSynchronize());
 }
 
-static void sleep_ms(unsigned ms)
+static void sleep_us(unsigned us)
 {
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
 }
 
 /* 5 launches, 40 that are not recorded, 7 launches. What is made in between is known. */
@@ -77,6 +77,7 @@ static void *launch(void *until)
     while (!__atomic_load_n((int *)until, __ATOMIC_RELAXED)) {
         e2e_tick(&gpu, 1);
         OK(cuStreamSynchronize(NULL));
+        sleep_us(100);
     }
     return NULL;
 }
@@ -157,7 +158,7 @@ int main(int count, char **arguments)
         work(3);
         gv_stop();
         work(3);
-        sleep_ms(300);
+        sleep_us(300000);
         raise(SIGKILL);
     } else
         return 2;
