@@ -51,8 +51,8 @@ static _Atomic uint32_t recording;
 static bool stays_away; /* going back has failed */
 
 /* What threads of the program wait for, and how many have begun to wait. */
-#define WISH_LEAVE 1u
-#define WISH_PEERS 2u
+#define WISH_LEAVE  1u
+#define WISH_PEERS  2u
 #define WISH_FOLLOW 4u
 static _Atomic uint32_t wishes;
 static _Atomic uint32_t wished;

@@ -30,8 +30,8 @@ enum gv_call_kind {
 enum gv_call_trait {
     GV_TRAIT_WORKS_ON_GPU = 1, /* WORK is not NONE */
     GV_TRAIT_ALLOCATES = 2,
-    GV_TRAIT_PINS = 4, /* allocates HOST memory */
-    GV_TRAIT_RARE = 8, /* CONTEXT, INIT, ASK: more than a record is to be done */
+    GV_TRAIT_PINS = 4,     /* allocates HOST memory */
+    GV_TRAIT_RARE = 8,     /* CONTEXT, INIT, ASK: more than a record is to be done */
     GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
 };
 

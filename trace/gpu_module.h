@@ -87,9 +87,9 @@ struct gv_gpu_module {
      * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
-    /* The process stopped recording, or goes on (trace/spool_control.h): leaves CUPTI, or comes back.
-     * Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by itself, with
-     * each fetch, because commands may change it from outside. Any thread. */
+    /* The process stopped recording, or goes on (trace/spool_control.h): leaves CUPTI, or comes
+     * back. Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by
+     * itself, with each fetch, because commands may change it from outside. Any thread. */
     void (*follow_control)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);

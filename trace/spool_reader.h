@@ -132,8 +132,8 @@ void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_envi
 /* The process's control, for commands. */
 struct gv_spool_control *gv_spool_reader_control(const struct gv_spool_reader *reader);
 
-/* A full note, below GV_SPOOL_NOTES; `text` ends with NUL. False: there is none. Give it back when it
- * is safe. */
+/* A full note, below GV_SPOOL_NOTES; `text` ends with NUL. False: there is none. Give it back when
+ * it is safe. */
 bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,
                           struct gv_spool_note *note);
 void gv_spool_reader_give_note_back(const struct gv_spool_reader *reader, uint32_t index);

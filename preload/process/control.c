@@ -82,7 +82,6 @@ void gv_control_begin(void)
 {
     uint32_t what = atomic_load(&said), recording = 0;
 
-    if (what == SAID_STOP ||
-        (what == SAID_NOTHING && atomic_load(&gv_process.session->stopped)))
+    if (what == SAID_STOP || (what == SAID_NOTHING && atomic_load(&gv_process.session->stopped)))
         atomic_compare_exchange_strong(&control()->changes, &recording, 1);
 }

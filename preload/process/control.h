@@ -5,8 +5,8 @@
 #ifndef GV_PROCESS_CONTROL_H
 #define GV_PROCESS_CONTROL_H
 
-/* The process has just begun to record: stops that at once if it has said so, or else if its session
- * says so. */
+/* The process has just begun to record: stops that at once if it has said so, or else if its
+ * session says so. */
 void gv_control_begin(void);
 
 #endif

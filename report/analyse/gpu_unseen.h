@@ -50,9 +50,9 @@ struct gv_gpu_seen {
  * So in a killed process everything that is not there counts as `last flush`, however old it is.
  *
  * It never counts too much: launches before the GPU side was on, while any stream was captured, or
- * in one of the times of gv_gpu_unseen_read() that another profiler or a stop began, are not expected.
- * Neither are graph launches if each node is recorded (a graph may have none that leaves an
- * operation); copies count only in the last flush. 0 or -errno.
+ * in one of the times of gv_gpu_unseen_read() that another profiler or a stop began, are not
+ * expected. Neither are graph launches if each node is recorded (a graph may have none that leaves
+ * an operation); copies count only in the last flush. 0 or -errno.
  */
 int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen);
 

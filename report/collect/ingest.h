@@ -220,8 +220,8 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* Stopping and going on (report/collect/ingest_control.c): a change; with the status, notes and what
- * follows for the GPU side; the process has ended; after the commit. */
+/* Stopping and going on (report/collect/ingest_control.c): a change; with the status, notes and
+ * what follows for the GPU side; the process has ended; after the commit. */
 int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns);
 int gv_ingest_control(struct gv_ingest *ingest);
 int gv_ingest_control_end(struct gv_ingest *ingest);

@@ -23,14 +23,18 @@ static int store_mark(struct gv_ingest *ingest, const struct gv_spool_note *note
     int error;
 
     gv_text_repair(text, sizeof(text), note->text, strlen(note->text));
-    error = gv_database_run(ingest->database, GV_STATEMENT_MARK_THREAD, "ii", ingest->process, thread);
+    error =
+        gv_database_run(ingest->database, GV_STATEMENT_MARK_THREAD, "ii", ingest->process, thread);
     if (!error)
-        error = gv_database_run(ingest->database, GV_STATEMENT_MARK_TEXT, "it", ingest->process, DOMAIN);
+        error = gv_database_run(ingest->database, GV_STATEMENT_MARK_TEXT, "it", ingest->process,
+                                DOMAIN);
     if (!error)
-        error = gv_database_run(ingest->database, GV_STATEMENT_MARK_TEXT, "it", ingest->process, text);
-    return error ? error
-                 : gv_database_run(ingest->database, GV_STATEMENT_MARK_ADD, "iitti", ingest->process,
-                                   thread, DOMAIN, text, gv_ingest_time(ingest, note->at_ns));
+        error =
+            gv_database_run(ingest->database, GV_STATEMENT_MARK_TEXT, "it", ingest->process, text);
+    return error
+               ? error
+               : gv_database_run(ingest->database, GV_STATEMENT_MARK_ADD, "iitti", ingest->process,
+                                 thread, DOMAIN, text, gv_ingest_time(ingest, note->at_ns));
 }
 
 static int store_notes(struct gv_ingest *ingest)

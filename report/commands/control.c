@@ -30,8 +30,8 @@ enum control_what { CONTROL_START, CONTROL_STOP, CONTROL_MARK };
 
 struct control {
     enum control_what what;
-    const char *text;  /* of a mark */
-    uint32_t pid;      /* 0: all processes of `session` */
+    const char *text; /* of a mark */
+    uint32_t pid;     /* 0: all processes of `session` */
     char directory[PATH_MAX];
     char session[GV_SESSION_ID_BYTES]; /* "": any */
     int done;                          /* processes */
@@ -134,7 +134,8 @@ static void control_process(struct control *control, struct gv_spool_header *hea
            error == -EALREADY ? ", as before" : "");
 }
 
-/* Whether the name is that of a spool of the process or session; `session` gets its session's id. */
+/* Whether the name is that of a spool of the process or session; `session` gets its session's id.
+ */
 static bool control_wants(const struct control *control, const char *name,
                           char session[GV_SESSION_ID_BYTES])
 {
@@ -143,9 +144,8 @@ static bool control_wants(const struct control *control, const char *name,
     if (length <= suffix || strcmp(name + length - suffix, GV_SPOOL_SUFFIX) != 0 ||
         !gv_session_place_id(name, session))
         return false;
-    return control->pid
-               ? strtoul(name + strlen(session) + 1, NULL, 10) == control->pid
-               : strcmp(session, control->session) == 0;
+    return control->pid ? strtoul(name + strlen(session) + 1, NULL, 10) == control->pid
+                        : strcmp(session, control->session) == 0;
 }
 
 static void control_spool(struct control *control, int directory_fd, const char *name,
@@ -165,7 +165,8 @@ static void control_spool(struct control *control, int directory_fd, const char 
         munmap(header, sizeof(*header));
 }
 
-/* Processes that start later: before those that run, or one that is just starting would be missed. */
+/* Processes that start later: before those that run, or one that is just starting would be missed.
+ */
 static void control_session(const struct control *control)
 {
     int fd = gv_session_place_open(control->directory, control->session);

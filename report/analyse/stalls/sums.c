@@ -83,8 +83,7 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
     for (int64_t i = 0; i < spans.count; i++) {
         int64_t span_ns = gv_time_difference(spans.list[i].last_ns, spans.list[i].first_ns);
         sums->run_ns = gv_time_sum(sums->run_ns, span_ns);
-        sums->run_ns -= gv_stopped_ns(&stopped, i, spans.list[i].first_ns,
-                                      spans.list[i].last_ns);
+        sums->run_ns -= gv_stopped_ns(&stopped, i, spans.list[i].first_ns, spans.list[i].last_ns);
         sums->processes += spans.list[i].any;
     }
     free(stopped.times);

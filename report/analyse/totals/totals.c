@@ -168,7 +168,7 @@ static int totals_lines(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_lines,        totals_open_gaps,
+    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,     totals_lines,    totals_open_gaps,
     gv_totals_gaps_open, gv_totals_calls,  gv_totals_recorded, gv_totals_waits, gv_totals_first_use,
 };
 

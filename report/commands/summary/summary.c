@@ -676,9 +676,9 @@ static int print_head(const struct gv_summary *summary)
                                " and %" PRId64 " more", facts->devices_used - 1);
         if (facts->process_ns > facts->recorded_ns)
             snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s of %s%s",
-                               gv_format_duration(recorded, facts->recorded_ns),
-                               gv_format_duration(took, facts->process_ns),
-                               say_pieces(pieces, facts->recorded_pieces));
+                     gv_format_duration(recorded, facts->recorded_ns),
+                     gv_format_duration(took, facts->process_ns),
+                     say_pieces(pieces, facts->recorded_pieces));
         fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD),
                 gv_colour(out, GV_COLOUR_NONE));
         gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
@@ -692,10 +692,10 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
 {
     sqlite3_stmt *rows = NULL;
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
-        " WHERE gpu IN ('other', 'stopped')", -1,
-        &rows, NULL);
+    int result = sqlite3_prepare_v2(trace,
+                                    "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
+                                    " WHERE gpu IN ('other', 'stopped')",
+                                    -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)

@@ -725,12 +725,13 @@ static void a_childs_half_of_a_call_is_not_recorded(void **state)
 
 static void while_recording_is_stopped_the_rest_is_followed(void **state)
 {
-    static const int skipped[] = {GV_ID_cuLaunchKernel, GV_ID_cuMemcpyAsync, GV_ID_cuMemsetD8Async,
-                                  GV_ID_cuEventRecord, GV_ID_cuStreamSynchronize,
-                                  GV_ID_cuStreamWaitEvent, GV_ID_cuEventQuery};
-    static const int followed[] = {GV_ID_cuMemAlloc_v2, GV_ID_cuModuleLoadData,
+    static const int skipped[] = {GV_ID_cuLaunchKernel,      GV_ID_cuMemcpyAsync,
+                                  GV_ID_cuMemsetD8Async,     GV_ID_cuEventRecord,
+                                  GV_ID_cuStreamSynchronize, GV_ID_cuStreamWaitEvent,
+                                  GV_ID_cuEventQuery};
+    static const int followed[] = {GV_ID_cuMemAlloc_v2,       GV_ID_cuModuleLoadData,
                                    GV_ID_cuModuleGetFunction, GV_ID_cuMemFree_v2,
-                                   GV_ID_cuStreamCreate, GV_ID_cuStreamBeginCapture_v2};
+                                   GV_ID_cuStreamCreate,      GV_ID_cuStreamBeginCapture_v2};
     const unsigned follow = sizeof followed / sizeof followed[0];
     const struct gv_facts facts = {0};
     struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
