@@ -39,46 +39,13 @@ static inline gv_nvtx_function *tool_of(enum gv_nvtx_group group, int slot)
     return atomic_load_explicit(&tools[group][slot], memory_order_acquire);
 }
 
-/* Calls the tool's function, if there is one. */
-#define TOOL(group, slot, type, ...)                                                               \
-    do {                                                                                           \
-        gv_nvtx_function *tool = tool_of(group, slot);                                             \
-        if (__builtin_expect(tool != NULL, 0))                                                     \
-            ((type)tool)(__VA_ARGS__);                                                             \
-    } while (0)
-/* The same, for its result. */
-#define TOOL_OR(group, slot, type, otherwise, ...)                                                 \
-    (__builtin_expect(tool_of(group, slot) != NULL, 0) ? ((type)tool_of(group, slot))(__VA_ARGS__) \
-                                                       : (otherwise))
-
-/* The numbers of NVTX's functions: NvtxCallbackIdCore, NvtxCallbackIdCore2. */
-enum core {
-    MARK_EX = 1,
-    MARK_A,
-    MARK_W,
-    START_EX,
-    START_A,
-    START_W,
-    END,
-    PUSH_EX,
-    PUSH_A,
-    PUSH_W,
-    POP,
-    CATEGORY_A,
-    CATEGORY_W,
-};
-enum core2 {
-    DOMAIN_MARK_EX = 1,
-    DOMAIN_START_EX,
-    DOMAIN_END,
-    DOMAIN_PUSH_EX,
-    DOMAIN_POP,
-    DOMAIN_CATEGORY_A = 8,
-    DOMAIN_CATEGORY_W,
-    REGISTER_A,
-    REGISTER_W,
-    CREATE_A,
-    CREATE_W,
+/* Their numbers: NvtxCallbackIdCore, NvtxCallbackIdCore2. */
+enum number {
+#define TELL(group, number, name, ...) AT_##name = (number),
+#define ASK(group, number, name, ...)  AT_##name = (number),
+#include "preload/ranges/nvtx.def"
+#undef TELL
+#undef ASK
 };
 
 /* ---- texts and handles ---- */
@@ -136,14 +103,14 @@ __attribute__((noinline)) static uint32_t number_of_wide(const wchar_t *wide)
 
 static uint32_t domain_of(uint64_t handle)
 {
-    if (__builtin_expect(tool_of(GV_NVTX_CORE2, CREATE_A) != NULL, 0))
+    if (__builtin_expect(tool_of(GV_NVTX_CORE2, AT_create_a) != NULL, 0))
         return handle ? gv_texts_bound(GV_TEXT_OF_DOMAIN, handle, 0) : 0;
     return gv_texts_know(handle) ? (uint32_t)handle : 0;
 }
 
 static uint32_t string_of(uint64_t handle)
 {
-    if (__builtin_expect(tool_of(GV_NVTX_CORE2, REGISTER_A) != NULL, 0))
+    if (__builtin_expect(tool_of(GV_NVTX_CORE2, AT_register_a) != NULL, 0))
         return handle ? gv_texts_bound(GV_TEXT_OF_STRING, handle, 0) : 0;
     return gv_texts_know(handle) ? (uint32_t)handle : 0;
 }
@@ -204,157 +171,6 @@ static void say_text(enum gv_range_kind kind, const char *text, range_id id)
     say(kind, &range, id);
 }
 
-static void mark_ex(const nvtx_event *event)
-{
-    TOOL(GV_NVTX_CORE, MARK_EX, void (*)(const nvtx_event *), event);
-    say_event(GV_RANGE_MARK, 0, event, 0);
-}
-
-static void mark_a(const char *text)
-{
-    TOOL(GV_NVTX_CORE, MARK_A, void (*)(const char *), text);
-    say_text(GV_RANGE_MARK, text, 0);
-}
-
-static void mark_w(const wchar_t *text)
-{
-    struct gv_range range = {0};
-
-    TOOL(GV_NVTX_CORE, MARK_W, void (*)(const wchar_t *), text);
-    say_wide(GV_RANGE_MARK, &range, 0, text);
-}
-
-static range_id start_ex(const nvtx_event *event)
-{
-    range_id id =
-        TOOL_OR(GV_NVTX_CORE, START_EX, range_id(*)(const nvtx_event *), gv_ranges_new_id(), event);
-
-    say_event(GV_RANGE_START, 0, event, id);
-    return id;
-}
-
-static range_id start_a(const char *text)
-{
-    range_id id =
-        TOOL_OR(GV_NVTX_CORE, START_A, range_id(*)(const char *), gv_ranges_new_id(), text);
-
-    say_text(GV_RANGE_START, text, id);
-    return id;
-}
-
-static range_id start_w(const wchar_t *text)
-{
-    range_id id =
-        TOOL_OR(GV_NVTX_CORE, START_W, range_id(*)(const wchar_t *), gv_ranges_new_id(), text);
-    struct gv_range range = {0};
-
-    say_wide(GV_RANGE_START, &range, id, text);
-    return id;
-}
-
-static void end(range_id id)
-{
-    TOOL(GV_NVTX_CORE, END, void (*)(range_id), id);
-    gv_ranges_end(id);
-}
-
-static int push_ex(const nvtx_event *event)
-{
-    int level = TOOL_OR(GV_NVTX_CORE, PUSH_EX, int (*)(const nvtx_event *), NOT_COUNTED, event);
-
-    say_event(GV_RANGE_PUSH, 0, event, 0);
-    return level;
-}
-
-static int push_a(const char *text)
-{
-    int level = TOOL_OR(GV_NVTX_CORE, PUSH_A, int (*)(const char *), NOT_COUNTED, text);
-
-    say_text(GV_RANGE_PUSH, text, 0);
-    return level;
-}
-
-static int push_w(const wchar_t *text)
-{
-    int level = TOOL_OR(GV_NVTX_CORE, PUSH_W, int (*)(const wchar_t *), NOT_COUNTED, text);
-    struct gv_range range = {0};
-
-    say_wide(GV_RANGE_PUSH, &range, 0, text);
-    return level;
-}
-
-static int pop(void)
-{
-    int level = TOOL_OR(GV_NVTX_CORE, POP, int (*)(void), NOT_COUNTED);
-
-    gv_ranges_pop(0);
-    return level;
-}
-
-static void category_a(uint32_t category, const char *name)
-{
-    TOOL(GV_NVTX_CORE, CATEGORY_A, void (*)(uint32_t, const char *), category, name);
-    gv_texts_bind(GV_TEXT_OF_CATEGORY, 0, category, number_of(name));
-}
-
-static void category_w(uint32_t category, const wchar_t *name)
-{
-    TOOL(GV_NVTX_CORE, CATEGORY_W, void (*)(uint32_t, const wchar_t *), category, name);
-    gv_texts_bind(GV_TEXT_OF_CATEGORY, 0, category, number_of_wide(name));
-}
-
-static void domain_mark_ex(uint64_t domain, const nvtx_event *event)
-{
-    TOOL(GV_NVTX_CORE2, DOMAIN_MARK_EX, void (*)(uint64_t, const nvtx_event *), domain, event);
-    say_event(GV_RANGE_MARK, domain_of(domain), event, 0);
-}
-
-static range_id domain_start_ex(uint64_t domain, const nvtx_event *event)
-{
-    range_id id = TOOL_OR(GV_NVTX_CORE2, DOMAIN_START_EX, range_id(*)(uint64_t, const nvtx_event *),
-                          gv_ranges_new_id(), domain, event);
-
-    say_event(GV_RANGE_START, domain_of(domain), event, id);
-    return id;
-}
-
-static void domain_end(uint64_t domain, range_id id)
-{
-    TOOL(GV_NVTX_CORE2, DOMAIN_END, void (*)(uint64_t, range_id), domain, id);
-    gv_ranges_end(id);
-}
-
-static int domain_push_ex(uint64_t domain, const nvtx_event *event)
-{
-    int level = TOOL_OR(GV_NVTX_CORE2, DOMAIN_PUSH_EX, int (*)(uint64_t, const nvtx_event *),
-                        NOT_COUNTED, domain, event);
-
-    say_event(GV_RANGE_PUSH, domain_of(domain), event, 0);
-    return level;
-}
-
-static int domain_pop(uint64_t domain)
-{
-    int level = TOOL_OR(GV_NVTX_CORE2, DOMAIN_POP, int (*)(uint64_t), NOT_COUNTED, domain);
-
-    gv_ranges_pop(domain_of(domain));
-    return level;
-}
-
-static void domain_category_a(uint64_t domain, uint32_t category, const char *name)
-{
-    TOOL(GV_NVTX_CORE2, DOMAIN_CATEGORY_A, void (*)(uint64_t, uint32_t, const char *), domain,
-         category, name);
-    gv_texts_bind(GV_TEXT_OF_CATEGORY, domain_of(domain), category, number_of(name));
-}
-
-static void domain_category_w(uint64_t domain, uint32_t category, const wchar_t *name)
-{
-    TOOL(GV_NVTX_CORE2, DOMAIN_CATEGORY_W, void (*)(uint64_t, uint32_t, const wchar_t *), domain,
-         category, name);
-    gv_texts_bind(GV_TEXT_OF_CATEGORY, domain_of(domain), category, number_of_wide(name));
-}
-
 /* What the program gets for a text: the tool's handle, or the number. */
 static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t handle,
                           uint32_t number)
@@ -366,66 +182,38 @@ static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t
     return handle;
 }
 
-static uint64_t register_a(uint64_t domain, const char *text)
-{
-    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, REGISTER_A);
-    uint64_t handle = tool ? ((uint64_t(*)(uint64_t, const char *))tool)(domain, text) : 0;
+/* ---- the functions ---- */
 
-    return handle_of(GV_TEXT_OF_STRING, tool, handle, number_of(text));
-}
-
-static uint64_t register_w(uint64_t domain, const wchar_t *text)
-{
-    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, REGISTER_W);
-    uint64_t handle = tool ? ((uint64_t(*)(uint64_t, const wchar_t *))tool)(domain, text) : 0;
-
-    return handle_of(GV_TEXT_OF_STRING, tool, handle, number_of_wide(text));
-}
-
-static uint64_t create_a(const char *name)
-{
-    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, CREATE_A);
-    uint64_t handle = tool ? ((uint64_t(*)(const char *))tool)(name) : 0;
-
-    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of(name));
-}
-
-static uint64_t create_w(const wchar_t *name)
-{
-    gv_nvtx_function *tool = tool_of(GV_NVTX_CORE2, CREATE_W);
-    uint64_t handle = tool ? ((uint64_t(*)(const wchar_t *))tool)(name) : 0;
-
-    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of_wide(name));
-}
-
-/* ---- attaching a module ---- */
+#define TELL(group, number, name, parameters, arguments, ...)                                      \
+    static void name parameters                                                                    \
+    {                                                                                              \
+        gv_nvtx_function *tool = tool_of(GV_NVTX_##group, number);                                 \
+        if (__builtin_expect(tool != NULL, 0))                                                     \
+            ((void(*) parameters)tool) arguments;                                                  \
+        __VA_ARGS__;                                                                               \
+    }
+#define ASK(group, number, name, type, otherwise, parameters, arguments, ...)                      \
+    static type name parameters                                                                    \
+    {                                                                                              \
+        gv_nvtx_function *tool = tool_of(GV_NVTX_##group, number);                                 \
+        type result =                                                                              \
+            __builtin_expect(tool != NULL, 0) ? ((type(*) parameters)tool)arguments : (otherwise); \
+        __VA_ARGS__;                                                                               \
+        return result;                                                                             \
+    }
+#include "preload/ranges/nvtx.def"
+#undef TELL
+#undef ASK
 
 static gv_nvtx_function *const ours[GV_NVTX_GROUPS][SLOTS] = {
-    [GV_NVTX_CORE] = {[MARK_EX] = (gv_nvtx_function *)mark_ex,
-                      [MARK_A] = (gv_nvtx_function *)mark_a,
-                      [MARK_W] = (gv_nvtx_function *)mark_w,
-                      [START_EX] = (gv_nvtx_function *)start_ex,
-                      [START_A] = (gv_nvtx_function *)start_a,
-                      [START_W] = (gv_nvtx_function *)start_w,
-                      [END] = (gv_nvtx_function *)end,
-                      [PUSH_EX] = (gv_nvtx_function *)push_ex,
-                      [PUSH_A] = (gv_nvtx_function *)push_a,
-                      [PUSH_W] = (gv_nvtx_function *)push_w,
-                      [POP] = (gv_nvtx_function *)pop,
-                      [CATEGORY_A] = (gv_nvtx_function *)category_a,
-                      [CATEGORY_W] = (gv_nvtx_function *)category_w},
-    [GV_NVTX_CORE2] = {[DOMAIN_MARK_EX] = (gv_nvtx_function *)domain_mark_ex,
-                       [DOMAIN_START_EX] = (gv_nvtx_function *)domain_start_ex,
-                       [DOMAIN_END] = (gv_nvtx_function *)domain_end,
-                       [DOMAIN_PUSH_EX] = (gv_nvtx_function *)domain_push_ex,
-                       [DOMAIN_POP] = (gv_nvtx_function *)domain_pop,
-                       [DOMAIN_CATEGORY_A] = (gv_nvtx_function *)domain_category_a,
-                       [DOMAIN_CATEGORY_W] = (gv_nvtx_function *)domain_category_w,
-                       [REGISTER_A] = (gv_nvtx_function *)register_a,
-                       [REGISTER_W] = (gv_nvtx_function *)register_w,
-                       [CREATE_A] = (gv_nvtx_function *)create_a,
-                       [CREATE_W] = (gv_nvtx_function *)create_w},
+#define TELL(group, number, name, ...) [GV_NVTX_##group][number] = (gv_nvtx_function *)(name),
+#define ASK(group, number, name, ...)  [GV_NVTX_##group][number] = (gv_nvtx_function *)(name),
+#include "preload/ranges/nvtx.def"
+#undef TELL
+#undef ASK
 };
+
+/* ---- attaching a module ---- */
 
 typedef void each_slot(gv_nvtx_function **slot, gv_nvtx_function **before, int group,
                        unsigned index);

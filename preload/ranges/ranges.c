@@ -100,7 +100,6 @@ static void note_early_push(const struct gv_record_range *range)
 {
     if (mine.hidden || mine.early_count == GV_RANGES_EARLY) {
         mine.hidden++;
-        mine.lost++;
         return;
     }
     mine.early[mine.early_count] = *range;
@@ -159,6 +158,7 @@ void gv_ranges_write_open(struct gv_thread *thread)
 {
     uint32_t count = mine.early_count;
 
+    mine.lost += mine.hidden; /* those that are still open */
     for (uint32_t i = 0; i < EARLY_STARTS; i++) {
         struct early_start *start = &early_starts[i];
 

@@ -17,6 +17,10 @@
 NOT EXISTS (SELECT 1 FROM {stopped_times} stopped WHERE stopped.process = {process}
     AND {start} >= stopped.start_ns AND {start} < stopped.end_ns)
 
+-- define: op_is_of_thread
+-- ?1: the thread, 0 for all
+(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
+
 -- define: in_package(file)
 -- Whether a frame's file belongs to an installed package or to Python itself.
 coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'

@@ -280,7 +280,8 @@ void gv_ingest_range_thread(const struct gv_ingest *ingest, struct gv_ingest_thr
     const struct gv_open_range *range = innermost(&ingest->ranges, thread->id, NULL);
 
     thread->range = range ? range->row : 0;
-    thread->stored_range = ingest->ranges.pushed ? -1 : 0;
+    thread->stored_range =
+        ingest->ranges.pushed && thread->position ? -1 : 0; /* a new one has no row */
 }
 
 int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread, int64_t call)

@@ -29,10 +29,8 @@ static int api_meaning_write(void *context, sqlite3_stmt *row)
          i < (int)(sizeof(api_meaning_flags) / sizeof(api_meaning_flags[0])) && result == SQLITE_OK;
          i++)
         result = sqlite3_bind_int(set, 5 + i, (kind->flags & api_meaning_flags[i]) != 0);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(set);
-    sqlite3_reset(set);
-    return gv_database_error(sqlite3_db_handle(set), result);
+    return result == SQLITE_OK ? gv_database_step(set)
+                               : gv_database_error(sqlite3_db_handle(set), result);
 }
 
 int gv_api_meaning_fill(sqlite3 *trace)

@@ -67,13 +67,25 @@ int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, in
                      gv_database_take *take, void *context)
 {
     sqlite3_stmt *rows = NULL;
-    int ended = 0, result = gv_database_ask(handle, sql, values, count, &rows);
+    int result = gv_database_ask(handle, sql, values, count, &rows);
+    int ended = result == SQLITE_OK ? gv_database_rows(rows, NULL, 0, take, context)
+                                    : gv_database_error(handle, result);
 
-    if (result == SQLITE_OK)
-        while (!ended && (result = sqlite3_step(rows)) == SQLITE_ROW)
-            ended = take(context, rows);
     sqlite3_finalize(rows);
-    return ended ? ended : gv_database_error(handle, result);
+    return ended;
+}
+
+int gv_database_rows(sqlite3_stmt *rows, const int64_t *values, int count, gv_database_take *take,
+                     void *context)
+{
+    int ended = 0, result = SQLITE_OK;
+
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(rows, i + 1, values[i]);
+    while (!ended && (result = sqlite3_step(rows)) == SQLITE_ROW)
+        ended = take(context, rows);
+    sqlite3_reset(rows);
+    return ended ? ended : gv_database_error(sqlite3_db_handle(rows), result);
 }
 
 static int database_take_number(void *number, sqlite3_stmt *row)
@@ -94,7 +106,13 @@ int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count)
 {
     for (int i = 0; i < count; i++)
         sqlite3_bind_int64(statement, i + 1, values[i]);
+    return gv_database_step(statement);
+}
+
+int gv_database_step(sqlite3_stmt *statement)
+{
     int result = sqlite3_step(statement);
+
     sqlite3_reset(statement);
     return gv_database_error(sqlite3_db_handle(statement), result);
 }

@@ -70,6 +70,10 @@ typedef int gv_database_take(void *context, sqlite3_stmt *row);
 int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                      gv_database_take *take, void *context);
 
+/* The same for a prepared query, which is then ready for the next values: cheaper for many. */
+int gv_database_rows(sqlite3_stmt *rows, const int64_t *values, int count, gv_database_take *take,
+                     void *context);
+
 /* The first column of a query's first row; unchanged if there is none. 0 or -errno. */
 int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                        int64_t *number);
@@ -81,6 +85,8 @@ int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int
 /* Runs a prepared statement that has no rows, such as an INSERT, and makes it ready for the next
  * values: cheaper than a script for each of many rows. 0 or -errno. */
 int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count);
+/* The same after the caller has bound the values. */
+int gv_database_step(sqlite3_stmt *statement);
 
 /* Runs each statement of a script in the same way. 0 or -errno. */
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);

@@ -311,22 +311,32 @@ def bench_waits(bench):
     bench.note(f"By default {100 * share:.1f} % of these waits had a stack of their own, the others that of an earlier one.")
 
 
+# What bench_ranges says, who listens, and how many texts of how many bytes. A tool that does nothing is the least that one can cost.
+RANGES = [("own", "nobody", 20, 1), ("nvtx", "nobody", 20, 1), ("mark", "nobody", 20, 1),
+          ("nvtx", "a tool that does nothing", 20, 1), ("mark", "a tool that does nothing", 20, 1),
+          ("own", "gpuverify", 20, 1), ("nvtx", "gpuverify", 20, 1), ("mark", "gpuverify", 20, 1),
+          ("nvtx", "gpuverify", 20, 1000), ("nvtx", "gpuverify", 200, 1000), ("nvtx", "gpuverify", 20, 20000)]
+SAID = {"own": "a push and its pop with gpuverify.h", "nvtx": "a push and its pop with NVTX", "mark": "a mark with NVTX"}
+
+
 def bench_ranges(bench):
-    """ns per push and pop of a range, by the length and number of the texts."""
+    """ns per range and mark, by who listens, and by the length and number of the texts."""
     program = os.path.join(bench.build, "tests", "bench", "bench_ranges")
-    for length, texts in ((20, 1), (20, 1000), (200, 1000), (20, 20000)):
-        for preload in (False, True) if texts == 1 else (True,):
-            found = []
-            for _ in range(bench.scaled(5, 2)):
-                with place() as folder:
-                    done = subprocess.run([program, str(length), str(texts)], env=environment(bench, folder, preload),
-                                          cwd=folder, check=True, capture_output=True, text=True)
-                    found.append(float(done.stdout))
-                    if preload:
-                        finish(bench, folder)
-            bench.spread(f"ranges_{length}_{texts}_{'hooked' if preload else 'plain'}_ns",
-                         f"a push and its pop, {texts} text{'s' if texts > 1 else ''} of {length} bytes"
-                         f"{'' if preload else ', plain'}", found, "ns")
+    tool = os.path.join(bench.build, "tests", "bench", "libnvtx_nothing.so")
+    for how, who, length, texts in RANGES:
+        found = []
+        for _ in range(bench.scaled(5, 2)):
+            with place() as folder:
+                settings = environment(bench, folder, who == "gpuverify")
+                if who == "a tool that does nothing":
+                    settings["NVTX_INJECTION64_PATH"] = tool
+                done = subprocess.run([program, how, str(length), str(texts)], env=settings, cwd=folder, check=True,
+                                      capture_output=True, text=True)
+                found.append(float(done.stdout))
+                if who == "gpuverify":
+                    finish(bench, folder)
+        bench.spread(f"ranges_{how}_{length}_{texts}_{who.split()[-1]}_ns",
+                     f"{SAID[how]}, {texts} text{'s' if texts > 1 else ''} of {length} bytes, to {who}", found, "ns")
 
 
 def bench_samples(bench):

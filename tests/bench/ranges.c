@@ -1,19 +1,21 @@
 /*
- * Costs of ranges: bench_ranges TEXT_BYTES TEXTS
+ * Costs of ranges: bench_ranges own|nvtx|mark TEXT_BYTES TEXTS
  *
- * Pushes and pops in 200 bursts of 1000 pairs, with so many different texts, and a pause between
- * them in which a collector keeps up. Prints the median of a pair.
+ * Pushes and pops with gpuverify.h or NVTX, or marks with NVTX: 200 bursts of 1000, with so many
+ * different texts, and a pause between them in which a collector keeps up. Prints the median of a
+ * pair, or of a mark.
  */
 #include "nvtx/gpuverify.h"
 
 #include <cuda.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define BURSTS   200
-#define PAIRS    1000
+#define CALLS    1000
 #define TEXTS    20000
 #define MOST     256
 #define PAUSE_NS 500000
@@ -35,10 +37,26 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static void own(const char *text)
+{
+    gv_range_push(text);
+    gv_range_pop();
+}
+
+static void nvtx(const char *text)
+{
+    nvtxRangePushA(text);
+    nvtxRangePop();
+}
+
 int main(int argc, char **argv)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    int bytes = argc > 2 ? atoi(argv[1]) : 0, count = argc > 2 ? atoi(argv[2]) : 0;
+    int bytes = argc > 3 ? atoi(argv[2]) : 0, count = argc > 3 ? atoi(argv[3]) : 0;
+    void (*say)(const char *text) = argc < 2                       ? own
+                                    : strcmp(argv[1], "nvtx") == 0 ? nvtx
+                                    : strcmp(argv[1], "mark") == 0 ? nvtxMarkA
+                                                                   : own;
     double burst_ns[BURSTS];
 
     if (bytes < 8 || bytes > MOST || count < 1 || count > TEXTS || cuInit(0) != CUDA_SUCCESS)
@@ -48,11 +66,9 @@ int main(int argc, char **argv)
     for (int burst = 0; burst < BURSTS; burst++) {
         double begun_ns = now_ns();
 
-        for (int i = 0; i < PAIRS; i++) {
-            gv_range_push(texts[(burst * PAIRS + i) % count]);
-            gv_range_pop();
-        }
-        burst_ns[burst] = (now_ns() - begun_ns) / PAIRS;
+        for (int i = 0; i < CALLS; i++)
+            say(texts[(burst * CALLS + i) % count]);
+        burst_ns[burst] = (now_ns() - begun_ns) / CALLS;
         nanosleep(&pause, NULL);
     }
     qsort(burst_ns, BURSTS, sizeof burst_ns[0], compare);

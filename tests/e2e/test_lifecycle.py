@@ -174,7 +174,7 @@ class Children(harness.Case):
 
     def test_child_without_cuda_that_lives_on_keeps_nobody_waiting(self):
         self.run_well(["/bin/sh", "-c", f'sleep 60 <&- >&- 2>&- & "{harness.program("ending")}"'])
-        harness.wait_for(lambda: not self.spool_files(), "the session is over")
+        harness.wait_for(lambda: not self.spool_files() and not self.collectors(), "the session is over")
         sleepers = self.processes()
         self.assertEqual([harness.command_line(pid) for pid in sleepers], ["sleep 60"])
         os.kill(sleepers[0], signal.SIGKILL)

@@ -48,23 +48,18 @@ class Chosen(LinesCase):
     """The default: stacks of calls chosen at random."""
 
     def check(self, name, seconds):
-        truth, trace = self.run_workload(name, seconds)
-        expectations.check_sums(trace)
-        expectations.check_errors(expectations.shares(truth), expectations.estimates(trace))
-        return expectations.shares(truth), expectations.estimates(trace)
+        def run(length):
+            truth, trace = self.run_workload(name, length)
+            expectations.check_sums(trace)
+            return expectations.shares(truth), expectations.estimates(trace)
 
-    def check_promise(self, name):
-        """On a busy machine the durations differ more, so that a second has too few samples to know."""
-        found = self.check(name, 1)
-        if any(off > expectations.PROMISE for off in expectations.missed(*found).values()):
-            found = self.check(name, 3)
-        expectations.check_promise(*found)
+        return expectations.check_chosen(run, seconds, name in expectations.PROMISED)
 
     def test_what_kernels_times_and_neighbours_tell_apart_keeps_the_promise(self):
-        self.check_promise("c layers")
+        self.check("c layers", 1)
 
     def test_in_python_too(self):
-        self.check_promise("python two")
+        self.check("python two", 1)
 
     def test_lines_that_only_their_stacks_tell_apart(self):
         self.check("python ten", 1.5)

@@ -1,7 +1,8 @@
 """Ranges and marks of the program's own, through NVTX and gpuverify.h: what the trace says, and that the
 program, and another NVTX tool, notice nothing."""
 
-import importlib.util
+import importlib.machinery
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,10 @@ TOOL = harness.built(harness.PROGRAMS, "libe2e_nvtx_tool.so")
 MODULE = harness.built(harness.PROGRAMS, "libe2e_ranges_module.so")
 THIN = os.path.realpath(harness.built("nvtx", "libgpuverify-nvtx.so"))
 
+# Python's package nvtx: this Python's, or the one that scripts/setup installs.
+SITES = (None, [os.path.join(harness.SOURCE, ".venv", f"lib/python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")])
+PACKAGE = next(filter(None, (importlib.machinery.PathFinder.find_spec("nvtx", site) for site in SITES)), None)
+
 PYTHON = """
 import ctypes, os, subprocess, sys
 import nvtx
@@ -22,15 +27,50 @@ cuda = ctypes.CDLL("libcuda.so.1")
 
 @nvtx.annotate("decorated", color="green", domain="mine", category="reading", payload=5)
 def work():
+    raise KeyError
+
+@nvtx.annotate()
+def its_name():
     pass
 
 with nvtx.annotate("around"):
     assert cuda.cuInit(0) == 0
-    work()
-nvtx.mark("a mark")
+    try:
+        work()
+    except KeyError:
+        its_name()
+nvtx.mark("a mark", color=0x123456)
+nvtx.push_range("pushed", domain="mine", category=7, payload=0.25)
+nvtx.pop_range("mine")
 nvtx.end_range(nvtx.start_range("started"))
+domain = nvtx.get_domain("fast")
+said = domain.get_event_attributes("said often", "red", "reading", -1)
+for _ in range(2):
+    domain.push_range(said)
+    domain.pop_range()
+domain.mark(said)
+domain.end_range(domain.start_range(said))
 if sys.argv[1:] != ["child"]:
     subprocess.run([sys.executable, "-B", sys.argv[0], "child"], check=True)
+"""
+
+# `python3 -m nvtx` makes each call of the program's functions a range.
+PROFILED = """
+import ctypes
+
+def inner():
+    pass
+
+def outer():
+    inner()
+
+def generator():
+    yield from range(3)
+
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+for _ in range(2000):
+    outer()
+list(generator())
 """
 
 # The example of docs/ranges.md.
@@ -61,7 +101,7 @@ class Nvtx(harness.Case):
         trace = self.recorded("plain")
         self.assertEqual(rows(trace), [
             ("push", None, "outer", 0), ("push", None, "inner", 1), ("mark", None, "a mark", None),
-            ("mark", None, "ein Zeichen \u20ac", None), ("push", "data", "registered", 0),
+            ("mark", None, "ein Zeichen \u20ac", None), ("push", "data", "registered", 1),
             ("start", "data", "wide", None)])
         self.assertEqual(rows(trace, "category, category_name, color, payload", "domain = 'data'"),
                          [(3, "reading", "#00ff80", 0.5), (3, "reading", "#00ff80", -7)])
@@ -181,17 +221,88 @@ class Own(harness.Case):
         self.run_twice([harness.program("own_ranges")], env={"GPUVERIFY_RANGES": "off"})
         self.assertEqual(rows(self.trace()), [])
 
-    @unittest.skipUnless(importlib.util.find_spec("nvtx"), "no Python package nvtx")
-    def test_python_nvtx_and_a_child(self):
+
+@unittest.skipUnless(PACKAGE, "no Python package nvtx")
+class Package(harness.Case):
+    """Python's package nvtx."""
+
+    def recorded(self, program, *options, **env):
         script = os.path.join(self.dir, "says.py")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(PYTHON)
-        where = os.path.dirname(os.path.dirname(importlib.util.find_spec("nvtx").origin))
-        self.run_twice([sys.executable, "-B", script], env={"PYTHONPATH": where})
-        trace = self.trace()
+            file.write(program)
+        self.run_twice([sys.executable, "-B", *options, script],
+                       env={"PYTHONPATH": os.path.dirname(os.path.dirname(PACKAGE.origin)), **env})
+        return self.trace()
+
+    def test_all_that_it_can_say_and_a_child(self):
+        trace = self.recorded(PYTHON)
+        often = ("fast", "said often", "reading", "#ff0000", -1)
         for process in (1, 2):
             self.assertEqual(rows(trace, "kind, domain, message, category_name, color, payload", f"process = {process}"), [
                 ("push", None, "around", None, "#0000ff", None),
                 ("push", "mine", "decorated", "reading", "#008000", 5),
-                ("mark", None, "a mark", None, "#0000ff", None),
-                ("start", None, "started", None, "#0000ff", None)])
+                ("push", None, "its_name", None, "#0000ff", None),
+                ("mark", None, "a mark", None, "#123456", None),
+                ("push", "mine", "pushed", None, "#0000ff", 0.25),
+                ("start", None, "started", None, "#0000ff", None),
+                ("push", *often), ("push", *often), ("mark", *often), ("start", *often)])
+        self.assertEqual(rows(trace, "message, category", "category_name IS NULL AND category"), [("pushed", 7)] * 2)
+        self.assertEqual(rows(trace, "DISTINCT depth", "message IN ('decorated', 'its_name')"), [(1,)])
+        self.assertEqual(rows(trace, "count(*)", "duration_ns IS NULL"), [(0,)])
+
+    def test_each_call_a_range(self):
+        """A generator is one each time that it goes on. No more than 16 of what is open before CUDA starts count."""
+        trace = self.recorded(PROFILED, "-m", "nvtx", "--no-linenos")
+        self.assertEqual(trace.rows("SELECT r.message, p.message, count(*), count(r.duration_ns) FROM ranges r "
+                                    "JOIN ranges p ON p.id = r.parent "
+                                    "WHERE r.message IN ('outer', 'inner', 'generator') GROUP BY 1, 2"),
+                         [("generator", "<module>", 4, 4), ("inner", "outer", 2000, 2000), ("outer", "<module>", 2000, 2000)])
+
+    def test_disabled(self):
+        """Objects of domains still speak."""
+        self.assertEqual(rows(self.recorded(PYTHON, NVTX_DISABLE="1"), "DISTINCT domain"), [("fast",)])
+
+
+class Sums(harness.Case):
+
+    def recorded(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "on", "GPUVERIFY_IDLE_HZ": "0"})
+        return self.trace()
+
+    def test_what_ranges_did(self):
+        trace = self.recorded()
+        did = {row["message"]: row for row in trace.dicts("SELECT * FROM range_summary")}
+        self.assertEqual({name: (row["kind"], row["count"], row["unended"]) for name, row in did.items()},
+                         {"setup": ("push", 1, 0), "step #": ("push", 6, 0), "forward": ("push", 6, 0),
+                          "backward": ("push", 6, 0), "read": ("push", 6, 0), "step done": ("mark", 6, 0)})
+        self.assertEqual({name: (row["gpu_ns"] / 1e6, row["launches"]) for name, row in did.items()},
+                         {"setup": (0, 0), "step #": (30, 12), "forward": (18, 6), "backward": (12, 6), "read": (0, 0),
+                          "step done": (0, 0)})
+        self.assertEqual({name: (row["loads"], row["allocations"], row["allocated_bytes"]) for name, row in did.items()
+                          if row["loads"] or row["allocations"]},
+                         {"setup": (1, 1, 4 << 20), "step #": (1, 0, 0), "forward": (1, 0, 0)})
+        lost = trace.rows("SELECT name, wait_ns + jit_ns FROM stalls WHERE NOT expected ORDER BY start_ns")[-1:]
+        self.assertEqual(lost, [("cuModuleLoadData", did["step #"]["stall_ns"])])
+        self.assertEqual(did["step #"]["max_stall_ns"], did["forward"]["stall_ns"])
+        self.assertEqual(did["read"]["stalls"], 0)
+        # The GPU's work in the steps is one after the other, and ends in them.
+        self.assertEqual(did["step #"]["idle_ns"], did["step #"]["total_ns"] - 30000000)
+        self.assertEqual(did["read"]["idle_ns"], did["read"]["total_ns"])
+
+    def launches(self, trace, *options):
+        report = self.command("report", trace.path, "-s", "ranges", "--format", "json", *options).out
+        return {row["range"]: row["launches"] for row in json.loads(report)["sections"]["ranges"]}
+
+    def test_reports(self):
+        trace = self.recorded()
+        self.assertEqual(self.launches(trace),
+                         {"setup": 0, "step #": 12, "forward": 6, "backward": 6, "read": 0, "step done": None})
+        second = trace.value("SELECT start_ns FROM ranges WHERE message = 'step 1'")
+        self.assertEqual(self.launches(trace, "--to", f"{second}ns"),
+                         {"setup": 0, "step #": 2, "forward": 1, "backward": 1, "read": 0, "step done": None})
+        self.assertIn("\npush  -       step #         6 ", self.command("query", trace.path, "ranges").out)
+
+    def test_without_the_gpu_side(self):
+        self.run_well([harness.program("range_work")], env={"GPUVERIFY_GPU": "off"})
+        self.assertEqual(self.trace().rows("SELECT launches, gpu_ns, idle_ns FROM range_summary WHERE message = 'step #'"),
+                         [(12, None, None)])

@@ -60,6 +60,8 @@ static const struct {
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT * FROM loads", "--format=markdown"}},
     {gv_command_diff, GV_COMMAND_diff, {FUZZ_TRACE, FUZZ_TRACE, "--all"}},
     {gv_command_diff, GV_COMMAND_diff, {"-fjson", FUZZ_TRACE, "--", FUZZ_TRACE, FUZZ_TRACE}},
+    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "--range=*", "--format=json"}},
+    {gv_command_idle, GV_COMMAND_idle, {FUZZ_TRACE, "--range=a*"}},
 };
 
 #define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
@@ -79,7 +81,12 @@ static struct fuzz_base fuzz_bases[] = {
     {FUZZ_TRACES "/add.sql", true, NULL, NULL, 0},
     {FUZZ_TRACES "/lock_copy.sql", false,
      "INSERT INTO gpu_change SELECT 1, start_ns, CASE id % 2 WHEN 0 THEN 'other' ELSE 'seen' END,"
-     " 'Proton' FROM call WHERE id % 10 < 2",
+     " 'Proton' FROM call WHERE id % 10 < 2;"
+     "INSERT INTO range_text VALUES (1, 1, 1, 'a 1'), (2, 1, 2, 'b');"
+     "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns, parent)"
+     " SELECT id, thread, 1 + id % 3, 1 + id % 2, start_ns, 5 * duration_ns, nullif(id - 1, 0)"
+     " FROM call;"
+     "INSERT INTO call_range SELECT thread, id, id FROM call WHERE id % 3 = 0",
      NULL, 0},
     {FUZZ_TRACES "/lock_copy.sql", false, "UPDATE process SET gpu = 'host-only'", NULL, 0},
 };

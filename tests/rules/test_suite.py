@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -110,6 +111,18 @@ class SecondTry(unittest.TestCase):
         counts, output = self.results_of(lambda case, first: case.assertFalse(first, "wrong"))
         self.assertEqual(counts, {"passed": 0, "failed": 1, "skipped": 0})
         self.assertRegex(output, r"^failed .*wrong")
+
+
+class Sandbox(harness.Case):
+    def test_kills_no_process_of_a_case_whose_spool_directory_has_the_same_name(self):
+        self.spool = self.path("spools")
+        env = {"GPUVERIFY_SPOOL_DIR": "/of/another/case/spools"}
+        with subprocess.Popen(["sleep", "100"], env=env, stdin=subprocess.DEVNULL) as other:
+            try:
+                mine = self.start(["sleep", "100"], preload=False)
+                self.assertEqual(self.processes(), [mine.pid])
+            finally:
+                other.kill()
 
 
 if __name__ == "__main__":

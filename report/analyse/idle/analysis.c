@@ -56,7 +56,7 @@ static int (*const idle_steps[])(struct gv_idle_run *run) = {
     read_machine, gv_idle_samples_read, gv_idle_gaps_find, gv_idle_calls_pass, gv_idle_rows_store,
 };
 
-static int idle_make(sqlite3 *trace)
+static int idle_make(sqlite3 *trace, const struct gv_range_choice *ranges)
 {
     struct gv_idle_run *run = calloc(1, sizeof(*run));
     /* SQLite refuses this while a statement runs. */
@@ -65,6 +65,7 @@ static int idle_make(sqlite3 *trace)
     if (!run)
         return error;
     run->trace = trace;
+    run->ranges = ranges;
     run->long_ns = GV_IDLE_LONG_NS;
     if (!error)
         error = gv_id_table_read(&run->threads, trace, "SELECT id, process FROM thread");
@@ -82,7 +83,7 @@ int gv_idle_keep(sqlite3 *trace)
     int error = gv_database_script(trace, "BEGIN IMMEDIATE; DELETE FROM main.idle_time", NULL, 0);
 
     if (!error)
-        error = idle_make(trace);
+        error = idle_make(trace, NULL);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('idle', ?)", &version, 1);
@@ -98,13 +99,16 @@ int gv_idle_ensure(sqlite3 *trace)
     int64_t version = 0;
     int error = gv_database_number(trace, sql_version, NULL, 0, &version);
 
-    if (error || version == GV_IDLE_VERSION)
-        return error;
-    error = gv_database_script(
+    return error || version == GV_IDLE_VERSION ? error : gv_idle_of_ranges(trace, NULL);
+}
+
+int gv_idle_of_ranges(sqlite3 *trace, const struct gv_range_choice *ranges)
+{
+    int error = gv_database_script(
         trace, "DROP VIEW IF EXISTS temp.idle; DROP TABLE IF EXISTS temp.idle_time", NULL, 0);
     if (!error)
         error = gv_shadow_make(trace, "TABLE", "idle_time");
     if (!error)
         error = gv_shadow_make(trace, "VIEW", "idle");
-    return error ? error : idle_make(trace);
+    return error ? error : idle_make(trace, ranges);
 }

@@ -10,6 +10,8 @@
 #ifndef GV_ANALYSE_IDLE_ANALYSIS_H
 #define GV_ANALYSE_IDLE_ANALYSIS_H
 
+#include "report/analyse/ranges/choice.h"
+
 #include <sqlite3.h>
 
 /* Goes up when the rules change; meta row "idle". */
@@ -22,5 +24,9 @@ int gv_idle_keep(sqlite3 *trace);
 /* Makes `idle` and `idle_time` of a read-only trace usable: analyses it into temporary ones that
  * hide the trace's own, unless that was done when the trace was finished. 0 or -errno. */
 int gv_idle_ensure(sqlite3 *trace);
+
+/* Makes them show only what is in these ranges: each idle time is cut to them; NULL: all of it. The
+ * rows have ids of their own. 0 or -errno. */
+int gv_idle_of_ranges(sqlite3 *trace, const struct gv_range_choice *ranges);
 
 #endif

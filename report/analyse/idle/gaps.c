@@ -154,21 +154,6 @@ static int64_t driving_thread(struct idle_finding *finding, const struct idle_ca
                : thread;
 }
 
-static int64_t limited(int64_t ns, int64_t least_ns, int64_t most_ns)
-{
-    return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
-}
-
-static int gap_part(struct idle_finding *finding, struct gv_idle_gap gap, int64_t start_ns,
-                    int64_t end_ns)
-{
-    gap.start_ns = start_ns;
-    gap.end_ns = end_ns;
-    gap.host_ns = limited(gap.host_ns, start_ns, end_ns);
-    gap.launched_ns = limited(gap.launched_ns, gap.host_ns, end_ns);
-    return start_ns < end_ns ? gv_idle_gap_take(finding->run, &gap) : 0;
-}
-
 /* The first unseen time of the process, or of a later one, that ends after `at_ns`. */
 static size_t unseen_after(const struct gv_gpu_unseen_list *list, int64_t process, int64_t at_ns)
 {
@@ -201,10 +186,10 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
             break;
         if (unseen->until_ns <= from_ns || unseen->known_ns >= unseen->until_ns)
             continue;
-        error = gap_part(finding, *gap, from_ns, unseen->known_ns);
+        error = gv_idle_gap_take(finding->run, gap, from_ns, unseen->known_ns);
         from_ns = unseen->until_ns > from_ns ? unseen->until_ns : from_ns;
     }
-    return error ? error : gap_part(finding, *gap, from_ns, to_ns);
+    return error ? error : gv_idle_gap_take(finding->run, gap, from_ns, to_ns);
 }
 
 /* 0, or a call that is not known any more, has no thread. */

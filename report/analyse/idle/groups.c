@@ -216,7 +216,7 @@ static int group_shorter(struct gv_idle_run *run)
     return error;
 }
 
-int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap)
+static int gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap)
 {
     bool between = gap->place == GV_IDLE_BETWEEN;
     bool is_short = gap->end_ns - gap->start_ns < run->long_ns;
@@ -239,6 +239,30 @@ int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap)
     return run->gap_count % GV_IDLE_LONG_MOST == 0 && run->long_ns < INT64_MAX / 4
                ? group_shorter(run)
                : 0;
+}
+
+static int64_t limited(int64_t ns, int64_t least_ns, int64_t most_ns)
+{
+    return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
+}
+
+int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap, int64_t from_ns,
+                     int64_t to_ns)
+{
+    struct gv_idle_gap part = *gap;
+    int error = 0;
+
+    for (int64_t at_ns = from_ns; !error && at_ns < to_ns; at_ns = part.end_ns) {
+        part.start_ns = at_ns;
+        part.end_ns = to_ns;
+        if (run->ranges && !gv_range_choice_cut(run->ranges, run->lanes[gap->lane].process,
+                                                &part.start_ns, &part.end_ns))
+            return 0;
+        part.host_ns = limited(gap->host_ns, part.start_ns, part.end_ns);
+        part.launched_ns = limited(gap->launched_ns, part.host_ns, part.end_ns);
+        error = gap_take(run, &part);
+    }
+    return error;
 }
 
 /* ---- the calls ---- */

@@ -312,9 +312,7 @@ static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const stru
     sqlite3_bind_int64(add, 12, row->previous);
     sqlite3_bind_int64(add, 13, row->next);
     sqlite3_bind_int64(add, 14, row->call);
-    int result = sqlite3_step(add);
-    sqlite3_reset(add);
-    return gv_database_error(rows->run->trace, result);
+    return gv_database_step(add);
 }
 
 int gv_idle_rows_store(struct gv_idle_run *run)

@@ -4,6 +4,7 @@
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/idle/reason_words.h"
+#include "report/analyse/ranges/choice.h"
 #include "report/store/id_table.h"
 #include "report/store/key_map.h"
 
@@ -117,9 +118,10 @@ struct gv_idle_window {
 
 struct gv_idle_run {
     sqlite3 *trace;
-    bool aarch64;               /* the machine that recorded */
-    struct gv_id_table threads; /* process */
-    struct gv_id_table python;  /* by id of the process: whether it ran Python */
+    const struct gv_range_choice *ranges; /* idle time in these; NULL: all of it */
+    bool aarch64;                         /* the machine that recorded */
+    struct gv_id_table threads;           /* process */
+    struct gv_id_table python;            /* by id of the process: whether it ran Python */
 
     struct gv_idle_stack *stacks; /* by id, + 1 in stack_numbers */
     size_t stack_count, stack_room;
@@ -160,8 +162,10 @@ size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64
 /* gaps.c: finds the idle times. */
 int gv_idle_gaps_find(struct gv_idle_run *run);
 
-/* groups.c: takes an idle time that the GPU side, or the calls, show. */
-int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap);
+/* groups.c: takes the part [from_ns, to_ns) of an idle time that the GPU side, or the calls, show;
+ * of it what is in the chosen ranges. */
+int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap, int64_t from_ns,
+                     int64_t to_ns);
 int gv_idle_lane(struct gv_idle_run *run, int64_t process, int64_t device, int64_t thread,
                  size_t *lane);
 /* What was seen in other idle times of a thread before such a call; NULL: nothing. Of a

@@ -223,6 +223,8 @@ int gv_idle_sums_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
 
     memset(sums, 0, sizeof(*sums));
     error = gv_database_number(trace, sql_run, values, 4, &sums->run_ns);
+    if (part->ranges)
+        sums->run_ns = gv_range_choice_own_ns(part->ranges);
     if (!error)
         error = gv_database_number(trace, sql_samples, NULL, 0, &sums->samples);
     if (!error)

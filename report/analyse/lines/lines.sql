@@ -11,6 +11,20 @@ SELECT s.call, s.stack, x.one_of, o.call FROM call_stack s LEFT JOIN call_sample
     LEFT JOIN call_stack_of_other o ON o.call = s.call
 WHERE s.call >= ?1 ORDER BY s.call;
 
+-- name: ranges
+-- From which call on a thread is in which range, if a range is around the work of an autograd node.
+SELECT thread, call, range FROM call_range
+WHERE EXISTS (SELECT 1 FROM range_text WHERE text GLOB 'autograd::engine::evaluate_function: *') AND call >= ?1
+ORDER BY call;
+
+-- name: range
+SELECT t.text, r.parent FROM range r LEFT JOIN range_text t ON t.id = r.text WHERE r.id = ?;
+
+-- name: first_inside
+-- The ranges of a thread that follow each other do so nearly always by their numbers, too.
+SELECT t.text FROM range r JOIN range_text t ON t.id = r.text
+WHERE r.id BETWEEN ?1 + 1 AND ?1 + 4 AND r.parent = ?1 ORDER BY r.id LIMIT 1;
+
 -- name: first_chosen
 -- The first call of each thread that was chosen at random.
 SELECT c.thread, x.one_of, min(x.call) FROM call_sample x JOIN call c ON c.id = x.call

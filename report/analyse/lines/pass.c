@@ -25,11 +25,6 @@ enum call_column {
     CALL_KERNEL,
 };
 
-static struct gv_lines_thread *thread_of(const struct gv_lines *lines, int64_t thread)
-{
-    return &lines->threads[thread > 0 && (uint64_t)thread < lines->process_of.rows ? thread : 0];
-}
-
 /* What the thread's last calls were; the newest `count`. */
 static uint32_t hash_before(const struct gv_lines_thread *thread, uint32_t count)
 {
@@ -85,7 +80,7 @@ static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv
     if (object)
         call->capture = gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, thread, 0),
                                             object, call->start_ns);
-    struct gv_lines_thread *of = thread_of(lines, thread);
+    struct gv_lines_thread *of = gv_lines_thread_of(lines, thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
     call->chance = of->chance;
@@ -103,10 +98,10 @@ static uint64_t duration_class(int64_t duration_ns, double classes_per_octave)
 
 static int find_class(struct gv_lines *lines, const struct gv_lines_class *wanted, size_t *class)
 {
-    const struct gv_key key = {
-        {(uint64_t)wanted->process,
-         (uint64_t)wanted->name << 16 | (uint64_t)wanted->kind << 8 | (uint64_t)wanted->copy_kind,
-         (uint64_t)wanted->capture}};
+    const struct gv_key key = {{(uint64_t)wanted->process,
+                                (uint64_t)wanted->name << 16 | (uint64_t)wanted->of_forward << 15 |
+                                    (uint64_t)wanted->kind << 8 | (uint64_t)wanted->copy_kind,
+                                (uint64_t)wanted->capture}};
     int64_t number = gv_key_map_find(&lines->class_numbers, &key);
     int error;
 
@@ -131,21 +126,26 @@ static int64_t kind_of_work(int64_t work)
                                        : GV_GPU_COPY;
 }
 
-static int add_item(struct gv_lines *lines, const struct gv_lines_class *class,
+static int add_item(struct gv_lines *lines, struct gv_lines_class *class,
                     struct gv_lines_call *call, uint64_t what, int64_t duration_ns,
                     const int64_t amounts[GV_STRATA_AMOUNTS])
 {
-    struct gv_lines_thread *thread = thread_of(lines, call->thread);
+    const struct gv_lines_call *forward = gv_lines_forward(lines, call);
+    const struct gv_lines_call *of = forward ? forward : call; /* whose line counts */
+    struct gv_lines_thread *thread = gv_lines_thread_of(lines, call->thread);
     struct gv_strata_item item = {
-        .call = call->id,
-        .keys = {gv_mix(gv_mix(call->self, what), duration_class(duration_ns, 1)), call->near,
-                 call->far, thread->ran, call->alike, duration_class(duration_ns, 7)},
-        .chance = (double)call->chance,
-        .one_of = (double)call->one_of,
-        .known = (enum gv_strata_known)call->known,
-        .stack = call->stack,
+        .call = of->id,
+        .keys = {gv_mix(gv_mix(gv_mix(of->self, call->self), what), duration_class(duration_ns, 1)),
+                 of->near, of->far, thread->ran, of->alike, duration_class(duration_ns, 7)},
+        .chance = (double)of->chance,
+        .one_of = (double)of->one_of,
+        .known = (enum gv_strata_known)of->known,
+        .stack = of->stack,
     };
-    int error = find_class(lines, class, &item.class);
+    int error;
+
+    class->of_forward = forward != NULL;
+    error = find_class(lines, class, &item.class);
 
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
         item.amounts[i] = amounts[i];
@@ -161,7 +161,7 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
 {
     static const int64_t nothing[GV_STRATA_AMOUNTS];
     const struct gv_totals_part *part = &lines->part;
-    const struct gv_lines_class class = {
+    struct gv_lines_class class = {
         .process = gv_id_table_get(&lines->process_of, thread, 0),
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
         .capture = call->capture,
@@ -170,7 +170,7 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
 
     if ((part->process && class.process != part->process) || part->device >= 0 ||
         (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
-        call->start_ns >= part->to_ns)
+        call->start_ns >= part->to_ns || !gv_range_choice_has(part->ranges, call->id))
         return 0;
     return add_item(lines, &class, call, 0, 0, nothing);
 }
@@ -190,11 +190,15 @@ static int read_calls(struct gv_lines *lines, int64_t until)
         int64_t thread = sqlite3_column_int64(lines->calls, CALL_THREAD);
         read_call(lines, lines->calls, &call);
         lines->read = call.id;
+        error = gv_lines_nodes_read(lines, call.id);
+        if (error)
+            return error;
         if (!gv_id_table_get(&lines->work, sqlite3_column_int64(lines->calls, CALL_API), 0))
             continue;
         error = read_stack(lines, &call);
         if (call.known == GV_STRATA_CHOSEN)
-            thread_of(lines, thread)->chance = 1 / call.one_of;
+            gv_lines_thread_of(lines, thread)->chance = 1 / call.one_of;
+        gv_lines_nodes_take(lines, &call);
         lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
         if (!error &&
             gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, thread, 0), 0))
@@ -262,7 +266,7 @@ static int take_chance(void *context, sqlite3_stmt *row)
 {
     struct gv_lines *lines = context;
 
-    thread_of(lines, sqlite3_column_int64(row, 0))->chance =
+    gv_lines_thread_of(lines, sqlite3_column_int64(row, 0))->chance =
         1 / (float)sqlite3_column_int64(row, 1);
     return 0;
 }
@@ -281,7 +285,8 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
     lines->stack_call = INT64_MIN;
     lines->read = INT64_MIN;
     lines->known = calloc(GV_LINES_CALLS, sizeof(*lines->known));
-    error = lines->known
+    lines->nodes = calloc(GV_LINES_CALLS, sizeof(*lines->nodes));
+    error = lines->known && lines->nodes
                 ? gv_id_table_read(&lines->process_of, trace, "SELECT id, process FROM thread")
                 : -ENOMEM;
     if (!error)
@@ -304,6 +309,8 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
     if (!error)
         error =
             gv_database_error(trace, sqlite3_prepare_v2(trace, sql_call, -1, &lines->call, NULL));
+    if (!error)
+        error = gv_lines_nodes_open(lines);
     return error;
 }
 
@@ -327,6 +334,9 @@ void gv_lines_close(struct gv_lines *lines)
     sqlite3_finalize(lines->calls);
     sqlite3_finalize(lines->stacks);
     sqlite3_finalize(lines->call);
+    sqlite3_finalize(lines->ranges);
+    sqlite3_finalize(lines->range);
+    sqlite3_finalize(lines->first_inside);
     gv_id_table_free(&lines->process_of);
     gv_id_table_free(&lines->host_only);
     gv_id_table_free(&lines->work);
@@ -334,6 +344,7 @@ void gv_lines_close(struct gv_lines *lines)
     gv_key_map_free(&lines->class_numbers);
     free(lines->threads);
     free(lines->known);
+    free(lines->nodes);
     free(lines->captures);
     free(lines->classes);
     free(lines);

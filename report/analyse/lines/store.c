@@ -68,11 +68,14 @@ static int take_row(struct storing *storing, size_t number)
     return 0;
 }
 
+/* The backward pass is estimated from the same chosen calls as the forward pass: its errors are
+ * apart, because they add up. */
 static size_t line_of_row(const void *context, const struct gv_strata_row *row)
 {
     const struct storing *storing = context;
+    bool of_forward = storing->lines->classes[row->class].of_forward;
 
-    return storing->of_row[row - storing->lines->strata.rows];
+    return storing->of_row[row - storing->lines->strata.rows] + (of_forward ? storing->count : 0);
 }
 
 static int add_stacks(struct storing *storing)
@@ -112,7 +115,8 @@ static int add_lines(struct storing *storing, const double *squares)
 
     for (size_t i = 0; i < storing->count && !error; i++) {
         const struct line *line = &storing->all[i];
-        double error_ns = sqrt(fmin(fmax(squares[i], 0), 8e37));
+        double error_ns = sqrt(fmin(fmax(squares[i], 0), 2e37)) +
+                          sqrt(fmin(fmax(squares[storing->count + i], 0), 2e37));
         const int64_t values[] = {
             line->place,
             line->capture,
@@ -140,7 +144,7 @@ int gv_lines_write(struct gv_lines *lines)
         error = -ENOMEM;
     for (size_t i = 0; i < lines->strata.row_count && !error; i++)
         error = take_row(&storing, i);
-    if (!error && !(squares = calloc(storing.count + 1, sizeof(*squares))))
+    if (!error && !(squares = calloc(2 * storing.count + 1, sizeof(*squares))))
         error = -ENOMEM;
     if (!error)
         error = gv_strata_errors(&lines->strata, line_of_row, &storing, squares);

@@ -21,11 +21,6 @@ static const char *const statements_sql[] = {
 #include "report/analyse_stalls_stalls.inc"
 };
 
-int gv_stall_error(sqlite3 *trace, int result)
-{
-    return gv_database_error(trace, result);
-}
-
 static int execute(sqlite3 *trace, const char *sql)
 {
     return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
@@ -60,7 +55,7 @@ bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error)
     if (rows)
         sqlite3_reset(rows);
     if (!*error)
-        *error = gv_stall_error(run->trace, result);
+        *error = gv_database_error(run->trace, result);
     return false;
 }
 
@@ -407,7 +402,7 @@ static int next_chunk(struct gv_stall_run *run)
     }
     if (result != SQLITE_ROW)
         sqlite3_reset(rows);
-    return gv_stall_error(run->trace, result);
+    return gv_database_error(run->trace, result);
 }
 
 /* ---- what was found ---- */
@@ -493,7 +488,7 @@ static bool is_measured(const struct gv_stall_call *call)
 static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *call)
 {
     bool measured = call->source == GV_STALL_MEASURED;
-    int error, result;
+    int error;
     sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD, &error);
 
     if (!add)
@@ -514,9 +509,7 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
         sqlite3_bind_null(add, 11);
     sqlite3_bind_text(add, 12, is_measured(call) ? "measured" : "inferred", -1, SQLITE_STATIC);
     bind_known(add, 13, call->presumed);
-    result = sqlite3_step(add);
-    sqlite3_reset(add);
-    error = gv_stall_error(run->trace, result);
+    error = gv_database_step(add);
     if (!error && call->cause == GV_CAUSE_OTHER_PROCESS)
         error = store_other(run, call);
     return error || !call->host_function ? error : store_host(run, call->host_function);
@@ -652,7 +645,28 @@ int gv_stalls_ensure(sqlite3 *trace)
     if (result == SQLITE_ROW)
         done = sqlite3_column_int(statement, 0) == GV_STALLS_VERSION;
     sqlite3_finalize(statement);
-    if (done || gv_stall_error(trace, result))
-        return gv_stall_error(trace, result);
+    if (done || gv_database_error(trace, result))
+        return gv_database_error(trace, result);
     return analyse_temporary(trace, threshold_ns);
+}
+
+int gv_stalls_of_ranges(sqlite3 *trace)
+{
+    bool temporary = false;
+    sqlite3_stmt *found = NULL;
+    int result = sqlite3_prepare_v2(trace, "SELECT 1 FROM temp.sqlite_master WHERE name = 'stall'",
+                                    -1, &found, NULL);
+    int error;
+
+    if (result == SQLITE_OK)
+        temporary = (result = sqlite3_step(found)) == SQLITE_ROW;
+    sqlite3_finalize(found);
+    error = gv_database_error(trace, result);
+    if (!error && !temporary)
+        error = gv_shadow_make(trace, "TABLE", "stall");
+    if (!error && !temporary)
+        error = gv_shadow_make(trace, "VIEW", "stalls");
+    if (!error && !temporary)
+        error = execute(trace, "INSERT INTO temp.stall SELECT * FROM main.stall");
+    return error ? error : execute(trace, "DELETE FROM temp.stall WHERE NOT gv_in_ranges(call)");
 }

@@ -24,6 +24,10 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns);
  * names, which hide the trace's own. 0 or -errno. */
 int gv_stalls_ensure(sqlite3 *trace);
 
+/* Leaves only those of calls for which gv_in_ranges() says so (report/analyse/ranges/choice.h), in
+ * temporary ones. After gv_stalls_ensure(). 0 or -errno. */
+int gv_stalls_of_ranges(sqlite3 *trace);
+
 /* The value of GPUVERIFY_STALL_US. */
 int64_t gv_stalls_threshold_ns(void);
 

@@ -3,6 +3,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/advice.h"
 #include "report/analyse/stalls/run.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>

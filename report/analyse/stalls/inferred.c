@@ -3,6 +3,7 @@
  * given, and what must have finished because a call that waited for it returned.
  */
 #include "report/analyse/stalls/run.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -453,7 +454,7 @@ static int replay_until(struct gv_stall_run *run, sqlite3_stmt *rows,
         error = replay_step(replay, &step);
     }
     if (!error)
-        error = gv_stall_error(run->trace, result);
+        error = gv_database_error(run->trace, result);
     if (!error)
         advance(replay, call ? call->start_ns : INT64_MAX);
     return error;

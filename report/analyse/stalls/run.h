@@ -104,8 +104,6 @@ sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement sta
 bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error);
 /* Runs a script of several statements. */
 int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script);
-/* The -errno of a result of SQLite's. */
-int gv_stall_error(sqlite3 *trace, int result);
 /* &array[row], or NULL if there is no such row. */
 #define GV_STALL_ROW(array, count, row)                                                            \
     ((row) > 0 && (uint64_t)(row) < (count) ? &(array)[row] : NULL)

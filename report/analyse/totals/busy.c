@@ -159,7 +159,9 @@ static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     }
     if (op->end_ns > state->last_ns)
         state->last_ns = op->end_ns;
-    return busy_line(run, op, idle_ns);
+    int error = gv_range_pass_busy(run->range_pass, gv_id_table_get(&run->places, op->place, 0),
+                                   op->start_ns, op->end_ns);
+    return error ? error : busy_line(run, op, idle_ns);
 }
 
 /* The low bits give the direction: host or device, array or memory. */
@@ -183,8 +185,10 @@ static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct
         (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||
         number < 0 || (uint64_t)number >= run->device_count)
         return false;
-    op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
     op->call = sqlite3_column_int64(row, GV_BUSY_CALL);
+    if (!gv_range_choice_has(part->ranges, op->call))
+        return false;
+    op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
     op->place = (uint32_t)place;
     op->shape = (uint32_t)sqlite3_column_int64(row, GV_BUSY_SHAPE);
     op->size = gv_lines_size(sqlite3_column_int64(row, GV_BUSY_BYTES));
@@ -295,6 +299,8 @@ int gv_totals_busy(struct gv_totals_run *run)
         error = fits ? busy_stretch(run, &batch, rows, from_ns, to_ns) : busy_rest(run, from_ns);
         from_ns = fits ? to_ns : INT64_MAX;
     }
+    if (!error)
+        error = gv_range_pass_busy_end(run->range_pass);
     sqlite3_finalize(rows);
     free(batch.ops);
     return error;

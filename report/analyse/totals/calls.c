@@ -108,6 +108,10 @@ static int totals_call(void *context, sqlite3_stmt *row)
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
         return 0;
+    if (!gv_range_choice_has(run->part.ranges, sqlite3_column_int64(row, GV_TOTALS_CALL_ID)))
+        return gv_id_table_get(&run->memory, api, 0) > GV_MEMORY_PHYSICAL && result == 0
+                   ? gv_totals_memory_call(run, row, before) /* it may free a block of the ranges */
+                   : 0;
     if (gv_stopped_has(&run->stopped, process, start_ns))
         return gv_id_table_get(&run->memory, api, 0) && result == 0
                    ? gv_totals_memory_call(run, row, before)
@@ -136,9 +140,17 @@ static int totals_call(void *context, sqlite3_stmt *row)
         totals_blocking(run, process, end_ns - start_ns);
     if (gv_id_table_get(&run->memory, api, 0))
         gv_totals_memory_refused(run, row);
-    int error = gv_id_table_get(&run->memory, api, 0) && result == 0
-                    ? gv_totals_memory_call(run, row, before)
-                    : 0;
+    const struct gv_range_pass_row done = {
+        .call = {sqlite3_column_int64(row, GV_TOTALS_CALL_ID), thread, process, start_ns},
+        .api = api,
+        .duration_ns = end_ns - start_ns,
+        .result = result,
+        .bytes = bytes,
+        .count = count,
+    };
+    int error = gv_range_pass_call(run->range_pass, &done);
+    if (!error && gv_id_table_get(&run->memory, api, 0) && result == 0)
+        error = gv_totals_memory_call(run, row, before);
     if (gv_id_table_get(&run->starts, api, 0))
         totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
     if (!error)
@@ -160,7 +172,7 @@ static int totals_flight(void *context, sqlite3_stmt *row)
 
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
-        seen_ns <= start_ns)
+        run->part.ranges || seen_ns <= start_ns)
         return 0;
     totals_span(run, class, start_ns, seen_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows) {
@@ -175,6 +187,8 @@ int gv_totals_calls(struct gv_totals_run *run)
 {
     int error = gv_database_each(run->trace, sql_calls, NULL, 0, totals_call, run);
 
+    if (!error)
+        error = gv_range_pass_calls_end(run->range_pass);
     if (!error)
         gv_totals_gaps_sum(run);
     if (!error)

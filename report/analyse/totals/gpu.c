@@ -141,7 +141,8 @@ static bool totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row
 
     return (part->process == 0 || gv_id_table_get(&run->places, place, 0) == part->process) &&
            (part->device < 0 || gv_id_table_get(&run->places, place, 1) == part->device) &&
-           gv_totals_in_part(run, gv_time_column(row, GV_OP_START));
+           gv_totals_in_part(run, gv_time_column(row, GV_OP_START)) &&
+           gv_range_choice_has(part->ranges, sqlite3_column_int64(row, GV_OP_CALL));
 }
 
 static int totals_gpu_row(void *context, sqlite3_stmt *row)

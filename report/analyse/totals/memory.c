@@ -19,9 +19,6 @@ int gv_totals_memory_open(struct gv_totals_run *run)
     return error;
 }
 
-/* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
-#define GV_OUT_OF_MEMORY 2
-
 /* The row of the context where a call worked; 0: unknown. */
 static int64_t memory_worked_in_id(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
@@ -55,53 +52,14 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     return before ? before : context;
 }
 
-void gv_totals_memory_refused(struct gv_totals_run *run, sqlite3_stmt *row)
-{
-    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
-    int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
-    int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
-    int64_t space = gv_id_table_get(&run->memory, api, 0);
-    bool failed = result == GV_OUT_OF_MEMORY;
-
-    if ((result != 0 && !failed) || space < GV_MEMORY_DEVICE || space > GV_MEMORY_PHYSICAL ||
-        thread <= 0 || (uint64_t)thread >= run->threads.rows)
-        return;
-    struct gv_totals_thread *now = &run->thread_times[thread];
-    if (failed && bytes >= now->refused_bytes) {
-        now->refused_api = api;
-        now->refused_bytes = bytes;
-    } else if (!failed && api == now->refused_api && bytes >= now->refused_bytes)
-        now->refused_api = now->refused_bytes = 0;
-    if (failed) {
-        run->refused++;
-        run->refused_call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID);
-    }
-}
-
-int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run)
-{
-    int64_t count = 0;
-
-    for (size_t i = 0; i < run->threads.rows; i++)
-        count += run->thread_times[i].refused_api != 0;
-    return count;
-}
-
 static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
 {
     const int64_t values[] = {event->at_ns,      event->call,  event->process,
                               event->object,     event->bytes, (int64_t)event->space,
                               event->context,    event->api,   (int64_t)event->device,
                               event->duration_ns};
-    int result = SQLITE_OK;
 
-    for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])) && result == SQLITE_OK; i++)
-        result = sqlite3_bind_int64(run->memory_add, i + 1, values[i]);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(run->memory_add);
-    sqlite3_reset(run->memory_add);
-    return gv_database_error(run->trace, result);
+    return gv_database_add(run->memory_add, values, sizeof(values) / sizeof(values[0]));
 }
 
 /* A block is there from the end of the call that makes it to the start of the one that frees it:

@@ -107,17 +107,14 @@ static int memory_holder(struct gv_memory_log *log, const struct gv_memory_event
 
 /* ---- what is live ---- */
 
-/* Before the device's memory gets less than at its peak. */
-static void memory_note_peak(struct gv_memory_log *log, size_t device)
+/* Before what it holds changes, and at the end: it has held that since the device's peak. */
+static void memory_note_peak(struct gv_memory_holder *holder, const struct gv_memory_device *device)
 {
-    for (size_t i = 0; i < log->holder_count; i++) {
-        struct gv_memory_holder *holder = &log->holders[i];
-        if (holder->device != device)
-            continue;
-        holder->peak_bytes = holder->live_bytes;
-        holder->peak_blocks = holder->live_blocks;
-    }
-    log->devices[device].noted = true;
+    if (holder->peak == device->peaks)
+        return;
+    holder->peak = device->peaks;
+    holder->peak_bytes = holder->live_bytes;
+    holder->peak_blocks = holder->live_blocks;
 }
 
 /* The nearest sample so far is the last one. */
@@ -125,7 +122,7 @@ static void memory_reach_peak(struct gv_memory_device *device, int64_t at_ns)
 {
     device->peak_bytes = device->live_bytes;
     device->peak_ns = at_ns;
-    device->noted = false;
+    device->peaks++;
     device->near_ns = INT64_MAX;
     if (!device->sampled_ns || at_ns - device->sampled_ns > GV_MEMORY_SAMPLE_NS)
         return;
@@ -143,8 +140,7 @@ static void memory_count(struct gv_memory_log *log, const struct gv_memory_block
     struct gv_memory_device *device = &log->devices[holder->device];
     int64_t bytes = sign * block->bytes;
 
-    if (sign < 0 && !device->noted)
-        memory_note_peak(log, holder->device);
+    memory_note_peak(holder, device);
     holder->live_bytes += bytes;
     holder->live_blocks += sign;
     line->live_bytes += bytes;
@@ -506,11 +502,11 @@ int gv_memory_log_take(struct gv_memory_log *log, const struct gv_memory_event *
 
 void gv_memory_log_end(struct gv_memory_log *log)
 {
-    for (size_t i = 0; i <= GV_MEMORY_DEVICES; i++)
-        if (!log->devices[i].noted)
-            memory_note_peak(log, i);
-    for (size_t i = 0; i < log->holder_count; i++)
-        log->lines[log->holders[i].line].at_peak_bytes += log->holders[i].peak_bytes;
+    for (size_t i = 0; i < log->holder_count; i++) {
+        struct gv_memory_holder *holder = &log->holders[i];
+        memory_note_peak(holder, &log->devices[holder->device]);
+        log->lines[holder->line].at_peak_bytes += holder->peak_bytes;
+    }
     for (size_t i = 0; i < log->block_count; i++) {
         const struct gv_memory_block *block = &log->blocks[i];
         if (!block->bytes)

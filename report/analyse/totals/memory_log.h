@@ -72,13 +72,13 @@ struct gv_memory_holder {
     size_t line, device;
     int64_t process;
     int64_t live_bytes, live_blocks;
-    int64_t peak_bytes, peak_blocks; /* at the device's peak */
+    int64_t peak, peak_bytes, peak_blocks; /* at the device's peak of this number */
 };
 
 struct gv_memory_device {
     int64_t live_bytes, managed_bytes;
     int64_t peak_bytes, peak_ns;
-    bool noted;            /* the holders have what they held at the peak */
+    int64_t peaks;         /* how many there have been, each higher than the last */
     int64_t sampled_ns;    /* when the last sample was taken; 0: none */
     int64_t sampled_bytes; /* what the log did not know of then; -1: unknown */
     int64_t near_ns; /* how far from the peak the nearest sample is; INT64_MAX: none is near */

@@ -3,6 +3,8 @@
 #define GV_ANALYSE_TOTALS_RUN_H
 
 #include "report/analyse/lines/pass.h"
+#include "report/analyse/ranges/pass.h"
+#include "report/analyse/ranges/totals.h"
 #include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
@@ -176,6 +178,8 @@ struct gv_totals_run {
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
 
     struct gv_lines *lines;
+    struct gv_range_totals *ranges;   /* NULL: the trace has none */
+    struct gv_range_pass *range_pass; /* NULL: nobody wants it */
 
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };

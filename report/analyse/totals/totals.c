@@ -12,11 +12,13 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",        "api_total", "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call",    "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
-    "copy_median", "gpu_stack", "gpu_line",     "memory_line", "memory_top",   "memory_holder",
+    "fact",         "api_total",   "kernel_total",  "copy_total",   "device_total",
+    "gap",          "gap_call",    "timeline",      "thread_total", "error_total",
+    "launch_total", "memory_left", "copy_median",   "gpu_stack",    "gpu_line",
+    "memory_line",  "memory_top",  "memory_holder", "range_total",  "range_total_of",
 };
-static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak"};
+static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
+                                           "range_summary"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
 static const char *const totals_class_names[] = {
@@ -27,7 +29,7 @@ static const char *const totals_class_names[] = {
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
     return part->process == 0 && part->thread == 0 && part->device < 0 &&
-           part->from_ns == INT64_MIN && part->to_ns == INT64_MAX;
+           part->from_ns == INT64_MIN && part->to_ns == INT64_MAX && !part->ranges;
 }
 
 static int totals_read_apis(struct gv_totals_run *run)
@@ -80,6 +82,20 @@ static struct gv_id_table *totals_id_table(struct gv_totals_run *run, size_t num
     return (void *)((char *)run + totals_id_tables[number].table);
 }
 
+static int totals_open_ranges(struct gv_totals_run *run)
+{
+    int error = gv_range_totals_open(&run->ranges, run->trace, &run->part);
+
+    if (error || !run->ranges)
+        return error;
+    error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
+    if (!error) {
+        const struct gv_range_consumer consumer = gv_range_totals_consumer(run->ranges);
+        gv_range_pass_add(run->range_pass, &consumer);
+    }
+    return error;
+}
+
 static int totals_open(struct gv_totals_run *run)
 {
     int error = totals_read_apis(run);
@@ -90,6 +106,8 @@ static int totals_open(struct gv_totals_run *run)
         error = gv_stopped_read(run->trace, &run->stopped);
     if (!error)
         error = gv_totals_memory_open(run);
+    if (!error)
+        error = totals_open_ranges(run);
     if (!error)
         error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
@@ -141,6 +159,8 @@ static void totals_close(struct gv_totals_run *run)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
     gv_lines_close(run->lines);
+    gv_range_pass_close(run->range_pass);
+    gv_range_totals_close(run->ranges);
     free(run->kernels);
     free(run->api_sums);
     free(run->thread_times);
@@ -188,6 +208,8 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
+    if (!error)
+        error = gv_range_totals_store(run->ranges);
     totals_close(run);
     return error;
 }
@@ -209,8 +231,10 @@ int gv_totals_keep(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
     const int64_t version = GV_TOTALS_VERSION;
-    int error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
+    int error = gv_range_choice_install(NULL, trace);
 
+    if (!error)
+        error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
     if (!error)
         error = totals_each(trace, "DELETE FROM main.%s");
     if (!error)
@@ -235,16 +259,18 @@ int gv_totals_are_kept(sqlite3 *trace)
 
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
 {
-    const int64_t values[] = {part->process, part->thread, part->device, part->from_ns,
-                              part->to_ns};
+    const int64_t values[] = {part->process, part->thread, part->device,
+                              part->from_ns, part->to_ns,  (int64_t)(intptr_t)part->ranges};
     int kept = gv_totals_is_all(part) ? gv_totals_are_kept(trace) : 0, error;
     int64_t made = 0;
 
     if (kept < 0)
         return kept;
-    error = gv_database_script(trace, sql_allow_made, NULL, 0);
+    error = gv_range_choice_install(part->ranges, trace);
+    if (!error)
+        error = gv_database_script(trace, sql_allow_made, NULL, 0);
     if (!error && !kept)
-        error = gv_database_number(trace, sql_is_made, values, 5, &made);
+        error = gv_database_number(trace, sql_is_made, values, 6, &made);
     if (error || made)
         return error;
     error = gv_database_script(trace, sql_forget_made, NULL, 0);
@@ -259,5 +285,5 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
         error = totals_make(trace, part, false);
-    return error ? error : gv_database_script(trace, sql_set_made, values, 5);
+    return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }

@@ -1,8 +1,9 @@
 /*
  * Computes the sums over all calls and operations of a trace: the tables fact, api_total,
  * kernel_total, copy_total, device_total, gap, gap_call, timeline and others, also those of the
- * GPU's time by line (report/analyse/lines). They are made and stored when a trace is finished. For
- * a trace without them, or for a part of a trace, they are made in temporary tables.
+ * GPU's time by line (report/analyse/lines) and of ranges (report/analyse/ranges). They are made
+ * and stored when a trace is finished. For a trace without them, or for a part of a trace, they are
+ * made in temporary tables.
  *
  * Memory does not grow with the trace. It reads each call once, the calls up to the last one that
  * starts CUDA twice, and each operation twice. One thread.
@@ -17,7 +18,7 @@
 
 /* Goes up when the stored sums change; meta row "totals". The views need at least 16: from then
  * on stored medians are exact. */
-#define GV_TOTALS_VERSION 19
+#define GV_TOTALS_VERSION 20
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 

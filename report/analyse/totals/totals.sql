@@ -87,10 +87,6 @@ ORDER BY 1, 2;
 
 -- ---- the GPU's operations ----
 
--- define: op_is_of_thread
--- ?1: the thread, 0 for all
-(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
-
 -- name: ops
 -- The columns are those of enum gv_op_column.
 SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
@@ -120,24 +116,27 @@ SELECT loads, start_ns, duration_ns, wait_ns FROM (
     SELECT 1 AS loads, min(l.start_ns) AS start_ns, max(l.duration_ns) AS duration_ns,
         max(coalesce(w.wait_ns, 0)) AS wait_ns
     FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT JOIN thread t ON t.id = l.thread
-    WHERE l.result = 0 AND {in_part(t.process, l.thread, l.start_ns)}
+    WHERE l.result = 0 AND {in_part(t.process, l.thread, l.start_ns)} AND gv_in_ranges(l.call)
         AND {is_recorded(t.process, l.start_ns)}
     GROUP BY coalesce(l.call, -l.id)
     UNION ALL SELECT 1, min(c.start_ns), max(c.duration_ns), max(coalesce(w.wait_ns, 0))
     FROM gpu_module m JOIN call c ON c.id = m.call LEFT JOIN load_wait w ON w.load = -m.id
     WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL)
-        AND {in_part(m.process, c.thread, c.start_ns)} AND {is_recorded(m.process, c.start_ns)}
+        AND {in_part(m.process, c.thread, c.start_ns)} AND gv_in_ranges(m.call)
+        AND {is_recorded(m.process, c.start_ns)}
     GROUP BY m.call
     UNION ALL SELECT 0, c.start_ns, c.duration_ns, 0
     FROM call c LEFT JOIN thread t ON t.id = c.thread
     WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api WHERE starts_cuda)
-        AND {in_part(t.process, c.thread, c.start_ns)} AND {is_recorded(t.process, c.start_ns)})
+        AND {in_part(t.process, c.thread, c.start_ns)} AND gv_in_ranges(c.id)
+        AND {is_recorded(t.process, c.start_ns)})
 ORDER BY start_ns + max(wait_ns, 0);
 
 -- name: first_use_jits
 SELECT 1, start_ns, duration_ns, 0 FROM jit
-WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4
-    AND {is_recorded(jit.process, jit.start_ns)} ORDER BY start_ns;
+WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4 AND gv_in_ranges(call)
+    AND {is_recorded(jit.process, jit.start_ns)}
+ORDER BY start_ns;
 
 -- ---- what is kept ----
 
@@ -149,19 +148,21 @@ SELECT value FROM main.meta WHERE key = 'totals'
 -- name: is_made
 -- Whether the temporary tables are of this part.
 SELECT 1 FROM temp.totals_part
-WHERE process = ?1 AND thread = ?2 AND device = ?3 AND from_ns = ?4 AND to_ns = ?5;
+WHERE process = ?1 AND thread = ?2 AND device = ?3 AND from_ns = ?4 AND to_ns = ?5
+    AND ranges = ?6;
 
 -- name: allow_made
-CREATE TABLE IF NOT EXISTS temp.totals_part (process, thread, device, from_ns, to_ns);
+CREATE TABLE IF NOT EXISTS temp.totals_part (process, thread, device, from_ns, to_ns, ranges);
 
 -- name: forget_made
 DELETE FROM temp.totals_part;
 DROP VIEW IF EXISTS temp.gpu_lines;
 DROP VIEW IF EXISTS temp.memory_lines;
 DROP VIEW IF EXISTS temp.memory_peak;
+DROP VIEW IF EXISTS temp.range_summary;
 
 -- name: set_made
-INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5);
+INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 
 -- name: add_fact
 INSERT INTO fact (value, key) VALUES (?1, ?2);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static int unseen_add(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns)
+static int unseen_add(struct gv_totals_run *run, int64_t process, int64_t start_ns, int64_t end_ns)
 {
     int error = start_ns < end_ns ? gv_array_room(&run->unseen, run->unseen_count,
                                                   &run->unseen_room, sizeof(*run->unseen))
@@ -14,6 +14,8 @@ static int unseen_add(struct gv_totals_run *run, int64_t start_ns, int64_t end_n
 
     if (!error && start_ns < end_ns)
         run->unseen[run->unseen_count++] = (struct gv_totals_unseen){start_ns, end_ns};
+    if (!error && start_ns < end_ns)
+        error = gv_range_pass_unseen(run->range_pass, process, start_ns, end_ns);
     return error;
 }
 
@@ -47,15 +49,17 @@ int gv_totals_unseen(struct gv_totals_run *run)
 
     for (size_t i = 0; i < list.count && !error; i++)
         if (!run->part.process || run->part.process == list.times[i].process)
-            error = unseen_add(run, list.times[i].known_ns, list.times[i].until_ns);
+            error = unseen_add(run, list.times[i].process, list.times[i].known_ns,
+                               list.times[i].until_ns);
     free(list.times);
     /* Operations of a stream run in order. */
     for (size_t i = 0; i < run->places.rows && !error; i++) {
         const struct gv_totals_place *place = &run->place_times[i];
         if (place->untimed)
-            error = unseen_add(
-                run, place->last_ns > place->launched_ns ? place->last_ns : place->launched_ns,
-                INT64_MAX);
+            error = unseen_add(run, gv_id_table_get(&run->places, (int64_t)i, 0),
+                               place->last_ns > place->launched_ns ? place->last_ns
+                                                                   : place->launched_ns,
+                               INT64_MAX);
     }
     unseen_merge(run);
     return error;

@@ -335,6 +335,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     if (!error)
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
     facts->window_ns = facts->last_ns - facts->first_ns - facts->stopped_ns;
+    if (part->ranges)
+        gv_range_choice_say(part->ranges, facts->ranges, sizeof(facts->ranges));
     facts_known(facts);
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);

@@ -41,6 +41,8 @@ struct gv_run_facts {
     bool complete;     /* the trace is finished */
     int64_t simulated; /* at least one device is */
     bool whole;        /* the whole trace, not a part */
+    char
+        ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
 
     /* all devices together, in known_ns, and the busiest one */
     int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;

@@ -51,7 +51,7 @@ GROUP BY a.id ORDER BY gap_call_ns DESC, a.name LIMIT 1;
 SELECT s.stack AS copy_stack
 FROM call_stack s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api
     LEFT JOIN thread t ON t.id = c.thread
-WHERE a.class = 'copy' AND {in_part(t.process, c.thread, c.start_ns)}
+WHERE a.class = 'copy' AND {in_part(t.process, c.thread, c.start_ns)} AND gv_in_ranges(c.id)
 GROUP BY s.stack ORDER BY total(c.duration_ns) DESC LIMIT 1;
 
 -- name: launch_median

@@ -174,9 +174,29 @@ static void say_launched(const struct gv_run_facts *facts, char *out)
     }
 }
 
+/* What these calls put on the GPU may run before and after others': how busy it was is not theirs.
+ */
+static void say_ranges(const struct gv_run_facts *facts, char *out)
+{
+    char work[128] = "no kernel", busy[GV_FORMAT_BYTES], time[64] = "";
+
+    if (facts->kernels_run + facts->graphs > 0)
+        say_work(facts, work, sizeof(work));
+    else if (!facts->gpu_seen)
+        snprintf(work, sizeof(work), "%" PRId64 " launch%s", facts->launch_calls,
+                 facts->launch_calls == 1 ? "" : "es");
+    if (facts->operations > 0)
+        snprintf(time, sizeof(time), ", %s of the GPU's time",
+                 gv_format_duration(busy, facts->busy_ns));
+    gv_say(out, "Only what the calls in %s, did: %" PRId64 " call%s, %s%s.", facts->ranges,
+           facts->calls, s(facts->calls), work, time);
+}
+
 void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 {
-    if (facts->calls == 0)
+    if (facts->ranges[0])
+        say_ranges(facts, out);
+    else if (facts->calls == 0)
         gv_say(out, "No CUDA call was recorded%s.", say_where(facts));
     else if (facts->init_result != 0)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");

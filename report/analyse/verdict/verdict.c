@@ -420,6 +420,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
+    if (facts->ranges[0]) /* between two ranges, the program does other things */
+        return;
     verdict_memory(facts, verdict);
     verdict_blocking(facts, verdict);
     /* Independent of other calls of the process. */

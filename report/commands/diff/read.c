@@ -67,9 +67,7 @@ static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
     sqlite3_bind_int(insert, 4, (int)value->unit);
     sqlite3_bind_int64(insert, 5, (int64_t)value->run);
     sqlite3_bind_double(insert, 6, value->value);
-    result = sqlite3_step(insert);
-    sqlite3_reset(insert);
-    return gv_database_error(sqlite3_db_handle(insert), result);
+    return gv_database_step(insert);
 }
 
 static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite3 *trace,

@@ -1,7 +1,9 @@
 /* gpuverify export [FILE] --to FORMAT: a trace for other tools. */
 #include "report/commands/commands.h"
 #include "report/commands/export/export.h"
+#include "report/analyse/totals/totals.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
 #include "report/commands/trace_view.h"
@@ -29,6 +31,7 @@ static const struct export_format {
 
 struct export
 {
+    const struct gv_arguments *arguments;
     const char *trace_path;
     const struct export_format *format;
     enum gv_weighed_id what;
@@ -78,9 +81,9 @@ static int export_say_empty(sqlite3 *trace, const struct export *export)
     return error ? error : GV_EXIT_FAILED;
 }
 
-static int export_trace(sqlite3 *trace, void *context)
+static int export_chosen(sqlite3 *trace, const struct export *export)
 {
-    const struct export *export = context;
+    struct gv_weighed what = gv_weighed[export->what];
     struct gv_output_file file;
     int error = gv_sql_values_register(trace, false), failed = 0;
 
@@ -88,8 +91,9 @@ static int export_trace(sqlite3 *trace, void *context)
         return error;
     failed = gv_output_file_open(&file, export->path);
     if (!failed) {
+        what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
         gv_progress_begin(trace, "gpuverify: reading");
-        error = export->format->write(trace, &gv_weighed[export->what], file.out);
+        error = export->format->write(trace, &what, file.out);
         gv_progress_end(trace);
         if (error)
             gv_output_file_drop(&file);
@@ -103,10 +107,27 @@ static int export_trace(sqlite3 *trace, void *context)
     return error ? error : failed ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
 
+static int export_trace(sqlite3 *trace, void *context)
+{
+    const struct export *export = context;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    struct gv_range_choice *ranges;
+    int code = gv_range_view_open(trace, export->arguments, GV_OPTION_export_range, &ranges);
+
+    part.ranges = ranges;
+    if (!code && ranges && export->what == GV_WEIGHED_gpu)
+        code = gv_totals_ensure(trace, &part);
+    if (!code)
+        code = export_chosen(trace, export);
+    gv_range_choice_close(ranges);
+    return code;
+}
+
 int gv_command_export(const struct gv_arguments *arguments)
 {
     const struct gv_given *to = gv_arguments_find(arguments, GV_OPTION_export_to);
     struct export export = {
+        .arguments = arguments,
         .what = (enum gv_weighed_id)gv_arguments_number(arguments, GV_OPTION_export_of, 0),
         .path = gv_arguments_text(arguments, GV_OPTION_export_output, "-"),
     };

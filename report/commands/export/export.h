@@ -18,6 +18,7 @@ struct gv_weighed {
     const char *title;
     const char *leaf;
     const char *sql;
+    const char *range; /* of what; NULL: all */
 };
 
 extern const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT];

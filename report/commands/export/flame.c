@@ -10,18 +10,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT] = {
-#define GV_WEIGHED(name, title, leaf) {title, leaf, sql_##name},
+#define GV_WEIGHED(name, title, leaf) {title, leaf, sql_##name, NULL},
 #include "report/commands/export/weighed.def"
 };
 
-/* The stack of the row before: most stacks have several leaves. */
+/* `at` is of the row before: most stacks have several leaves. */
 struct flame_reading {
     sqlite3 *trace;
     struct gv_flame *root;
+    void *tree; /* all below the root, for tsearch() */
+    sqlite3_stmt *frames;
     struct gv_flame *at; /* its innermost frame; NULL: there was no row yet */
     bool stack_known, capture_known;
     int64_t stack, capture;
@@ -48,45 +51,41 @@ static struct gv_flame *flame_new(const char *text)
     return frame;
 }
 
-/* Moves *at to its child of that name, which is made if it is new. While a tree is read, children
- * are in the order of flame_order(). */
-static int flame_enter(struct gv_flame **at, const char *text, enum gv_flame_kind kind)
+static int flame_identity(const void *left, const void *right)
 {
-    struct gv_flame *parent = *at, *child = flame_new(text && *text ? text : "?");
-    size_t low = 0, high = parent->count;
+    const struct gv_flame *one = left, *other = right;
 
-    if (!child)
-        return -ENOMEM;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = flame_order(parent->children[middle], child->name, kind);
-        if (order == 0) {
-            *at = parent->children[middle];
-            gv_flame_free(child);
-            return 0;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (gv_array_room(&parent->children, parent->count, &parent->room, sizeof(struct gv_flame *))) {
+    if (one->parent != other->parent)
+        return (uintptr_t)one->parent < (uintptr_t)other->parent ? -1 : 1;
+    return flame_order(one, other->name, other->kind);
+}
+
+/* Moves *at to its child of that name, which is made if it is new. */
+static int flame_enter(struct flame_reading *reading, struct gv_flame **at, const char *text,
+                       enum gv_flame_kind kind)
+{
+    struct gv_flame *parent = *at, *child = flame_new(text && *text ? text : "?"), **found;
+
+    if (!child || gv_array_room(&parent->children, parent->count, &parent->room, sizeof(child))) {
         gv_flame_free(child);
         return -ENOMEM;
     }
     child->parent = parent;
     child->kind = kind;
-    memmove(parent->children + low + 1, parent->children + low,
-            (parent->count++ - low) * sizeof(struct gv_flame *));
-    parent->children[low] = child;
-    *at = child;
-    return 0;
+    found = (struct gv_flame **)tsearch(child, &reading->tree, flame_identity);
+    if (found && *found == child)
+        parent->children[parent->count++] = child;
+    else
+        gv_flame_free(child);
+    if (found)
+        *at = *found;
+    return found ? 0 : -ENOMEM;
 }
 
 /* "forward (model.py:41)", "gemm (libtorch_cuda.so)", "libtorch_cuda.so+0x12f0". */
 static int flame_frame(void *context, sqlite3_stmt *row)
 {
-    struct gv_flame **at = context;
+    struct flame_reading *reading = context;
     const char *function = (const char *)sqlite3_column_text(row, 0);
     const char *library = gv_text_base((const char *)sqlite3_column_text(row, 1));
     const char *file = gv_text_base((const char *)sqlite3_column_text(row, 2));
@@ -106,7 +105,7 @@ static int flame_frame(void *context, sqlite3_stmt *row)
     } else {
         snprintf(name, sizeof(name), "%s", place);
     }
-    return flame_enter(at, name, (enum gv_flame_kind)sqlite3_column_int(row, 5));
+    return flame_enter(reading, &reading->at, name, (enum gv_flame_kind)sqlite3_column_int(row, 5));
 }
 
 /* Enters the frames of a stack, and where the graph was captured that it launches. */
@@ -117,16 +116,15 @@ static int flame_stack(struct flame_reading *reading)
 
     reading->at = reading->root;
     if (reading->stack_known)
-        error = gv_database_each(reading->trace, sql_frames, &reading->stack, 1, flame_frame,
-                                 &reading->at);
+        error = gv_database_rows(reading->frames, &reading->stack, 1, flame_frame, reading);
     if (!error && reading->at == reading->root)
-        error = flame_enter(&reading->at, "unknown line", GV_FLAME_NATIVE);
+        error = flame_enter(reading, &reading->at, "unknown line", GV_FLAME_NATIVE);
     if (!error && reading->capture_known)
         error = gv_stack_text(reading->trace, reading->capture, 1, place, sizeof(place));
     if (error || !place[0])
         return error;
     snprintf(name, sizeof(name), "captured at %s", place);
-    return flame_enter(&reading->at, name, GV_FLAME_OWN);
+    return flame_enter(reading, &reading->at, name, GV_FLAME_OWN);
 }
 
 static bool flame_number(sqlite3_stmt *row, int column, int64_t *number)
@@ -148,7 +146,8 @@ static int flame_row(void *context, sqlite3_stmt *row)
         error = flame_stack(reading);
     frame = reading->at;
     if (!error)
-        error = flame_enter(&frame, (const char *)sqlite3_column_text(row, 2), GV_FLAME_LEAF);
+        error =
+            flame_enter(reading, &frame, (const char *)sqlite3_column_text(row, 2), GV_FLAME_LEAF);
     for (; frame && !error; frame = frame->parent) {
         frame->ns = gv_time_sum(frame->ns, gv_time_column_duration(row, 3));
         frame->samples = gv_time_sum(frame->samples, gv_time_column_duration(row, 4));
@@ -183,6 +182,12 @@ static int flame_root(void *context, sqlite3_stmt *row)
     return *root ? 0 : -ENOMEM;
 }
 
+/* The tree of children has it. */
+static void flame_stays(void *frame)
+{
+    (void)frame;
+}
+
 int gv_flame_read(sqlite3 *trace, const struct gv_weighed *what, struct gv_flame **root)
 {
     struct flame_reading reading = {.trace = trace};
@@ -193,7 +198,12 @@ int gv_flame_read(sqlite3 *trace, const struct gv_weighed *what, struct gv_flame
                              0, flame_root, root);
     reading.root = *root;
     if (!error)
+        error = gv_database_error(trace,
+                                  sqlite3_prepare_v2(trace, sql_frames, -1, &reading.frames, NULL));
+    if (!error)
         error = gv_database_each(trace, what->sql, NULL, 0, flame_row, &reading);
+    sqlite3_finalize(reading.frames);
+    tdestroy(reading.tree, flame_stays);
     if (!error && (*root)->ns == 0)
         error = -ENODATA;
     if (!error)

@@ -175,13 +175,19 @@ static void svg_legend(const struct svg *svg)
     fputs("</g>\n", svg->out);
 }
 
-/* "GPU time of train". */
+/* "GPU time of train in forward". */
 static void svg_subject(const struct svg *svg)
 {
     const char *title = svg->what->title;
+    char range[GV_FLAME_NAME_BYTES];
 
     fprintf(svg->out, "%c%s of ", toupper((unsigned char)title[0]), title + 1);
     gv_xml_text(svg->out, svg->root->name);
+    if (!svg->what->range)
+        return;
+    gv_text_escape(range, sizeof(range), svg->what->range);
+    fputs(" in ", svg->out);
+    gv_xml_text(svg->out, range);
 }
 
 static void svg_head(const struct svg *svg)

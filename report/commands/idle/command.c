@@ -6,6 +6,7 @@
 #include "report/analyse/time_sum.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
 #include "report/show/rows.h"
@@ -61,10 +62,12 @@ static const struct gv_column idle_line_fields[] = {
 #define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
 struct gv_idle {
+    const struct gv_arguments *arguments;
     const char *path;
     enum gv_format format;
     struct gv_idle_filter filter;
-    size_t top; /* rows; 0: all */
+    size_t top;                     /* rows; 0: all */
+    struct gv_range_choice *ranges; /* in which to be idle; NULL: anywhere */
 };
 
 /* Where in the program; NULL: not known. */
@@ -85,13 +88,15 @@ static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *ro
         gv_rows_null(out);
 }
 
-static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
+/* `named`: the row is one of the trace, so that its name means it in other commands too. */
+static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row,
+                          bool named)
 {
     char where[GV_IDLE_WHERE_BYTES], beside[GV_IDLE_WHERE_BYTES], id[32];
     const char *place = idle_where(trace, row, where);
 
     snprintf(id, sizeof(id), "i%" PRId64, row->id);
-    gv_rows_text(out, id);
+    gv_rows_text(out, named ? id : NULL);
     gv_rows_number(out, row->start_ns);
     gv_rows_number(out, row->duration_ns);
     gv_rows_number(out, row->gaps);
@@ -101,11 +106,12 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
     gv_rows_text(out, place);
 }
 
-static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
+static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row,
+                            bool named)
 {
     char where[GV_IDLE_WHERE_BYTES];
 
-    gv_rows_number(out, row->id);
+    gv_rows_known(out, named ? row->id : 0);
     gv_rows_known(out, row->process);
     idle_put_device(out, row);
     gv_rows_known(out, row->thread);
@@ -142,9 +148,9 @@ static int idle_put(sqlite3 *trace, const struct gv_idle *idle, const struct gv_
         gv_rows_begin(&out, stdout, format, idle_fields, GV_IDLE_COUNT(idle_fields), json);
     for (size_t i = 0; i < idle_shown(idle, rows); i++) {
         if (people)
-            idle_put_line(trace, &out, &rows->rows[i]);
+            idle_put_line(trace, &out, &rows->rows[i], !idle->ranges);
         else
-            idle_put_fields(trace, &out, &rows->rows[i]);
+            idle_put_fields(trace, &out, &rows->rows[i], !idle->ranges);
     }
     return gv_rows_end(&out);
 }
@@ -182,13 +188,15 @@ static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle,
 
     if (error)
         return error;
+    gv_range_view_print(idle->ranges, stdout, columns);
     if (sums->rows > 0) {
         gv_text_say(stdout, 0, "", columns, "A device had no work for %s%s of %s%s.",
                     sums->inferred ? "at least " : "", gv_format_duration(total, sums->saves_ns),
                     gv_format_duration(run, sums->run_ns), reasons);
-        gv_text_say(
-            stdout, 0, "", columns, "By line: %s",
-            gv_offer_fill(see, sizeof(see), "gpuverify query FILE idle-lines", idle->path, true));
+        if (!idle->ranges)
+            gv_text_say(stdout, 0, "", columns, "By line: %s",
+                        gv_offer_fill(see, sizeof(see), "gpuverify query FILE idle-lines",
+                                      idle->path, true));
     } else if (!lack) {
         puts("No idle time.");
     }
@@ -225,7 +233,7 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
     for (size_t i = 0; i < shown; i++)
         if (rows->rows[i].duration_ns > longest->duration_ns)
             longest = &rows->rows[i];
-    if (rows->count) {
+    if (rows->count && !idle->ranges) {
         /* To be copied: in one line. */
         snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64, longest->id);
         printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, idle->path, false));
@@ -235,7 +243,7 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
     return 0;
 }
 
-static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
+static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json, bool named)
 {
     struct gv_rows out;
 
@@ -250,8 +258,8 @@ static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
         gv_rows_number(&out, line->saves_ns);
         gv_rows_number(&out, line->gaps);
         gv_rows_number(&out, line->samples);
-        gv_rows_number(&out, line->first);
-        gv_rows_number(&out, line->longest);
+        gv_rows_known(&out, named ? line->first : 0);
+        gv_rows_known(&out, named ? line->longest : 0);
         gv_rows_number(&out, line->inferred);
     }
     return gv_rows_end(&out);
@@ -271,7 +279,7 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
     gv_json_bool(&json, "inferred", sums->inferred);
     gv_json_text(&json, "lacks", gv_idle_sums_lack(sums));
     gv_json_open(&json, "lines", '[');
-    error = idle_put_lines(sums, &json);
+    error = idle_put_lines(sums, &json, !idle->ranges);
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)
@@ -283,12 +291,15 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
 
 static int idle_print(sqlite3 *trace, void *context)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
-    const struct gv_idle *idle = context;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    struct gv_idle *idle = context;
     struct gv_idle_list rows = {0};
-    struct gv_idle_sums sums;
-    int error = gv_idle_sums_read(trace, &all, &sums);
+    struct gv_idle_sums sums = {0};
+    int error = gv_range_view_open(trace, idle->arguments, GV_OPTION_idle_range, &idle->ranges);
 
+    part.ranges = idle->ranges;
+    if (!error)
+        error = gv_idle_sums_read(trace, &part, &sums);
     if (!error)
         error = gv_idle_listed_read(trace, &idle->filter, &rows);
     if (!error && idle->format == GV_FORMAT_TABLE)
@@ -297,6 +308,7 @@ static int idle_print(sqlite3 *trace, void *context)
         error = idle_print_json(trace, idle, &rows, &sums);
     else if (!error)
         error = idle_put(trace, idle, &rows, NULL);
+    gv_range_choice_close(idle->ranges);
     gv_idle_listed_free(&rows);
     gv_idle_sums_free(&sums);
     return error;
@@ -308,6 +320,7 @@ int gv_command_idle(const struct gv_arguments *arguments)
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_idle_format, "table"));
     int64_t top = format == GV_FORMAT_TABLE ? GV_IDLE_TOP : 0; /* programs want all of them */
     struct gv_idle idle = {
+        .arguments = arguments,
         .format = format,
         .top = (size_t)gv_arguments_number(arguments, GV_OPTION_idle_top, top),
         .filter = {

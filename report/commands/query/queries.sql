@@ -62,10 +62,11 @@ FROM host_functions h LEFT JOIN (SELECT host_function, count(*) AS count, sum(wa
     FROM stalls WHERE expected = 0 GROUP BY host_function) w ON w.host_function = h.id
 GROUP BY h.name, h.library ORDER BY total_ns DESC;
 
--- name: ranges: the program's own ranges (NVTX, gpuverify.h), by time
-SELECT domain, message, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
-    max(duration_ns) AS max_ns, count(*) - count(duration_ns) AS open
-FROM ranges WHERE kind <> 'mark' GROUP BY domain, message ORDER BY total_ns DESC, domain, message;
+-- name: ranges: the program's own ranges and marks (NVTX, gpuverify.h), and what the calls in them did
+SELECT kind, domain, message, count, unended, total_ns, median_ns, max_ns, gpu_ns,
+    round(idle_ns * 1.0 / nullif(total_ns, 0), 4) AS idle, launches, stalls, stall_ns, loads, load_ns,
+    allocated_bytes
+FROM range_summary ORDER BY kind = 'mark', total_ns DESC, count DESC, domain, message;
 
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy

@@ -1,6 +1,7 @@
 /* gpuverify report: prints the summary, and what a trace has. */
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -84,11 +85,19 @@ static bool report_choose_part(const struct gv_arguments *arguments, struct gv_r
 static int report_trace(sqlite3 *trace, void *context)
 {
     struct gv_report_request *request = context;
+    struct gv_report *report = request->report;
+    struct gv_range_choice *ranges;
+    int code;
 
-    request->report->trace = trace;
-    return report_choose_part(request->arguments, request->report)
-               ? gv_report_write(request->report)
-               : GV_EXIT_FAILED;
+    report->trace = trace;
+    if (!report_choose_part(request->arguments, report))
+        return GV_EXIT_FAILED;
+    code = gv_range_view_open(trace, request->arguments, GV_OPTION_report_range, &ranges);
+    report->part.ranges = ranges;
+    if (!code)
+        code = gv_report_write(report);
+    gv_range_choice_close(ranges);
+    return code;
 }
 
 int gv_command_report(const struct gv_arguments *arguments)

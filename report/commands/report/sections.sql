@@ -74,6 +74,21 @@ SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, la
     queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
 FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;
 
+-- define: of_range(what)
+-- A mark, and a range that never ended, have no time.
+CASE WHEN kind <> 'mark' AND count > unended THEN {what} END
+
+-- define: in_range(what)
+CASE WHEN kind <> 'mark' THEN {what} END
+
+-- name: ranges
+SELECT coalesce(domain || ': ', '') || coalesce(message, 'without a text'), kind, count, {of_range(total_ns)},
+    {of_range(median_ns)}, {of_range(max_ns)}, {in_range(gpu_ns)}, {of_range({share(idle_ns, total_ns)})},
+    {in_range(launches)}, {in_range(stalls)}, {in_range(stall_ns)}, {in_range(loads)}, {in_range(load_ns)},
+    {in_range(allocated_bytes)}
+FROM range_summary WHERE calls > 0 OR gv_in_ranges(0)
+ORDER BY kind = 'mark', total_ns DESC, count DESC, 1 LIMIT :top;
+
 -- name: launches
 SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
     CAST(total(l.total_ns) / total(l.count) AS INTEGER)
@@ -99,6 +114,7 @@ FROM api_total t JOIN api a ON a.id = t.api ORDER BY t.total_ns DESC, a.name LIM
 -- Of a call f, the error e.
 f.api = e.api AND f.result = e.result
     AND {is_in_part((SELECT process FROM thread WHERE id = f.thread), f.thread, f.start_ns)}
+    AND gv_in_ranges(f.id)
 
 -- name: errors
 WITH who AS (
@@ -106,6 +122,7 @@ WITH who AS (
     FROM call f JOIN thread t ON t.id = f.thread JOIN process p ON p.id = t.process
     WHERE (SELECT count(*) FROM process) > 1 AND EXISTS (SELECT 1 FROM error_total)
         AND f.result NOT IN (0, 4, 600) AND {is_in_part(t.process, f.thread, f.start_ns)}
+        AND gv_in_ranges(f.id)
     GROUP BY f.api, f.result)
 SELECT a.name, e.result, gv_result(a.name, e.result), e.count, c.start_ns, c.bytes,
     coalesce(replace(w.pids, ',', ', '),
@@ -121,7 +138,8 @@ WHERE e.result <> 4 ORDER BY e.count DESC, a.name, e.result LIMIT :top;
 -- name: captures
 SELECT start_ns, name, result, gv_where(stack), begin_name, gv_where(begin_stack),
     gv_where(end_stack)
-FROM lost_captures WHERE {is_in_part(process, thread, start_ns)} ORDER BY start_ns LIMIT :top;
+FROM lost_captures WHERE {is_in_part(process, thread, start_ns)} AND gv_in_ranges(begin_call)
+ORDER BY start_ns LIMIT :top;
 
 -- name: sync
 SELECT a.name, t.count, t.total_ns, t.median_ns, t.max_ns,
@@ -135,7 +153,8 @@ WHERE a.class = 'sync' ORDER BY t.total_ns DESC, a.name LIMIT :top;
 -- name: loads
 SELECT start_ns, duration_ns, jit_ns, wait_ns, kind, bytes, function,
     gv_kernel(coalesce(name, kernel)), library, nullif(result, 0)
-FROM loads WHERE {is_in_part(process, thread, start_ns)} ORDER BY duration_ns DESC, id LIMIT :top;
+FROM loads WHERE {is_in_part(process, thread, start_ns)} AND gv_in_ranges(call)
+ORDER BY duration_ns DESC, id LIMIT :top;
 
 -- name: stalls
 SELECT cause, count(*), {sum(wait_ns + jit_ns)} AS lost, {sum(wait_ns)}, {sum(jit_ns)},
@@ -161,11 +180,12 @@ FROM gap g LEFT JOIN device_total t ON t.number = g.device_total
 ORDER BY g.duration_ns DESC, g.id LIMIT :top;
 
 -- name: idle
--- Shares are of the time of all processes. "longest" is a row's name, and the detail is its.
+-- Shares are of the time of all processes. "longest" is a row's name, and the detail is its; rows that
+-- were cut to ranges have no names.
 SELECT reason, detail, place, CAST(total(duration_ns) AS INTEGER) AS total,
     {share(total(duration_ns), (SELECT total(coalesce(end_ns, {fact(last_ns)}) - start_ns)
         FROM recording WHERE side = 'calls' AND start_ns IS NOT NULL AND {is_of_process(process)}))},
-    {sum(gaps)}, {sum(samples)}, 'i' || id, confidence, max(duration_ns)
+    {sum(gaps)}, {sum(samples)}, CASE WHEN gv_in_ranges(0) THEN 'i' || id END, confidence, max(duration_ns)
 FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
     WHERE {is_in_part(process, thread, start_ns)}
         AND (:device < 0 OR device IS NULL OR device = :device))

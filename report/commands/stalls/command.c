@@ -8,6 +8,7 @@
 #include "report/commands/cause_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/range_view.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
@@ -61,9 +62,11 @@ static const struct gv_column stalls_fields[] = {
 };
 
 struct gv_stalls {
+    const struct gv_arguments *arguments;
     const char *path;
     enum gv_format format;
     struct gv_stall_filter filter;
+    struct gv_range_choice *ranges; /* NULL: all calls */
 };
 
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
@@ -161,13 +164,15 @@ static int stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_
     return gv_rows_end(&out);
 }
 
-static void stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
+static void stalls_put_sums(const struct gv_stalls *stalls, const struct gv_stall_sums *sums,
+                            bool silent)
 {
     int64_t known = sums->count - sums->unknown_count;
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], each[64] = "", see[GV_OFFER_BYTES];
     int columns = gv_terminal_columns(stdout);
 
-    if (sums->processes > 1)
+    gv_range_view_print(stalls->ranges, stdout, columns);
+    if (sums->processes > 1 && !stalls->ranges)
         snprintf(each, sizeof(each), ", over %" PRId64 " processes", sums->processes);
     if (sums->count == 0)
         gv_text_say(stdout, 0, "", columns, "No unexpected stalls%s.",
@@ -176,8 +181,9 @@ static void stalls_put_sums(const char *path, const struct gv_stall_sums *sums, 
         gv_text_say(stdout, 0, "", columns, "%" PRId64 " call%s lost %s of %s%s; %s%s.", known,
                     known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
                     gv_format_duration(run, sums->run_ns), each,
-                    known > 1 ? "simultaneous time counts once"
-                              : "measured from the first call to the last",
+                    known > 1        ? "simultaneous time counts once"
+                    : stalls->ranges ? "that is the time in the ranges"
+                                     : "measured from the first call to the last",
                     gv_stall_sums_are_small(sums) ? ". Less than 1 %: not worth a change" : "");
     if (sums->unknown_count > 0)
         gv_text_say(stdout, 0, "", columns,
@@ -187,7 +193,7 @@ static void stalls_put_sums(const char *path, const struct gv_stall_sums *sums, 
     if (sums->unfinished > 0)
         gv_text_say(stdout, 0, "", columns, "%" PRId64 " more call%s not returned: %s",
                     sums->unfinished, sums->unfinished == 1 ? " has" : "s have",
-                    gv_offer_fill(see, sizeof(see), "gpuverify explain FILE", path, false));
+                    gv_offer_fill(see, sizeof(see), "gpuverify explain FILE", stalls->path, false));
     if (sums->expected_count > 0)
         gv_text_say(stdout, 0, "", columns,
                     "%" PRId64
@@ -259,7 +265,7 @@ static int stalls_print_table(sqlite3 *trace, const struct gv_stalls *stalls,
     error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
     if (error)
         return error;
-    stalls_put_sums(stalls->path, sums, silent);
+    stalls_put_sums(stalls, sums, silent);
     if (worst) {
         /* To be copied: in one line. */
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, worst);
@@ -293,12 +299,17 @@ static int stalls_print_json(sqlite3 *trace, const char *path, const struct gv_s
 
 static int stalls_print(sqlite3 *trace, void *context)
 {
-    const struct gv_stalls *stalls = context;
+    struct gv_stalls *stalls = context;
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
     int64_t found = 0;
-    int error = gv_stall_sums_read(trace, &sums);
+    int error =
+        gv_range_view_open(trace, stalls->arguments, GV_OPTION_stalls_range, &stalls->ranges);
 
+    if (!error)
+        error = gv_stall_sums_read(trace, &sums);
+    if (!error && stalls->ranges)
+        sums.run_ns = gv_range_choice_own_ns(stalls->ranges);
     if (!error)
         error = gv_stall_rows_read(trace, &stalls->filter, &rows);
     if (!error && stalls->format == GV_FORMAT_TABLE)
@@ -312,6 +323,7 @@ static int stalls_print(sqlite3 *trace, void *context)
     else
         error = stalls_put(trace, &rows, stalls->format, NULL);
 out:
+    gv_range_choice_close(stalls->ranges);
     gv_stall_rows_free(&rows);
     return error;
 }
@@ -322,6 +334,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table"));
     int64_t top = format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0; /* programs want all of them */
     struct gv_stalls stalls = {
+        .arguments = arguments,
         .format = format,
         .filter = {
             .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),

@@ -802,7 +802,7 @@ static void print_numbers(const struct gv_summary *summary)
     if (headline)
         gv_text_lines(summary->out, 2, "", summary->verdict->headline, summary->columns);
     fputs("  ", summary->out);
-    if (ran)
+    if (ran && !facts->ranges[0])
         print_busy(summary, &column);
     if (ran && facts->kernels_run > 0)
         print_piece(summary, &column, "%s%s kernel%s", least, say_count(count, facts->kernels_run),

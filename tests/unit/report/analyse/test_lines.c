@@ -36,6 +36,7 @@ static int setup(void **state)
         " (4, 'cuStreamEndCapture', 'stream'), (5, 'cuGraphInstantiateWithFlags', 'graph'),"
         " (6, 'cuGraphLaunch', 'launch');"
         "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7);"
+        "INSERT INTO thread VALUES (3, 1, 2, 11, 'pt_autograd_0', 0);"
         "WITH n(n) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))"
         " INSERT INTO stack SELECT n, 1, n FROM n;"
         "INSERT INTO frame (stack, depth, kind, function, file, line)"
@@ -89,6 +90,29 @@ static void record(const struct made_call *calls)
     sqlite3_finalize(operation);
 }
 
+/* PyTorch's backward pass: each call made a node, which then runs in another thread, for as long.
+ */
+static void record_backward(void)
+{
+    totals_execute(
+        "BEGIN; DELETE FROM range_text; DELETE FROM range; DELETE FROM call_range;"
+        "INSERT INTO range_text (id, process, text) SELECT 3 * id, 1,"
+        " 'aten::mul_, seq = ' || id || ', op_id = 1' FROM call"
+        " UNION ALL SELECT 3 * id + 1, 1, 'autograd::engine::evaluate_function: MulBackward0' FROM "
+        "call"
+        " UNION ALL SELECT 3 * id + 2, 1, 'MulBackward0, seq = ' || id FROM call;"
+        "INSERT INTO range (id, thread, kind, start_ns, text, parent)"
+        " SELECT id, CASE id % 3 WHEN 0 THEN 1 ELSE 3 END, 1, 0, id,"
+        " CASE id % 3 WHEN 2 THEN id - 1 END FROM range_text;"
+        "INSERT INTO call_range SELECT 1, id, 3 * id FROM call"
+        " UNION ALL SELECT 3, id + 4000, 3 * id + 1 + id % 2 FROM call;"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel)"
+        " SELECT id + 4000, 3, api, start_ns + 100000000, 500, 0, 5 FROM call;"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call)"
+        " SELECT id + 4000, 1, 1, 5, start_ns + 100000000, duration_ns, call + 4000 FROM gpu_op;"
+        "COMMIT");
+}
+
 /* One of every EVERY launches, at random. */
 static void choose(const struct made_call *calls)
 {
@@ -134,7 +158,7 @@ static void estimate(double shares[LINES + 1], double errors[LINES + 1])
     sqlite3_finalize(row);
 }
 
-static struct outcome try_program(void (*program)(struct made_call *calls))
+static struct outcome try_program(void (*program)(struct made_call *calls), bool backward)
 {
     static struct made_call calls[CALLS];
     double truth[LINES + 1] = {0}, sum = 0, mean[LINES + 1] = {0}, square[LINES + 1] = {0};
@@ -144,6 +168,8 @@ static struct outcome try_program(void (*program)(struct made_call *calls))
 
     program(calls);
     record(calls);
+    if (backward)
+        record_backward();
     for (int i = 0; i < CALLS; i++) {
         truth[calls[i].line] += calls[i].duration_ns;
         sum += calls[i].duration_ns;
@@ -242,11 +268,11 @@ static void estimates_are_right_on_average_and_know_their_error(void **state)
     double covered = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        struct outcome outcome = try_program(programs[i]);
+    for (size_t i = 0; i < 8; i++) { /* the first two with a backward pass, too */
+        struct outcome outcome = try_program(programs[i % 6], i >= 6);
         assert_true(outcome.worst_bias < 4);
         assert_true(outcome.covered > 0.8);
-        covered += outcome.covered / 6;
+        covered += outcome.covered / 8;
     }
     assert_true(covered > 0.9);
 }
@@ -372,6 +398,35 @@ static void a_backward_pass_has_the_name_of_its_node(void **state)
                      1);
 }
 
+/* PyTorch's sequence numbers say which call made the node: of the line of 2, nothing is run. */
+static void a_backward_pass_has_the_line_that_its_ranges_say(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO range_text (id, process, text) VALUES (1, 1, 'aten::mul, seq = 5, op_id = 1'),"
+        " (2, 1, 'aten::rand, seq = 6, op_id = 2'), (3, 1, 'aten::relu, op_id = 3'),"
+        " (4, 1, 'autograd::engine::evaluate_function: ExpandBackward0, op_id = 4'),"
+        " (5, 1, 'ExpandBackward0, seq = 6, op_id = 5'),"
+        " (6, 1, 'autograd::engine::evaluate_function: MulBackward0, op_id = 6'),"
+        " (7, 1, 'MulBackward0, seq = 5, op_id = 7'), (8, 1, 'aten::mul, op_id = 8');"
+        "INSERT INTO range (id, thread, kind, text, start_ns, parent) SELECT id, CASE WHEN id < 4"
+        " THEN 1 ELSE 3 END, 1, id, 0, CASE WHEN id IN (3, 5, 7, 8) THEN id - 1 END FROM "
+        "range_text;"
+        "UPDATE range SET parent = 1 WHERE id = 3;"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 1000, 5, 0, 1), (2, 1, 1, 2000, 5, 0, 2), (3, 3, 1, 3000, 5, 0, 3),"
+        " (4, 3, 1, 4000, 5, 0, 4), (5, 3, 1, 5000, 5, 0, 5);"
+        "INSERT INTO call_range VALUES (1, 1, 3), (1, 2, 2), (3, 3, 5), (3, 4, 8), (3, 5, 6);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call)"
+        " SELECT id, 1, 1, id, start_ns + 500, 1 << id, id FROM call;"
+        "INSERT INTO call_stack VALUES (1, 1), (2, 2)");
+    totals_keep();
+    assert_int_equal(gpu_ns_of(1), (1 << 1) + (1 << 4) + (1 << 5));
+    assert_int_equal(gpu_ns_of(2), 1 << 2);
+    assert_int_equal(totals_number("SELECT gpu_ns FROM gpu_lines WHERE line IS NULL"), 1 << 3);
+    assert_int_equal(totals_number("SELECT launches FROM gpu_lines WHERE line = 1"), 3);
+}
+
 static void impossible_rows_do_no_harm(void **state)
 {
     (void)state;
@@ -388,7 +443,12 @@ static void impossible_rows_do_no_harm(void **state)
         " (4, 1, 2, 1, 0, 9223372036854775807, -9223372036854775808, 5, 1);"
         "INSERT INTO call_stack VALUES (-5, -9), (1, 9223372036854775807), (2, 1), (7, 2);"
         "INSERT INTO call_sample VALUES (-5, -1), (2, 9223372036854775807), (7, 0);"
-        "INSERT INTO call_object VALUES (1, -1), (2, 9223372036854775807)");
+        "INSERT INTO call_object VALUES (1, -1), (2, 9223372036854775807);"
+        "INSERT INTO range_text VALUES (1, 1, 1, 'autograd::engine::evaluate_function: , seq = "
+        "-1');"
+        "INSERT INTO range (id, thread, kind, text, start_ns, parent) VALUES (1, -1, 1, 1, 0, 2),"
+        " (2, 1, 1, 1, 0, 1), (3, 1, 1, -1, 0, 9223372036854775807);"
+        "INSERT INTO call_range VALUES (-1, -5, 1), (1, 2, 2), (1, 9223372036854775807, 3)");
     totals_keep();
     assert_int_equal(totals_number("SELECT count(*) FROM gpu_line WHERE gpu_ns < 0"
                                    " OR launches < 0 OR error_ns < 0"),
@@ -406,6 +466,7 @@ int main(void)
         LINES_TEST(without_a_gpu_side_launches_are_estimated),
         LINES_TEST(a_graph_names_the_line_that_captured_it),
         LINES_TEST(a_backward_pass_has_the_name_of_its_node),
+        LINES_TEST(a_backward_pass_has_the_line_that_its_ranges_say),
         LINES_TEST(impossible_rows_do_no_harm),
     };
 

@@ -186,7 +186,8 @@ static void what_is_missing_is_not_known(void **state)
     assert_false(facts.gpu_whole);
     assert_int_equal(facts.known_ns, 9000);
     assert_int_equal(facts.busy_ns, 4500);
-    read_part((struct gv_totals_part){2, 0, -1, INT64_MIN, INT64_MAX}); /* the other process */
+    read_part(
+        (struct gv_totals_part){2, 0, -1, INT64_MIN, INT64_MAX, NULL}); /* the other process */
     assert_true(facts.gpu_whole);
 }
 

@@ -1,0 +1,281 @@
+#include "report/analyse/ranges/pass.h"
+
+#include "report/analyse/ranges/run.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse/totals/memory_log.h"
+#include "report/analyse_ranges_ranges.inc"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum operation_column { OPERATION_CALL, OPERATION_PLACE, OPERATION_START, OPERATION_DURATION };
+enum stall_column { STALL_CALL, STALL_LOST };
+enum load_column { LOAD_CALL, LOAD_COUNT, LOAD_DURATION };
+enum late_column { LATE_CALL, LATE_THREAD, LATE_PROCESS, LATE_START, LATE_GPU, LATE_CONSUMERS };
+
+void gv_range_sums_add(struct gv_range_sums *sums, const struct gv_range_sums *more)
+{
+    sums->calls = gv_time_sum(sums->calls, more->calls);
+    sums->launches += more->launches;
+    sums->gpu_ns = gv_time_sum(sums->gpu_ns, more->gpu_ns);
+    sums->stalls += more->stalls;
+    sums->stall_ns = gv_time_sum(sums->stall_ns, more->stall_ns);
+    if (more->max_stall_ns > sums->max_stall_ns)
+        sums->max_stall_ns = more->max_stall_ns;
+    sums->idle_ns = gv_time_sum(sums->idle_ns, more->idle_ns);
+    sums->loads += more->loads;
+    sums->load_ns = gv_time_sum(sums->load_ns, more->load_ns);
+    sums->allocations += more->allocations;
+    sums->allocated_bytes = gv_time_sum(sums->allocated_bytes, more->allocated_bytes);
+}
+
+/* ---- what is read beside the calls ---- */
+
+static int next_beside(struct gv_range_pass *pass, struct gv_range_beside *beside)
+{
+    int result = sqlite3_step(beside->rows);
+
+    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 0) : INT64_MAX;
+    return gv_database_error(pass->trace, result);
+}
+
+static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, const char *sql)
+{
+    int error = gv_database_error(
+        pass->trace, gv_database_ask(pass->trace, sql, &pass->part.thread, 1, &beside->rows));
+
+    return error ? error : next_beside(pass, beside);
+}
+
+/* Goes on to the rows of a call; *of: there is one. */
+static int find_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, int64_t call,
+                       bool *of)
+{
+    int error = 0;
+
+    while (!error && beside->call < call)
+        error = next_beside(pass, beside);
+    *of = !error && beside->call == call;
+    return error;
+}
+
+static int begin(struct gv_range_pass *pass)
+{
+    int error;
+
+    if (pass->begun)
+        return 0;
+    pass->begun = true;
+    pass->known = calloc(GV_RANGE_PASS_CALLS, sizeof(*pass->known));
+    error = pass->known ? gv_database_script(pass->trace, sql_late_table, NULL, 0) : -ENOMEM;
+    if (!error)
+        error = gv_id_table_read(&pass->apis, pass->trace,
+                                 "SELECT id, coalesce(gpu_work, 0) <> 0, memory FROM api");
+    if (!error)
+        error = gv_id_table_read(&pass->places, pass->trace,
+                                 "SELECT id, process, device FROM gpu_place");
+    if (!error)
+        error = ask_beside(pass, &pass->stalls, sql_stalls);
+    if (!error)
+        error = ask_beside(pass, &pass->loads, sql_loads);
+    if (!error)
+        error = ask_beside(pass, &pass->operations, sql_operations);
+    if (!error)
+        error = gv_database_error(pass->trace,
+                                  sqlite3_prepare_v2(pass->trace,
+                                                     "INSERT INTO temp.range_late VALUES (?, ?, ?)",
+                                                     -1, &pass->late, NULL));
+    return error;
+}
+
+/* ---- the operations ---- */
+
+static bool is_in_part(const struct gv_range_pass *pass, sqlite3_stmt *row)
+{
+    const struct gv_totals_part *part = &pass->part;
+    int64_t place = sqlite3_column_int64(row, OPERATION_PLACE);
+    int64_t start_ns = gv_time_column(row, OPERATION_START);
+
+    return (part->process == 0 || gv_id_table_get(&pass->places, place, 0) == part->process) &&
+           (part->device < 0 || gv_id_table_get(&pass->places, place, 1) == part->device) &&
+           start_ns >= part->from_ns && start_ns < part->to_ns &&
+           gv_range_choice_has(part->ranges, sqlite3_column_int64(row, OPERATION_CALL));
+}
+
+static int take_operation(struct gv_range_pass *pass)
+{
+    sqlite3_stmt *row = pass->operations.rows;
+    int64_t call = pass->operations.call;
+    const struct gv_range_known *known = &pass->known[(uint64_t)call % GV_RANGE_PASS_CALLS];
+    const struct gv_range_sums did = {.gpu_ns = gv_time_column_duration(row, OPERATION_DURATION)};
+    int64_t late = 0; /* a bit for each consumer */
+    int error = 0;
+
+    if (!is_in_part(pass, row))
+        return 0;
+    for (size_t i = 0; i < pass->consumer_count && error >= 0; i++) {
+        const struct gv_range_consumer *consumer = &pass->consumers[i];
+        error = known->call != call ? GV_RANGE_FORGOTTEN
+                : known->buckets[i] ? consumer->add(consumer->context, known->buckets[i], &did)
+                                    : 0;
+        late |= error == GV_RANGE_FORGOTTEN ? 1 << i : 0;
+    }
+    if (error < 0 || !late)
+        return error < 0 ? error : 0;
+    pass->are_late = true;
+    return gv_database_add(pass->late, (const int64_t[]){call, did.gpu_ns, late}, 3);
+}
+
+/* Those of the calls up to `call`; they are nearly in the order of the calls. */
+static int take_operations(struct gv_range_pass *pass, int64_t call)
+{
+    int error = 0;
+
+    while (!error && pass->operations.call <= call && pass->operations.call != INT64_MAX) {
+        error = take_operation(pass);
+        if (!error)
+            error = next_beside(pass, &pass->operations);
+    }
+    return error;
+}
+
+static int take_late(void *context, sqlite3_stmt *row)
+{
+    struct gv_range_pass *pass = context;
+    const struct gv_range_call call = {
+        .id = sqlite3_column_int64(row, LATE_CALL),
+        .thread = sqlite3_column_int64(row, LATE_THREAD),
+        .process = sqlite3_column_int64(row, LATE_PROCESS),
+        .start_ns = gv_time_column(row, LATE_START),
+    };
+    const struct gv_range_sums did = {.gpu_ns = gv_time_column_duration(row, LATE_GPU)};
+    int64_t late = sqlite3_column_int64(row, LATE_CONSUMERS), bucket;
+    int error = 0;
+
+    for (size_t i = 0; i < pass->consumer_count && !error; i++) {
+        const struct gv_range_consumer *consumer = &pass->consumers[i];
+        if (!(late >> i & 1))
+            continue;
+        error = consumer->place(consumer->context, &call, &bucket);
+        if (!error && bucket)
+            error = consumer->add(consumer->context, bucket, &did);
+    }
+    return error;
+}
+
+/* ---- the calls ---- */
+
+static int did_of(struct gv_range_pass *pass, const struct gv_range_pass_row *row,
+                  struct gv_range_sums *did)
+{
+    int64_t space = gv_id_table_get(&pass->apis, row->api, 1);
+    bool works = row->result == 0 && gv_id_table_get(&pass->apis, row->api, 0);
+    bool allocates = row->result == 0 && (space == GV_MEMORY_DEVICE || space == GV_MEMORY_PHYSICAL);
+    bool stalls, loads = false;
+    int error = find_beside(pass, &pass->stalls, row->call.id, &stalls);
+
+    if (!error)
+        error = find_beside(pass, &pass->loads, row->call.id, &loads);
+    *did = (struct gv_range_sums){
+        .calls = row->count,
+        .launches = works,
+        .allocations = allocates,
+        .allocated_bytes = allocates && row->bytes > 0 ? row->bytes : 0,
+    };
+    if (stalls) {
+        did->stalls = 1;
+        did->stall_ns = did->max_stall_ns = gv_time_column_duration(pass->stalls.rows, STALL_LOST);
+    }
+    if (loads) {
+        did->loads = sqlite3_column_int64(pass->loads.rows, LOAD_COUNT);
+        did->load_ns = gv_time_column_duration(pass->loads.rows, LOAD_DURATION);
+        if (did->load_ns > row->duration_ns)
+            did->load_ns = row->duration_ns;
+    }
+    return error;
+}
+
+int gv_range_pass_call(struct gv_range_pass *pass, const struct gv_range_pass_row *row)
+{
+    struct gv_range_known known = {.call = row->call.id};
+    struct gv_range_sums did;
+    int error = pass ? begin(pass) : 0;
+
+    if (!pass)
+        return 0;
+    if (!error)
+        error = take_operations(pass, row->call.id - 1);
+    if (!error)
+        error = did_of(pass, row, &did);
+    for (size_t i = 0; i < pass->consumer_count && !error; i++) {
+        const struct gv_range_consumer *consumer = &pass->consumers[i];
+        error = consumer->place(consumer->context, &row->call, &known.buckets[i]);
+        if (!error && known.buckets[i])
+            error = consumer->add(consumer->context, known.buckets[i], &did);
+    }
+    if (!error && did.launches)
+        pass->known[(uint64_t)row->call.id % GV_RANGE_PASS_CALLS] = known;
+    return error;
+}
+
+static void end_statements(struct gv_range_pass *pass)
+{
+    sqlite3_finalize(pass->stalls.rows);
+    sqlite3_finalize(pass->loads.rows);
+    sqlite3_finalize(pass->operations.rows);
+    sqlite3_finalize(pass->late);
+    pass->stalls.rows = pass->loads.rows = pass->operations.rows = pass->late = NULL;
+}
+
+int gv_range_pass_calls_end(struct gv_range_pass *pass)
+{
+    const struct gv_totals_part *part = pass ? &pass->part : NULL;
+    int error = pass ? begin(pass) : 0;
+
+    if (pass && !error)
+        error = take_operations(pass, INT64_MAX);
+    if (!pass)
+        return 0;
+    end_statements(pass);
+    for (size_t i = 0; i < pass->consumer_count && pass->are_late && !error; i++)
+        if (pass->consumers[i].again)
+            error = pass->consumers[i].again(pass->consumers[i].context);
+    if (!error && pass->are_late)
+        error = gv_database_each(
+            pass->trace, sql_late,
+            (const int64_t[]){part->process, part->thread, part->from_ns, part->to_ns}, 4,
+            take_late, pass);
+    return error ? error : gv_database_script(pass->trace, "DROP TABLE temp.range_late", NULL, 0);
+}
+
+/* ---- from the start to the end ---- */
+
+int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
+                       const struct gv_totals_part *part)
+{
+    struct gv_range_pass *pass = *made = calloc(1, sizeof(*pass));
+
+    if (!pass)
+        return -ENOMEM;
+    pass->trace = trace;
+    pass->part = *part;
+    return 0;
+}
+
+void gv_range_pass_add(struct gv_range_pass *pass, const struct gv_range_consumer *consumer)
+{
+    pass->consumers[pass->consumer_count++] = *consumer;
+}
+
+void gv_range_pass_close(struct gv_range_pass *pass)
+{
+    if (!pass)
+        return;
+    end_statements(pass);
+    gv_range_idle_free(&pass->idle);
+    gv_id_table_free(&pass->apis);
+    gv_id_table_free(&pass->places);
+    free(pass->known);
+    free(pass);
+}

@@ -1,0 +1,97 @@
+#include "report/commands/range_view.h"
+
+#include "report/analyse/idle/analysis.h"
+#include "report/analyse/ranges/range_name.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/commands/exit.h"
+#include "report/commands/progress.h"
+#include "report/commands_range_view.inc"
+#include "report/show/message.h"
+#include "report/show/text_lines.h"
+#include "report/store/database.h"
+#include "trace/word_distance.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES 8 /* that a message lists */
+
+struct known_names {
+    const char *wanted;
+    size_t least, count;
+    char near[GV_RANGE_NAME_BYTES];
+    char list[NAMES][GV_RANGE_NAME_BYTES]; /* the most frequent ones */
+};
+
+static int take_name(void *context, sqlite3_stmt *row)
+{
+    struct known_names *known = context;
+    const char *domain = (const char *)sqlite3_column_text(row, 0);
+    const char *message = (const char *)sqlite3_column_text(row, 1);
+    char said[GV_RANGE_NAME_BYTES], name[GV_RANGE_NAME_BYTES];
+    size_t at = 0;
+
+    gv_range_name_say(domain, message, said, sizeof(said));
+    gv_range_name_fold(said, name, sizeof(name));
+    if (gv_word_is_nearer(known->wanted, said, &known->least) ||
+        (message && gv_word_is_nearer(known->wanted, message, &known->least)))
+        memcpy(known->near, said, sizeof(said));
+    while (at < known->count && strcmp(known->list[at], name) != 0)
+        at++;
+    if (at == known->count && at < NAMES)
+        memcpy(known->list[known->count++], name, sizeof(name));
+    return 0;
+}
+
+/* Names the nearest range, or the most frequent ones. */
+static int refuse(sqlite3 *trace, const char *name)
+{
+    struct known_names known = {.wanted = name, .least = GV_WORD_TYPO};
+    char list[NAMES * 64] = "";
+    int error = gv_database_each(trace, sql_names, NULL, 0, take_name, &known);
+
+    if (error)
+        return error;
+    for (size_t i = 0; i < known.count; i++)
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
+                 known.list[i]);
+    if (known.near[0])
+        gv_message("this trace has no range '%.300s'; did you mean '%.300s'?", name, known.near);
+    else if (known.count)
+        gv_message("this trace has no range '%.300s'; it has: %s", name, list);
+    else
+        gv_message("this trace has no ranges");
+    return GV_EXIT_USAGE;
+}
+
+int gv_range_view_open(sqlite3 *trace, const struct gv_arguments *arguments,
+                       enum gv_option_id option, struct gv_range_choice **choice)
+{
+    const char *name = gv_arguments_text(arguments, option, NULL);
+    int error;
+
+    *choice = NULL;
+    if (!name)
+        return 0;
+    gv_progress_begin(trace, "gpuverify: choosing calls");
+    error = gv_range_choice_open(choice, trace, name);
+    if (!error)
+        error = gv_range_choice_install(*choice, trace);
+    if (!error)
+        error = gv_stalls_of_ranges(trace);
+    if (!error)
+        error = gv_idle_of_ranges(trace, *choice);
+    gv_progress_end(trace);
+    return error == -ENOENT ? refuse(trace, name) : error;
+}
+
+void gv_range_view_print(const struct gv_range_choice *choice, FILE *out, int columns)
+{
+    char said[GV_RANGE_NAME_BYTES + 64];
+
+    if (!choice)
+        return;
+    gv_range_choice_say(choice, said, sizeof(said));
+    gv_text_say(out, 0, "", columns, "Only in %s.", said);
+}
