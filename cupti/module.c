@@ -13,6 +13,7 @@
 #include "cupti/switch.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
+#include "trace/spool_control.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -50,8 +51,9 @@ static _Atomic uint32_t recording;
 static bool stays_away; /* going back has failed */
 
 /* What threads of the program wait for, and how many have begun to wait. */
-#define WISH_LEAVE 1u
-#define WISH_PEERS 2u
+#define WISH_LEAVE  1u
+#define WISH_PEERS  2u
+#define WISH_FOLLOW 4u
 static _Atomic uint32_t wishes;
 static _Atomic uint32_t wished;
 static _Atomic uint32_t fulfilled; /* futex: how many of them need not wait any more */
@@ -77,10 +79,12 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_store(&gpu->failed, 1);
 }
 
-/* What CUPTI returns otherwise belongs to another profiler. */
+/* What CUPTI returns otherwise belongs to another profiler, or is not wanted. */
 static bool is_ours(void)
 {
-    return atomic_load(&recording) != GV_RECORDING_OTHER;
+    uint32_t now = atomic_load(&recording);
+
+    return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED;
 }
 
 /* The buffers since the last pause began; only for the fetching thread. */
@@ -166,7 +170,8 @@ static void flush_all(enum request which)
 
 static void note_recording(enum gv_recording now, uint64_t at_ns)
 {
-    uint32_t bytes = now == GV_RECORDING_ALL ? 0 : gv_spool_text_bytes(host.other->file);
+    bool is_others = now == GV_RECORDING_OPERATIONS || now == GV_RECORDING_OTHER;
+    uint32_t bytes = is_others ? gv_spool_text_bytes(host.other->file) : 0;
     union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
                                                      .flags = bytes ? GV_RECORD_MORE : 0,
                                                      .api = (uint16_t)now},
@@ -178,35 +183,28 @@ static void note_recording(enum gv_recording now, uint64_t at_ns)
         gv_output_text(host.other->file, bytes);
 }
 
-static void step_aside(void)
+static void step_aside(enum gv_recording why)
 {
     uint64_t before_ns = host.now_ns();
 
-    if (!is_ours())
-        return;
-    gv_switch_records_off();
-    gv_buffers_mark();
-    flush_until_none();
-    gv_switch_off();
-    note_recording(GV_RECORDING_OTHER, before_ns);
+    if (is_ours()) {
+        gv_switch_records_off();
+        gv_buffers_mark();
+        flush_until_none();
+        gv_switch_off();
+    }
+    if (atomic_load(&recording) != (uint32_t)why)
+        note_recording(why, before_ns);
 }
 
-/* For all threads that have asked until now. */
-static void fulfil(void)
+static bool is_stopped(void)
 {
-    uint32_t until = atomic_load(&wished);
-    uint32_t what;
+    return gv_control_is_stopped(&host.spool->header->control);
+}
 
-    /* Before the wishes are taken: one may be there whose thread has not counted it yet. */
-    if (until == atomic_load(&fulfilled))
-        return;
-    what = atomic_exchange(&wishes, 0);
-    if (what & WISH_PEERS)
-        gv_switch_records_peers(is_ours());
-    if (what & WISH_LEAVE)
-        step_aside();
-    atomic_store(&fulfilled, until);
-    gv_futex_wake(&fulfilled);
+static bool is_used_by_other(void)
+{
+    return atomic_load(&host.other->subscriber) || atomic_load(&host.other->kinds);
 }
 
 /*
@@ -226,27 +224,65 @@ static bool other_is_done(void)
 
 static void go_back_if_possible(void)
 {
+    uint32_t before = atomic_load(&recording);
     enum gv_recording now;
 
-    if (is_ours() || stays_away || !other_is_done())
+    if (is_ours() || stays_away || is_stopped() || !other_is_done())
         return;
     /* From here on, the other profiler's calls wait for us. But one may have started before. */
     atomic_store(&recording, GOING_BACK);
     if (!other_is_done()) {
-        atomic_store(&recording, GV_RECORDING_OTHER);
+        atomic_store(&recording, before);
         return;
     }
     if (gv_buffers_are_others())
         note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
                      "cuptiActivityFlushAll");
     if (gv_switch_on(true, &now)) {
-        atomic_store(&recording, GV_RECORDING_OTHER);
+        atomic_store(&recording, before);
         stays_away = true;
     } else {
         note_recording(now, host.now_ns());
         if (!atomic_load(&host.spool->header->gpu.started_ns))
             atomic_store(&host.spool->header->gpu.started_ns, host.now_ns());
     }
+}
+
+/* The fetching thread may have seen a stop, and be about to leave. */
+static _Atomic bool is_leaving;
+
+/* While recording is stopped, CUPTI would only cost the program time. */
+static void follow(void)
+{
+    bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED;
+
+    atomic_store(&is_leaving, true);
+    if (is_ours() && is_stopped())
+        step_aside(GV_RECORDING_STOPPED);
+    atomic_store(&is_leaving, false);
+    if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
+        step_aside(GV_RECORDING_OTHER);
+    go_back_if_possible();
+}
+
+/* For all threads that have asked until now. */
+static void fulfil(void)
+{
+    uint32_t until = atomic_load(&wished);
+    uint32_t what;
+
+    /* Before the wishes are taken: one may be there whose thread has not counted it yet. */
+    if (until == atomic_load(&fulfilled))
+        return;
+    what = atomic_exchange(&wishes, 0);
+    if (what & WISH_PEERS)
+        gv_switch_records_peers(is_ours());
+    if (what & WISH_LEAVE)
+        step_aside(GV_RECORDING_OTHER);
+    if (what & WISH_FOLLOW)
+        follow();
+    atomic_store(&fulfilled, until);
+    gv_futex_wake(&fulfilled);
 }
 
 /* ---- the fetching thread ---- */
@@ -263,7 +299,7 @@ static void serve(void)
         flush_all(ASKED_FOR_EVERYTHING);
     else
         flush(false);
-    go_back_if_possible();
+    follow();
 }
 
 /*
@@ -344,12 +380,6 @@ static void wake(void)
     gv_futex_wake(&asked);
 }
 
-/* The program's profiler may have started before its first CUDA call. */
-static bool is_used_by_other(void)
-{
-    return atomic_load(&host.other->subscriber) || atomic_load(&host.other->kinds);
-}
-
 static int start(const struct gv_gpu_host *given)
 {
     struct gv_spool_gpu *gpu = &given->spool->header->gpu;
@@ -368,8 +398,11 @@ static int start(const struct gv_gpu_host *given)
     gv_output_start(host.spool);
     gv_switch_prepare(&host, wake);
     error = gv_buffers_prepare(host.other);
+    /* The program's profiler may have started before its first CUDA call. */
     if (!error && is_used_by_other())
         now = GV_RECORDING_OTHER;
+    else if (!error && is_stopped())
+        now = GV_RECORDING_STOPPED;
     else if (!error)
         error = gv_switch_on(false, &now);
     if (error)
@@ -459,6 +492,16 @@ static void yield(uint64_t patience_ns)
         wish(WISH_LEAVE, patience_ns);
 }
 
+static void follow_control(uint64_t patience_ns)
+{
+    if (!patience_ns) {
+        if (ask(ASKED_A_WISH))
+            wake(); /* with each request, the thread follows */
+    } else if (atomic_load(&is_leaving) || !is_ours()) {
+        wish(WISH_FOLLOW, patience_ns);
+    }
+}
+
 static void record_peers(uint64_t patience_ns)
 {
     wish(WISH_PEERS, patience_ns);
@@ -477,6 +520,7 @@ const struct gv_gpu_module gv_gpu_module = {
     .fetch = fetch,
     .record_peers = record_peers,
     .yield = yield,
+    .follow_control = follow_control,
     .library = library,
     .buffer_callbacks = gv_switch_buffer_callbacks,
 };

@@ -1,5 +1,5 @@
 /*
- * Ranges and marks in gpuverify's trace, for programs that do not use NVTX.
+ * What a program says to gpuverify: ranges and marks for its trace, and what is to be recorded.
  *
  *     #include <gpuverify.h>
  *
@@ -7,6 +7,9 @@
  *     ...
  *     gv_range_pop();
  *     gv_mark("epoch 2");
+ *
+ *     gv_stop(); // record no more calls of this process, until
+ *     gv_start();
  *
  * C (99 or later) and C++. Nothing to link with: the functions are looked up once, and do nothing
  * where the program does not run under gpuverify. A range ends with the pop of the same thread.
@@ -66,6 +69,20 @@ static inline void gv_mark(const char *message)
 
     if (found != gpuverify_nothing)
         ((void (*)(const char *))found)(message);
+}
+
+static inline void gv_start(void)
+{
+    static gpuverify_function known;
+
+    gpuverify_find(&known, "gv_start")();
+}
+
+static inline void gv_stop(void)
+{
+    static gpuverify_function known;
+
+    gpuverify_find(&known, "gv_stop")();
 }
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ enum {
 };
 
 const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1] = {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags)                      \
     [GV_KIND_##name] = {#name,                                                                     \
                         GV_CLASS_##class,                                                          \
                         GV_SCOPE_##scope,                                                          \

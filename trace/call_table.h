@@ -15,13 +15,13 @@ enum gv_api_class {
 #include "trace/call_classes.def"
     GV_CLASS_COUNT,
 /* The class of each kind: GV_CLASS_OF_COPY_ASYNC = GV_CLASS_COPY */
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags)                      \
     GV_CLASS_OF_##name = GV_CLASS_##class,
 #include "trace/call_kinds.def"
 };
 
 enum gv_call_kind {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_KIND_##name,
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags) GV_KIND_##name,
 #include "trace/call_kinds.def"
     GV_KIND_COUNT
 };
@@ -30,11 +30,14 @@ enum gv_call_kind {
 enum gv_call_trait {
     GV_TRAIT_WORKS_ON_GPU = 1, /* WORK is not NONE */
     GV_TRAIT_ALLOCATES = 2,
-    GV_TRAIT_PINS = 4, /* allocates HOST memory */
-    GV_TRAIT_RARE = 8, /* CONTEXT, INIT, ASK: more than a record is to be done */
+    GV_TRAIT_PINS = 4,     /* allocates HOST memory */
+    GV_TRAIT_RARE = 8,     /* CONTEXT, INIT, ASK: more than a record is to be done */
+    GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
 };
 
-/* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, flags. */
+/* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, STOPPED, flags. */
+enum { GV_STOPPED_FOLLOW = 0, GV_STOPPED_SKIP = GV_TRAIT_SKIPPED };
+
 enum gv_call_scope {
     GV_SCOPE_NOTHING = 0,
     GV_SCOPE_STREAM,
@@ -90,7 +93,7 @@ enum gv_api_id {
 #define GV_API_UNKNOWN   (-1)
 
 enum gv_call_traits {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags)                      \
     GV_TRAITS_OF_##name =                                                                          \
         (GV_GPU_WORK_##work != GV_GPU_WORK_NONE ? GV_TRAIT_WORKS_ON_GPU : 0) |                     \
         (GV_MEMORY_##memory > GV_MEMORY_NONE && GV_MEMORY_##memory < GV_MEMORY_FREE                \
@@ -100,7 +103,8 @@ enum gv_call_traits {
         (GV_CLASS_##class == GV_CLASS_CONTEXT || GV_CLASS_##class == GV_CLASS_INIT ||              \
                  GV_CLASS_##class == GV_CLASS_ASK                                                  \
              ? GV_TRAIT_RARE                                                                       \
-             : 0),
+             : 0) |                                                                                \
+        GV_STOPPED_##stopped,
 #include "trace/call_kinds.def"
 };
 

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (6u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (7u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -87,6 +87,10 @@ struct gv_gpu_module {
      * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
+    /* The process stopped recording, or goes on (trace/spool_control.h): leaves CUPTI, or comes
+     * back. Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by
+     * itself, with each fetch, because commands may change it from outside. Any thread. */
+    void (*follow_control)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
     /* To be registered instead of another profiler's callbacks, which they call (host->other). */

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC      "GVSESS3"
+#define GV_SESSION_MAGIC      "GVSESS4"
 #define GV_SESSION_SUFFIX     ".session"
 #define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
@@ -44,6 +44,8 @@ struct gv_session_file {
     _Atomic uint32_t doorbell; /* futex: a process that wants to be drained soon increments it */
     _Atomic uint32_t collector_pid;
     uint32_t root_pid;
+    _Atomic uint32_t stopped; /* 1: processes that join begin stopped */
+    uint32_t reserved32;
     uint64_t root_start_ticks; /* the root process; it outlives its children */
     uint64_t pid_namespace; /* of the process that made the file; 0: unknown. Pids mean nothing in
                                another one */

@@ -42,6 +42,11 @@ enum gv_setting_ranges {
     GV_RANGES_ON = 1,
 };
 
+enum gv_setting_start {
+    GV_START_NOW = 0,
+    GV_START_LATER = 1,
+};
+
 enum gv_setting_clock {
     GV_SETTING_CLOCK_AUTO = 0,
     GV_SETTING_CLOCK_TSC = 1,

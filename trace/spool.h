@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 12u
+#define GV_SPOOL_VERSION 13u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -77,6 +77,7 @@ enum gv_record_kind {
     GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
     GV_RECORD_RANGE_END = 27,
     GV_RECORD_CONTEXT = 28, /* the device of a context, before the first call in it */
+    GV_RECORD_CHANGE = 29,  /* recording was stopped, or went on */
 };
 
 /*
@@ -334,11 +335,21 @@ struct gv_record_host {
     uint64_t reserved[3];
 };
 
+/* See struct gv_spool_control. */
+struct gv_record_change {
+    struct gv_record_head head;
+    uint64_t at_ns;
+    uint32_t number;
+    uint32_t reserved32;
+    uint64_t reserved[5];
+};
+
 /* What CUPTI tells us, because it serves one profiler at a time. */
 enum gv_recording {
     GV_RECORDING_ALL = 1,        /* GPU operations with their calls */
     GV_RECORDING_OPERATIONS = 2, /* without their calls: another profiler has the callbacks */
     GV_RECORDING_OTHER = 3,      /* nothing: another profiler has CUPTI */
+    GV_RECORDING_STOPPED = 4,    /* nothing: recording is stopped */
 };
 
 struct gv_record_recording {
@@ -510,6 +521,7 @@ union gv_record {
     struct gv_record_context device_of_context;
     struct gv_record_host host;
     struct gv_record_recording recording;
+    struct gv_record_change change;
     struct gv_record_idle_sample idle_sample;
     struct gv_record_stack_copy stack_copy;
     struct gv_record_range_text range_text;
@@ -599,6 +611,8 @@ enum gv_gpu_state {
 #define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
 /* That of the thread that writes idle samples. */
 #define GV_SPOOL_IDLE_THREAD (UINT64_C(1) << 61)
+/* That of marks from outside, which have no records. */
+#define GV_SPOOL_OUTSIDE_THREAD (GV_SPOOL_IDLE_THREAD | 1)
 
 #define GV_SPOOL_WHY_BYTES 256u
 
@@ -616,6 +630,32 @@ struct gv_spool_gpu {
     _Atomic uint32_t whole_graphs; /* 1: each graph launch is one operation */
     char why[GV_SPOOL_WHY_BYTES];
     char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */
+};
+
+#define GV_SPOOL_NOTES      16u
+#define GV_SPOOL_NOTE_BYTES 240u
+
+enum gv_note_state {
+    GV_NOTE_FREE = 0,
+    GV_NOTE_BUSY = 1, /* a command writes it */
+    GV_NOTE_FULL = 2, /* for the reader, which frees it */
+};
+
+/* What a command did from outside, which has no segment to write a record to. */
+struct gv_spool_note {
+    _Atomic uint32_t state; /* enum gv_note_state */
+    uint32_t change;        /* its number; 0: a mark */
+    uint64_t at_ns;
+    char text[GV_SPOOL_NOTE_BYTES]; /* of a mark */
+};
+
+/* Whether the process is recorded: trace/spool_control.h. */
+struct gv_spool_control {
+    /* [w], and commands: how often recording was stopped or went on; odd: it is stopped. Each
+     * change has its number here, and a CHANGE record or a note. Only the first may have none: then
+     * the process began stopped. In a cache line of its own, because every call reads it. */
+    _Alignas(64) _Atomic uint32_t changes;
+    _Alignas(64) struct gv_spool_note notes[GV_SPOOL_NOTES];
 };
 
 struct gv_spool_header {
@@ -663,6 +703,7 @@ struct gv_spool_header {
     struct gv_spool_lost lost;     /* [w] */
     struct gv_spool_gpu gpu;       /* [w] */
     struct gv_own_cost_total own_cost[GV_OWN_COST_COUNT]; /* [w] */
+    struct gv_spool_control control;
 
     uint32_t arguments_bytes;
     _Atomic uint32_t environment_reads; /* 1; it grows when `environment` changes */
@@ -701,6 +742,7 @@ _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_reco
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
 _Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
 _Static_assert(sizeof(struct gv_record_recording) == GV_SPOOL_RECORD_BYTES, "gv_record_recording");
+_Static_assert(sizeof(struct gv_record_change) == GV_SPOOL_RECORD_BYTES, "gv_record_change");
 _Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
                "gv_record_idle_sample");
 _Static_assert(sizeof(struct gv_record_stack_copy) == GV_SPOOL_RECORD_BYTES,

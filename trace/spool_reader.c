@@ -235,6 +235,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->lost_host_functions =
         atomic_load_explicit(&header->lost.host_functions, memory_order_relaxed);
     status->lost_ranges = atomic_load_explicit(&header->lost.ranges, memory_order_relaxed);
+    status->changes = atomic_load_explicit(&header->control.changes, memory_order_relaxed);
     status->gpu = atomic_load_explicit(&header->gpu.state, memory_order_acquire);
     status->cupti_version = atomic_load_explicit(&header->gpu.cupti_version, memory_order_relaxed);
     status->gpu_dropped = atomic_load_explicit(&header->gpu.dropped, memory_order_relaxed);
@@ -437,4 +438,31 @@ void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
 
     if (atomic_exchange_explicit(&header->drained, ends, memory_order_release) != ends)
         syscall(SYS_futex, &header->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* ---- the control ---- */
+
+struct gv_spool_control *gv_spool_reader_control(const struct gv_spool_reader *reader)
+{
+    return &reader_header(reader)->control;
+}
+
+bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,
+                          struct gv_spool_note *note)
+{
+    const struct gv_spool_note *from = &reader_header(reader)->control.notes[index];
+
+    if (atomic_load_explicit(&from->state, memory_order_acquire) != GV_NOTE_FULL)
+        return false;
+    note->change = from->change;
+    note->at_ns = from->at_ns;
+    memcpy(note->text, from->text, sizeof(note->text));
+    note->text[sizeof(note->text) - 1] = '\0';
+    return true;
+}
+
+void gv_spool_reader_give_note_back(const struct gv_spool_reader *reader, uint32_t index)
+{
+    atomic_store_explicit(&reader_header(reader)->control.notes[index].state, GV_NOTE_FREE,
+                          memory_order_release);
 }

@@ -86,6 +86,7 @@ struct gv_spool_status {
     bool gpu_finished;
     bool gpu_whole_graphs;
     bool gpu_failed;
+    uint32_t changes; /* struct gv_spool_control */
     struct gv_own_cost_counts own_cost[GV_OWN_COST_COUNT];
 };
 
@@ -127,6 +128,15 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
 /* "=VALUE"; "": the variable is not set. */
 void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,
                               char value[GV_SPOOL_VARIABLE_BYTES]);
+
+/* The process's control, for commands. */
+struct gv_spool_control *gv_spool_reader_control(const struct gv_spool_reader *reader);
+
+/* A full note, below GV_SPOOL_NOTES; `text` ends with NUL. False: there is none. Give it back when
+ * it is safe. */
+bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,
+                          struct gv_spool_note *note);
+void gv_spool_reader_give_note_back(const struct gv_spool_reader *reader, uint32_t index);
 
 /* Texts about the GPU side, ended by NUL; valid if `gpu` is not GV_GPU_UNKNOWN. */
 void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],

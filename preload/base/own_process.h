@@ -33,6 +33,7 @@ struct gv_process_own {
     _Atomic uint64_t token;       /* not 0 while it records, and unique to each recording process */
     _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
     _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
+    _Atomic(_Atomic uint32_t *) changes; /* of the spool's control, while it records */
 };
 
 /*
@@ -55,6 +56,15 @@ static inline uint64_t gv_process_token_now(void)
 static inline bool gv_process_is_recording(void)
 {
     return gv_process_token_now() != 0;
+}
+
+/* Of an attached process: whether calls with GV_TRAIT_SKIPPED are not recorded now. */
+static inline bool gv_process_is_stopped(void)
+{
+    _Atomic uint32_t *changes =
+        atomic_load_explicit(&gv_process_own_now()->changes, memory_order_relaxed);
+
+    return __builtin_expect(atomic_load_explicit(changes, memory_order_relaxed) & 1, 0);
 }
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */

@@ -122,6 +122,13 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
     leave_outermost(thread);
 }
 
+/* It gets no record, and calls inside it count as outermost ones: code that the first launch of a
+ * kernel loads is recorded. */
+static inline bool is_skipped(const struct gv_call *call)
+{
+    return gv_process_is_stopped() && (call->traits & GV_TRAIT_SKIPPED);
+}
+
 /* A nested call, a thread's first one, or one while the GPU side is being started. A separate
  * function, so that the others save fewer registers. */
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
@@ -133,6 +140,10 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
     /* Calls of a signal handler after joining are not part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
+    if (call->live && call->depth == 0 && is_skipped(call)) {
+        call->live = false;
+        return;
+    }
     thread->depth = call->depth + 1;
     if (!call->live)
         return;
@@ -163,8 +174,10 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
         begin_rarely(call, thread, facts);
         return;
     }
-    call->live = true;
     call->depth = 0;
+    call->live = !is_skipped(call);
+    if (__builtin_expect(!call->live, 0))
+        return;
     thread->depth = 1;
     enter_outermost(call, thread, facts);
 }

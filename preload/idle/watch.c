@@ -14,6 +14,7 @@
 #include "preload/stacks/python_threads.h"
 #include "trace/futex.h"
 #include "trace/mix.h"
+#include "trace/spool_control.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -657,6 +658,12 @@ static bool is_filtered(void)
     return !was_filtered && prctl(PR_GET_SECCOMP) != 0;
 }
 
+/* Whether recording is stopped. A forked child has no such thread. */
+static bool is_unrecorded(void)
+{
+    return gv_control_is_stopped(&gv_process.spool.header->control);
+}
+
 /* Until no thread of the program is left: libc ends a process with its last thread. */
 static void *run(void *context)
 {
@@ -677,7 +684,7 @@ static void *run(void *context)
         if (is_filtered())
             sleep_for_ever();
         now_ns = gv_monotonic_ns();
-        if (paid_ns > now_ns)
+        if (paid_ns > now_ns || is_unrecorded())
             continue;
         look();
         note_cost();

@@ -33,6 +33,7 @@ int gv_fork_watch_set_token(uint64_t token)
             gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
         own_page = page;
     }
+    atomic_store(&own_page->changes, &gv_process.spool.header->control.changes);
     atomic_store(&own_page->token, token);
     atomic_store(&own_page->open, token);
     atomic_store(&gv_process_own, own_page);

@@ -10,6 +10,7 @@
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/idle/watch.h"
+#include "preload/process/control.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
@@ -127,6 +128,7 @@ static int attach(struct gv_process *process)
         gv_spool_writer_close(&process->spool, true);
         return error;
     }
+    gv_control_begin();
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);
     gv_idle_start();

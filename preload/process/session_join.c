@@ -88,6 +88,7 @@ static int fill_session(const struct gv_process *process, const char *trace)
         return error;
     memcpy(session->magic, GV_SESSION_MAGIC, sizeof GV_SESSION_MAGIC);
     session->pid_namespace = pid_namespace();
+    atomic_store(&session->stopped, process->settings.start == GV_START_LATER);
     gv_clock_calibrate(&session->clock, process->settings.clock);
     memcpy(session->session, process->session_id, sizeof session->session);
     snprintf(session->trace_path, sizeof session->trace_path, "%s", trace);

@@ -4,6 +4,19 @@
 -- ?1 to ?4 are a struct gv_totals_part: process, thread, from, to.
 (?1 = 0 OR {process} = ?1) AND (?2 = 0 OR {thread} = ?2) AND {start} >= ?3 AND {start} < ?4
 
+-- define: stopped_times
+-- The times in which recording of a process was stopped. Calls that are recorded then show what
+-- later ones need, and count for nothing else.
+(SELECT process, start_ns, end_ns
+    FROM (SELECT process, number, at_ns AS start_ns, lead(at_ns, 1, 9223372036854775807)
+            OVER (PARTITION BY process ORDER BY number) AS end_ns
+        FROM recording_change)
+    WHERE number & 1)
+
+-- define: is_recorded(process, start)
+NOT EXISTS (SELECT 1 FROM {stopped_times} stopped WHERE stopped.process = {process}
+    AND {start} >= stopped.start_ns AND {start} < stopped.end_ns)
+
 -- define: op_is_of_thread
 -- ?1: the thread, 0 for all
 (?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)

@@ -1,7 +1,8 @@
 /*
  * What was launched, and never seen on the GPU. CUPTI returns operations some time after they end,
  * a whole buffer at once. So the last ones are missing if the program was killed, or still runs.
- * While another profiler has CUPTI, no operations come, or they come without their calls.
+ * While another profiler has CUPTI, no operations come, or they come without their calls. While
+ * recording is stopped, none come, of any process.
  */
 #ifndef GV_ANALYSE_GPU_UNSEEN_H
 #define GV_ANALYSE_GPU_UNSEEN_H
@@ -49,9 +50,9 @@ struct gv_gpu_seen {
  * So in a killed process everything that is not there counts as `last flush`, however old it is.
  *
  * It never counts too much: launches before the GPU side was on, while any stream was captured, or
- * in one of the times of gv_gpu_unseen_read() that another profiler began, are not expected.
- * Neither are graph launches if each node is recorded (a graph may have none that leaves an
- * operation); copies count only in the last flush. 0 or -errno.
+ * in one of the times of gv_gpu_unseen_read() that another profiler or a stop began, are not
+ * expected. Neither are graph launches if each node is recorded (a graph may have none that leaves
+ * an operation); copies count only in the last flush. 0 or -errno.
  */
 int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen);
 

@@ -39,8 +39,7 @@ DROP TABLE IF EXISTS temp.captured;
 -- name: next
 -- The next process of which operations are missing, or may be: ?1 is the one before.
 SELECT id FROM process p
-WHERE id > ?1 AND gpu = 'cupti'
-    AND ({has_unseen_end(p)} OR id IN (SELECT process FROM gpu_change))
+WHERE id > ?1 AND (gpu = 'cupti' AND {has_unseen_end(p)} OR id IN (SELECT process FROM gpu_change))
 ORDER BY id LIMIT 1;
 
 -- define: never
@@ -92,7 +91,12 @@ last AS (
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns
         ELSE min(k.at_ns, coalesce(l.known_ns, k.at_ns)) END AS known_ns,
-    CASE k.gpu WHEN 'operations' THEN k.next_ns
+    CASE WHEN k.gpu = 'operations' THEN k.next_ns
+        -- A stop without a GPU side: until the next work.
+        WHEN EXISTS (SELECT 1 FROM process WHERE id = ?1 AND gpu <> 'cupti')
+        THEN coalesce((SELECT min(start_ns) FROM call
+            WHERE thread IN (SELECT id FROM thread WHERE process = ?1) AND start_ns >= k.next_ns
+                AND start_ns < k.later_ns AND api IN (SELECT id FROM api WHERE gpu_work > 0)), k.later_ns)
         ELSE coalesce((SELECT at_ns FROM again WHERE part = k.later_ns AND k.next_ns < {never}),
             k.later_ns) END AS until_ns,
     k.next_ns AS changed_ns

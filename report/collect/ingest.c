@@ -1002,6 +1002,9 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
                 gv_ingest_idle(ingest, &record->idle_sample,
                                read_text(records, count, i, record->head.api, text, sizeof(text)));
             break;
+        case GV_RECORD_CHANGE:
+            error = gv_ingest_change(ingest, record->change.number, record->change.at_ns);
+            break;
         case GV_RECORD_RANGE_TEXT:
             error = gv_ingest_range_text(
                 ingest, record->range_text.number,
@@ -1100,6 +1103,8 @@ int gv_ingest_status(struct gv_ingest *ingest)
         error = store_environment(ingest);
     if (!error)
         error = gv_ingest_gpu_status(ingest, &now);
+    if (!error)
+        error = gv_ingest_control(ingest);
     if (!error)
         error = store_lost_calls(ingest, &now);
     if (!error)
@@ -1280,6 +1285,7 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->database = database;
     ingest->reader = reader;
     ingest->next_call = next_call;
+    ingest->changed = true; /* another collector may have stopped in between */
     gv_spool_reader_facts(reader, &facts);
     ingest->epoch_ns = facts.clock.epoch_ns;
     gv_process_cost_open(&ingest->cost, database, reader, &facts.clock);
@@ -1497,4 +1503,5 @@ void gv_ingest_committed(struct gv_ingest *ingest)
     for (size_t i = 0; i < ingest->consumed.count; i++)
         gv_spool_reader_give_back(ingest->reader, ingest->consumed.list[i]);
     ingest->consumed.count = 0;
+    gv_ingest_control_committed(ingest);
 }

@@ -209,14 +209,16 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
         [GV_RECORDING_ALL] = "seen",
         [GV_RECORDING_OPERATIONS] = "operations",
         [GV_RECORDING_OTHER] = "other",
+        [GV_RECORDING_STOPPED] = "stopped",
     };
     uint16_t what = recording->head.api;
 
     if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
         return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_GPU_CHANGE, "iitt", ingest->process,
+    ingest->changed = true;
+    return gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process,
                            gv_ingest_time(ingest, recording->at_ns), words[what],
-                           what == GV_RECORDING_ALL ? NULL : profiler_of(path));
+                           path ? profiler_of(path) : NULL);
 }
 
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
@@ -347,6 +349,8 @@ int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *st
         late ? gv_database_script(ingest->database->handle, sql_match_late, &ingest->process, 1)
              : 0;
 
+    if (!error)
+        error = gv_ingest_control_end(ingest);
     /* The analysis needs the memory. If anything still comes, it is looked up in the trace. */
     ingest->resumed |= ingest->correlate.calls != NULL;
     gv_correlate_free(&ingest->correlate);

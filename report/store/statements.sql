@@ -334,12 +334,32 @@ WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 -- name: GPU_INTERVAL
 INSERT OR REPLACE INTO gpu_interval (process, number, start_ns, end_ns) VALUES (?, 1, ?, ?);
 
--- name: GPU_CHANGE
--- Not if it is as before.
-INSERT OR REPLACE INTO gpu_change (process, at_ns, gpu, profiler)
-SELECT ?1, ?2, ?3, ?4
-WHERE ?3 || coalesce(?4, '') <> coalesce((SELECT gpu || coalesce(profiler, '') FROM gpu_change
-    WHERE process = ?1 AND at_ns < ?2 ORDER BY at_ns DESC LIMIT 1), 'seen');
+-- name: GPU_NOTE
+INSERT OR REPLACE INTO gpu_note (process, at_ns, gpu, profiler) VALUES (?, ?, ?, ?);
+
+-- name: RECORDING_CHANGE
+INSERT OR REPLACE INTO recording_change (process, number, at_ns) VALUES (?, ?, ?);
+
+-- name: RECORDING_BEGAN_STOPPED
+-- If the first change has no record.
+INSERT OR IGNORE INTO recording_change (process, number, at_ns)
+SELECT id, 1, start_ns FROM process WHERE id = ?;
+
+-- name: MARK_THREAD
+INSERT OR IGNORE INTO thread (id, process, serial, name, records)
+SELECT (SELECT id FROM thread WHERE process = ?1 AND serial = ?2), ?1, ?2, 'gpuverify', 0;
+
+-- name: MARK_TEXT
+-- A text without a number, once in a process.
+INSERT INTO range_text (process, text)
+SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM range_text
+    WHERE process = ?1 AND number IS NULL AND text = ?2);
+
+-- name: MARK_ADD
+INSERT INTO range (thread, kind, domain, text, start_ns, duration_ns)
+SELECT (SELECT id FROM thread WHERE process = ?1 AND serial = ?2), 3,
+    (SELECT min(id) FROM range_text WHERE process = ?1 AND number IS NULL AND text = ?3),
+    (SELECT min(id) FROM range_text WHERE process = ?1 AND number IS NULL AND text = ?4), ?5, 0;
 
 -- name: GPU_LOSS_CLEAR
 DELETE FROM loss WHERE process = ? AND class IN ('last flush', 'missing');

@@ -263,7 +263,16 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
 -- When the GPU activity of a process was recorded; the view "recording" has that of the calls too.
 CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
--- From when on another profiler in the process left less of the GPU side to see, or all of it again.
+-- When recording of a process was stopped (number is odd) or went on. A process that began stopped
+-- has its start in number 1.
+CREATE TABLE recording_change (process INTEGER NOT NULL, number INTEGER NOT NULL,
+    at_ns INTEGER NOT NULL, PRIMARY KEY (process, number)) WITHOUT ROWID;
+-- What the recorder said of the GPU side, as in gpu_change: it may notice later that recording was
+-- stopped.
+CREATE TABLE gpu_note (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
+    profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
+-- From both: from when on another profiler in the process, or a stop, left less of the GPU side to
+-- see, or all of it again.
 -- gpu: as in the view; before the first row: seen. profiler: NULL if it is seen, or not known.
 CREATE TABLE gpu_change (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;

@@ -491,14 +491,25 @@ SELECT
     r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
     r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); NULL: never recorded
+    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or had just gone on); NULL: never recorded
     r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
-FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why, NULL AS gpu,
-        NULL AS profiler
-    FROM process
+FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns) AS end_ns,
+        'calls' AS side, CASE WHEN c.next_ns IS NULL THEN p.ended ELSE 'recording was stopped' END AS why,
+        NULL AS gpu, NULL AS profiler
+    FROM (SELECT process, number, at_ns,
+            lead(at_ns) OVER (PARTITION BY process ORDER BY number) AS next_ns
+        FROM (SELECT id AS process, 0 AS number, start_ns AS at_ns FROM process
+            UNION ALL SELECT process, number, at_ns FROM recording_change)) c
+        JOIN process p ON p.id = c.process
+    WHERE c.number % 2 = 0 AND (c.number > 0 OR c.next_ns IS NULL OR c.next_ns > c.at_ns)
+    UNION ALL SELECT p.id, NULL, NULL, 'calls', 'recording was never started', NULL, NULL
+    FROM process p JOIN recording_change c ON c.process = p.id
+    GROUP BY p.id HAVING max(c.number) = 1 AND max(c.at_ns) <= p.start_ns
     UNION ALL SELECT p.id, g.at_ns,
-        coalesce(g.next_ns, CASE g.gpu WHEN 'other' THEN p.end_ns ELSE i.end_ns END), 'gpu',
-        CASE g.next WHEN 'seen' THEN 'the other profiler has ended'
+        coalesce(g.next_ns, CASE WHEN g.gpu IN ('other', 'stopped') THEN p.end_ns ELSE i.end_ns END), 'gpu',
+        CASE g.next WHEN 'seen' THEN CASE g.gpu WHEN 'stopped' THEN 'recording went on'
+                ELSE 'the other profiler has ended' END
+            WHEN 'stopped' THEN 'recording was stopped'
             WHEN 'operations' THEN 'another profiler has CUPTI''s callbacks'
             WHEN 'other' THEN 'another profiler uses CUPTI'
             ELSE coalesce(p.gpu_why, p.ended) END,
@@ -510,7 +521,8 @@ FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why, NUL
             WHERE NOT EXISTS (SELECT 1 FROM gpu_change c
                 WHERE c.process = f.process AND c.at_ns <= f.start_ns))
         WINDOW changes AS (PARTITION BY process ORDER BY at_ns)) g
-        JOIN process p ON p.id = g.process LEFT JOIN gpu_interval i ON i.process = g.process
+        JOIN process p ON p.id = g.process AND p.gpu = 'cupti'
+        LEFT JOIN gpu_interval i ON i.process = g.process
     UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised'),
         NULL, NULL
     FROM process WHERE gpu IS NOT 'cupti') r;

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 
 from ground import (Skip, both, both_at_once, check, gpu_side, launches_are_named, one,
@@ -168,6 +169,51 @@ def under_mps(bench, folder):
     return launches_are_named(folder, 2000)
 
 
+CONTROLLED = """
+import ctypes, time
+cuda, gpuverify = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(None)
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+def ok(result):
+    assert result == 0, result
+def say(what):
+    getattr(gpuverify, what, lambda: None)()
+def work(times):
+    for _ in range(times):
+        ok(cuda.cuMemsetD8Async(memory, 1, ctypes.c_size_t(1 << 20), None))
+    ok(cuda.cuCtxSynchronize())
+ok(cuda.cuInit(0))
+ok(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+ok(cuda.cuCtxSetCurrent(context))
+ok(cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(1 << 20)))
+work(100)
+for turn in range(5):
+    say("gv_stop")
+    time.sleep(0.3)
+    work(1000)
+    begun = time.monotonic()
+    say("gv_start")
+    print("start", 1e3 * (time.monotonic() - begun))
+    work(50)
+"""
+
+
+def stopped_and_started(bench, folder):
+    """Only what is launched in the recorded parts is in the trace, with its operation, and nothing is missing."""
+    done = bench.run([sys.executable, "-c", CONTROLLED], folder, True)
+    check(done.returncode == 0, done.stderr[-300:])
+    with trace_of(folder) as trace:
+        calls = one(trace, "SELECT count(*) FROM calls WHERE class = 'set'")
+        seen = one(trace, "SELECT count(call) FROM gpu_ops WHERE kind = 'set'")
+        alone = one(trace, "SELECT count(*) FROM gpu_ops WHERE kind = 'set' AND call IS NULL")
+        lost = trace.execute("SELECT what, class, count FROM losses").fetchall()
+        states = [row[0] for row in trace.execute("SELECT gpu FROM recording WHERE side = 'gpu' ORDER BY start_ns")]
+    check(calls == 350, f"{calls} memory sets are recorded, not 350")
+    check((seen, alone) == (350, 0), f"{seen} operations with their call and {alone} without, not 350 and 0")
+    check(not lost, f"losses: {lost}")
+    check(states == ["seen"] + 5 * ["stopped", "seen"], f"states of the GPU's side: {states}")
+    return "gv_start() took " + ", ".join(f"{float(line.split()[1]):.1f}" for line in done.stdout.splitlines()) + " ms"
+
+
 CASES = [
     ("a spin kernel of known length", a_spin_kernel_of_known_length),
     ("the kernels of a matrix product loop and CUDA events", a_matrix_product_loop),
@@ -188,4 +234,5 @@ CASES = [
     ("CuPy's profiler", own_profiler_case("cupy_profiler.py", ["cupy"])),
     ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
+    ("recording stopped and started", stopped_and_started),
 ]

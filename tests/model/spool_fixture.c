@@ -24,7 +24,8 @@ struct fixture fixture;
 
 /* Stands in for other parts of the library. */
 struct gv_process gv_process;
-static struct gv_process_own own = {.token = 1, .open = 1};
+static _Atomic uint32_t changes;
+static struct gv_process_own own = {.token = 1, .open = 1, .changes = &changes};
 struct gv_process_own *_Atomic gv_process_own = &own;
 
 struct gv_clock gv_clock;

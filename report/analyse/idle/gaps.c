@@ -277,7 +277,7 @@ static int host_gap(struct idle_finding *finding, struct idle_process *process,
         return 0;
     error = gv_idle_lane(finding->run, process->id, -1,
                          driving_thread(finding, &before, &after, start_ns), &gap.lane);
-    return error ? error : gv_idle_gap_take(finding->run, &gap, start_ns, end_ns);
+    return error ? error : gap_known(finding, process, &gap);
 }
 
 static int take_wait(void *context, sqlite3_stmt *row)

@@ -17,7 +17,7 @@ ORDER BY start_ns, id;
 
 -- name: run
 SELECT max(0, min(coalesce(max(coalesce(end_ns, {fact(last_ns)})), 0), ?4)
-    - max(coalesce(min(start_ns), 0), ?3))
+    - max(coalesce(min(start_ns), 0), ?3) - coalesce({fact(process_ns)} - {fact(recorded_ns)}, 0))
 FROM process WHERE ?1 = 0 OR id = ?1;
 
 -- name: samples

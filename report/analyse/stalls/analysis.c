@@ -263,6 +263,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_gpu_unseen_read(trace, &run->unseen);
     if (!error)
+        error = gv_stopped_read(trace, &run->stopped);
+    if (!error)
         error = find_first_uses(run);
     if (!error)
         error = gv_stall_others_open(run);
@@ -286,6 +288,7 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->modules);
     free(run->zones);
     free(run->unseen.times);
+    free(run->stopped.times);
     free(run->calls);
     free(run->judge.jits);
     free(run->judge.holders);
@@ -392,8 +395,11 @@ static int next_chunk(struct gv_stall_run *run)
     } else if (!sqlite3_stmt_busy(rows)) {
         return 0; /* all rows were read */
     }
-    while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW)
-        take_call(run, rows, &run->calls[run->call_count++]);
+    while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_stall_call *call = &run->calls[run->call_count];
+        take_call(run, rows, call);
+        run->call_count += !gv_stopped_has(&run->stopped, call->process, call->start_ns);
+    }
     if (result != SQLITE_ROW)
         sqlite3_reset(rows);
     return gv_database_error(run->trace, result);

@@ -7,6 +7,7 @@
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/stalls/evidence.h"
+#include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 
 #include <sqlite3.h>
@@ -77,6 +78,7 @@ struct gv_stall_run {
     struct gv_stall_zone *zones;
     size_t zone_count, zone_room;
     struct gv_gpu_unseen_list unseen;
+    struct gv_stopped stopped;
     bool any_measured, any_jit, any_host;
     struct gv_stall_judge judge;
     /* the chunk */

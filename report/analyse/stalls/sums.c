@@ -1,5 +1,6 @@
 #include "report/analyse/stalls/sums.h"
 
+#include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
@@ -66,6 +67,7 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
                           : "SELECT t.process, c.start_ns, c.start_ns + c.duration_ns FROM call c"
                             " CROSS JOIN thread t ON t.id = c.thread";
     struct gv_stall_spans spans = {0};
+    struct gv_stopped stopped = {0};
     int error = each_row(trace, "SELECT coalesce(max(id), 0) + 1 FROM process", take_count, &spans);
 
     if (!error && (spans.count < 0 || spans.count > PROCESSES_MOST))
@@ -76,11 +78,15 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
     if (!spans.list)
         return -ENOMEM;
     error = each_row(trace, sql, take_span, &spans);
+    if (!error)
+        error = gv_stopped_read(trace, &stopped);
     for (int64_t i = 0; i < spans.count; i++) {
         int64_t span_ns = gv_time_difference(spans.list[i].last_ns, spans.list[i].first_ns);
         sums->run_ns = gv_time_sum(sums->run_ns, span_ns);
+        sums->run_ns -= gv_stopped_ns(&stopped, i, spans.list[i].first_ns, spans.list[i].last_ns);
         sums->processes += spans.list[i].any;
     }
+    free(stopped.times);
     free(spans.list);
     return error;
 }

@@ -112,6 +112,10 @@ static int totals_call(void *context, sqlite3_stmt *row)
         return gv_id_table_get(&run->memory, api, 0) > GV_MEMORY_PHYSICAL && result == 0
                    ? gv_totals_memory_call(run, row, before) /* it may free a block of the ranges */
                    : 0;
+    if (gv_stopped_has(&run->stopped, process, start_ns))
+        return gv_id_table_get(&run->memory, api, 0) && result == 0
+                   ? gv_totals_memory_call(run, row, before)
+                   : 0;
     if (count < 1)
         count = 1;
     totals_span(run, class, start_ns, last_ns);
@@ -190,6 +194,22 @@ int gv_totals_calls(struct gv_totals_run *run)
     if (!error)
         error = gv_totals_memory_end(run);
     return error ? error : gv_database_each(run->trace, sql_flights, NULL, 0, totals_flight, run);
+}
+
+int gv_totals_recorded(struct gv_totals_run *run)
+{
+    const struct gv_totals_part *part = &run->part;
+    struct gv_recorded window = {0};
+    int error = run->stopped.count == 0
+                    ? 0
+                    : gv_recorded_read(run->trace, part->process, part->from_ns, part->to_ns,
+                                       run->last_ns, &run->recorded);
+
+    if (!error && run->stopped.count > 0)
+        error = gv_recorded_read(run->trace, part->process, run->first_ns, run->last_ns,
+                                 run->last_ns, &window);
+    run->stopped_ns = window.all_ns - window.recorded_ns;
+    return error;
 }
 
 /* Waits are a finding of their own: those that were found come off the time that threads copied and

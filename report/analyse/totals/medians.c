@@ -12,7 +12,10 @@ static int medians_call(void *context, sqlite3_stmt *row)
     struct gv_totals_run *run = context;
     int64_t api = sqlite3_column_int64(row, 0), count = sqlite3_column_int64(row, 2);
 
-    if (api <= 0 || (uint64_t)api >= run->apis.rows)
+    if (api <= 0 || (uint64_t)api >= run->apis.rows ||
+        gv_stopped_has(&run->stopped,
+                       gv_id_table_get(&run->threads, sqlite3_column_int64(row, 3), 0),
+                       gv_time_column(row, 4)))
         return 0;
     if (count < 1)
         count = 1;

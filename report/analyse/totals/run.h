@@ -6,6 +6,7 @@
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/totals.h"
 #include "report/analyse/steps/steps.h"
+#include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
@@ -105,6 +106,9 @@ struct gv_totals_run {
         int64_t start_ns, end_ns;
     } * unseen;
     size_t unseen_count, unseen_room;
+    struct gv_stopped stopped;
+    struct gv_recorded recorded; /* in the part of the trace */
+    int64_t stopped_ns;          /* between the first and the last call */
     struct gv_id_table threads;  /* process */
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
     struct gv_id_table apis;     /* enum gv_totals_class */
@@ -206,6 +210,8 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
 void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/analyse/totals/calls.c: sums of the calls, also inside the gaps; after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
+/* How much of it all was recorded; after gv_totals_calls. */
+int gv_totals_recorded(struct gv_totals_run *run);
 /* Then subtracts waits from the times of copies and launches. */
 int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/memory.c: takes each call, also outside of the part: where its thread

@@ -110,6 +110,8 @@ static int totals_open(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_ID_TABLES && !error; i++)
         error = gv_id_table_read(totals_id_table(run, i), run->trace, totals_id_tables[i].sql);
     if (!error)
+        error = gv_stopped_read(run->trace, &run->stopped);
+    if (!error)
         error = gv_totals_memory_open(run);
     if (!error)
         error = totals_open_ranges(run);
@@ -177,6 +179,7 @@ static void totals_close(struct gv_totals_run *run)
     gv_key_map_free(&run->stack_places);
     free(run->short_gaps);
     free(run->unseen);
+    free(run->stopped.times);
     free(run->zones);
     free(run);
 }
@@ -193,8 +196,8 @@ static int totals_lines(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_lines,        totals_open_gaps,
-    gv_totals_gaps_open, gv_totals_calls,  gv_totals_waits, gv_totals_first_use,
+    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,     totals_lines,    totals_open_gaps,
+    gv_totals_gaps_open, gv_totals_calls,  gv_totals_recorded, gv_totals_waits, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)

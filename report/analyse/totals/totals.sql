@@ -48,7 +48,7 @@ SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, co
 FROM call;
 
 -- name: call_durations
-SELECT api, duration_ns, {fold(count)} FROM call;
+SELECT api, duration_ns, {fold(count)}, thread, start_ns FROM call;
 
 -- name: flights
 SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api
@@ -117,21 +117,25 @@ SELECT loads, start_ns, duration_ns, wait_ns FROM (
         max(coalesce(w.wait_ns, 0)) AS wait_ns
     FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT JOIN thread t ON t.id = l.thread
     WHERE l.result = 0 AND {in_part(t.process, l.thread, l.start_ns)} AND gv_in_ranges(l.call)
+        AND {is_recorded(t.process, l.start_ns)}
     GROUP BY coalesce(l.call, -l.id)
     UNION ALL SELECT 1, min(c.start_ns), max(c.duration_ns), max(coalesce(w.wait_ns, 0))
     FROM gpu_module m JOIN call c ON c.id = m.call LEFT JOIN load_wait w ON w.load = -m.id
     WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL)
         AND {in_part(m.process, c.thread, c.start_ns)} AND gv_in_ranges(m.call)
+        AND {is_recorded(m.process, c.start_ns)}
     GROUP BY m.call
     UNION ALL SELECT 0, c.start_ns, c.duration_ns, 0
     FROM call c LEFT JOIN thread t ON t.id = c.thread
     WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api WHERE starts_cuda)
-        AND {in_part(t.process, c.thread, c.start_ns)} AND gv_in_ranges(c.id))
+        AND {in_part(t.process, c.thread, c.start_ns)} AND gv_in_ranges(c.id)
+        AND {is_recorded(t.process, c.start_ns)})
 ORDER BY start_ns + max(wait_ns, 0);
 
 -- name: first_use_jits
 SELECT 1, start_ns, duration_ns, 0 FROM jit
 WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4 AND gv_in_ranges(call)
+    AND {is_recorded(jit.process, jit.start_ns)}
 ORDER BY start_ns;
 
 -- ---- what is kept ----

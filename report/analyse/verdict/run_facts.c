@@ -293,7 +293,7 @@ bool gv_run_facts_not_run(const struct gv_run_facts *facts)
 static void facts_known(struct gv_run_facts *facts)
 {
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
-    facts->known_ns = facts->window_ns - facts->gpu_unseen_ns;
+    facts->known_ns = facts->last_ns - facts->first_ns - facts->gpu_unseen_ns;
     facts->known_first = facts->known_ns == facts->gpu_known_ns - facts->first_ns;
     if (facts->known_ns != facts->window_ns || facts->operations_lost > 0)
         facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
@@ -334,7 +334,7 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
                               sizeof(facts->refused_where));
     if (!error)
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
-    facts->window_ns = facts->last_ns - facts->first_ns;
+    facts->window_ns = facts->last_ns - facts->first_ns - facts->stopped_ns;
     if (part->ranges)
         gv_range_choice_say(part->ranges, facts->ranges, sizeof(facts->ranges));
     facts_known(facts);

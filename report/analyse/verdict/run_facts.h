@@ -30,7 +30,7 @@ struct gv_run_facts {
     /* as in the table fact */
 #define GV_RUN_FACT(name) int64_t name;
 #include "report/analyse/verdict/run_facts.def"
-    int64_t window_ns; /* from the first call's start to the last one's end */
+    int64_t window_ns; /* from the first call's start to the last one's end, as far as recorded */
     int64_t known_ns;  /* the part in which the GPU side is known */
     bool known_first;  /* it is the first part */
 

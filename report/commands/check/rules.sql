@@ -50,7 +50,7 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 (SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
 -- define: has_other_times
-EXISTS (SELECT 1 FROM gpu_change WHERE gpu = 'other')
+EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped'))
 
 -- name: min_gpu_busy
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
@@ -86,8 +86,10 @@ FROM gap;
 -- says of a row of idle, and for what `unsure` says.
 SELECT p.pid AS pid, i.device AS device, total(CASE WHEN {own} THEN i.duration_ns END) / p.ns AS own,
     total(CASE WHEN {own} OR {unsure} THEN i.duration_ns END) / p.ns AS most
-FROM idle i JOIN (SELECT id, pid, nullif(coalesce(end_ns, {fact(last_ns)}) - start_ns, 0) AS ns
-    FROM processes) p ON p.id = i.process
+FROM idle i JOIN (SELECT p.id AS id, p.pid AS pid,
+        nullif(sum(coalesce(r.end_ns, {fact(last_ns)}) - r.start_ns), 0) AS ns
+    FROM processes p JOIN recording r ON r.process = p.id AND r.side = 'calls'
+    GROUP BY p.id) p ON p.id = i.process
 GROUP BY i.process, i.device
 
 -- name: max_idle
@@ -275,7 +277,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
                 WHERE class = 'launch' AND result = 0 LIMIT -1) WHERE {is_it(name)}) THEN 0
         WHEN EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR ended IS NULL
                 UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %'
-                UNION ALL SELECT 1 FROM gpu_change WHERE gpu = 'other')
+                UNION ALL SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped'))
             AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
         ELSE 1 END,
     CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)

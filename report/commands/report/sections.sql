@@ -163,7 +163,10 @@ ORDER BY start_ns LIMIT :top;
 
 -- name: sync
 SELECT a.name, t.count, t.total_ns, t.median_ns, t.max_ns,
-    {share(t.total_ns, (SELECT sum(last_ns - first_ns) FROM thread_total))}
+    {share(t.total_ns, ((SELECT sum(last_ns - first_ns) FROM thread_total) - (SELECT
+        total(max(0, min(s.end_ns, u.last_ns) - max(s.start_ns, u.first_ns)))
+        FROM {stopped_times} s JOIN thread h ON h.process = s.process
+            JOIN thread_total u ON u.thread = h.id)))}
 FROM api_total t JOIN api a ON a.id = t.api
 WHERE a.class = 'sync' ORDER BY t.total_ns DESC, a.name LIMIT :top;
 
@@ -183,7 +186,7 @@ GROUP BY cause, expected ORDER BY expected, cause = 'unknown', lost DESC, cause 
 SELECT {fact(latency_min_ns)}, {fact(latency_median_ns)},
     {fact(latency_total_ns)} / {fact(latency_count)}, {fact(latency_max_ns)},
     round({fact(latency_total_ns)} * 1.0 / {fact(latency_count)} * {fact(operations)}
-        / nullif({fact(last_ns)} - {fact(first_ns)}, 0), 1)
+        / nullif({fact(last_ns)} - {fact(first_ns)} - {fact(stopped_ns)}, 0), 1)
 WHERE {fact(latency_count)} > 0;
 
 -- name: gaps
@@ -201,7 +204,7 @@ ORDER BY g.duration_ns DESC, g.id LIMIT :top;
 -- were cut to ranges have no names.
 SELECT reason, detail, place, CAST(total(duration_ns) AS INTEGER) AS total,
     {share(total(duration_ns), (SELECT total(coalesce(end_ns, {fact(last_ns)}) - start_ns)
-        FROM process WHERE {is_of_process(id)}))},
+        FROM recording WHERE side = 'calls' AND start_ns IS NOT NULL AND {is_of_process(process)}))},
     {sum(gaps)}, {sum(samples)}, CASE WHEN gv_in_ranges(0) THEN 'i' || id END, confidence, max(duration_ns)
 FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle
     WHERE {is_in_part(process, thread, start_ns)}

@@ -639,13 +639,24 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, int64_
         print_small_stalls(summary, number, stall);
 }
 
+/* ", in 3 pieces"; nothing for one. */
+static const char *say_pieces(char out[64], int64_t pieces)
+{
+    char count[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (pieces > 1)
+        snprintf(out, 64, ", in %s pieces", say_count(count, pieces));
+    return out;
+}
+
 /* The program's name, how long it took, and where. */
 static int print_head(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
     FILE *out = summary->out;
-    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES];
+    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES], pieces[64];
     int length, result = sqlite3_prepare_v2(summary->trace, sql_head, -1, &row, NULL);
 
     if (result == SQLITE_OK)
@@ -662,8 +673,13 @@ static int print_head(const struct gv_summary *summary)
                 snprintf(text + length, sizeof(text) - (size_t)length, " on %.*s", GV_SUMMARY_NAME,
                          facts->simulated ? "a simulated GPU" : facts->device);
         if (facts->devices_used > 1)
-            snprintf(text + length, sizeof(text) - (size_t)length, " and %" PRId64 " more",
-                     facts->devices_used - 1);
+            length += snprintf(text + length, sizeof(text) - (size_t)length,
+                               " and %" PRId64 " more", facts->devices_used - 1);
+        if (facts->process_ns > facts->recorded_ns)
+            snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s of %s%s",
+                     gv_format_duration(recorded, facts->recorded_ns),
+                     gv_format_duration(took, facts->process_ns),
+                     say_pieces(pieces, facts->recorded_pieces));
         fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD),
                 gv_colour(out, GV_COLOUR_NONE));
         gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
@@ -677,9 +693,10 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
 {
     sqlite3_stmt *rows = NULL;
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE gpu = 'other'", -1,
-        &rows, NULL);
+    int result = sqlite3_prepare_v2(trace,
+                                    "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
+                                    " WHERE gpu IN ('other', 'stopped')",
+                                    -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
@@ -698,7 +715,7 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *rows = NULL;
-    double column_ns = (double)facts->window_ns / GV_SUMMARY_LINE_COLUMNS;
+    double column_ns = (double)(facts->last_ns - facts->first_ns) / GV_SUMMARY_LINE_COLUMNS;
     int result = sqlite3_prepare_v2(
         summary->trace,
         "SELECT t.stretch * s.value, s.value, total(t.taken_ns) FROM timeline t, fact s WHERE"

@@ -50,13 +50,14 @@ FROM recording WHERE gpu IN ('other', 'operations')
 GROUP BY 1, 2 ORDER BY min(start_ns) LIMIT 4;
 
 -- name: unseen
--- Nothing, if another profiler had the GPU side at the end, and that is why.
+-- Nothing, if another profiler had the GPU side at the end, or recording was stopped, and that is why.
 SELECT count, processes, pid, killed
 FROM (SELECT CAST(total(count) AS INTEGER) AS count, count(*) AS processes, max(p.pid) AS pid,
         max(p.ended = 'killed') AS killed
     FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation')
 WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
-    WHERE 'other' = (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1));
+    WHERE (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1)
+        IN ('other', 'stopped'));
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent.

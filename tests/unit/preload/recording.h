@@ -38,6 +38,7 @@ static void open_spool(const char *name, uint64_t token)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(gv_spool_writer_create(&gv_process.spool, path, 1, 7, names, 1), 0);
     assert_int_equal(gv_thread_prepare(), 0);
+    atomic_store(&own.changes, &gv_process.spool.header->control.changes);
     atomic_store(&own.token, token);
     atomic_store(&own.open, token);
 }

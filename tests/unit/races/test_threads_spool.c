@@ -25,7 +25,8 @@
 
 /* Stands in for what thread.c needs of the library. */
 struct gv_process gv_process;
-static struct gv_process_own own = {.token = 1, .open = 1};
+static _Atomic uint32_t changes;
+static struct gv_process_own own = {.token = 1, .open = 1, .changes = &changes};
 struct gv_process_own *_Atomic gv_process_own = &own;
 
 static bool attach(void)

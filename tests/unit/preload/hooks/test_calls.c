@@ -233,7 +233,7 @@ static int prepare(void **state)
 static void begin(struct gv_call *call, int api, const struct gv_facts *facts)
 {
     static const uint8_t traits[] = {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_TRAITS_OF_##name,
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags) GV_TRAITS_OF_##name,
 #include "trace/call_kinds.def"
     };
 
@@ -723,6 +723,47 @@ static void a_childs_half_of_a_call_is_not_recorded(void **state)
     assert_int_equal(written(), 0);
 }
 
+static void while_recording_is_stopped_the_rest_is_followed(void **state)
+{
+    static const int skipped[] = {GV_ID_cuLaunchKernel,      GV_ID_cuMemcpyAsync,
+                                  GV_ID_cuMemsetD8Async,     GV_ID_cuEventRecord,
+                                  GV_ID_cuStreamSynchronize, GV_ID_cuStreamWaitEvent,
+                                  GV_ID_cuEventQuery};
+    static const int followed[] = {GV_ID_cuMemAlloc_v2,       GV_ID_cuModuleLoadData,
+                                   GV_ID_cuModuleGetFunction, GV_ID_cuMemFree_v2,
+                                   GV_ID_cuStreamCreate,      GV_ID_cuStreamBeginCapture_v2};
+    const unsigned follow = sizeof followed / sizeof followed[0];
+    const struct gv_facts facts = {0};
+    struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
+
+    (void)state;
+    atomic_store(atomic_load(&own.changes), 1);
+    for (unsigned i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
+        make(skipped[i], 0, 1000, facts);
+    assert_int_equal(written(), 0);
+    for (unsigned i = 0; i < follow; i++)
+        make(followed[i], 0, 1, facts);
+    assert_int_equal(written(), follow);
+    /* What a call that is not recorded loads. */
+    begin(outer, GV_ID_cudaLaunchKernel, &facts);
+    begin(inner, GV_ID_cuModuleLoadData, &facts);
+    gv_call_end(inner, 0, &facts);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 1);
+    assert_int_equal(record(follow)->head.api, GV_ID_cuModuleLoadData);
+    /* It changes in the middle: no halves. */
+    begin(outer, GV_ID_cuLaunchKernel, &facts);
+    atomic_store(atomic_load(&own.changes), 2);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 1);
+    begin(outer, GV_ID_cuLaunchKernel, &facts);
+    atomic_store(atomic_load(&own.changes), 3);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 2);
+    assert_int_equal(gv_thread.depth, 0);
+    atomic_store(atomic_load(&own.changes), 0);
+}
+
 static void cuda_that_was_initialised_starts_the_gpus_side(void **state)
 {
     struct gv_facts facts = {0};
@@ -762,6 +803,7 @@ int main(void)
         TEST(a_call_that_was_left_is_a_row_all_the_same),
         TEST(an_exception_closes_the_call_that_it_passes),
         TEST(a_childs_half_of_a_call_is_not_recorded),
+        TEST(while_recording_is_stopped_the_rest_is_followed),
         TEST(cuda_that_was_initialised_starts_the_gpus_side),
     };
 

@@ -110,7 +110,7 @@ static void what_is_wrong_is_named(void **state)
     expect("check x.db max-stall 10ms", 2, "did you mean '--max-stall'?");
     expect("/bin/ls -l", 2, "did you mean 'gpuverify run /bin/ls'?");
     expect("/etc/passwd", 2, "did you mean 'gpuverify report /etc/passwd'?");
-    expect("/tmp", 2, "see 'gpuverify help'");
+    expect("/etc/x", 2, "see 'gpuverify help'");
     expect("\"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
     expect("report --\"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
 }
@@ -237,7 +237,7 @@ static void completion_is_a_script(void **state)
     FILE *output =
         popen("bash -c 'eval \"$(\"$GPUVERIFY_COMMAND\" help --completion bash)\";"
               "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _gpuverify;"
-              " echo \"${COMPREPLY[@]}\"; }; try gpuverify st; try gpuverify run --o;"
+              " echo \"${COMPREPLY[@]}\"; }; try gpuverify stal; try gpuverify run --o;"
               "try gpuverify help --completion z; try gpuverify help env;"
               "try gpuverify report --section leak; try gpuverify diff -s st;"
               "try gpuverify stalls --cause module-l; try gpuverify check --no-stall an;"

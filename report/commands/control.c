@@ -1,0 +1,276 @@
+/*
+ * gpuverify start, stop, mark: what a running program records, from outside. They write into the
+ * spools of its processes (trace/spool_control.h), which belong to the same user.
+ */
+#include "report/commands/commands.h"
+
+#include "report/collect/sessions.h"
+#include "report/show/message.h"
+#include "report/store/trace_file.h"
+#include "trace/futex.h"
+#include "trace/session_id.h"
+#include "trace/spool_control.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The collector takes notes several times a second. */
+#define CONTROL_TRIES    20
+#define CONTROL_PAUSE_NS 100000000
+
+enum control_what { CONTROL_START, CONTROL_STOP, CONTROL_MARK };
+
+struct control {
+    enum control_what what;
+    const char *text; /* of a mark */
+    uint32_t pid;     /* 0: all processes of `session` */
+    char directory[PATH_MAX];
+    char session[GV_SESSION_ID_BYTES]; /* "": any */
+    int done;                          /* processes */
+    bool failed;
+};
+
+static const struct gv_clock *control_clock;
+
+static uint64_t control_now_ns(void)
+{
+#if defined(__x86_64__)
+    if (control_clock->kind == GV_CLOCK_TSC) {
+        uint64_t ticks = __builtin_ia32_rdtsc() - control_clock->base_ticks;
+
+        return control_clock->base_ns +
+               (uint64_t)((unsigned __int128)ticks * control_clock->multiplier >> 32);
+    }
+#endif
+    return gv_monotonic_ns();
+}
+
+/* The spool's first page and more, or NULL: not a spool of ours, or of another version. */
+static struct gv_spool_header *control_map(int directory_fd, const char *name)
+{
+    struct gv_spool_header *header = NULL;
+    struct stat status;
+    int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        status.st_size >= (off_t)sizeof(*header))
+        header = mmap(NULL, sizeof(*header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (!header || header == MAP_FAILED)
+        return NULL;
+    if (memcmp(header->magic, GV_SPOOL_MAGIC, sizeof(header->magic)) == 0 &&
+        header->version == GV_SPOOL_VERSION && header->header_bytes == sizeof(*header))
+        return header;
+    munmap(header, sizeof(*header));
+    return NULL;
+}
+
+static struct gv_spool_note *control_await_note(struct gv_spool_control *control,
+                                                _Atomic uint32_t *doorbell)
+{
+    struct gv_spool_note *note = gv_control_note(control);
+
+    for (int i = 0; !note && i < CONTROL_TRIES; i++) {
+        gv_futex_ring(doorbell);
+        gv_pause_ns(CONTROL_PAUSE_NS);
+        note = gv_control_note(control);
+    }
+    return note;
+}
+
+/* 0; -EALREADY; -EAGAIN: nobody reads the notes. */
+static int control_change(const struct control *control, struct gv_spool_header *header,
+                          _Atomic uint32_t *doorbell)
+{
+    struct gv_spool_note *note = control_await_note(&header->control, doorbell);
+    uint64_t at_ns;
+
+    if (!note)
+        return -EAGAIN;
+    control_clock = &header->clock;
+    note->change = 0;
+    note->text[0] = '\0';
+    if (control->what == CONTROL_MARK) {
+        at_ns = control_now_ns();
+        strncpy(note->text, control->text, sizeof(note->text) - 1);
+        note->text[sizeof(note->text) - 1] = '\0';
+    } else {
+        note->change = gv_control_change(&header->control, control->what == CONTROL_STOP,
+                                         control_now_ns, &at_ns);
+        if (!note->change) {
+            atomic_store(&note->state, GV_NOTE_FREE);
+            return -EALREADY;
+        }
+    }
+    note->at_ns = at_ns;
+    atomic_store_explicit(&note->state, GV_NOTE_FULL, memory_order_release);
+    gv_futex_ring(doorbell);
+    return 0;
+}
+
+static void control_process(struct control *control, struct gv_spool_header *header,
+                            _Atomic uint32_t *doorbell)
+{
+    static const char *const did[] = {"recording goes on", "recording is stopped", "marked"};
+    int error = control_change(control, header, doorbell);
+
+    if (error == -EAGAIN) {
+        gv_message("process %u: nobody reads its records: did its collector end?", header->pid);
+        control->failed = true;
+        return;
+    }
+    control->done++;
+    printf("process %u: %s%s\n", header->pid, did[control->what],
+           error == -EALREADY ? ", as before" : "");
+}
+
+/* Whether the name is that of a spool of the process or session; `session` gets its session's id.
+ */
+static bool control_wants(const struct control *control, const char *name,
+                          char session[GV_SESSION_ID_BYTES])
+{
+    size_t length = strlen(name), suffix = strlen(GV_SPOOL_SUFFIX);
+
+    if (length <= suffix || strcmp(name + length - suffix, GV_SPOOL_SUFFIX) != 0 ||
+        !gv_session_place_id(name, session))
+        return false;
+    return control->pid ? strtoul(name + strlen(session) + 1, NULL, 10) == control->pid
+                        : strcmp(session, control->session) == 0;
+}
+
+static void control_spool(struct control *control, int directory_fd, const char *name,
+                          const char *session)
+{
+    struct gv_spool_header *header = control_map(directory_fd, name);
+    int fd = header ? gv_session_place_open(control->directory, session) : -1;
+    struct gv_session_file *file = NULL;
+
+    if (fd >= 0 && gv_session_place_map(fd, &file) == 0 &&
+        gv_session_process_life(header->pid, header->process_start_ticks) == GV_SESSION_ALIVE)
+        control_process(control, header, &file->doorbell);
+    gv_session_place_unmap(file);
+    if (fd >= 0)
+        close(fd);
+    if (header)
+        munmap(header, sizeof(*header));
+}
+
+/* Processes that start later: before those that run, or one that is just starting would be missed.
+ */
+static void control_session(const struct control *control)
+{
+    int fd = gv_session_place_open(control->directory, control->session);
+    struct gv_session_file *file = NULL;
+
+    if (fd >= 0 && gv_session_place_map(fd, &file) == 0)
+        atomic_store(&file->stopped, control->what == CONTROL_STOP);
+    gv_session_place_unmap(file);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* 0 or -errno; -EPERM: another user's. */
+static int control_all(struct control *control)
+{
+    int fd = open(control->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    char session[GV_SESSION_ID_BYTES];
+    struct dirent *entry;
+    struct stat status;
+
+    if (!stream) {
+        int error = errno == ELOOP ? -EPERM : -errno;
+        if (fd >= 0)
+            close(fd);
+        return error;
+    }
+    if (fstat(fd, &status) < 0 || status.st_uid != geteuid()) {
+        closedir(stream);
+        return -EPERM;
+    }
+    if (!control->pid && control->what != CONTROL_MARK)
+        control_session(control);
+    while ((entry = readdir(stream)))
+        if (control_wants(control, entry->d_name, session))
+            control_spool(control, fd, entry->d_name, session);
+    closedir(stream);
+    return 0;
+}
+
+static bool control_is_pid(const char *operand, uint32_t *pid)
+{
+    char *end;
+    unsigned long number = strtoul(operand, &end, 10);
+
+    *pid = (uint32_t)number;
+    return isdigit((unsigned char)operand[0]) && !*end && number > 0 && number <= INT32_MAX;
+}
+
+static int control_find(struct control *control, const char *operand)
+{
+    struct gv_trace_probe probe;
+
+    if (control_is_pid(operand, &control->pid)) {
+        gv_session_place_default(control->directory, sizeof(control->directory));
+        return 0;
+    }
+    if (gv_unwritten_trace_find(operand, control->directory, sizeof(control->directory),
+                                control->session) == 0)
+        return 0;
+    int error = gv_trace_file_probe(operand, &probe);
+    if (error)
+        return error;
+    snprintf(control->directory, sizeof(control->directory), "%s", probe.spool_directory);
+    snprintf(control->session, sizeof(control->session), "%s", probe.session);
+    return 0;
+}
+
+static int control_run(const struct gv_arguments *arguments, enum control_what what)
+{
+    const char *operand = arguments->operands[0];
+    struct control *control = calloc(1, sizeof(*control));
+    int error = control ? 0 : -ENOMEM, code = GV_EXIT_FAILED;
+
+    if (!error) {
+        control->what = what;
+        control->text = what == CONTROL_MARK ? arguments->operands[1] : NULL;
+        error = control_find(control, operand);
+    }
+    if (!error)
+        error = control_all(control);
+    if (error == -EPERM)
+        gv_message("%s: its records belong to another user", operand);
+    else if (error && error != -ENOENT && error != -EPROTO)
+        gv_message("%s: %s", operand, strerror(-error));
+    else if (error || (control->done == 0 && !control->failed))
+        gv_message("no running process of %s is recorded by gpuverify", operand);
+    else if (!control->failed)
+        code = GV_EXIT_FINE;
+    free(control);
+    return code;
+}
+
+int gv_command_start(const struct gv_arguments *arguments)
+{
+    return control_run(arguments, CONTROL_START);
+}
+
+int gv_command_stop(const struct gv_arguments *arguments)
+{
+    return control_run(arguments, CONTROL_STOP);
+}
+
+int gv_command_mark(const struct gv_arguments *arguments)
+{
+    return control_run(arguments, CONTROL_MARK);
+}

@@ -1,0 +1,166 @@
+/* Stops and starts its recording with gpuverify.h. */
+#include "e2e.h"
+
+#include "nvtx/gpuverify.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct e2e_gpu gpu;
+
+/* So many launches, and so many milliseconds of GPU time. */
+static void work(unsigned launches)
+{
+    for (unsigned i = 0; i < launches; i++)
+        e2e_spin(&gpu, NULL, 1000000);
+    OK(cuCtxSynchronize());
+}
+
+static void sleep_us(unsigned us)
+{
+    nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
+}
+
+/* 5 launches, 40 that are not recorded, 7 launches. What is made in between is known. */
+static void parts(void)
+{
+    CUdeviceptr memory;
+    CUmodule module;
+    CUfunction late;
+
+    e2e_open(&gpu);
+    work(5);
+    gv_stop();
+    OK(cuMemAlloc(&memory, 4 << 20));
+    OK(cuModuleLoadData(&module, e2e_ptx));
+    OK(cuModuleGetFunction(&late, module, "tick"));
+    work(40);
+    OK(cuMemcpyHtoD(memory, e2e_ptx, sizeof e2e_ptx));
+    gv_start();
+    gv_start(); /* as it is */
+    OK(cuLaunchKernel(late, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    work(6);
+}
+
+/* Nothing, until somebody says so; then to the end. */
+static void wait_for_somebody(void)
+{
+    char line[16];
+
+    e2e_open(&gpu);
+    work(20);
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        work(3);
+        puts("done");
+        fflush(stdout);
+    }
+}
+
+static void early(void)
+{
+    gv_start(); /* before the first call */
+    e2e_open(&gpu);
+    work(4);
+    gv_stop();
+    work(4);
+}
+
+static void *launch(void *until)
+{
+    OK(cuCtxSetCurrent(gpu.context));
+    while (!__atomic_load_n((int *)until, __ATOMIC_RELAXED)) {
+        e2e_tick(&gpu, 1);
+        OK(cuStreamSynchronize(NULL));
+        sleep_us(100);
+    }
+    return NULL;
+}
+
+static void often(void)
+{
+    pthread_t threads[4];
+    int until = 0;
+
+    e2e_open(&gpu);
+    for (int i = 0; i < 4; i++)
+        OK(pthread_create(&threads[i], NULL, launch, &until));
+    for (int i = 0; i < 1000; i++) {
+        gv_stop();
+        gv_start();
+    }
+    __atomic_store_n(&until, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        OK(pthread_join(threads[i], NULL));
+    work(1);
+}
+
+static void fork_stopped(void)
+{
+    pid_t child;
+    int status;
+
+    gv_stop();
+    child = fork();
+    if (child == 0) {
+        e2e_open(&gpu);
+        work(2);
+        gv_start();
+        work(3);
+        exit(0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    e2e_open(&gpu);
+    work(1);
+}
+
+static void captured(void)
+{
+    CUgraphExec ready;
+    CUgraph graph;
+    CUstream stream;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    gv_stop();
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    gv_start();
+    e2e_spin(&gpu, stream, 1000);
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiateWithFlags(&ready, graph, 0));
+    OK(cuGraphLaunch(ready, stream));
+    OK(cuStreamSynchronize(stream));
+}
+
+int main(int count, char **arguments)
+{
+    const char *how = count > 1 ? arguments[1] : "";
+
+    if (strcmp(how, "parts") == 0)
+        parts();
+    else if (strcmp(how, "wait") == 0)
+        wait_for_somebody();
+    else if (strcmp(how, "early") == 0)
+        early();
+    else if (strcmp(how, "often") == 0)
+        often();
+    else if (strcmp(how, "fork") == 0)
+        fork_stopped();
+    else if (strcmp(how, "captured") == 0)
+        captured();
+    else if (strcmp(how, "killed") == 0) {
+        e2e_open(&gpu);
+        work(3);
+        gv_stop();
+        work(3);
+        sleep_us(300000);
+        raise(SIGKILL);
+    } else
+        return 2;
+    return 0;
+}

@@ -1,0 +1,182 @@
+"""Recording that is stopped and goes on while the program runs: gv_start() and gv_stop() of gpuverify.h,
+GPUVERIFY_START=later, and gpuverify start, stop and mark from outside."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import harness
+
+PROGRAM = harness.built(harness.PROGRAMS, "e2e_controlled")
+
+FROM_PYTHON = """
+import ctypes
+gpuverify = ctypes.CDLL(None)
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+if hasattr(gpuverify, "gv_stop"):
+    gpuverify.gv_stop()
+    gpuverify.gv_start()
+"""
+
+
+def launches(trace, where="1"):
+    return trace.value(f"SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel' AND {where}")
+
+
+def pieces(trace, side="calls", columns="why"):
+    return [row[0] if "," not in columns else row for row in trace.rows(
+        f"SELECT {columns} FROM recording WHERE side = '{side}' AND start_ns IS NOT NULL ORDER BY process, start_ns")]
+
+
+class FromInside(harness.Case):
+
+    def recorded(self, how, **env):
+        self.run_twice([PROGRAM, how], env={"GPUVERIFY_GPU": "on", **env})
+        return self.trace()
+
+    def check_parts(self, trace):
+        self.assertEqual(launches(trace), 12)
+        self.assertEqual(launches(trace, "kernel = 'tick'"), 1)  # named while recording was stopped
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'copy'"), 0)
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE name GLOB 'cuMemAlloc*'"), 1)
+        self.assertEqual(trace.value("SELECT count(*) FROM loads"), 2)
+        self.assertEqual(pieces(trace), ["recording was stopped", "exit"])
+
+    def test_a_part_is_left_out(self):
+        trace = self.recorded("parts")
+        self.check_parts(trace)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 12)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NULL"), 0)
+        self.assertEqual(pieces(trace, "gpu", "gpu"), ["seen", "stopped", "seen"])
+
+    def test_without_the_gpu_side(self):
+        trace = self.recorded("parts", GPUVERIFY_GPU="off")
+        self.check_parts(trace)
+        self.assertEqual(trace.value("SELECT count(*) FROM recording WHERE side = 'gpu' AND gpu IS NOT NULL"), 0)
+
+    def test_reports_are_of_the_recorded_time(self):
+        trace = self.recorded("parts")
+        stopped_ns = trace.value("SELECT max(start_ns) - min(end_ns) FROM recording WHERE side = 'calls'")
+        facts = dict(trace.rows("SELECT key, value FROM fact"))
+        self.assertEqual((facts["stopped_ns"], facts["recorded_pieces"]), (stopped_ns, 2))
+        self.assertEqual(facts["process_ns"] - facts["recorded_ns"], stopped_ns)
+        self.assertGreaterEqual(facts["gpu_unseen_ns"], stopped_ns)
+        # What is followed meanwhile counts for nothing: an allocation, a load, a name.
+        self.assertEqual(facts["calls"], trace.value("SELECT count(*) FROM calls") - 3)
+        self.assertEqual(trace.value(
+            "SELECT count(*) FROM idle i JOIN (SELECT min(end_ns) AS from_ns, max(start_ns) AS to_ns FROM recording"
+            " WHERE side = 'calls') r ON i.start_ns < r.to_ns AND i.start_ns + i.duration_ns > r.from_ns"), 0)
+        self.assertRegex(self.command("report", trace.path).out.split("\n\n")[0],
+                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\spieces")
+
+    def test_before_the_first_call(self):
+        trace = self.recorded("early", GPUVERIFY_START="later")
+        self.assertEqual(launches(trace), 4)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 4)
+
+    def test_often_beside_launching_threads(self):
+        trace = self.recorded("often")
+        self.assertEqual(len(pieces(trace)), 1001)
+        self.assertGreater(launches(trace), 0)
+        self.assertEqual(trace.value("SELECT max(number) FROM recording_change"), 2000)
+
+    def test_a_child_of_a_stopped_program_is_stopped(self):
+        trace = self.recorded("fork")
+        self.assertEqual(launches(trace), 3)
+        self.assertEqual(trace.value("SELECT why FROM recording WHERE side = 'calls' AND start_ns IS NULL"),
+                         "recording was never started")
+
+    def test_a_capture_that_began_before(self):
+        trace = self.recorded("captured")
+        self.assertEqual(launches(trace), 1)
+        self.assertEqual(trace.rows("SELECT kind FROM gpu_ops"), [("graph",)])
+
+    def test_killed_while_stopped(self):
+        self.assertEqual(self.run_program([PROGRAM, "killed"], env={"GPUVERIFY_GPU": "on"}).status, -9)
+        trace = self.trace()
+        self.assertEqual(launches(trace), 3)
+        self.assertEqual(trace.rows("SELECT * FROM losses WHERE count > 0"), [])
+        self.assertEqual(pieces(trace), ["recording was stopped"])
+
+    def test_from_python(self):
+        self.run_twice([sys.executable, "-c", FROM_PYTHON])
+        self.assertEqual(len(pieces(self.trace())), 2)
+
+
+class FromOutside(harness.Case):
+
+    def begin(self, **env):
+        process = self.start([PROGRAM, "wait"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def work(self, process):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "done\n")
+
+    def end(self, process, path=None):
+        process.stdin.close()
+        self.assertEqual(process.wait(harness.SOON_S), 0)
+        process.stdout.close()
+        return self.trace(path)
+
+    def test_start_stop_and_mark_a_process(self):
+        process = self.begin(GPUVERIFY_START="later")
+        pid = str(process.pid)
+        self.work(process)
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on\n")
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on, as before\n")
+        self.work(process)
+        self.command("mark", pid, "half \N{EURO SIGN}")
+        self.work(process)
+        self.assertEqual(self.command("stop", pid).out, f"process {pid}: recording is stopped\n")
+        self.work(process)
+        trace = self.end(process)
+        self.assertEqual(launches(trace), 6)
+        mark = trace.dicts("SELECT * FROM ranges")[0]
+        self.assertEqual((mark["kind"], mark["domain"], mark["message"]), ("mark", "gpuverify", "half \N{EURO SIGN}"))
+        self.assertEqual(launches(trace, f"start_ns < {mark['start_ns']}"), 3)
+        self.assertEqual(pieces(trace), ["recording was stopped"])
+
+    def test_all_processes_of_a_trace(self):
+        path = self.path("it.db")
+        process = self.begin(GPUVERIFY_TRACE=path)
+        self.command("stop", path)
+        self.work(process)
+        self.command("start", path)
+        self.work(process)
+        trace = self.end(process, path)
+        self.assertEqual(launches(trace), 23)
+        self.assertEqual(len(pieces(trace)), 2)
+
+    def test_nobody_to_tell(self):
+        outside = os.path.join(self.dir, "outside")
+        os.mkdir(outside)
+        os.symlink("/etc/passwd", os.path.join(outside, f"1-1-00000000.{os.getpid()}.0123456789abcdef.spool"))
+        for operand in (str(os.getpid()), "1", "0", "-1", "99999999999999999999", "../nothing.db", "/etc/passwd", ""):
+            for env in ({}, {"GPUVERIFY_SPOOL_DIR": outside}):
+                result = self.command("stop", "--", operand, status=3, env=env)
+                self.assertIn("gpuverify: ", result.err)
+
+    def test_a_folder_that_is_a_link(self):
+        link = os.path.join(self.dir, "link")
+        os.symlink(self.dir, link)
+        result = self.command("stop", "1", status=3, env={"GPUVERIFY_SPOOL_DIR": link})
+        self.assertIn("gpuverify: 1: Not a directory", result.err)
+
+    def test_another_user(self):
+        harness.need_root(self, "to be another user")
+        process = self.begin()
+        spools = self.spool
+        os.chown(spools, 12345, 12345)
+        result = self.command("stop", str(process.pid), status=3, env={"GPUVERIFY_SPOOL_DIR": spools})
+        self.assertIn("belong to another user", result.err)
+        os.chown(spools, os.geteuid(), os.getegid())
+        self.assertEqual(pieces(self.end(process)), ["exit"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+/*
+ * Stopping the recording of a process, and going on: by the process, and by commands of the same
+ * user that have its spool mapped. Nobody waits for anybody.
+ */
+#ifndef GV_TRACE_SPOOL_CONTROL_H
+#define GV_TRACE_SPOOL_CONTROL_H
+
+#include "trace/spool.h"
+
+#include <stdbool.h>
+
+static inline bool gv_control_is_stopped(const struct gv_spool_control *control)
+{
+    return atomic_load(&control->changes) & 1;
+}
+
+/*
+ * The number of this change; 0: it is so already. `*at_ns`: when it was, as `now_ns` says. Of calls
+ * at the same time, those that began in a recorded time are recorded; some more may be.
+ */
+static inline uint32_t gv_control_change(struct gv_spool_control *control, bool stop,
+                                         uint64_t (*now_ns)(void), uint64_t *at_ns)
+{
+    uint32_t changes = atomic_load(&control->changes);
+
+    *at_ns = now_ns();
+    do
+        if ((changes & 1) == stop)
+            return 0;
+    while (!atomic_compare_exchange_weak(&control->changes, &changes, changes + 1));
+    if (stop)
+        *at_ns = now_ns();
+    return changes + 1;
+}
+
+/* A note to fill in; NULL: all are waiting for the reader. */
+static inline struct gv_spool_note *gv_control_note(struct gv_spool_control *control)
+{
+    for (uint32_t i = 0; i < GV_SPOOL_NOTES; i++) {
+        uint32_t expected = GV_NOTE_FREE;
+
+        if (atomic_compare_exchange_strong(&control->notes[i].state, &expected, GV_NOTE_BUSY))
+            return &control->notes[i];
+    }
+    return NULL;
+}
+
+#endif
