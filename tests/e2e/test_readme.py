@@ -15,7 +15,7 @@ PLACE = re.compile(r"(?<!\S)/[^\s,]+/(?=[^/\s])")
 LEFT_OUT = re.compile(r"(?<!\S)\.\.\.(?!\S)")
 # With a real driver, doctor describes another machine than the page does.
 OF_THE_MACHINE = os.path.exists("/proc/driver/nvidia/version")
-SLOW = ("probe",)  # test_probe.py runs it
+RUN_ELSEWHERE = ("probe", "stop")  # by test_probe.py and test_control.py: slow, and of a program that runs
 
 
 PAGES = ("README.md", "docs/tour.md")
@@ -83,7 +83,7 @@ class Readme(test_gpu_side.Seen):
             if words[:1] == WITH_SIM:
                 words = words[1:]
             self.assertEqual(words[0], "gpuverify")
-            if words[1] in SLOW or (words[1] == "doctor" and OF_THE_MACHINE):
+            if words[1] in RUN_ELSEWHERE or (words[1] == "doctor" and OF_THE_MACHINE):
                 continue
             with self.subTest(command):
                 for _ in range(ATTEMPTS if words[1] == "run" else 1):
