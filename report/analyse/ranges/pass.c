@@ -263,9 +263,9 @@ int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
     return gv_database_script(trace, sql_late_table, NULL, 0);
 }
 
-void gv_range_pass_add(struct gv_range_pass *pass, const struct gv_range_consumer *consumer)
+void gv_range_pass_add(struct gv_range_pass *pass, struct gv_range_consumer consumer)
 {
-    pass->consumers[pass->consumer_count++] = *consumer;
+    pass->consumers[pass->consumer_count++] = consumer;
 }
 
 void gv_range_pass_close(struct gv_range_pass *pass)

@@ -156,7 +156,7 @@ static int read_names(struct gv_range_totals *totals)
 
 /* ---- the names of a call ---- */
 
-static int find_total(struct gv_range_totals *totals, int64_t range, int64_t *total)
+int gv_range_totals_of(struct gv_range_totals *totals, int64_t range, int64_t *total)
 {
     size_t slot = (uint64_t)range % RANGES_KNOWN;
     int result;
@@ -225,10 +225,8 @@ static int place(void *context, const struct gv_range_call *call, int64_t *bucke
                         : 0;
     struct gv_member_of of;
     size_t set = 0;
-    int error = totals->membership ? 0 : gv_membership_open(&totals->membership, totals->trace);
+    int error = gv_membership_of(totals->membership, call->thread, call->id, call->start_ns, &of);
 
-    if (!error)
-        error = gv_membership_of(totals->membership, call->thread, call->id, call->start_ns, &of);
     *bucket = totals->last[thread];
     if (error || (of.same && thread && *bucket >> 32 == totals->era))
         return error;
@@ -236,7 +234,7 @@ static int place(void *context, const struct gv_range_call *call, int64_t *bucke
         error = forget_sets(totals);
     for (size_t i = of.count; i > 0 && !error; i--) {
         int64_t total;
-        error = find_total(totals, of.ids[i - 1], &total);
+        error = gv_range_totals_of(totals, of.ids[i - 1], &total);
         if (!error && total && !set_has(totals, set, total))
             error = set_with(totals, &set, total);
     }
@@ -272,9 +270,8 @@ static int again(void *context)
     struct gv_range_totals *totals = context;
 
     gv_membership_close(totals->membership);
-    totals->membership = NULL;
     memset(totals->last, 0, (totals->threads.rows + 1) * sizeof(*totals->last));
-    return 0;
+    return gv_membership_open(&totals->membership, totals->trace);
 }
 
 /* ---- from the start to the end ---- */
@@ -300,6 +297,8 @@ int gv_range_totals_open(struct gv_range_totals **made, sqlite3 *trace,
         error = -ENOMEM;
     if (!error)
         error = forget_sets(totals);
+    if (!error)
+        error = gv_membership_open(&totals->membership, trace);
     if (!error)
         error = read_names(totals);
     if (!error)
