@@ -486,11 +486,11 @@ int gv_steps_store(struct gv_steps *steps)
 
     if (!steps)
         return 0;
-    const int64_t values[] = {steps->part.process, steps->part.thread};
+    const int64_t selected = steps->part.thread != 0 || steps->part.ranges;
     for (size_t i = 0; i < STEPS_SUMS && !error; i++)
         error = add_bucket(steps->add_sums, steps->sums[i].bucket, &steps->sums[i].sums);
     if (!error)
-        error = gv_database_script(steps->trace, sql_unknown, values, 2);
+        error = gv_database_script(steps->trace, sql_unknown, &selected, 1);
     return error ? error : gv_database_script(steps->trace, sql_warmup, NULL, 0);
 }
 

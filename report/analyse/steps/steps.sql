@@ -130,10 +130,11 @@ UPDATE step SET calls = calls + ?3, launches = launches + ?4,
 WHERE series = ?1 AND number = ?2;
 
 -- name: unknown
--- The GPU side was not recorded. Sums of one thread of several say nothing of the devices.
+-- The GPU side was not recorded; or, with ?1, calls were selected: others' work is not seen, so neither
+-- is idle time.
 UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM step_series
     WHERE process NOT IN {has_gpu_side});
-UPDATE step SET idle_ns = NULL WHERE ?2 <> 0;
+UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 
 -- name: warmup
 -- The first steps until one takes at most half as long again as the median of its kind.
