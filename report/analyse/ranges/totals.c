@@ -313,25 +313,21 @@ struct gv_range_consumer gv_range_totals_consumer(struct gv_range_totals *totals
 }
 
 static int add_total(sqlite3_stmt *statement, size_t id, const struct range_total *total,
-                     bool of_thread)
+                     bool selected)
 {
-    const struct gv_range_sums *sums = &total->sums;
+    struct gv_range_sums sums = total->sums;
+
+    if (!total->recorded)
+        sums.gpu_ns = -1;
+    if (!total->recorded || selected)
+        sums.idle_ns = -1;
     const int64_t values[] = {
         (int64_t)id,
         total->min_ns,
         total->median_ns,
         total->max_ns,
-        sums->calls,
-        sums->launches,
-        total->recorded ? sums->gpu_ns : -1,
-        sums->stalls,
-        sums->stall_ns,
-        sums->max_stall_ns,
-        total->recorded && !of_thread ? sums->idle_ns : -1,
-        sums->loads,
-        sums->load_ns,
-        sums->allocations,
-        sums->allocated_bytes,
+#define GV_RANGE_SUM(name) sums.name,
+#include "report/analyse/ranges/sums.def"
     };
 
     return gv_database_add(statement, values, sizeof(values) / sizeof(values[0]));

@@ -375,17 +375,8 @@ static int add_bucket(sqlite3_stmt *statement, int64_t bucket, const struct gv_r
     const int64_t values[] = {
         bucket >> STEPS_NUMBER,
         bucket & ((INT64_C(1) << STEPS_NUMBER) - 1),
-        sums->calls,
-        sums->launches,
-        sums->gpu_ns,
-        sums->stalls,
-        sums->stall_ns,
-        sums->max_stall_ns,
-        sums->idle_ns,
-        sums->loads,
-        sums->load_ns,
-        sums->allocations,
-        sums->allocated_bytes,
+#define GV_RANGE_SUM(name) sums->name,
+#include "report/analyse/ranges/sums.def"
     };
 
     return bucket ? gv_database_add(statement, values, sizeof(values) / sizeof(values[0])) : 0;
