@@ -5,7 +5,7 @@
 #ifndef GV_TRACE_SPOOL_CONTROL_H
 #define GV_TRACE_SPOOL_CONTROL_H
 
-#include "trace/spool.h"
+#include "trace/clock.h"
 
 #include <stdbool.h>
 
@@ -15,21 +15,21 @@ static inline bool gv_control_is_stopped(const struct gv_spool_control *control)
 }
 
 /*
- * The number of this change; 0: it is so already. `*at_ns`: when it was, as `now_ns` says. Of calls
+ * The number of this change; 0: it is so already. `*at_ns`: when it was. Of calls
  * at the same time, those that began in a recorded time are recorded; some more may be.
  */
 static inline uint32_t gv_control_change(struct gv_spool_control *control, bool stop,
-                                         uint64_t (*now_ns)(void), uint64_t *at_ns)
+                                         const struct gv_clock *clock, uint64_t *at_ns)
 {
     uint32_t changes = atomic_load(&control->changes);
 
-    *at_ns = now_ns();
+    *at_ns = gv_clock_read(clock);
     do
         if ((changes & 1) == stop)
             return 0;
     while (!atomic_compare_exchange_weak(&control->changes, &changes, changes + 1));
     if (stop)
-        *at_ns = now_ns();
+        *at_ns = gv_clock_read(clock);
     return changes + 1;
 }
 

@@ -6,8 +6,7 @@
 #ifndef GV_BASE_CLOCK_H
 #define GV_BASE_CLOCK_H
 
-#include "trace/futex.h"
-#include "trace/spool.h"
+#include "trace/clock.h"
 
 #include <stdint.h>
 
@@ -22,15 +21,7 @@ static inline uint64_t gv_clock_ticks(void)
 
 static inline uint64_t gv_clock_now_ns(void)
 {
-#if defined(__x86_64__)
-    if (__builtin_expect(gv_clock.kind == GV_CLOCK_TSC, 1)) {
-        uint64_t ticks = gv_clock_ticks() - gv_clock.base_ticks;
-        unsigned __int128 product = (unsigned __int128)ticks * gv_clock.multiplier;
-
-        return gv_clock.base_ns + (uint64_t)(product >> 32);
-    }
-#endif
-    return gv_monotonic_ns();
+    return gv_clock_read(&gv_clock);
 }
 
 /* Notes when the library was loaded: the session's start, and the first point of the

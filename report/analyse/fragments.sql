@@ -17,6 +17,15 @@
 NOT EXISTS (SELECT 1 FROM {stopped_times} stopped WHERE stopped.process = {process}
     AND {start} >= stopped.start_ns AND {start} < stopped.end_ns)
 
+-- define: has_gpu_side
+-- Processes whose GPU side was recorded.
+(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place)
+
+-- define: total_of(r)
+-- The row of range_total for one of range.
+(SELECT total FROM range_total_of WHERE kind = {r}.kind AND domain = coalesce({r}.domain, 0)
+    AND text = coalesce({r}.text, 0))
+
 -- define: op_is_of_thread
 -- ?1: the thread, 0 for all
 (?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)

@@ -1,6 +1,6 @@
 #include "report/collect/own_cost.h"
 
-#include "trace/futex.h"
+#include "trace/clock.h"
 
 #include <string.h>
 
@@ -19,17 +19,6 @@ static const char *const cost_names[GV_OWN_COST_COUNT] = {
 #include "trace/own_cost.def"
 };
 
-static uint64_t cost_read_clock(const struct gv_clock *clock)
-{
-#if defined(__x86_64__)
-    if (clock->kind == GV_CLOCK_TSC)
-        return (uint64_t)((unsigned __int128)__builtin_ia32_rdtsc() * clock->multiplier >> 32);
-#else
-    (void)clock;
-#endif
-    return gv_monotonic_ns();
-}
-
 static double cost_of_hook_ns(const struct gv_clock *clock)
 {
     static double known_ns[GV_CLOCK_TSC + 1];
@@ -43,7 +32,7 @@ static double cost_of_hook_ns(const struct gv_clock *clock)
         uint64_t begun_ns = gv_monotonic_ns(), took_ns;
 
         for (int j = 0; j < GV_OWN_COST_READINGS; j++) {
-            uint64_t now_ns = cost_read_clock(clock);
+            uint64_t now_ns = gv_clock_read(clock);
 
             __asm__ volatile("" ::"r"(now_ns));
         }

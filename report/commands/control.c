@@ -38,21 +38,6 @@ struct control {
     bool failed;
 };
 
-static const struct gv_clock *control_clock;
-
-static uint64_t control_now_ns(void)
-{
-#if defined(__x86_64__)
-    if (control_clock->kind == GV_CLOCK_TSC) {
-        uint64_t ticks = __builtin_ia32_rdtsc() - control_clock->base_ticks;
-
-        return control_clock->base_ns +
-               (uint64_t)((unsigned __int128)ticks * control_clock->multiplier >> 32);
-    }
-#endif
-    return gv_monotonic_ns();
-}
-
 /* The spool's first page and more, or NULL: not a spool of ours, or of another version. */
 static struct gv_spool_header *control_map(int directory_fd, const char *name)
 {
@@ -97,16 +82,15 @@ static int control_change(const struct control *control, struct gv_spool_header 
 
     if (!note)
         return -EAGAIN;
-    control_clock = &header->clock;
     note->change = 0;
     note->text[0] = '\0';
     if (control->what == CONTROL_MARK) {
-        at_ns = control_now_ns();
+        at_ns = gv_clock_read(&header->clock);
         strncpy(note->text, control->text, sizeof(note->text) - 1);
         note->text[sizeof(note->text) - 1] = '\0';
     } else {
         note->change = gv_control_change(&header->control, control->what == CONTROL_STOP,
-                                         control_now_ns, &at_ns);
+                                         &header->clock, &at_ns);
         if (!note->change) {
             atomic_store(&note->state, GV_NOTE_FREE);
             return -EALREADY;

@@ -117,6 +117,19 @@ int gv_database_step(sqlite3_stmt *statement)
     return gv_database_error(sqlite3_db_handle(statement), result);
 }
 
+/* SQLite refuses to drop a table while a query is read, and may end the query; and it lets others
+ * be made until one of the script cannot. */
+static bool database_is_disturbed(sqlite3 *handle, sqlite3_stmt *next)
+{
+    const char *sql = sqlite3_sql(next) + strspn(sqlite3_sql(next), " \n");
+    sqlite3_stmt *read = sqlite3_next_stmt(handle, NULL);
+
+    while (read && !sqlite3_stmt_busy(read))
+        read = sqlite3_next_stmt(handle, read);
+    return read && (strncmp(sql, "CREATE ", strlen("CREATE ")) == 0 ||
+                    strncmp(sql, "DROP ", strlen("DROP ")) == 0);
+}
+
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count)
 {
     int result = SQLITE_OK;
@@ -124,6 +137,8 @@ int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, 
     while (*sql && (result == SQLITE_OK || result == SQLITE_DONE)) {
         sqlite3_stmt *rows = NULL;
         result = database_prepare_next(handle, &sql, values, count, &rows);
+        if (rows && database_is_disturbed(handle, rows))
+            result = SQLITE_MISUSE;
         while (rows && (result == SQLITE_OK || result == SQLITE_ROW))
             result = sqlite3_step(rows);
         sqlite3_finalize(rows);

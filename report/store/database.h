@@ -88,7 +88,8 @@ int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count);
 /* The same after the caller has bound the values. */
 int gv_database_step(sqlite3_stmt *statement);
 
-/* Runs each statement of a script in the same way. 0 or -errno. */
+/* Runs each statement of a script in the same way. While a query of the connection is read, none
+ * can make or drop a table. 0 or -errno. */
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);
 
 /* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */

@@ -56,6 +56,9 @@ class Steps(harness.Case):
         self.assertEqual(trace.rows("SELECT DISTINCT source, message FROM steps"), [("range", "step #")])
         said = trace.rows("SELECT start_ns, duration_ns FROM ranges WHERE message LIKE 'step %' ORDER BY 1")
         self.assertEqual(trace.rows("SELECT start_ns, duration_ns FROM steps ORDER BY number"), said)
+        # Other work than that of the ranges is not seen.
+        sums = self.command("report", trace.path, "--range", "forward", "--section", "steps", "--format", "json", sim=False).out
+        self.assertEqual([value for name, value in json.loads(sums)["sections"]["steps"][0].items() if name.startswith("idle")], [None])
 
     def test_the_first_and_the_slowest_one(self):
         trace = self.record("slow")[1]

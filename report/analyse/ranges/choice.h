@@ -1,7 +1,8 @@
 /*
  * The ranges of a name, and the calls in them: what `--range NAME` chooses.
  *
- * It takes one pass over the calls, and a bit for each. One thread.
+ * It takes one pass over the calls. Memory: a bit for each call and each range, and 24 bytes for
+ * each chosen range. One thread.
  */
 #ifndef GV_ANALYSE_RANGES_CHOICE_H
 #define GV_ANALYSE_RANGES_CHOICE_H
@@ -23,7 +24,7 @@ void gv_range_choice_close(struct gv_range_choice *choice);
 bool gv_range_choice_has(const struct gv_range_choice *choice, int64_t call);
 
 /* Makes the function gv_in_ranges(call) of a connection say the same, until another choice is
- * installed. No statement may run. 0 or -errno. */
+ * installed; nobody may ask it after this one is closed. No statement may run. 0 or -errno. */
 int gv_range_choice_install(const struct gv_range_choice *choice, sqlite3 *trace);
 
 /* The first part of [*from_ns, *to_ns) in which the process is in a chosen range: sets both. False:

@@ -4,17 +4,9 @@
 
 #include <stdint.h>
 
-/* The columns of range_total and step. */
 struct gv_range_sums {
-    int64_t calls;        /* rows that stand for several polls count as these */
-    int64_t launches;     /* calls that put work on the GPU */
-    int64_t gpu_ns;       /* of the operations that these calls put there */
-    int64_t stalls;       /* unexpected ones */
-    int64_t stall_ns;     /* waiting and compiling */
-    int64_t max_stall_ns; /* of one stall */
-    int64_t idle_ns;
-    int64_t loads, load_ns;
-    int64_t allocations, allocated_bytes; /* of device memory */
+#define GV_RANGE_SUM(name) int64_t name;
+#include "report/analyse/ranges/sums.def"
 };
 
 void gv_range_sums_add(struct gv_range_sums *sums, const struct gv_range_sums *more);

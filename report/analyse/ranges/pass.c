@@ -16,18 +16,9 @@ enum late_column { LATE_CALL, LATE_THREAD, LATE_PROCESS, LATE_START, LATE_GPU, L
 
 void gv_range_sums_add(struct gv_range_sums *sums, const struct gv_range_sums *more)
 {
-    sums->calls = gv_time_sum(sums->calls, more->calls);
-    sums->launches += more->launches;
-    sums->gpu_ns = gv_time_sum(sums->gpu_ns, more->gpu_ns);
-    sums->stalls += more->stalls;
-    sums->stall_ns = gv_time_sum(sums->stall_ns, more->stall_ns);
-    if (more->max_stall_ns > sums->max_stall_ns)
-        sums->max_stall_ns = more->max_stall_ns;
-    sums->idle_ns = gv_time_sum(sums->idle_ns, more->idle_ns);
-    sums->loads += more->loads;
-    sums->load_ns = gv_time_sum(sums->load_ns, more->load_ns);
-    sums->allocations += more->allocations;
-    sums->allocated_bytes = gv_time_sum(sums->allocated_bytes, more->allocated_bytes);
+#define GV_RANGE_SUM(name)  sums->name = gv_time_sum(sums->name, more->name);
+#define GV_RANGE_MOST(name) sums->name = sums->name > more->name ? sums->name : more->name;
+#include "report/analyse/ranges/sums.def"
 }
 
 /* ---- what is read beside the calls ---- */
@@ -263,9 +254,9 @@ int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
     return gv_database_script(trace, sql_late_table, NULL, 0);
 }
 
-void gv_range_pass_add(struct gv_range_pass *pass, const struct gv_range_consumer *consumer)
+void gv_range_pass_add(struct gv_range_pass *pass, struct gv_range_consumer consumer)
 {
-    pass->consumers[pass->consumer_count++] = *consumer;
+    pass->consumers[pass->consumer_count++] = consumer;
 }
 
 void gv_range_pass_close(struct gv_range_pass *pass)

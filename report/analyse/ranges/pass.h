@@ -31,7 +31,7 @@ int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
                        const struct gv_totals_part *part);
 /* Its number in sql_intervals is that of consumers before it. Their sql is asked at the first of
  * the functions below. */
-void gv_range_pass_add(struct gv_range_pass *pass, const struct gv_range_consumer *consumer);
+void gv_range_pass_add(struct gv_range_pass *pass, struct gv_range_consumer consumer);
 void gv_range_pass_close(struct gv_range_pass *pass);
 
 /* All of these do nothing if `pass` is NULL, and return 0 or -errno. */

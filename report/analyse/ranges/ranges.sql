@@ -3,16 +3,8 @@
 -- name: any
 SELECT EXISTS (SELECT 1 FROM range);
 
--- define: recorded
--- Processes whose GPU side was recorded.
-(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place)
-
 -- define: sum(what)
 CAST(total({what}) AS INTEGER)
-
--- define: total_of(r)
-(SELECT total FROM range_total_of WHERE kind = {r}.kind AND domain = coalesce({r}.domain, 0)
-    AND text = coalesce({r}.text, 0))
 
 -- ---- names ----
 
@@ -37,7 +29,7 @@ SELECT s.kind, s.domain, s.text, s.times, s.count, s.ended, s.total_ns, s.record
 FROM (SELECT r.kind AS kind, coalesce(r.domain, 0) AS domain, coalesce(r.text, 0) AS text,
         count(*) AS times, sum({is_here}) AS count, sum({is_here} AND r.duration_ns IS NOT NULL) AS ended,
         CAST(total(CASE WHEN {is_here} THEN r.duration_ns END) AS INTEGER) AS total_ns,
-        max(t.process IN {recorded}) AS recorded
+        max(t.process IN {has_gpu_side}) AS recorded
     FROM range r JOIN thread t ON t.id = r.thread GROUP BY 1, 2, 3) s
     LEFT JOIN range_text d ON d.id = s.domain LEFT JOIN range_text x ON x.id = s.text;
 
@@ -86,10 +78,10 @@ WHERE r.duration_ns IS NOT NULL AND {is_here} ORDER BY 1, 2;
 -- The columns are those of enum interval_column.
 SELECT 0, {total_of(r)}, t.process, r.start_ns, r.duration_ns
 FROM range r JOIN thread t ON t.id = r.thread
-WHERE r.kind <> 3 AND r.duration_ns > 0 AND {is_here} AND t.process IN {recorded}
+WHERE r.kind <> 3 AND r.duration_ns > 0 AND {is_here} AND t.process IN {has_gpu_side}
 UNION ALL SELECT EXISTS (SELECT 1 FROM range), p.series << 40 | p.number, s.process, p.start_ns, p.duration_ns
 FROM step p JOIN step_series s ON s.id = p.series
-WHERE p.duration_ns > 0 AND s.process IN {recorded}
+WHERE p.duration_ns > 0 AND s.process IN {has_gpu_side}
 ORDER BY 4;
 
 -- name: total_of_range

@@ -156,7 +156,7 @@ static int read_names(struct gv_range_totals *totals)
 
 /* ---- the names of a call ---- */
 
-static int find_total(struct gv_range_totals *totals, int64_t range, int64_t *total)
+int gv_range_totals_of(struct gv_range_totals *totals, int64_t range, int64_t *total)
 {
     size_t slot = (uint64_t)range % RANGES_KNOWN;
     int result;
@@ -225,10 +225,8 @@ static int place(void *context, const struct gv_range_call *call, int64_t *bucke
                         : 0;
     struct gv_member_of of;
     size_t set = 0;
-    int error = totals->membership ? 0 : gv_membership_open(&totals->membership, totals->trace);
+    int error = gv_membership_of(totals->membership, call->thread, call->id, call->start_ns, &of);
 
-    if (!error)
-        error = gv_membership_of(totals->membership, call->thread, call->id, call->start_ns, &of);
     *bucket = totals->last[thread];
     if (error || (of.same && thread && *bucket >> 32 == totals->era))
         return error;
@@ -236,7 +234,7 @@ static int place(void *context, const struct gv_range_call *call, int64_t *bucke
         error = forget_sets(totals);
     for (size_t i = of.count; i > 0 && !error; i--) {
         int64_t total;
-        error = find_total(totals, of.ids[i - 1], &total);
+        error = gv_range_totals_of(totals, of.ids[i - 1], &total);
         if (!error && total && !set_has(totals, set, total))
             error = set_with(totals, &set, total);
     }
@@ -272,9 +270,8 @@ static int again(void *context)
     struct gv_range_totals *totals = context;
 
     gv_membership_close(totals->membership);
-    totals->membership = NULL;
     memset(totals->last, 0, (totals->threads.rows + 1) * sizeof(*totals->last));
-    return 0;
+    return gv_membership_open(&totals->membership, totals->trace);
 }
 
 /* ---- from the start to the end ---- */
@@ -301,6 +298,8 @@ int gv_range_totals_open(struct gv_range_totals **made, sqlite3 *trace,
     if (!error)
         error = forget_sets(totals);
     if (!error)
+        error = gv_membership_open(&totals->membership, trace);
+    if (!error)
         error = read_names(totals);
     if (!error)
         error = gv_database_error(
@@ -314,25 +313,21 @@ struct gv_range_consumer gv_range_totals_consumer(struct gv_range_totals *totals
 }
 
 static int add_total(sqlite3_stmt *statement, size_t id, const struct range_total *total,
-                     bool of_thread)
+                     bool selected)
 {
-    const struct gv_range_sums *sums = &total->sums;
+    struct gv_range_sums sums = total->sums;
+
+    if (!total->recorded)
+        sums.gpu_ns = -1;
+    if (!total->recorded || selected)
+        sums.idle_ns = -1;
     const int64_t values[] = {
         (int64_t)id,
         total->min_ns,
         total->median_ns,
         total->max_ns,
-        sums->calls,
-        sums->launches,
-        total->recorded ? sums->gpu_ns : -1,
-        sums->stalls,
-        sums->stall_ns,
-        sums->max_stall_ns,
-        total->recorded && !of_thread ? sums->idle_ns : -1,
-        sums->loads,
-        sums->load_ns,
-        sums->allocations,
-        sums->allocated_bytes,
+#define GV_RANGE_SUM(name) sums.name,
+#include "report/analyse/ranges/sums.def"
     };
 
     return gv_database_add(statement, values, sizeof(values) / sizeof(values[0]));

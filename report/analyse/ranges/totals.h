@@ -22,6 +22,8 @@ struct gv_range_totals;
  * close it in any case. */
 int gv_range_totals_open(struct gv_range_totals **made, sqlite3 *trace,
                          const struct gv_totals_part *part);
+/* The row of range_total of a range that starts in the part; 0: none. 0 or -errno. */
+int gv_range_totals_of(struct gv_range_totals *totals, int64_t range, int64_t *total);
 struct gv_range_consumer gv_range_totals_consumer(struct gv_range_totals *totals);
 /* After the pass: fills range_total, which is empty. `totals` may be NULL. 0 or -errno. */
 int gv_range_totals_store(struct gv_range_totals *totals);

@@ -635,33 +635,20 @@ static const char version_sql[] =
 
 int gv_stalls_ensure(sqlite3 *trace)
 {
-    sqlite3_stmt *statement = NULL;
-    int64_t threshold_ns = gv_stalls_threshold_ns();
-    bool done = false;
-    int result = sqlite3_prepare_v2(trace, version_sql, -1, &statement, NULL);
+    int64_t version = 0;
+    int error = gv_database_number(trace, version_sql, NULL, 0, &version);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
-    if (result == SQLITE_ROW)
-        done = sqlite3_column_int(statement, 0) == GV_STALLS_VERSION;
-    sqlite3_finalize(statement);
-    if (done || gv_database_error(trace, result))
-        return gv_database_error(trace, result);
-    return analyse_temporary(trace, threshold_ns);
+    return error || version == GV_STALLS_VERSION
+               ? error
+               : analyse_temporary(trace, gv_stalls_threshold_ns());
 }
 
 int gv_stalls_of_ranges(sqlite3 *trace)
 {
-    bool temporary = false;
-    sqlite3_stmt *found = NULL;
-    int result = sqlite3_prepare_v2(trace, "SELECT 1 FROM temp.sqlite_master WHERE name = 'stall'",
-                                    -1, &found, NULL);
-    int error;
+    int64_t temporary = 0;
+    int error = gv_database_number(
+        trace, "SELECT count(*) FROM temp.sqlite_master WHERE name = 'stall'", NULL, 0, &temporary);
 
-    if (result == SQLITE_OK)
-        temporary = (result = sqlite3_step(found)) == SQLITE_ROW;
-    sqlite3_finalize(found);
-    error = gv_database_error(trace, result);
     if (!error && !temporary)
         error = gv_shadow_make(trace, "TABLE", "stall");
     if (!error && !temporary)

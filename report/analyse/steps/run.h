@@ -2,6 +2,7 @@
 #ifndef GV_ANALYSE_STEPS_RUN_H
 #define GV_ANALYSE_STEPS_RUN_H
 
+#include "report/analyse/ranges/totals.h"
 #include "report/analyse/steps/detector.h"
 #include "report/analyse/totals/part.h"
 #include "report/store/id_table.h"
@@ -17,9 +18,9 @@ struct gv_step_call {
 /* report/analyse/steps/words.c: which of the program's words are its steps. */
 struct gv_step_words;
 
-/* *made is NULL if the trace has no ranges. 0 or -errno; close it in any case. */
+/* 0 or -errno; close it in any case. */
 int gv_step_words_open(struct gv_step_words **made, sqlite3 *trace,
-                       const struct gv_totals_part *part);
+                       const struct gv_totals_part *part, struct gv_range_totals *totals);
 /* Counts a call for the words that it is in. `words` may be NULL, as below. 0 or -errno. */
 int gv_step_words_take(struct gv_step_words *words, const struct gv_step_call *call);
 /* Fills the tables for the processes with such words. 0 or -errno. */

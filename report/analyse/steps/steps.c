@@ -58,7 +58,7 @@ struct gv_steps {
     struct gv_step_words *words;
     struct steps_series *series;
     size_t series_count, series_room;
-    sqlite3_stmt *add, *next, *set_kind, *add_sums, *set_idle;
+    sqlite3_stmt *add, *next, *set_kind, *add_sums;
     struct {
         int64_t bucket;
         struct gv_range_sums sums;
@@ -198,9 +198,9 @@ static int find_series(struct gv_steps *steps)
     return error;
 }
 
-static int find_steps(struct gv_steps *steps)
+static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 {
-    int error = gv_step_words_open(&steps->words, steps->trace, &steps->part);
+    int error = ranges ? gv_step_words_open(&steps->words, steps->trace, &steps->part, ranges) : 0;
 
     if (!error)
         error = each_call(steps, find_in_call);
@@ -375,16 +375,8 @@ static int add_bucket(sqlite3_stmt *statement, int64_t bucket, const struct gv_r
     const int64_t values[] = {
         bucket >> STEPS_NUMBER,
         bucket & ((INT64_C(1) << STEPS_NUMBER) - 1),
-        sums->calls,
-        sums->launches,
-        sums->gpu_ns,
-        sums->stalls,
-        sums->stall_ns,
-        sums->max_stall_ns,
-        sums->loads,
-        sums->load_ns,
-        sums->allocations,
-        sums->allocated_bytes,
+#define GV_RANGE_SUM(name) sums->name,
+#include "report/analyse/ranges/sums.def"
     };
 
     return bucket ? gv_database_add(statement, values, sizeof(values) / sizeof(values[0])) : 0;
@@ -419,12 +411,7 @@ static int again(void *context)
 
 static int idle(void *context, int64_t key, int64_t idle_ns)
 {
-    const struct gv_steps *steps = context;
-
-    return gv_database_add(
-        steps->set_idle,
-        (const int64_t[]){key >> STEPS_NUMBER, key & ((INT64_C(1) << STEPS_NUMBER) - 1), idle_ns},
-        3);
+    return add(context, key, &(const struct gv_range_sums){.idle_ns = idle_ns});
 }
 
 struct gv_range_consumer gv_steps_consumer(struct gv_steps *steps)
@@ -442,8 +429,7 @@ static int steps_prepare(struct gv_steps *steps)
     } all[] = {{sql_add_step, &steps->add},
                {sql_next_step, &steps->next},
                {sql_set_kind, &steps->set_kind},
-               {sql_add_sums, &steps->add_sums},
-               {sql_set_idle, &steps->set_idle}};
+               {sql_add_sums, &steps->add_sums}};
     int result = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && result == SQLITE_OK; i++)
@@ -452,7 +438,7 @@ static int steps_prepare(struct gv_steps *steps)
 }
 
 int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
-                  bool kept)
+                  struct gv_range_totals *ranges, bool kept)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_steps *steps = *made = calloc(1, sizeof(*steps));
@@ -475,7 +461,7 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
     if (!error && kept)
         error = gv_database_each(trace, sql_series, NULL, 0, take_series, steps);
     if (!error && !kept)
-        error = find_steps(steps);
+        error = find_steps(steps, ranges);
     if (!error && !kept)
         error = cut_steps(steps);
     if (!error && steps->series_count == 0) {
@@ -491,11 +477,11 @@ int gv_steps_store(struct gv_steps *steps)
 
     if (!steps)
         return 0;
-    const int64_t values[] = {steps->part.process, steps->part.thread};
+    const int64_t selected = steps->part.thread != 0 || steps->part.ranges;
     for (size_t i = 0; i < STEPS_SUMS && !error; i++)
         error = add_bucket(steps->add_sums, steps->sums[i].bucket, &steps->sums[i].sums);
     if (!error)
-        error = gv_database_script(steps->trace, sql_unknown, values, 2);
+        error = gv_database_script(steps->trace, sql_unknown, &selected, 1);
     return error ? error : gv_database_script(steps->trace, sql_warmup, NULL, 0);
 }
 
@@ -517,7 +503,6 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->next);
     sqlite3_finalize(steps->set_kind);
     sqlite3_finalize(steps->add_sums);
-    sqlite3_finalize(steps->set_idle);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);
     free(steps->series);

@@ -10,16 +10,17 @@
 #define GV_ANALYSE_STEPS_STEPS_H
 
 #include "report/analyse/ranges/pass.h"
+#include "report/analyse/ranges/totals.h"
 
 #include <stdbool.h>
 
 struct gv_steps;
 
-/* Fills the tables, without sums. `kept`: the trace has the steps of all of it, of which those in
- * the part are taken. With ranges, while gv_range_totals are open. *made is NULL if there are no
- * steps. 0 or -errno; close it in any case. */
+/* Fills the tables, without sums. `ranges`: those of the part; NULL: the trace has none. `kept`:
+ * the trace has the steps of all of it, of which those in the part are taken. *made is NULL if
+ * there are no steps. 0 or -errno; close it in any case. */
 int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
-                  bool kept);
+                  struct gv_range_totals *ranges, bool kept);
 struct gv_range_consumer gv_steps_consumer(struct gv_steps *steps);
 /* After the pass. `steps` may be NULL. 0 or -errno. */
 int gv_steps_store(struct gv_steps *steps);

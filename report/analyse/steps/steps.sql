@@ -24,18 +24,8 @@ UPDATE step SET calls = 0, launches = 0, gpu_ns = 0, stalls = 0, stall_ns = 0, m
 
 -- ---- the program's words ----
 
--- define: total_of(r)
-(SELECT total FROM range_total_of WHERE kind = {r}.kind AND domain = coalesce({r}.domain, 0)
-    AND text = coalesce({r}.text, 0))
-
 -- define: ended
 (r.kind = 3 OR r.duration_ns IS NOT NULL)
-
--- name: words_any
-SELECT EXISTS (SELECT 1 FROM range);
-
--- name: total_of_range
-SELECT {total_of(r)} FROM range r WHERE r.id = ?1;
 
 -- name: marks
 SELECT r.thread, {total_of(r)}, min(r.start_ns), max(r.start_ns) FROM range r JOIN thread t ON t.id = r.thread
@@ -135,18 +125,16 @@ DROP TABLE temp.step_kind;
 -- name: add_sums
 UPDATE step SET calls = calls + ?3, launches = launches + ?4,
     gpu_ns = gpu_ns + ?5, stalls = stalls + ?6, stall_ns = stall_ns + ?7, max_stall_ns = max(max_stall_ns, ?8),
-    loads = loads + ?9, load_ns = load_ns + ?10, allocations = allocations + ?11,
-    allocated_bytes = allocated_bytes + ?12
+    idle_ns = coalesce(idle_ns, 0) + ?9, loads = loads + ?10, load_ns = load_ns + ?11,
+    allocations = allocations + ?12, allocated_bytes = allocated_bytes + ?13
 WHERE series = ?1 AND number = ?2;
 
--- name: set_idle
-UPDATE step SET idle_ns = ?3 WHERE series = ?1 AND number = ?2;
-
 -- name: unknown
--- The GPU side was not recorded. Sums of one thread of several say nothing of the devices.
+-- The GPU side was not recorded; or, with ?1, calls were selected: others' work is not seen, so neither
+-- is idle time.
 UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM step_series
-    WHERE process NOT IN (SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place));
-UPDATE step SET idle_ns = NULL WHERE ?2 <> 0;
+    WHERE process NOT IN {has_gpu_side});
+UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 
 -- name: warmup
 -- The first steps until one takes at most half as long again as the median of its kind.

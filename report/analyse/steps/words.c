@@ -11,8 +11,7 @@
 #include <stdlib.h>
 
 /* Names that one call is in; the innermost ones count. */
-#define WORDS_MOST  16u
-#define WORDS_KNOWN 1024u
+#define WORDS_MOST 16u
 
 struct words_thread {
     size_t count;
@@ -31,11 +30,8 @@ struct words_cover {
 struct gv_step_words {
     sqlite3 *trace;
     struct gv_totals_part part;
+    struct gv_range_totals *totals;
     struct gv_membership *membership;
-    sqlite3_stmt *total_of;
-    struct {
-        int64_t range, total;
-    } known[WORDS_KNOWN];
     struct gv_id_table process_of;
     struct words_thread *threads; /* by id */
     struct words_mark *marks;
@@ -63,23 +59,6 @@ static int find_cover(struct gv_step_words *words, int64_t process, int64_t tota
     return gv_key_map_add(&words->cover_of, &key, (int64_t)*cover + 1);
 }
 
-static int find_total(struct gv_step_words *words, int64_t range, int64_t *total)
-{
-    size_t slot = (uint64_t)range % WORDS_KNOWN;
-    int result;
-
-    *total = words->known[slot].total;
-    if (words->known[slot].range == range)
-        return 0;
-    sqlite3_bind_int64(words->total_of, 1, range);
-    result = sqlite3_step(words->total_of);
-    *total = result == SQLITE_ROW ? sqlite3_column_int64(words->total_of, 0) : 0;
-    sqlite3_reset(words->total_of);
-    words->known[slot].range = range;
-    words->known[slot].total = *total;
-    return gv_database_error(words->trace, result);
-}
-
 static int take_mark(void *context, sqlite3_stmt *row)
 {
     struct gv_step_words *words = context;
@@ -99,19 +78,16 @@ static int take_mark(void *context, sqlite3_stmt *row)
 }
 
 int gv_step_words_open(struct gv_step_words **made, sqlite3 *trace,
-                       const struct gv_totals_part *part)
+                       const struct gv_totals_part *part, struct gv_range_totals *totals)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns,
                               GV_STEP_LEAST};
-    struct gv_step_words *words = *made = NULL;
-    int64_t any = 0;
-    int error = gv_database_number(trace, sql_words_any, NULL, 0, &any);
+    struct gv_step_words *words = *made = calloc(1, sizeof(*words));
+    int error;
 
-    if (error || !any)
-        return error;
-    words = *made = calloc(1, sizeof(*words));
     if (!words)
         return -ENOMEM;
+    words->totals = totals;
     words->trace = trace;
     words->part = *part;
     error = gv_membership_open(&words->membership, trace);
@@ -120,9 +96,6 @@ int gv_step_words_open(struct gv_step_words **made, sqlite3 *trace,
     words->threads = calloc(words->process_of.rows + 1, sizeof(*words->threads));
     if (!error && !words->threads)
         error = -ENOMEM;
-    if (!error)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, sql_total_of_range, -1, &words->total_of, NULL));
     return error ? error : gv_database_each(trace, sql_marks, values, 5, take_mark, words);
 }
 
@@ -135,7 +108,7 @@ static int place_thread(struct gv_step_words *words, struct words_thread *thread
     for (size_t i = 0; i < of->count && thread->count < WORDS_MOST && !error; i++) {
         size_t cover = 0;
         int64_t total;
-        error = find_total(words, of->ids[i], &total);
+        error = gv_range_totals_of(words->totals, of->ids[i], &total);
         if (!error && total)
             error = find_cover(words, process, total, &cover);
         for (size_t j = 0; cover && j < thread->count; j++)
@@ -200,7 +173,6 @@ void gv_step_words_close(struct gv_step_words *words)
     if (!words)
         return;
     gv_membership_close(words->membership);
-    sqlite3_finalize(words->total_of);
     gv_id_table_free(&words->process_of);
     gv_key_map_free(&words->cover_of);
     free(words->threads);

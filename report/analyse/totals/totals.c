@@ -20,6 +20,7 @@ static const char *const totals_tables[] = {
 static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
                                            "range_summary", "steps"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
+#define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
 static const char *const totals_class_names[] = {
     NULL,
@@ -84,22 +85,18 @@ static struct gv_id_table *totals_id_table(struct gv_totals_run *run, size_t num
 
 static int totals_open_ranges(struct gv_totals_run *run)
 {
-    int error = gv_range_totals_open(&run->ranges, run->trace, &run->part);
+    int kept = gv_totals_is_all(&run->part) ? 0 : gv_totals_are_kept(run->trace);
+    int error = kept < 0 ? kept : gv_range_totals_open(&run->ranges, run->trace, &run->part);
 
-    int kept = error || gv_totals_is_all(&run->part) ? error : gv_totals_are_kept(run->trace);
-
-    error = kept < 0 ? kept : gv_steps_open(&run->steps, run->trace, &run->part, kept > 0);
+    if (!error)
+        error = gv_steps_open(&run->steps, run->trace, &run->part, run->ranges, kept > 0);
     if (error || !(run->ranges || run->steps))
         return error;
     error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
-    if (!error && run->ranges) {
-        const struct gv_range_consumer consumer = gv_range_totals_consumer(run->ranges);
-        gv_range_pass_add(run->range_pass, &consumer);
-    }
-    if (!error && run->steps) {
-        const struct gv_range_consumer consumer = gv_steps_consumer(run->steps);
-        gv_range_pass_add(run->range_pass, &consumer);
-    }
+    if (!error && run->ranges)
+        gv_range_pass_add(run->range_pass, gv_range_totals_consumer(run->ranges));
+    if (!error && run->steps)
+        gv_range_pass_add(run->range_pass, gv_steps_consumer(run->steps));
     return error;
 }
 
@@ -224,14 +221,14 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
     return error;
 }
 
-/* One statement for each of the tables, with %s for its name. */
-static int totals_each(sqlite3 *trace, const char *format)
+/* One statement for each, with %s for its name. */
+static int totals_each(sqlite3 *trace, const char *format, const char *const names[], size_t count)
 {
     char sql[128];
     int error = 0;
 
-    for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, format, totals_tables[i]);
+    for (size_t i = 0; i < count && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, format, names[i]);
         error = gv_database_script(trace, sql, NULL, 0);
     }
     return error;
@@ -246,7 +243,7 @@ int gv_totals_keep(sqlite3 *trace)
     if (!error)
         error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
     if (!error)
-        error = totals_each(trace, "DELETE FROM main.%s");
+        error = totals_each(trace, "DELETE FROM main.%s", totals_tables, GV_TOTALS_TABLES);
     if (!error)
         error = totals_make(trace, &all, true);
     if (!error)
@@ -285,13 +282,15 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     error = gv_database_script(trace, sql_forget_made, NULL, 0);
     if (!error)
-        error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
+        error = totals_each(trace, "DROP VIEW IF EXISTS temp.%s", totals_views, GV_TOTALS_VIEWS);
+    if (!error)
+        error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s", totals_tables, GV_TOTALS_TABLES);
     if (error || kept)
         return error;
     error = gv_places_open(trace);
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
-    for (size_t i = 0; i < sizeof(totals_views) / sizeof(totals_views[0]) && !error; i++)
+    for (size_t i = 0; i < GV_TOTALS_VIEWS && !error; i++)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
         error = totals_make(trace, part, false);

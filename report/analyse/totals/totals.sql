@@ -156,11 +156,6 @@ CREATE TABLE IF NOT EXISTS temp.totals_part (process, thread, device, from_ns, t
 
 -- name: forget_made
 DELETE FROM temp.totals_part;
-DROP VIEW IF EXISTS temp.gpu_lines;
-DROP VIEW IF EXISTS temp.memory_lines;
-DROP VIEW IF EXISTS temp.memory_peak;
-DROP VIEW IF EXISTS temp.range_summary;
-DROP VIEW IF EXISTS temp.steps;
 
 -- name: set_made
 INSERT INTO temp.totals_part VALUES (?1, ?2, ?3, ?4, ?5, ?6);

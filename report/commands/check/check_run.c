@@ -37,11 +37,7 @@ static int check_place_call(void *context, sqlite3_stmt *row)
 
     for (size_t i = 0; i < of.count && !error; i++) {
         const int64_t values[] = {call, thread, start_ns, of.ids[i]};
-        for (int j = 0; j < 4; j++)
-            sqlite3_bind_int64(calls->insert, j + 1, values[j]);
-        int result = sqlite3_step(calls->insert);
-        sqlite3_reset(calls->insert);
-        error = gv_database_error(sqlite3_db_handle(calls->insert), result);
+        error = gv_database_add(calls->insert, values, 4);
     }
     return error;
 }
