@@ -1,4 +1,4 @@
-"""Recording that is stopped and goes on while the program runs: gv_start() and gv_stop() of gpuverify.h,
+"""Recording that is stopped and started while the program runs: gv_start() and gv_stop() of gpuverify.h,
 GPUVERIFY_START=later, and gpuverify start, stop and mark from outside."""
 
 import os
@@ -135,8 +135,8 @@ class FromOutside(harness.Case):
         process = self.begin(GPUVERIFY_START="later")
         pid = str(process.pid)
         self.work(process)
-        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on\n")
-        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on, as before\n")
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording is on\n")
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording is on, as before\n")
         self.work(process)
         self.command("mark", pid, "half \N{EURO SIGN}")
         self.work(process)

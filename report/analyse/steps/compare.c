@@ -13,11 +13,12 @@
 /* A step stands out if it takes half as long again as others of its kind. */
 #define COMPARE_STANDS_OUT 1.5
 #define COMPARE_KINDS      64
-/* Steps get slower or faster if chance says so once in a thousand, and by so much. */
+/* There is drift if it is at least this large, and if chance alone shows such a difference less
+ * than once in a thousand runs. */
 #define COMPARE_SURE   0.001
 #define COMPARE_DRIFT  0.03
 #define COMPARE_BLOCKS 40u
-/* With fewer, chance alone is not excluded. */
+/* With fewer blocks, chance cannot be excluded. */
 #define COMPARE_LEAST 16u
 
 enum figure {

@@ -860,7 +860,7 @@ static int print_gpu_lines(const struct gv_summary *summary)
     return error;
 }
 
-/* The program's steps: how many, how long, and which are not like the others. */
+/* The program's steps: how many, how long, and which took longer. Not of chosen ranges only. */
 static int print_steps(const struct gv_summary *summary)
 {
     struct gv_steps_compared steps;
