@@ -72,7 +72,8 @@ class Steps(harness.Case):
     def test_a_part_of_the_trace_has_the_steps_of_the_whole(self):
         trace = self.record("turns")[1]
         start = trace.rows("SELECT start_ns FROM steps WHERE number = 21")[0][0]
-        found = json.loads(self.command("report", trace.path, "--from", f"{start}ns", "--section", "steps", "--format", "json", sim=False).out)
+        found = json.loads(self.command("report", trace.path, "--from", f"{start}ns", "--section", "steps",
+                                        "--format", "json", sim=False).out)
         self.assertEqual([row["steps"] for row in found["sections"]["steps"]], [10, 10])
         self.assertEqual([row["launches"] for row in found["sections"]["steps"]], [8, 6])
 
