@@ -77,7 +77,7 @@ enum gv_record_kind {
     GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
     GV_RECORD_RANGE_END = 27,
     GV_RECORD_CONTEXT = 28, /* the device of a context, before the first call in it */
-    GV_RECORD_CHANGE = 29,  /* recording was stopped, or went on */
+    GV_RECORD_CHANGE = 29,  /* recording was stopped or started */
 };
 
 /*
@@ -651,7 +651,7 @@ struct gv_spool_note {
 
 /* Whether the process is recorded: trace/spool_control.h. */
 struct gv_spool_control {
-    /* [w], and commands: how often recording was stopped or went on; odd: it is stopped. Each
+    /* [w], and commands: how often recording was stopped or started; odd: it is stopped. Each
      * change has its number here, and a CHANGE record or a note. Only the first may have none: then
      * the process began stopped. In a cache line of its own, because every call reads it. */
     _Alignas(64) _Atomic uint32_t changes;

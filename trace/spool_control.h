@@ -1,5 +1,5 @@
 /*
- * Stopping the recording of a process, and going on: by the process, and by commands of the same
+ * Stopping and starting the recording of a process: by the process, and by commands of the same
  * user that have its spool mapped. Nobody waits for anybody.
  */
 #ifndef GV_TRACE_SPOOL_CONTROL_H

@@ -77,7 +77,8 @@ void gv_stop(void)
     say(SAID_STOP);
 }
 
-/* Another thread that says something now either finds the process recording, or is heard here. */
+/* If another thread calls gv_start() or gv_stop() now, it finds the process recording, or what it
+ * said is read here. */
 void gv_control_begin(void)
 {
     uint32_t what = atomic_load(&said), recording = 0;

@@ -13,9 +13,13 @@
         FROM recording_change)
     WHERE number & 1)
 
+-- define: last_change(process, at)
+-- Odd: recording was stopped then. NULL: it never was before.
+(SELECT change.number FROM recording_change change WHERE change.process = {process} AND change.at_ns <= {at}
+    ORDER BY change.number DESC LIMIT 1)
+
 -- define: is_recorded(process, start)
-NOT EXISTS (SELECT 1 FROM {stopped_times} stopped WHERE stopped.process = {process}
-    AND {start} >= stopped.start_ns AND {start} < stopped.end_ns)
+(coalesce({last_change({process}, {start})}, 0) & 1 = 0)
 
 -- define: has_gpu_side
 -- Processes whose GPU side was recorded.

@@ -53,7 +53,7 @@ static int recorded_take(void *context, sqlite3_stmt *row)
     *(struct gv_recorded *)context = (struct gv_recorded){
         .all_ns = sqlite3_column_int64(row, 0),
         .recorded_ns = sqlite3_column_int64(row, 1),
-        .pieces = sqlite3_column_int64(row, 2),
+        .periods = sqlite3_column_int64(row, 2),
     };
     return 0;
 }

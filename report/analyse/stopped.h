@@ -33,7 +33,7 @@ static inline bool gv_stopped_has(const struct gv_stopped *list, int64_t process
 /* The time of the processes in a part of the trace; all 0 if recording was never stopped. */
 struct gv_recorded {
     int64_t all_ns, recorded_ns;
-    int64_t pieces; /* in which it was recorded */
+    int64_t periods; /* in which it was recorded */
 };
 
 /* process: 0: all. last_ns: the end of processes that still run. 0 or -errno. */

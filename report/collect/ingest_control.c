@@ -1,4 +1,4 @@
-/* Ingests when recording was stopped and went on, and what commands did from outside. */
+/* Ingests when recording was stopped and started, and what commands did from outside. */
 #include "report/collect/ingest.h"
 
 #include "report/collect_ingest_control.inc"

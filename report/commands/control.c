@@ -105,7 +105,7 @@ static int control_change(const struct control *control, struct gv_spool_header 
 static void control_process(struct control *control, struct gv_spool_header *header,
                             _Atomic uint32_t *doorbell)
 {
-    static const char *const did[] = {"recording goes on", "recording is stopped", "marked"};
+    static const char *const did[] = {"recording is on", "recording is stopped", "marked"};
     int error = control_change(control, header, doorbell);
 
     if (error == -EAGAIN) {
@@ -237,7 +237,9 @@ static int control_run(const struct gv_arguments *arguments, enum control_what w
     else if (error && error != -ENOENT && error != -EPROTO)
         gv_message("%s: %s", operand, strerror(-error));
     else if (error || (control->done == 0 && !control->failed))
-        gv_message("no running process of %s is recorded by gpuverify", operand);
+        gv_message(control && control->pid ? "process %s is not recorded"
+                                           : "no running process of %s is recorded",
+                   operand);
     else if (!control->failed)
         code = GV_EXIT_FINE;
     free(control);

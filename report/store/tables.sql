@@ -263,7 +263,7 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
 -- When the GPU activity of a process was recorded; the view "recording" has that of the calls too.
 CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
--- When recording of a process was stopped (number is odd) or went on. A process that began stopped
+-- When recording of a process was stopped (number is odd) or started. A process that began stopped
 -- has its start in number 1.
 CREATE TABLE recording_change (process INTEGER NOT NULL, number INTEGER NOT NULL,
     at_ns INTEGER NOT NULL, PRIMARY KEY (process, number)) WITHOUT ROWID;

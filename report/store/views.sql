@@ -169,9 +169,9 @@ CREATE VIEW range_summary AS -- all ranges or marks with one name, and what the 
 SELECT
     CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- as in ranges
     r.domain AS domain, -- as in ranges
-    r.text AS message, -- as in ranges; # stands for numbers, if texts differ in nothing else
+    r.text AS message, -- as in ranges; # stands for numbers if many texts differ only in them
     r.count AS count, -- how many there were
-    r.unended AS unended, -- of these, without an end; they are not in the times
+    r.unended AS unended, -- how many of these have no end; the times leave them out
     r.total_ns AS total_ns, -- from starts to ends, together
     r.min_ns AS min_ns, -- shortest
     r.median_ns AS median_ns, -- for an even count the lower one
@@ -181,8 +181,8 @@ SELECT
     r.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
     r.stalls AS stalls, -- unexpected stalls of these calls
     r.stall_ns AS stall_ns, -- what these lost
-    r.max_stall_ns AS max_stall_ns, -- what the longest of these lost
-    r.idle_ns AS idle_ns, -- of total_ns, while no device of the process had work; NULL: unknown
+    r.max_stall_ns AS max_stall_ns, -- the most that one of these lost
+    r.idle_ns AS idle_ns, -- the part of total_ns in which no device of the process had work; NULL: unknown
     r.loads AS loads, -- loads of code by these calls
     r.load_ns AS load_ns, -- time in these loads
     r.allocations AS allocations, -- of device memory
@@ -191,7 +191,7 @@ FROM range_total r;
 
 CREATE VIEW steps AS -- one step of the program: a range or mark that repeats, or launches that repeat
 SELECT
-    s.series AS series, -- steps of one thread, one after the other
+    s.series AS series, -- the steps of one thread have one number
     s.number AS number, -- in its series, from 1
     e.process AS process, -- id in processes
     e.thread AS thread, -- that did it; id in threads
@@ -199,16 +199,16 @@ SELECT
     e.domain AS domain, -- of the range or mark, as in ranges
     e.message AS message, -- of the range or mark, as in range_summary
     s.kind AS kind, -- steps that launch alike have the same one
-    s.warmup AS warmup, -- 1: it is one of the first, and slower than others of its kind
+    s.warmup AS warmup, -- 1: it is one of the first, which took longer than others of their kind
     s.start_ns AS start_ns, -- since the session's start
     s.duration_ns AS duration_ns, -- until its end, or until the next step
-    s.calls AS calls, -- of the process, in this time; with several series: of their threads
+    s.calls AS calls, -- that begin in its time, of the process; if it has several series, of the thread
     s.launches AS launches, -- calls that put work on the GPU
     s.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
     s.stalls AS stalls, -- unexpected stalls of these calls
     s.stall_ns AS stall_ns, -- what these lost
-    s.max_stall_ns AS max_stall_ns, -- what the longest of these lost
-    s.idle_ns AS idle_ns, -- of duration_ns, while no device of the process had work; NULL: unknown
+    s.max_stall_ns AS max_stall_ns, -- the most that one of these lost
+    s.idle_ns AS idle_ns, -- the part of duration_ns in which no device of the process had work; NULL: unknown
     s.loads AS loads, -- loads of code by these calls
     s.load_ns AS load_ns, -- time in these loads
     s.allocations AS allocations, -- of device memory
@@ -491,7 +491,7 @@ SELECT
     r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
     r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or had just gone on); NULL: never recorded
+    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); NULL: never recorded
     r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
 FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns) AS end_ns,
         'calls' AS side, CASE WHEN c.next_ns IS NULL THEN p.ended ELSE 'recording was stopped' END AS why,
@@ -507,7 +507,7 @@ FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns)
     GROUP BY p.id HAVING max(c.number) = 1 AND max(c.at_ns) <= p.start_ns
     UNION ALL SELECT p.id, g.at_ns,
         coalesce(g.next_ns, CASE WHEN g.gpu IN ('other', 'stopped') THEN p.end_ns ELSE i.end_ns END), 'gpu',
-        CASE g.next WHEN 'seen' THEN CASE g.gpu WHEN 'stopped' THEN 'recording went on'
+        CASE g.next WHEN 'seen' THEN CASE g.gpu WHEN 'stopped' THEN 'recording was started'
                 ELSE 'the other profiler has ended' END
             WHEN 'stopped' THEN 'recording was stopped'
             WHEN 'operations' THEN 'another profiler has CUPTI''s callbacks'

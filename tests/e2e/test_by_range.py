@@ -43,6 +43,10 @@ class ByRange(harness.Case):
                    for start, end in self.recorded.rows(
                        "SELECT start_ns, start_ns + duration_ns FROM ranges WHERE kind = 'push' AND message LIKE ?", like))
 
+    def test_a_load_after_a_mark_has_its_line(self):
+        said = self.command("check", self.recorded.path, "--no-load-after", "mark ready", status=1, sim=False).out
+        self.assertRegex(said, r"1 load of code came later; the first, cuModuleLoadData at steps_in_ranges\.c:\d+ \w+, .* after that")
+
     def test_sections_have_what_the_ranges_did(self):
         for name, (launches, least_ns) in LAUNCHES.items():
             with self.subTest(name):

@@ -1,4 +1,4 @@
-"""Recording that is stopped and goes on while the program runs: gv_start() and gv_stop() of gpuverify.h,
+"""Recording that is stopped and started while the program runs: gv_start() and gv_stop() of gpuverify.h,
 GPUVERIFY_START=later, and gpuverify start, stop and mark from outside."""
 
 import os
@@ -25,7 +25,7 @@ def launches(trace, where="1"):
     return trace.value(f"SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel' AND {where}")
 
 
-def pieces(trace, side="calls", columns="why"):
+def periods(trace, side="calls", columns="why"):
     return [row[0] if "," not in columns else row for row in trace.rows(
         f"SELECT {columns} FROM recording WHERE side = '{side}' AND start_ns IS NOT NULL ORDER BY process, start_ns")]
 
@@ -42,14 +42,14 @@ class FromInside(harness.Case):
         self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'copy'"), 0)
         self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE name GLOB 'cuMemAlloc*'"), 1)
         self.assertEqual(trace.value("SELECT count(*) FROM loads"), 2)
-        self.assertEqual(pieces(trace), ["recording was stopped", "exit"])
+        self.assertEqual(periods(trace), ["recording was stopped", "exit"])
 
     def test_a_part_is_left_out(self):
         trace = self.recorded("parts")
         self.check_parts(trace)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 12)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NULL"), 0)
-        self.assertEqual(pieces(trace, "gpu", "gpu"), ["seen", "stopped", "seen"])
+        self.assertEqual(periods(trace, "gpu", "gpu"), ["seen", "stopped", "seen"])
 
     def test_without_the_gpu_side(self):
         trace = self.recorded("parts", GPUVERIFY_GPU="off")
@@ -60,7 +60,7 @@ class FromInside(harness.Case):
         trace = self.recorded("parts")
         stopped_ns = trace.value("SELECT max(start_ns) - min(end_ns) FROM recording WHERE side = 'calls'")
         facts = dict(trace.rows("SELECT key, value FROM fact"))
-        self.assertEqual((facts["stopped_ns"], facts["recorded_pieces"]), (stopped_ns, 2))
+        self.assertEqual((facts["stopped_ns"], facts["recorded_periods"]), (stopped_ns, 2))
         self.assertEqual(facts["process_ns"] - facts["recorded_ns"], stopped_ns)
         self.assertGreaterEqual(facts["gpu_unseen_ns"], stopped_ns)
         # What is followed meanwhile counts for nothing: an allocation, a load, a name.
@@ -69,16 +69,24 @@ class FromInside(harness.Case):
             "SELECT count(*) FROM idle i JOIN (SELECT min(end_ns) AS from_ns, max(start_ns) AS to_ns FROM recording"
             " WHERE side = 'calls') r ON i.start_ns < r.to_ns AND i.start_ns + i.duration_ns > r.from_ns"), 0)
         self.assertRegex(self.command("report", trace.path).out.split("\n\n")[0],
-                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\spieces")
+                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\speriods")
 
     def test_before_the_first_call(self):
         trace = self.recorded("early", GPUVERIFY_START="later")
         self.assertEqual(launches(trace), 4)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 4)
 
+    def test_ranges_and_steps_of_the_recorded_time(self):
+        trace = self.recorded("steps", GPUVERIFY_START="later")
+        self.assertEqual(trace.rows("SELECT message, count, launches FROM range_summary ORDER BY message"),
+                         [("read", 7, 0), ("step", 7, 7)])
+        self.assertEqual(trace.rows("SELECT number, launches FROM steps"), [(number, 1) for number in range(3, 10)])
+        said = " ".join(self.command("report", trace.path).out.split())
+        self.assertRegex(said, "the slowest, number 7, took [^ ]+ ms longer, mostly in `read`: the GPU was idle")
+
     def test_often_beside_launching_threads(self):
         trace = self.recorded("often")
-        self.assertEqual(len(pieces(trace)), 1001)
+        self.assertEqual(len(periods(trace)), 1001)
         self.assertGreater(launches(trace), 0)
         self.assertEqual(trace.value("SELECT max(number) FROM recording_change"), 2000)
 
@@ -98,11 +106,11 @@ class FromInside(harness.Case):
         trace = self.trace()
         self.assertEqual(launches(trace), 3)
         self.assertEqual(trace.rows("SELECT * FROM losses WHERE count > 0"), [])
-        self.assertEqual(pieces(trace), ["recording was stopped"])
+        self.assertEqual(periods(trace), ["recording was stopped"])
 
     def test_from_python(self):
         self.run_twice([sys.executable, "-c", FROM_PYTHON])
-        self.assertEqual(len(pieces(self.trace())), 2)
+        self.assertEqual(len(periods(self.trace())), 2)
 
 
 class FromOutside(harness.Case):
@@ -127,8 +135,8 @@ class FromOutside(harness.Case):
         process = self.begin(GPUVERIFY_START="later")
         pid = str(process.pid)
         self.work(process)
-        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on\n")
-        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording goes on, as before\n")
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording is on\n")
+        self.assertEqual(self.command("start", pid).out, f"process {pid}: recording is on, as before\n")
         self.work(process)
         self.command("mark", pid, "half \N{EURO SIGN}")
         self.work(process)
@@ -139,7 +147,7 @@ class FromOutside(harness.Case):
         mark = trace.dicts("SELECT * FROM ranges")[0]
         self.assertEqual((mark["kind"], mark["domain"], mark["message"]), ("mark", "gpuverify", "half \N{EURO SIGN}"))
         self.assertEqual(launches(trace, f"start_ns < {mark['start_ns']}"), 3)
-        self.assertEqual(pieces(trace), ["recording was stopped"])
+        self.assertEqual(periods(trace), ["recording was stopped"])
 
     def test_all_processes_of_a_trace(self):
         path = self.path("it.db")
@@ -150,7 +158,7 @@ class FromOutside(harness.Case):
         self.work(process)
         trace = self.end(process, path)
         self.assertEqual(launches(trace), 23)
-        self.assertEqual(len(pieces(trace)), 2)
+        self.assertEqual(len(periods(trace)), 2)
 
     def test_nobody_to_tell(self):
         outside = os.path.join(self.dir, "outside")
@@ -175,7 +183,7 @@ class FromOutside(harness.Case):
         result = self.command("stop", str(process.pid), status=3, env={"GPUVERIFY_SPOOL_DIR": spools})
         self.assertIn("belong to another user", result.err)
         os.chown(spools, os.geteuid(), os.getegid())
-        self.assertEqual(pieces(self.end(process)), ["exit"])
+        self.assertEqual(periods(self.end(process)), ["exit"])
 
 
 if __name__ == "__main__":

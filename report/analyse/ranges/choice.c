@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ids of a trace of anybody's that are far too high for its rows are left out. */
+/* A trace may come from anybody: ids that are far too high for its rows are left out. */
 #define SPARE_IDS   (INT64_C(1) << 16)
 #define IDS_FOR_ROW 64
 
@@ -41,7 +41,7 @@ struct gv_range_choice {
     int64_t own_ns;
 };
 
-/* While it is made. */
+/* While the choice is being made. */
 struct choosing {
     struct gv_range_choice *choice;
     const char *name;

@@ -19,16 +19,16 @@ struct gv_range_choice;
 int gv_range_choice_open(struct gv_range_choice **made, sqlite3 *trace, const char *name);
 void gv_range_choice_close(struct gv_range_choice *choice);
 
-/* Whether a call is in a chosen range. All are if `choice` is NULL; 0, an unknown one, is not else.
- */
+/* Whether a call is in a chosen range. If `choice` is NULL, all are; otherwise call 0, an unknown
+ * one, is not. */
 bool gv_range_choice_has(const struct gv_range_choice *choice, int64_t call);
 
 /* Makes the function gv_in_ranges(call) of a connection say the same, until another choice is
  * installed; nobody may ask it after this one is closed. No statement may run. 0 or -errno. */
 int gv_range_choice_install(const struct gv_range_choice *choice, sqlite3 *trace);
 
-/* The first part of [*from_ns, *to_ns) in which the process is in a chosen range: sets both. False:
- * there is none. */
+/* Cuts [*from_ns, *to_ns) to the first part in which the process is in a chosen range. False: there
+ * is none. */
 bool gv_range_choice_cut(const struct gv_range_choice *choice, int64_t process, int64_t *from_ns,
                          int64_t *to_ns);
 /* For how long any process is. */

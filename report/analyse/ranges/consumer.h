@@ -1,4 +1,4 @@
-/* Who wants to know what calls did: by range, by step. pass.h gives it to them. */
+/* Those that sum up what calls did: by range, by step. pass.h feeds them. */
 #ifndef GV_ANALYSE_RANGES_CONSUMER_H
 #define GV_ANALYSE_RANGES_CONSUMER_H
 
@@ -18,8 +18,9 @@ struct gv_range_call {
 
 struct gv_range_consumer {
     void *context;
-    /* In which bucket of yours a call is; 0: none. A bucket is any number, such as that of a set of
-     * names. Calls of a thread come in the order of time; those of different threads do not. */
+    /* In which bucket of the consumer a call is; 0: none. A bucket is any number, such as that of a
+     * set of names. Calls of a thread come in the order of time; those of different threads do not.
+     */
     int (*place)(void *context, const struct gv_range_call *call, int64_t *bucket);
     /* What a call in the bucket did. Its operations come later, each with nothing but gpu_ns. 0,
      * -errno, or GV_RANGE_FORGOTTEN. */
@@ -30,8 +31,8 @@ struct gv_range_consumer {
     int (*idle)(void *context, int64_t key, int64_t idle_ns);
 };
 
-/* You gave the bucket up: the operation comes again after all calls, when `place` is asked again.
- */
+/* The consumer dropped the bucket: the operation comes again after all calls, and `place` is asked
+ * again. */
 #define GV_RANGE_FORGOTTEN 1
 
 #endif

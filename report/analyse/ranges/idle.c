@@ -1,7 +1,7 @@
 /*
  * How much of each interval a process had no work on any device. Work and intervals come in the
- * order of their starts, so the idle time up to a moment is known as soon as all work that started
- * before is; an interval's is the difference between its end and its start.
+ * order of their starts, so the idle time up to a moment is known as soon as all earlier work is.
+ * That of an interval is the difference between the one up to its end and the one up to its start.
  */
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/run.h"
@@ -136,7 +136,7 @@ static int begin(struct gv_range_pass *pass)
     return error ? error : next_interval(pass);
 }
 
-/* All intervals that start or end until then, at which all earlier work is known. */
+/* Takes all intervals that start or end by then. All earlier work must be known. */
 static int go_on(struct gv_range_pass *pass, int64_t at_ns)
 {
     struct gv_range_idle *idle = &pass->idle;

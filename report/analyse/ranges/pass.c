@@ -39,7 +39,7 @@ static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside
     return error ? error : next_beside(pass, beside);
 }
 
-/* Goes on to the rows of a call; *of: there is one. */
+/* Moves to the rows of a call. *of: whether there are any. */
 static int find_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, int64_t call,
                        bool *of)
 {

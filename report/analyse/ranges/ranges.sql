@@ -21,7 +21,8 @@ CREATE TEMP TABLE range_name (id INTEGER PRIMARY KEY, kind, domain, text, is_pat
     total_ns, recorded, UNIQUE (kind, domain, text, is_pattern));
 
 -- define: is_here
-{in_part(t.process, r.thread, r.start_ns)}
+-- A range that began while recording was stopped has nothing to sum up; a mark never has.
+({in_part(t.process, r.thread, r.start_ns)} AND (r.kind = 3 OR {is_recorded(t.process, r.start_ns)}))
 
 -- name: said
 -- Names are those of the whole trace.

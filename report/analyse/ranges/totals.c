@@ -40,7 +40,7 @@ struct range_total {
     int64_t ended, read;
 };
 
-/* A set of names is another one and one more name; number 0 is empty. */
+/* A set of names is another set with one more name; set 0 is empty. */
 struct range_set {
     uint32_t without, total;
 };

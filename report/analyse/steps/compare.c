@@ -13,11 +13,12 @@
 /* A step stands out if it takes half as long again as others of its kind. */
 #define COMPARE_STANDS_OUT 1.5
 #define COMPARE_KINDS      64
-/* Steps get slower or faster if chance says so once in a thousand, and by so much. */
+/* There is drift if it is at least this large, and if chance alone shows such a difference less
+ * than once in a thousand runs. */
 #define COMPARE_SURE   0.001
 #define COMPARE_DRIFT  0.03
 #define COMPARE_BLOCKS 40u
-/* With fewer, chance alone is not excluded. */
+/* With fewer blocks, chance cannot be excluded. */
 #define COMPARE_LEAST 16u
 
 enum figure {
@@ -61,19 +62,21 @@ static void say_why(const struct figures *more, char *out, size_t size)
 
     out[0] = '\0';
     if (more->of[FIGURE_LOADS] >= much_ns)
-        snprintf(out, size, "loading code: %s", gv_format_duration(time, more->of[FIGURE_LOADS]));
+        snprintf(out, size, "loading code took %s longer",
+                 gv_format_duration(time, more->of[FIGURE_LOADS]));
     else if (more->of[FIGURE_STALLS] >= much_ns)
-        snprintf(out, size, "stalls: %s", gv_format_duration(time, more->of[FIGURE_STALLS]));
+        snprintf(out, size, "stalls took %s longer",
+                 gv_format_duration(time, more->of[FIGURE_STALLS]));
     else if (more->of[FIGURE_GPU] >= much_ns && more->of[FIGURE_LAUNCHES] > 0)
-        snprintf(out, size, "%" PRId64 " more launches: %s on the GPU", more->of[FIGURE_LAUNCHES],
-                 gv_format_duration(time, more->of[FIGURE_GPU]));
+        snprintf(out, size, "%" PRId64 " more launches took %s on the GPU",
+                 more->of[FIGURE_LAUNCHES], gv_format_duration(time, more->of[FIGURE_GPU]));
     else if (more->of[FIGURE_GPU] >= much_ns)
         snprintf(out, size, "the same launches took %s longer on the GPU",
                  gv_format_duration(time, more->of[FIGURE_GPU]));
     else if (more->of[FIGURE_ALLOCATIONS] > 0)
         snprintf(out, size, "%" PRId64 " more allocations", more->of[FIGURE_ALLOCATIONS]);
     else if (more->of[FIGURE_IDLE] >= much_ns)
-        snprintf(out, size, "the host: the GPU was idle %s longer",
+        snprintf(out, size, "the GPU was idle %s longer",
                  gv_format_duration(time, more->of[FIGURE_IDLE]));
 }
 
@@ -145,6 +148,15 @@ static int take_steady(void *context, sqlite3_stmt *row)
     return 0;
 }
 
+static int take_range(void *context, sqlite3_stmt *row)
+{
+    struct gv_steps_compared *compared = context;
+
+    snprintf(compared->slowest_range, sizeof(compared->slowest_range), "%s",
+             (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
 static int take_block(void *context, sqlite3_stmt *row)
 {
     struct compare *compare = context;
@@ -206,6 +218,11 @@ int gv_steps_compare(sqlite3 *trace, struct gv_steps_compared *compared)
     error = gv_database_each(trace, sql_warmups, &compared->series, 1, take_warmups, &compare);
     if (!error)
         error = gv_database_each(trace, sql_steadies, &compared->series, 1, take_steady, &compare);
+    if (!error && compared->slowest > 0)
+        error = gv_database_each(trace, sql_slowest_range,
+                                 (const int64_t[]){compared->series, compared->slowest,
+                                                   compared->lost_ns / 2, compared->count},
+                                 4, take_range, compared);
     if (!error)
         error = gv_database_each(trace, sql_blocks, (const int64_t[]){compared->series, kind}, 2,
                                  take_block, &compare);

@@ -33,6 +33,19 @@ FROM step WHERE series = ?1 AND warmup;
 SELECT {figures}, number, kind FROM step WHERE series = ?1 AND NOT warmup
 ORDER BY duration_ns DESC LIMIT 64;
 
+-- name: slowest_range
+-- The innermost range in which the step ?2 took longer than steps do on average, by at least ?3; ?4 is how
+-- many steps there are.
+SELECT coalesce(n.domain || ': ', '') || n.text
+FROM step s JOIN step_series e ON e.id = s.series
+    JOIN range r ON r.thread = e.thread AND r.kind = 1 AND r.start_ns > s.start_ns
+        AND r.start_ns < s.start_ns + s.duration_ns
+    JOIN range_total_of o ON o.kind = r.kind AND o.domain = coalesce(r.domain, 0) AND o.text = coalesce(r.text, 0)
+    JOIN range_total n ON n.id = o.total
+WHERE s.series = ?1 AND s.number = ?2 AND n.text IS NOT NULL
+GROUP BY n.id HAVING total(r.duration_ns) - n.total_ns / ?4 >= ?3
+ORDER BY max(r.depth) DESC, total(r.duration_ns) DESC, n.id LIMIT 1;
+
 -- name: blocks
 -- The medians of up to 40 stretches of the steady steps of the kind ?2, in order.
 SELECT duration_ns FROM (SELECT block, duration_ns,

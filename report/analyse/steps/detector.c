@@ -7,8 +7,7 @@
 
 #define DETECTOR_CANDIDATES 96u
 #define DETECTOR_KEYS       3u
-/* Of what an anchor's pieces launched, so much must be in pieces like others, and of what the
- * thread launched. */
+/* The shares of an anchor's launches, and of the thread's, that must be in pieces like others. */
 #define DETECTOR_NEARLY_ALL 0.95
 #define DETECTOR_MUCH       0.5
 /* Waits that end pieces of several kinds are one kind of anchor if these kinds come in long turns.
@@ -19,7 +18,8 @@
 #define DETECTOR_KINDS 4u
 /* After so many pieces, an anchor that is far from good is not looked at any more. */
 #define DETECTOR_TRIED 64u
-/* Anchors are of one loop if the rarest is there this often, compared with the most frequent. */
+/* Anchors belong to one loop if the rarest occurs at least this often, compared with the most
+ * frequent. */
 #define DETECTOR_SAME_LOOP 0.95
 
 /* A piece is a step if it is so much like one, or has so much of one. */
@@ -204,8 +204,7 @@ static void candidate_seen(const struct gv_step_detector *detector, struct candi
     candidate->foreseen = detector->stream.foreseen;
 }
 
-/* The event that follows most often, counted as in a vote in which each two different ones cancel.
- */
+/* The event that follows most often, by a majority vote: two different ones cancel each other. */
 static void candidate_followed(struct candidate *candidate, uint64_t symbol)
 {
     if (candidate->first_votes == 0)

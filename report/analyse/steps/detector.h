@@ -1,13 +1,12 @@
 /*
  * Finds the steps of a thread in what it asks of the GPU, without its words.
  *
- * What may end or begin a step is an anchor: a wait for the GPU, a copy, a
- * launch of a graph, or else any other work. For each anchor the pieces from one to the next are
- * compared (pieces.h). It bounds steps if there are at least GV_STEP_LEAST, nearly all of what was
- * launched is in pieces like others, and the order of the events is not that of chance. Of several
- * anchors that do, the one that is there most often wins; of those that are there about as often,
- * the one whose count most others share: some launches may be missing in some steps. docs/steps.md
- * has the reasons.
+ * What may end or begin a step is an anchor: a wait for the GPU, a copy, a launch of a graph, or
+ * else any other work. For each anchor, the pieces from one to the next are compared (pieces.h). It
+ * bounds steps if there are at least GV_STEP_LEAST pieces, nearly all launches are in pieces like
+ * others, and the order of the events is not random. Of several such anchors, the one that occurs
+ * most often wins; of those that occur about equally often, the one with the most common count,
+ * because some steps may lack some launches. docs/steps.md has the reasons.
  *
  * Memory: about 100 kB for each thread, however long it runs. One thread.
  */

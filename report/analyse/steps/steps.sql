@@ -99,6 +99,10 @@ ORDER BY number LIMIT 1;
 UPDATE step SET kind = ?3 WHERE series = ?1 AND number = ?2;
 
 -- name: settle_kinds
+-- Only steps that were recorded from their start to their end count.
+DELETE FROM step WHERE EXISTS (SELECT 1 FROM step_series s WHERE s.id = step.series
+    AND (NOT {is_recorded(s.process, step.start_ns)} OR {last_change(s.process, step.start_ns)}
+        IS NOT {last_change(s.process, step.start_ns + step.duration_ns)}));
 -- A few of a kind among many others are only others that did something more. Kinds are numbered in the
 -- order of their first steps.
 DROP TABLE IF EXISTS temp.step_kind;

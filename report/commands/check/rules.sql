@@ -29,8 +29,8 @@ elapsed_ns >= {meta(stall_threshold_ns)} AND (cause = ?1 OR
     cause IS NULL AND ?1 <> 'explicit-sync' OR ?1 = 'any' AND cause <> 'explicit-sync')
 
 -- define: is_unseen(class, may_compile, may_wait)
--- It is not known what a call of this class lost: CUPTI alone tells of the driver's compiler, and where
--- it was seen in part, waits may have been taken for work.
+-- It is not known what a call of this class lost: only CUPTI reports the driver's compiler, and where the
+-- GPU side is known in part, waits may have been counted as work.
 ({may_compile} AND {class} IN ('load', 'launch', 'function', 'graph')
         AND EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR gpu IS NULL AND ended = 'killed'
             OR id IN (SELECT process FROM gpu_change))
@@ -137,7 +137,7 @@ FROM (SELECT total(CASE WHEN own THEN share END) AS share,
         FROM gpu_lines));
 
 -- name: max_idle_in
--- Of some texts of a sum the idle time is not known, nor of a range without an end.
+-- The idle time is not known of single texts within a sum, nor of a range without an end.
 WITH named AS (SELECT * FROM range_total WHERE kind <> 3 AND gv_range_is(?1, domain, text))
 SELECT CASE WHEN doubt IS NULL THEN idle > ?2 END,
     coalesce(doubt, printf('no device had work in %s of the time of these ranges', {percent(idle)}))
@@ -236,10 +236,11 @@ WITH edge AS MATERIALIZED (
     UNION ALL SELECT process, min(start_ns) FROM ranges WHERE gv_range_is(?3, domain, message)
     GROUP BY process),
 late AS (
-    SELECT start_ns, function, coalesce(' of ' || name, '') AS what, ns
+    SELECT start_ns, function, coalesce(' of ' || name, '') AS what, ns,
+        (SELECT stack FROM calls WHERE id = loads.call) AS stack
     FROM loads JOIN edge USING (process)
     WHERE result = 0 AND start_ns > ns
-    UNION ALL SELECT start_ns, name, coalesce(' of ' || kernel, ''), ns FROM stalls JOIN edge USING (process)
+    UNION ALL SELECT start_ns, name, coalesce(' of ' || kernel, ''), ns, stack FROM stalls JOIN edge USING (process)
     WHERE cause = 'lazy-load' AND start_ns > ns
         AND NOT EXISTS (SELECT 1 FROM loads WHERE loads.call = stalls.call))
 SELECT CASE WHEN count(*) > 0 THEN 1
@@ -250,8 +251,8 @@ SELECT CASE WHEN count(*) > 0 THEN 1
     CASE count(*) WHEN 0 THEN CASE WHEN {without_gpu_side}
             THEN 'without the GPU side, lazy loads are unknown'
             ELSE 'a part of the GPU side is missing: code may have been loaded then' END
-        ELSE printf('%d load%s of code came later; the first, %s%s, %s after %s',
-            count(*), {s(count(*))}, function, what,
+        ELSE printf('%d load%s of code came later; the first, %s%s%s, %s after %s',
+            count(*), {s(count(*))}, function, what, coalesce(' at ' || gv_where(stack), ''),
             gv_duration(min(start_ns) - CASE WHEN ?3 IS NULL THEN {fact(first_ns)} ELSE ns END),
             CASE WHEN ?3 IS NULL THEN 'the first call' ELSE 'that' END) END
 FROM late;

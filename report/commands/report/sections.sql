@@ -69,7 +69,7 @@ FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.val
 ORDER BY 3 DESC, 1 LIMIT :top;
 
 -- name: steps
--- min, max, median and slowest: without the first ones. Launches, GPU time, idle and the others: on average.
+-- min, max, median and slowest: without the warm-up. GPU time, launches, lost and loading: on average.
 WITH ranked AS (
     SELECT series, kind, number, duration_ns, count(*) OVER one AS count,
         row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns, number) AS place
@@ -81,9 +81,10 @@ steady AS (
         max(CASE WHEN place = count THEN number END) AS slowest
     FROM ranked GROUP BY series, kind)
 SELECT coalesce(CASE WHEN e.domain IS NOT NULL THEN e.domain || ': ' ELSE '' END || e.message, 'launches'),
-    h.tid, s.kind, count(*), t.median_ns, t.min_ns, t.max_ns, t.slowest, nullif(total(s.warmup), 0) + 0,
-    nullif(CAST(total(CASE WHEN s.warmup THEN s.duration_ns END) AS INTEGER), 0), sum(s.launches) / count(*),
-    sum(s.gpu_ns) / count(*), sum(s.idle_ns) / count(*), sum(s.stall_ns) / count(*), sum(s.load_ns) / count(*)
+    h.tid, s.kind, count(*), t.median_ns, t.min_ns, t.max_ns, t.slowest, sum(s.gpu_ns) / count(*),
+    {share(sum(s.idle_ns), sum(s.duration_ns))}, sum(s.launches) / count(*), sum(s.stall_ns) / count(*),
+    sum(s.load_ns) / count(*), nullif(total(s.warmup), 0) + 0,
+    nullif(CAST(total(CASE WHEN s.warmup THEN s.duration_ns END) AS INTEGER), 0)
 FROM step s JOIN step_series e ON e.id = s.series LEFT JOIN thread h ON h.id = e.thread
     LEFT JOIN steady t ON t.series = s.series AND t.kind = s.kind
 GROUP BY s.series, s.kind ORDER BY s.series, s.kind LIMIT :top;

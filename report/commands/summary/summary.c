@@ -639,14 +639,14 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, int64_
         print_small_stalls(summary, number, stall);
 }
 
-/* ", in 3 pieces"; nothing for one. */
-static const char *say_pieces(char out[64], int64_t pieces)
+/* ", in 3 periods"; nothing for one. */
+static const char *say_periods(char out[64], int64_t periods)
 {
     char count[GV_FORMAT_BYTES];
 
     out[0] = '\0';
-    if (pieces > 1)
-        snprintf(out, 64, ", in %s pieces", say_count(count, pieces));
+    if (periods > 1)
+        snprintf(out, 64, ", in %s periods", say_count(count, periods));
     return out;
 }
 
@@ -656,7 +656,7 @@ static int print_head(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
     FILE *out = summary->out;
-    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES], pieces[64];
+    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES], periods[64];
     int length, result = sqlite3_prepare_v2(summary->trace, sql_head, -1, &row, NULL);
 
     if (result == SQLITE_OK)
@@ -679,7 +679,7 @@ static int print_head(const struct gv_summary *summary)
             snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s of %s%s",
                      gv_format_duration(recorded, facts->recorded_ns),
                      gv_format_duration(took, facts->process_ns),
-                     say_pieces(pieces, facts->recorded_pieces));
+                     say_periods(periods, facts->recorded_periods));
         fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD),
                 gv_colour(out, GV_COLOUR_NONE));
         gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
@@ -860,14 +860,14 @@ static int print_gpu_lines(const struct gv_summary *summary)
     return error;
 }
 
-/* The program's steps: how many, how long, and which are not like the others. */
+/* The program's steps: how many, how long, and which took longer. Not of chosen ranges only. */
 static int print_steps(const struct gv_summary *summary)
 {
     struct gv_steps_compared steps;
     char text[GV_SUMMARY_TEXT_BYTES] = "", count[GV_FORMAT_BYTES], took[GV_FORMAT_BYTES];
-    int error = gv_steps_compare(summary->trace, &steps), used;
+    int used, error = summary->facts->ranges[0] ? 0 : gv_steps_compare(summary->trace, &steps);
 
-    if (error || steps.count == 0)
+    if (error || summary->facts->ranges[0] || steps.count == 0)
         return error;
     used = snprintf(text, sizeof(text), "%s step%s of %s", say_count(count, steps.count),
                     plural(steps.count), gv_format_duration(took, steps.median_ns));
@@ -881,12 +881,14 @@ static int print_steps(const struct gv_summary *summary)
         used += snprintf(text + used, sizeof(text) - (size_t)used, "; the first %s%s took %s%s%s",
                          steps.warmup > 1 ? say_count(count, steps.warmup) : "",
                          steps.warmup > 1 ? "" : "one", gv_format_duration(took, steps.warmup_ns),
-                         steps.warmup_why[0] ? ", " : "", steps.warmup_why);
+                         steps.warmup_why[0] ? ": " : "", steps.warmup_why);
     if (steps.slowest > 0)
         used += snprintf(text + used, sizeof(text) - (size_t)used,
-                         "; the slowest, number %" PRId64 ", lost %s%s%s", steps.slowest,
-                         gv_format_duration(took, steps.lost_ns),
-                         steps.slowest_why[0] ? " to " : "", steps.slowest_why);
+                         "; the slowest, number %" PRId64 ", took %s longer%s%s%s%s%s",
+                         steps.slowest, gv_format_duration(took, steps.lost_ns),
+                         steps.slowest_range[0] ? ", mostly in `" : "", steps.slowest_range,
+                         steps.slowest_range[0] ? "`" : "", steps.slowest_why[0] ? ": " : "",
+                         steps.slowest_why);
     if (steps.drift != 0)
         snprintf(text + used, sizeof(text) - (size_t)used, "; the later half takes %.0f %% %s",
                  (steps.drift > 0 ? steps.drift : -steps.drift) * 100,

@@ -71,6 +71,24 @@ static void early(void)
     work(4);
 }
 
+/* Ten steps, of which 3 to 9 are recorded. In number 7 the reading takes long. */
+static void steps(void)
+{
+    e2e_open(&gpu);
+    for (int i = 1; i <= 10; i++) {
+        if (i == 3)
+            gv_start();
+        if (i == 10)
+            gv_stop();
+        gv_range_push("step");
+        gv_range_push("read");
+        sleep_us(i == 7 ? 150000 : 1000);
+        gv_range_pop();
+        work(1);
+        gv_range_pop();
+    }
+}
+
 static void *launch(void *until)
 {
     OK(cuCtxSetCurrent(gpu.context));
@@ -147,6 +165,8 @@ int main(int count, char **arguments)
         wait_for_somebody();
     else if (strcmp(how, "early") == 0)
         early();
+    else if (strcmp(how, "steps") == 0)
+        steps();
     else if (strcmp(how, "often") == 0)
         often();
     else if (strcmp(how, "fork") == 0)

@@ -1,12 +1,10 @@
 /*
- * Three steps that say with gpuverify.h what they do. Of each step:
+ * Three steps, in ranges of gpuverify.h. "step N" is around the others:
  *
- *   "forward"     launches two kernels of 2 ms and allocates; the block is freed at the end of the
- * step "backward"    its worker, a thread without ranges, launches three kernels of 1 ms "load
- * batch"  leaves the GPU idle for 20 ms "load code"   the second step only: loads a module while a
- * kernel of 20 ms runs
- *
- * "step N" is around them, in a domain of gpuverify's default.
+ *     forward      launches two kernels of 2 ms, and allocates until the end of the step
+ *     backward     another thread, without ranges, launches three kernels of 1 ms
+ *     load batch   leaves the GPU idle for 20 ms
+ *     load code    in the second step: loads a module while a kernel of 20 ms runs
  */
 #include "e2e.h"
 
