@@ -45,6 +45,10 @@ class Steps(harness.Case):
     def test_a_graph_is_a_step(self):
         self.check("graph")
 
+    def test_another_thread_does_half_of_each_step(self):
+        trace = self.check("threads")
+        self.assertEqual(trace.rows("SELECT DISTINCT launches FROM steps WHERE number > 1"), [(11,)])
+
     def test_launches_in_any_order_are_no_steps(self):
         self.check("random")
 
@@ -75,6 +79,15 @@ class Steps(harness.Case):
         found = json.loads(self.command("report", trace.path, "--from", f"{start}ns", "--section", "steps", "--format", "json", sim=False).out)
         self.assertEqual([row["steps"] for row in found["sections"]["steps"]], [10, 10])
         self.assertEqual([row["launches"] for row in found["sections"]["steps"]], [8, 6])
+
+    def test_a_step_in_which_recording_was_stopped_does_not_count(self):
+        for words, count in (((), 19), (("step",), 20)):
+            with self.subTest(words):
+                self.run_well([harness.built(harness.PROGRAMS, "e2e_controlled"), "steps", *words],
+                              env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")})
+                trace = self.trace()
+                self.assertEqual(trace.rows("SELECT max(number), count(*), min(launches), max(launches) FROM steps"), [(count, count, 4, 4)])
+                os.remove(trace.path)
 
     def test_killed_in_the_middle_of_a_step(self):
         """Only steps that ended count."""
