@@ -49,6 +49,10 @@ class Steps(harness.Case):
         trace = self.check("threads")
         self.assertEqual(trace.rows("SELECT DISTINCT launches FROM steps WHERE number > 1"), [(11,)])
 
+    def test_words_of_a_thread_that_does_not_wait(self):
+        trace = self.check("spoken")
+        self.assertEqual(trace.rows("SELECT DISTINCT source, message FROM steps"), [("range", "step")])
+
     def test_launches_in_any_order_are_no_steps(self):
         self.check("random")
 
