@@ -75,12 +75,14 @@ class Steps(harness.Case):
             "SELECT count(DISTINCT g.call), sum(g.duration_ns) FROM gpu_ops g JOIN calls c ON c.id = g.call"
             " WHERE c.start_ns >= (SELECT min(start_ns) FROM steps)"))
         said = self.command("report", trace.path, sim=False).out
-        self.assertRegex(" ".join(said.split()), rf"{STEPS} steps of .*; the slowest, number {slowest}, lost .* to the host: the GPU was idle")
+        self.assertRegex(" ".join(said.split()),
+                         rf"{STEPS} steps of .*; the slowest, number {slowest}, lost .* to the host: the GPU was idle")
 
     def test_a_part_of_the_trace_has_the_steps_of_the_whole(self):
         trace = self.record("turns")[1]
         start = trace.rows("SELECT start_ns FROM steps WHERE number = 21")[0][0]
-        found = json.loads(self.command("report", trace.path, "--from", f"{start}ns", "--section", "steps", "--format", "json", sim=False).out)
+        found = json.loads(self.command("report", trace.path, "--from", f"{start}ns", "--section", "steps",
+                                        "--format", "json", sim=False).out)
         self.assertEqual([row["steps"] for row in found["sections"]["steps"]], [10, 10])
         self.assertEqual([row["launches"] for row in found["sections"]["steps"]], [8, 6])
 
@@ -90,7 +92,8 @@ class Steps(harness.Case):
                 self.run_well([harness.built(harness.PROGRAMS, "e2e_controlled"), "steps", *words],
                               env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")})
                 trace = self.trace()
-                self.assertEqual(trace.rows("SELECT max(number), count(*), min(launches), max(launches) FROM steps"), [(count, count, 4, 4)])
+                found = trace.rows("SELECT max(number), count(*), min(launches), max(launches) FROM steps")
+                self.assertEqual(found, [(count, count, 4, 4)])
                 os.remove(trace.path)
 
     def test_killed_in_the_middle_of_a_step(self):
