@@ -2,7 +2,7 @@
 
 import re
 
-CASES = ["turns", "nested", "jittered", "epochs", "graph", "random", "pipeline"]
+CASES = ["turns", "nested", "jittered", "epochs", "graph", "threads", "spoken", "random", "pipeline"]
 SAID = re.compile(r"^steps (\d+) kinds (\d+)$", re.M)
 
 

@@ -9,6 +9,8 @@
  *   jittered   launches are left out or added at random, and take different times
  *   epochs     after each tenth of the steps, a phase of validation
  *   graph      a step is one captured graph
+ *   threads    another thread does half of each step, and never waits, as PyTorch's backward pass
+ *   spoken     as threads, but that thread does most, and both say ranges: "step" is the step
  *   random     no steps: launches in random order
  *   pipeline   no steps: differing launches, one after the other
  *   words      as nested, with ranges and marks that say otherwise: the range "step" is the step
@@ -16,6 +18,8 @@
  */
 #include "kernels/stalls/stage.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #define KERNELS 12u
@@ -207,6 +211,53 @@ static void words(void)
     }
 }
 
+static sem_t asked, launched;
+static unsigned parts = 1;
+
+static void *backward(void *unused)
+{
+    CHECK(cuCtxSetCurrent(stage.context));
+    for (unsigned i = 0; i < steps; i++) {
+        sem_wait(&asked);
+        CHECK(cuMemcpyDtoDAsync(device, device + BYTES / 2, 64, stage.stream));
+        for (unsigned part = 0; part < parts; part++) {
+            if (parts > 1)
+                push("part of backward");
+            launch_from(6, 10);
+            if (parts > 1)
+                pop();
+        }
+        sem_post(&launched);
+    }
+    return unused;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+
+    CHECK(sem_init(&asked, 0, 0) || sem_init(&launched, 0, 0) ||
+          pthread_create(&thread, NULL, backward, NULL));
+    for (; done < steps; done++) {
+        if (parts > 1)
+            push("step");
+        input();
+        launch_from(0, 5);
+        sem_post(&asked);
+        sem_wait(&launched);
+        CHECK(cuStreamSynchronize(stage.stream));
+        if (parts > 1)
+            pop();
+    }
+    pthread_join(thread, NULL);
+}
+
+static void spoken(void)
+{
+    parts = 4;
+    threads();
+}
+
 static void slow(void)
 {
     CUmodule module;
@@ -226,9 +277,12 @@ static void slow(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"turns", turns},       {"nested", nested}, {"jittered", jittered},
-             {"epochs", epochs},     {"graph", graph},   {"random", in_random_order},
-             {"pipeline", pipeline}, {"words", words},   {"slow", slow}};
+} cases[] = {{"turns", turns},       {"nested", nested},
+             {"jittered", jittered}, {"epochs", epochs},
+             {"graph", graph},       {"threads", threads},
+             {"spoken", spoken},     {"random", in_random_order},
+             {"pipeline", pipeline}, {"words", words},
+             {"slow", slow}};
 
 int main(int argc, char **argv)
 {

@@ -157,7 +157,7 @@ SELECT
     r.payload AS payload, -- a number of the program's; NULL: none
     r.start_ns AS start_ns, -- since the session's start
     r.duration_ns AS duration_ns, -- NULL: it has no end; of a mark 0
-    r.depth AS depth, -- of a push: how many ranges of its thread it is in, of any domain
+    r.depth AS depth, -- of a push: how many ranges lead outwards from it, over parent
     r.parent AS parent -- the innermost of these; id in ranges
 FROM range r
     LEFT JOIN thread t ON t.id = r.thread

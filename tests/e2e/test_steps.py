@@ -45,6 +45,14 @@ class Steps(harness.Case):
     def test_a_graph_is_a_step(self):
         self.check("graph")
 
+    def test_another_thread_does_half_of_each_step(self):
+        trace = self.check("threads")
+        self.assertEqual(trace.rows("SELECT DISTINCT launches FROM steps WHERE number > 1"), [(11,)])
+
+    def test_words_of_a_thread_that_does_not_wait(self):
+        trace = self.check("spoken")
+        self.assertEqual(trace.rows("SELECT DISTINCT source, message FROM steps"), [("range", "step")])
+
     def test_launches_in_any_order_are_no_steps(self):
         self.check("random")
 
@@ -70,7 +78,8 @@ class Steps(harness.Case):
             "SELECT count(DISTINCT g.call), sum(g.duration_ns) FROM gpu_ops g JOIN calls c ON c.id = g.call"
             " WHERE c.start_ns >= (SELECT min(start_ns) FROM steps)"))
         said = self.command("report", trace.path, sim=False).out
-        self.assertRegex(" ".join(said.split()), rf"{STEPS} steps of .*; the slowest, number {slowest}, took .* longer: the GPU was idle")
+        self.assertRegex(" ".join(said.split()),
+                         rf"{STEPS} steps of .*; the slowest, number {slowest}, took .* longer: the GPU was idle")
 
     def test_a_part_of_the_trace_has_the_steps_of_the_whole(self):
         trace = self.record("turns")[1]
@@ -79,6 +88,16 @@ class Steps(harness.Case):
                                         "--format", "json", sim=False).out)
         self.assertEqual([row["steps"] for row in found["sections"]["steps"]], [10, 10])
         self.assertEqual([row["launches"] for row in found["sections"]["steps"]], [8, 6])
+
+    def test_a_step_in_which_recording_was_stopped_does_not_count(self):
+        for words, count in (((), 19), (("step",), 20)):
+            with self.subTest(words):
+                self.run_well([harness.built(harness.PROGRAMS, "e2e_controlled"), "steps", *words],
+                              env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")})
+                trace = self.trace()
+                found = trace.rows("SELECT max(number), count(*), min(launches), max(launches) FROM steps")
+                self.assertEqual(found, [(count, count, 4, 4)])
+                os.remove(trace.path)
 
     def test_killed_in_the_middle_of_a_step(self):
         """Only steps that ended count."""

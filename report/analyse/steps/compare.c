@@ -61,6 +61,8 @@ static void say_why(const struct figures *more, char *out, size_t size)
     int64_t much_ns = more->of[FIGURE_DURATION] / 2;
 
     out[0] = '\0';
+    if (much_ns <= 0)
+        return;
     if (more->of[FIGURE_LOADS] >= much_ns)
         snprintf(out, size, "loading code took %s longer",
                  gv_format_duration(time, more->of[FIGURE_LOADS]));

@@ -25,6 +25,8 @@
 /* A piece is a step if it is so much like one, or has so much of one. */
 #define CUTTER_ALIKE  0.35
 #define CUTTER_WITHIN 0.6
+/* What comes after the last anchor, up to a wait, is a step if it is so much like one. */
+#define CUTTER_LAST 0.6
 
 struct candidate {
     uint64_t key;
@@ -32,7 +34,7 @@ struct candidate {
     bool hopeless;
     uint64_t count, same;                     /* same: pieces of the same kind as the one before */
     uint64_t waited;                          /* pieces with further waits in them */
-    uint64_t at, launches, waits;             /* at the newest one */
+    uint64_t at, launches, works, waits;      /* at the newest one */
     uint64_t first_predicted, first_foreseen; /* at the first one */
     uint64_t predicted, foreseen;             /* at the newest one */
     uint64_t first, first_votes;              /* the event that follows, mostly */
@@ -191,14 +193,18 @@ static void candidate_piece(const struct gv_step_detector *detector, struct cand
         candidate->hopeless = sums_of(&candidate->kinds).part < DETECTOR_MUCH;
 }
 
-/* `at`: the position after which the next piece begins. */
+/* Copies alone are no step: so are a model's parameters moved to the device, one by one. `at`: the
+ * position after which the next piece begins. */
 static void candidate_seen(const struct gv_step_detector *detector, struct candidate *candidate,
                            uint64_t at)
 {
-    if (candidate->count++)
-        candidate_piece(detector, candidate);
+    if (candidate->count == 0 || candidate->works != detector->stream.works) {
+        if (candidate->count++)
+            candidate_piece(detector, candidate);
+    }
     candidate->at = at;
     candidate->launches = detector->stream.launches;
+    candidate->works = detector->stream.works;
     candidate->waits = detector->stream.waits;
     candidate->predicted = detector->stream.predicted;
     candidate->foreseen = detector->stream.foreseen;
@@ -394,38 +400,49 @@ static void cutter_begin(struct gv_step_cutter *cutter, const struct gv_step_eve
 bool gv_step_cutter_take(struct gv_step_cutter *cutter, const struct gv_step_event *event,
                          int64_t start_ns, int64_t end_ns, struct gv_step_found *found)
 {
-    bool anchor, step = false;
+    bool anchor, worked, step = false;
 
     if (!gv_step_stream_counts(&cutter->stream, event))
         return false;
     anchor = cutter_is_anchor(cutter, event);
+    worked = cutter->stream.works != cutter->works;
     if (ends_steps(cutter->anchor->class)) {
         cutter_begin(cutter, event, start_ns);
         gv_step_stream_take(&cutter->stream, event);
-        if (anchor)
+        if (anchor && worked)
             step = cutter_piece(cutter, end_ns, found);
-        if (anchor) {
-            cutter->after = cutter->stream.position;
+        if (anchor)
             cutter->open = cutter->first_seen = false;
-        }
         if (step)
             cutter->start_ns = end_ns;
     } else {
-        if (anchor && cutter->open)
+        if (anchor && cutter->open && worked)
             step = cutter_piece(cutter, start_ns, found);
-        if (anchor) {
+        if (anchor && (worked || !cutter->running)) {
             cutter->open = true;
             cutter->start_ns = start_ns;
-            cutter->after = cutter->stream.position;
         }
-        gv_step_stream_take(&cutter->stream, event);
     }
+    if (anchor) {
+        cutter->after = cutter->stream.position;
+        cutter->works = cutter->stream.works;
+    }
+    if (!ends_steps(cutter->anchor->class))
+        gv_step_stream_take(&cutter->stream, event);
     cutter->end_ns = end_ns;
     return step;
 }
 
+/* A copy and a wait for it may be what each step begins with. The last step then ends without. */
 bool gv_step_cutter_end(struct gv_step_cutter *cutter, struct gv_step_found *found)
 {
-    return cutter->open && !ends_steps(cutter->anchor->class) &&
-           cutter_piece(cutter, cutter->end_ns, found);
+    struct gv_piece piece;
+    double like;
+
+    if (!ends_steps(cutter->anchor->class))
+        return cutter->open && cutter_piece(cutter, cutter->end_ns, found);
+    gv_piece_cut(&piece, &cutter->stream, cutter->after);
+    gv_piece_kinds_find(&cutter->anchor->kinds, &piece, &like);
+    return cutter->running && cutter->stream.works != cutter->works && !cutter->stream.working &&
+           like >= CUTTER_LAST && cutter_piece(cutter, cutter->end_ns, found);
 }

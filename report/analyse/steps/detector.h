@@ -54,6 +54,7 @@ struct gv_step_found {
 struct gv_step_cutter {
     const struct gv_step_anchor *anchor;
     struct gv_step_stream stream;
+    uint64_t works;   /* at the last anchor */
     uint64_t after;   /* the piece begins after this position */
     int64_t start_ns; /* of the piece */
     int64_t end_ns;   /* of the newest event */

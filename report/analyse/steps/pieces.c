@@ -50,6 +50,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
         stream_note(stream, event->symbol);
     if (event->role != GV_STEP_WAIT) {
         stream->launches++;
+        stream->works += event->role == GV_STEP_WORK || event->role == GV_STEP_GRAPH;
         stream->last_work = event->symbol;
         stream->working = true;
     }

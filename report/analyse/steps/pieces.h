@@ -34,6 +34,7 @@ struct gv_step_event {
 struct gv_step_stream {
     uint64_t position;  /* of the newest event, from 1 */
     uint64_t launches;  /* events that put work on the GPU */
+    uint64_t works;     /* of these, those that are no copies */
     uint64_t waits;     /* those that ended some work */
     uint64_t predicted; /* events that followed what they had followed before */
     uint64_t foreseen;  /* events that could have been predicted */

@@ -2,6 +2,7 @@
 
 #include "report/analyse/lines/pass.h"
 #include "report/analyse/steps/run.h"
+#include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse_steps_steps.inc"
 #include "report/store/array.h"
@@ -53,6 +54,7 @@ struct gv_steps {
     sqlite3 *trace;
     struct gv_totals_part part;
     struct gv_id_table roles, process_of;
+    struct gv_stopped stopped;
     struct steps_thread *threads; /* by id */
     size_t detectors;
     struct gv_step_words *words;
@@ -150,20 +152,25 @@ static bool is_of_named(const struct gv_steps *steps, int64_t process)
     return false;
 }
 
-/* Of the threads of a process, those that wait for the GPU or copy have steps of their own. What
- * others launch in a loop may be a part of the same steps, so it counts only if there is nothing
- * else. */
+/* Waits end steps; a copy says less, another launch least. */
+static int rank_of(const struct gv_step_anchor *anchor)
+{
+    return anchor->class == GV_STEP_ANCHOR_WORK ? 2 : anchor->class == GV_STEP_ANCHOR_MOVE ? 1 : 0;
+}
+
+/* Of the threads of a process, those that wait for the GPU have steps of their own. What others
+ * launch in a loop may be a part of the same steps, so it counts only if there is nothing better.
+ */
 static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
 {
     int64_t process = gv_id_table_get(&steps->process_of, (int64_t)thread, 0);
+    int rank = rank_of(steps->threads[thread].anchor);
 
-    if (steps->threads[thread].anchor->class != GV_STEP_ANCHOR_WORK)
-        return false;
-    for (size_t other = 0; other < steps->process_of.rows; other++) {
+    for (size_t other = 0; rank > 0 && other < steps->process_of.rows; other++) {
         const struct gv_step_anchor *anchor = steps->threads[other].anchor;
         if (other != thread && anchor &&
             gv_id_table_get(&steps->process_of, (int64_t)other, 0) == process &&
-            (anchor->class != GV_STEP_ANCHOR_WORK || other < thread))
+            (rank_of(anchor) < rank || (rank_of(anchor) == rank && other < thread)))
             return true;
     }
     return false;
@@ -218,9 +225,12 @@ static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 
 /* ---- cutting ---- */
 
+/* A step in which recording was stopped is not known. */
 static int add_found(struct gv_steps *steps, struct steps_series *series,
                      const struct gv_step_found *found)
 {
+    if (gv_stopped_ns(&steps->stopped, series->process, found->start_ns, found->end_ns) > 0)
+        return 0;
     return gv_database_add(steps->add,
                            (const int64_t[]){series->id, ++series->number, found->kind + 1,
                                              found->start_ns,
@@ -451,6 +461,8 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
     error = gv_id_table_read(&steps->roles, trace, sql_roles);
     if (!error)
         error = gv_id_table_read(&steps->process_of, trace, "SELECT id, process FROM thread");
+    if (!error)
+        error = gv_stopped_read(trace, &steps->stopped);
     steps->threads = calloc(steps->process_of.rows + 1, sizeof(*steps->threads));
     if (!error && !steps->threads)
         error = -ENOMEM;
@@ -505,6 +517,7 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->add_sums);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);
+    free(steps->stopped.times);
     free(steps->series);
     free(steps->threads);
     free(steps);

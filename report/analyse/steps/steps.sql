@@ -35,11 +35,11 @@ WHERE r.kind = 3 AND {in_part(t.process, r.thread, r.start_ns)} GROUP BY 1, 2 HA
 DROP TABLE IF EXISTS temp.step_word;
 DROP TABLE IF EXISTS temp.step_cover;
 CREATE TEMP TABLE step_word (process, thread, total, count);
-CREATE TEMP TABLE step_cover (process, total, launches);
+CREATE TEMP TABLE step_cover (process, total, launches, waits);
 
 -- name: add_cover
--- total: 0: of the process
-INSERT INTO temp.step_cover VALUES (?1, ?2, ?3);
+-- total: a name, or -thread: all that the thread launched
+INSERT INTO temp.step_cover VALUES (?1, ?2, ?3, ?4);
 
 -- name: words
 INSERT INTO temp.step_word
@@ -52,7 +52,11 @@ FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r
 GROUP BY 1, 2, 3 HAVING count(*) >= ?5 AND max(start_ns < coalesce(before_ns, start_ns)) = 0;
 
 -- name: words_series
--- Nearly all launches that any such name covers, and half of those of the process; then the most.
+-- A thread that never waits for the GPU has no steps beside one that does. Then: nearly all launches that
+-- any name covers, and half of what the thread launched that launched most; then the most.
+DELETE FROM temp.step_word WHERE -thread NOT IN (SELECT total FROM temp.step_cover WHERE waits)
+    AND process IN (SELECT w.process FROM temp.step_word w JOIN temp.step_cover c ON c.total = -w.thread
+        WHERE c.waits);
 INSERT INTO step_series (process, thread, source, domain, message, kinds)
 SELECT w.process, w.thread, CASE n.kind WHEN 3 THEN 'mark' ELSE 'range' END, n.domain, n.text, w.total
 FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY most DESC, total) AS place
@@ -60,7 +64,9 @@ FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY mo
             max(c.launches) OVER (PARTITION BY w.process) AS best, a.launches AS whole
         FROM temp.step_word w
             JOIN temp.step_cover c ON c.process = w.process AND c.total = w.total
-            JOIN temp.step_cover a ON a.process = w.process AND a.total = 0
+            JOIN (SELECT process, launches, row_number() OVER (PARTITION BY process
+                    ORDER BY waits DESC, launches DESC) AS place
+                FROM temp.step_cover WHERE total < 0) a ON a.process = w.process AND a.place = 1
         GROUP BY w.process, w.total)
     WHERE launches >= 0.95 * best AND launches >= 0.5 * whole) b
     JOIN temp.step_word w ON w.process = b.process AND w.total = b.total
@@ -68,15 +74,18 @@ FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY mo
 WHERE b.place = 1 ORDER BY w.process, w.thread;
 
 -- name: words_steps
--- step_series.kinds is the name, until the kinds are known. A step goes from one mark to the next.
+-- step_series.kinds is the name, until the kinds are known. A step goes from one mark to the next. One
+-- in which recording was stopped is not known.
 INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns)
 SELECT series, row_number() OVER (PARTITION BY series ORDER BY start_ns, id), 0, 0, start_ns, duration_ns
-FROM (SELECT s.id AS series, r.id AS id, r.start_ns AS start_ns,
+FROM (SELECT s.id AS series, s.process AS process, r.id AS id, r.start_ns AS start_ns,
         CASE r.kind WHEN 3 THEN lead(r.start_ns) OVER (PARTITION BY s.id ORDER BY r.start_ns, r.id)
             - r.start_ns ELSE r.duration_ns END AS duration_ns
     FROM step_series s JOIN range r ON r.thread = s.thread JOIN thread t ON t.id = r.thread
-    WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)})
-WHERE duration_ns IS NOT NULL;
+    WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)}) said
+WHERE duration_ns IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {stopped_times} stopped
+    WHERE stopped.process = said.process AND stopped.start_ns < said.start_ns + said.duration_ns
+        AND stopped.end_ns > said.start_ns);
 DROP TABLE temp.step_word;
 DROP TABLE temp.step_cover;
 

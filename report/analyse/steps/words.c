@@ -14,6 +14,7 @@
 #define WORDS_MOST 16u
 
 struct words_thread {
+    bool waits;
     size_t count;
     size_t covers[WORDS_MOST]; /* of the ranges that its last call was in */
 };
@@ -102,7 +103,7 @@ int gv_step_words_open(struct gv_step_words **made, sqlite3 *trace,
 static int place_thread(struct gv_step_words *words, struct words_thread *thread, int64_t process,
                         const struct gv_member_of *of)
 {
-    int error = find_cover(words, process, 0, &thread->covers[0]);
+    int error = find_cover(words, process, -(thread - words->threads), &thread->covers[0]);
 
     thread->count = 1;
     for (size_t i = 0; i < of->count && thread->count < WORDS_MOST && !error; i++) {
@@ -125,10 +126,12 @@ int gv_step_words_take(struct gv_step_words *words, const struct gv_step_call *c
     struct gv_member_of of;
     int error;
 
-    if (!words || call->event.role == GV_STEP_WAIT || call->thread <= 0 ||
-        (uint64_t)call->thread >= words->process_of.rows)
+    if (!words || call->thread <= 0 || (uint64_t)call->thread >= words->process_of.rows)
         return 0;
     thread = &words->threads[call->thread];
+    thread->waits |= call->event.role == GV_STEP_WAIT || call->event.role == GV_STEP_FETCH;
+    if (call->event.role == GV_STEP_WAIT)
+        return 0;
     error = gv_membership_of(words->membership, call->thread, call->id, call->start_ns, &of);
     if (!error && (!of.same || thread->count == 0))
         error = place_thread(words, thread, call->process, &of);
@@ -139,6 +142,11 @@ int gv_step_words_take(struct gv_step_words *words, const struct gv_step_call *c
             words->marks[i].to_ns > call->start_ns)
             words->covers[words->marks[i].cover].launches++;
     return error;
+}
+
+static bool waits(const struct gv_step_words *words, int64_t total)
+{
+    return total < 0 && words->threads[-total].waits;
 }
 
 int gv_step_words_store(struct gv_step_words *words)
@@ -158,8 +166,9 @@ int gv_step_words_store(struct gv_step_words *words)
     for (size_t i = 0; i < words->cover_count && !error; i++)
         error = gv_database_add(add,
                                 (const int64_t[]){words->covers[i].process, words->covers[i].total,
-                                                  words->covers[i].launches},
-                                3);
+                                                  words->covers[i].launches,
+                                                  waits(words, words->covers[i].total)},
+                                4);
     sqlite3_finalize(add);
     if (!error)
         error = gv_database_script(words->trace, sql_words, values, 5);

@@ -46,6 +46,25 @@ static void parts(void)
     work(6);
 }
 
+/* 30 equal steps, of which 10 are not recorded. */
+static void steps(const char *name)
+{
+    e2e_open(&gpu);
+    for (int i = 0; i < 30; i++) {
+        if (i == 10)
+            gv_stop();
+        if (i == 20)
+            gv_start();
+        if (name)
+            gv_range_push(name);
+        e2e_tick(&gpu, 3);
+        e2e_spin(&gpu, NULL, 100000);
+        OK(cuCtxSynchronize());
+        if (name)
+            gv_range_pop();
+    }
+}
+
 /* Nothing, until somebody says so; then to the end. */
 static void wait_for_somebody(void)
 {
@@ -161,6 +180,8 @@ int main(int count, char **arguments)
 
     if (strcmp(how, "parts") == 0)
         parts();
+    else if (strcmp(how, "steps") == 0)
+        steps(count > 2 ? arguments[2] : NULL);
     else if (strcmp(how, "wait") == 0)
         wait_for_somebody();
     else if (strcmp(how, "early") == 0)

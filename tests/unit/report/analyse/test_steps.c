@@ -302,6 +302,42 @@ static void test_copies_that_wait(void **state)
     assert_int_equal(steps(), 100);
 }
 
+/* As PyTorch: parameters first, each step waits for its input, some for a result too. */
+static void moved_first(unsigned every)
+{
+    begin();
+    kernel(99);
+    for (int i = 0; i < 8; i++) {
+        input();
+        sync();
+    }
+    for (unsigned i = 0; i < 60; i++) {
+        input();
+        sync();
+        kernels(1, 9);
+        kernels(3, 9);
+        if (i % every == every - 1) {
+            result();
+            sync();
+        }
+    }
+    event(SYNC + 1, GV_STEP_WAIT);
+}
+
+static void test_copies_before_the_first_step(void **state)
+{
+    (void)state;
+    moved_first(1);
+    assert_int_equal(steps(), 60);
+    assert_int_equal(kinds_found(), 1);
+    moved_first(10);
+    assert_int_equal(steps(), 60);
+    assert_int_equal(kinds_found(), 1);
+    moved_first(1000);
+    assert_int_equal(steps(), 60);
+    assert_int_equal(kinds_found(), 1);
+}
+
 static void test_other_work_before_and_after(void **state)
 {
     (void)state;
@@ -443,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_whose_work_before_differs),
         cmocka_unit_test(test_two_waits_in_a_step),
         cmocka_unit_test(test_copies_that_wait),
+        cmocka_unit_test(test_copies_before_the_first_step),
         cmocka_unit_test(test_other_work_before_and_after),
         cmocka_unit_test(test_the_last_step_is_not_whole),
         cmocka_unit_test(test_few_steps),
