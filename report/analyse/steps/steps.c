@@ -74,34 +74,40 @@ static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thre
 
 /* ---- the calls ---- */
 
-static struct gv_step_call call_of(const struct gv_steps *steps, sqlite3_stmt *row)
+/* False: it is none for the steps, or not in the part. Of all calls, so SQL would cost more. */
+static bool call_of(const struct gv_steps *steps, sqlite3_stmt *row, struct gv_step_call *call)
 {
+    const struct gv_totals_part *part = &steps->part;
     int64_t api = sqlite3_column_int64(row, CALL_API);
     int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
+    int64_t process = gv_id_table_get(&steps->process_of, thread, 0);
+    int64_t start_ns = gv_time_column(row, CALL_START);
     enum gv_step_role role = (enum gv_step_role)(gv_id_table_get(&steps->roles, api, 0) - 1);
+
+    if (gv_id_table_get(&steps->roles, api, 0) == 0 || process == 0 ||
+        (part->process && process != part->process) || (part->thread && thread != part->thread) ||
+        start_ns < part->from_ns || start_ns >= part->to_ns)
+        return false;
     bool kernel = gv_id_table_get(&steps->roles, api, 1) != 0;
     uint64_t what = kernel                  ? (uint64_t)sqlite3_column_int64(row, CALL_KERNEL)
                     : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
                     : role == GV_STEP_WAIT  ? 0
                                             : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
-    int64_t start_ns = gv_time_column(row, CALL_START);
 
-    return (struct gv_step_call){
+    *call = (struct gv_step_call){
         .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role},
         .id = sqlite3_column_int64(row, CALL_ID),
         .thread = thread,
-        .process = gv_id_table_get(&steps->process_of, thread, 0),
+        .process = process,
         .start_ns = start_ns,
         .end_ns = start_ns + gv_time_column_duration(row, CALL_DURATION),
     };
+    return true;
 }
 
 static int each_call(struct gv_steps *steps, gv_database_take *take)
 {
-    const struct gv_totals_part *part = &steps->part;
-    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-
-    return gv_database_each(steps->trace, sql_calls, values, 4, take, steps);
+    return gv_database_each(steps->trace, sql_calls, NULL, 0, take, steps);
 }
 
 /* ---- finding ---- */
@@ -109,10 +115,12 @@ static int each_call(struct gv_steps *steps, gv_database_take *take)
 static int find_in_call(void *context, sqlite3_stmt *row)
 {
     struct gv_steps *steps = context;
-    struct gv_step_call call = call_of(steps, row);
+    struct gv_step_call call;
+
+    if (!call_of(steps, row, &call))
+        return 0;
     struct steps_thread *thread = thread_at(steps, call.thread);
     int error = gv_step_words_take(steps->words, &call);
-
     if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
         thread->detector = gv_step_detector_open();
         steps->detectors++;
@@ -291,13 +299,12 @@ static int take_named(struct gv_steps *steps, struct steps_series *series,
 static int cut_at_call(void *context, sqlite3_stmt *row)
 {
     struct gv_steps *steps = context;
-    struct gv_step_call call = call_of(steps, row);
-    const struct steps_thread *thread = thread_at(steps, call.thread);
-    struct steps_series *series = thread->series ? &steps->series[thread->series - 1] : NULL;
+    struct gv_step_call call;
     struct gv_step_found found;
 
-    if (!series)
+    if (!call_of(steps, row, &call) || !thread_at(steps, call.thread)->series)
         return 0;
+    struct steps_series *series = &steps->series[thread_at(steps, call.thread)->series - 1];
     if (!series->found)
         return take_named(steps, series, &call);
     if (gv_step_cutter_take(series->cutter, &call.event, call.start_ns, call.end_ns, &found))
@@ -395,7 +402,7 @@ static int add_bucket(sqlite3_stmt *statement, int64_t bucket, const struct gv_r
 static int add(void *context, int64_t bucket, const struct gv_range_sums *did)
 {
     struct gv_steps *steps = context;
-    size_t slot = (uint64_t)bucket % STEPS_SUMS;
+    size_t slot = gv_mix(0, (uint64_t)bucket) >> 32 & (STEPS_SUMS - 1);
     int error = 0;
 
     if (!bucket)

@@ -8,10 +8,7 @@ FROM api;
 
 -- name: calls
 -- The columns are those of enum call_column.
-SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.bytes, c.object, c.kernel
-FROM call c JOIN thread t ON t.id = c.thread
-WHERE c.api IN (SELECT id FROM api WHERE gpu_work > 0 OR class = 'sync') AND coalesce(c.result, 0) = 0
-    AND {in_part(t.process, c.thread, c.start_ns)};
+SELECT id, thread, api, start_ns, duration_ns, bytes, object, kernel FROM call WHERE coalesce(result, 0) = 0;
 
 -- name: kept
 -- Of a finished trace, the steps that start in the part.
@@ -42,18 +39,25 @@ CREATE TEMP TABLE step_cover (process, total, launches, waits);
 INSERT INTO temp.step_cover VALUES (?1, ?2, ?3, ?4);
 
 -- name: words
+-- Only of names that cover half of what the thread launched that launched most, of those that wait for the
+-- GPU if there are any: there may be millions of ranges of others.
 INSERT INTO temp.step_word
 SELECT process, thread, total, count(*)
 FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r.start_ns AS start_ns,
         max(r.start_ns + coalesce(r.duration_ns, 0)) OVER (PARTITION BY r.thread, r.kind, {total_of(r)}
             ORDER BY r.start_ns, r.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
     FROM range r JOIN thread t ON t.id = r.thread
-    WHERE {ended} AND {in_part(t.process, r.thread, r.start_ns)})
+    WHERE {ended} AND {in_part(t.process, r.thread, r.start_ns)}
+        AND (t.process, {total_of(r)}) IN (SELECT c.process, c.total
+            FROM temp.step_cover c JOIN (SELECT process, launches, row_number() OVER (PARTITION BY process
+                    ORDER BY waits DESC, launches DESC) AS place
+                FROM temp.step_cover WHERE total < 0) a ON a.process = c.process AND a.place = 1
+            WHERE c.total > 0 AND c.launches >= 0.5 * a.launches))
 GROUP BY 1, 2, 3 HAVING count(*) >= ?5 AND max(start_ns < coalesce(before_ns, start_ns)) = 0;
 
 -- name: words_series
--- A thread that never waits for the GPU has no steps beside one that does. Then: nearly all launches that
--- any name covers, and half of what the thread launched that launched most; then the most.
+-- A thread that never waits for the GPU has no steps beside one that does. Then: nearly all launches that any
+-- such name covers; then the most.
 DELETE FROM temp.step_word WHERE -thread NOT IN (SELECT total FROM temp.step_cover WHERE waits)
     AND process IN (SELECT w.process FROM temp.step_word w JOIN temp.step_cover c ON c.total = -w.thread
         WHERE c.waits);
@@ -61,14 +65,11 @@ INSERT INTO step_series (process, thread, source, domain, message, kinds)
 SELECT w.process, w.thread, CASE n.kind WHEN 3 THEN 'mark' ELSE 'range' END, n.domain, n.text, w.total
 FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY most DESC, total) AS place
     FROM (SELECT w.process, w.total, max(w.count) AS most, c.launches AS launches,
-            max(c.launches) OVER (PARTITION BY w.process) AS best, a.launches AS whole
+            max(c.launches) OVER (PARTITION BY w.process) AS best
         FROM temp.step_word w
             JOIN temp.step_cover c ON c.process = w.process AND c.total = w.total
-            JOIN (SELECT process, launches, row_number() OVER (PARTITION BY process
-                    ORDER BY waits DESC, launches DESC) AS place
-                FROM temp.step_cover WHERE total < 0) a ON a.process = w.process AND a.place = 1
         GROUP BY w.process, w.total)
-    WHERE launches >= 0.95 * best AND launches >= 0.5 * whole) b
+    WHERE launches >= 0.95 * best) b
     JOIN temp.step_word w ON w.process = b.process AND w.total = b.total
     JOIN temp.range_name n ON n.id = b.total
 WHERE b.place = 1 ORDER BY w.process, w.thread;
