@@ -23,11 +23,11 @@ static inline uint32_t gv_control_change(struct gv_spool_control *control, bool 
 {
     uint32_t changes = atomic_load(&control->changes);
 
-    *at_ns = gv_clock_read(clock);
-    do
+    do {
         if ((changes & 1) == stop)
             return 0;
-    while (!atomic_compare_exchange_weak(&control->changes, &changes, changes + 1));
+        *at_ns = gv_clock_read(clock);
+    } while (!atomic_compare_exchange_weak(&control->changes, &changes, changes + 1));
     if (stop)
         *at_ns = gv_clock_read(clock);
     return changes + 1;

@@ -50,6 +50,9 @@ ORDER BY id LIMIT 1;
 CASE WHEN EXISTS (SELECT 1 FROM gpu_change WHERE process = ?1) THEN coalesce((SELECT min(at_ns)
     FROM gpu_change WHERE process = ?1 AND at_ns > {at}), {never}) ELSE {never} END
 
+-- define: has_no_gpu_side
+EXISTS (SELECT 1 FROM process WHERE id = ?1 AND gpu <> 'cupti')
+
 -- define: unseen
 -- The times of struct gv_gpu_unseen, and when what is seen changed again; in the last one, which no
 -- change began, never. The last operations of a part are missing too: when the first was launched,
@@ -64,9 +67,14 @@ WITH change AS (
         lead(at_ns, 2, {never}) OVER changes AS later_ns
     FROM gpu_change WHERE process = ?1 WINDOW changes AS (ORDER BY at_ns)),
 again AS (
-    SELECT {part(start_ns)} AS part, min(start_ns) AS at_ns FROM gpu_op
-    WHERE place IN (SELECT id FROM gpu_place WHERE process = ?1) AND duration_ns IS NOT NULL
-        AND EXISTS (SELECT 1 FROM change)
+    SELECT {part(start_ns)} AS part, min(start_ns) AS at_ns
+    FROM (SELECT start_ns FROM gpu_op
+        WHERE place IN (SELECT id FROM gpu_place WHERE process = ?1) AND duration_ns IS NOT NULL
+            AND NOT {has_no_gpu_side}
+        -- A stop without a GPU side: until the next work.
+        UNION ALL SELECT start_ns FROM call WHERE thread IN (SELECT id FROM thread WHERE process = ?1)
+            AND api IN (SELECT id FROM api WHERE gpu_work > 0) AND {has_no_gpu_side})
+    WHERE EXISTS (SELECT 1 FROM change)
     GROUP BY 1),
 seen AS (
     SELECT {part(c.start_ns)} AS part, c.stream AS stream, max(c.start_ns) AS last_ns,
@@ -91,16 +99,11 @@ last AS (
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns
         ELSE min(k.at_ns, coalesce(l.known_ns, k.at_ns)) END AS known_ns,
-    CASE WHEN k.gpu = 'operations' THEN k.next_ns
-        -- A stop without a GPU side: until the next work.
-        WHEN EXISTS (SELECT 1 FROM process WHERE id = ?1 AND gpu <> 'cupti')
-        THEN coalesce((SELECT min(start_ns) FROM call
-            WHERE thread IN (SELECT id FROM thread WHERE process = ?1) AND start_ns >= k.next_ns
-                AND start_ns < k.later_ns AND api IN (SELECT id FROM api WHERE gpu_work > 0)), k.later_ns)
-        ELSE coalesce((SELECT at_ns FROM again WHERE part = k.later_ns AND k.next_ns < {never}),
-            k.later_ns) END AS until_ns,
+    CASE k.gpu WHEN 'operations' THEN k.next_ns ELSE coalesce(a.at_ns, k.later_ns) END AS until_ns,
     k.next_ns AS changed_ns
-FROM change k LEFT JOIN last l ON l.part = k.at_ns WHERE k.gpu <> 'seen'
+FROM change k LEFT JOIN last l ON l.part = k.at_ns
+    LEFT JOIN again a ON a.part = k.later_ns AND k.next_ns < {never}
+WHERE k.gpu <> 'seen'
 UNION ALL SELECT launched_ns, known_ns, {never}, NULL FROM last
 WHERE part = {never} AND EXISTS (SELECT 1 FROM process p WHERE p.id = ?1 AND {has_unseen_end(p)})
 ORDER BY until_ns

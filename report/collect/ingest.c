@@ -1285,7 +1285,7 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->database = database;
     ingest->reader = reader;
     ingest->next_call = next_call;
-    ingest->changed = true; /* another collector may have stopped in between */
+    ingest->changed_ns = INT64_MIN; /* another collector may have stopped in between */
     gv_spool_reader_facts(reader, &facts);
     ingest->epoch_ns = facts.clock.epoch_ns;
     gv_process_cost_open(&ingest->cost, database, reader, &facts.clock);

@@ -164,9 +164,9 @@ struct gv_ingest {
     struct gv_spool_status status;      /* as last stored */
     struct gv_spool_status scanned;     /* before the scan: everything that it reports is in it */
     bool status_stored;
-    bool changed;     /* recording_change or gpu_note has news for gpu_change */
-    bool knows_first; /* recording_change has the first change */
-    uint32_t notes;   /* a bit for each stored one, to give back after the commit */
+    int64_t changed_ns; /* recording_change or gpu_note has news for gpu_change from then on */
+    bool knows_first;   /* recording_change has the first change */
+    uint32_t notes;     /* a bit for each stored one, to give back after the commit */
     /* the calls that the process is in */
     uint64_t seen_ns; /* when it was last looked at, of the session's clock; 0: unknown */
     struct gv_delay_sight delay_sights[GV_DELAY_SIGHTS];
@@ -220,8 +220,10 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* Stopping and going on (report/collect/ingest_control.c): a change; with the status, notes and
- * what follows for the GPU side; the process has ended; after the commit. */
+/* Stopping and going on (report/collect/ingest_control.c): gpu_change has news from then on; a
+ * change; with the status, notes and what follows for the GPU side; the process has ended; after
+ * the commit. */
+void gv_ingest_changed(struct gv_ingest *ingest, int64_t at_ns);
 int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns);
 int gv_ingest_control(struct gv_ingest *ingest);
 int gv_ingest_control_end(struct gv_ingest *ingest);

@@ -9,11 +9,19 @@
 /* The domain of marks from outside. */
 #define DOMAIN "gpuverify"
 
+void gv_ingest_changed(struct gv_ingest *ingest, int64_t at_ns)
+{
+    if (at_ns < ingest->changed_ns)
+        ingest->changed_ns = at_ns;
+}
+
 int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns)
 {
-    ingest->changed = true;
+    int64_t time_ns = gv_ingest_time(ingest, at_ns);
+
+    gv_ingest_changed(ingest, time_ns);
     return gv_database_run(ingest->database, GV_STATEMENT_RECORDING_CHANGE, "iii", ingest->process,
-                           (int64_t)number, gv_ingest_time(ingest, at_ns));
+                           (int64_t)number, time_ns);
 }
 
 static int store_mark(struct gv_ingest *ingest, const struct gv_spool_note *note)
@@ -58,14 +66,16 @@ int gv_ingest_control(struct gv_ingest *ingest)
 
     /* Or its record comes with the next scan. */
     if (!error && ingest->scanned.changes > 0 && !ingest->knows_first) {
-        ingest->knows_first = ingest->changed = true;
+        ingest->knows_first = true;
+        gv_ingest_changed(ingest, INT64_MIN);
         error = gv_database_run(ingest->database, GV_STATEMENT_RECORDING_BEGAN_STOPPED, "i",
                                 ingest->process);
     }
-    if (!error && ingest->changed)
-        error = gv_database_script(ingest->database->handle, sql_merge, &ingest->process, 1);
+    if (!error && ingest->changed_ns < INT64_MAX)
+        error = gv_database_script(ingest->database->handle, sql_merge,
+                                   (int64_t[]){ingest->process, ingest->changed_ns}, 2);
     if (!error)
-        ingest->changed = false;
+        ingest->changed_ns = INT64_MAX;
     return error;
 }
 

@@ -212,13 +212,14 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
         [GV_RECORDING_STOPPED] = "stopped",
     };
     uint16_t what = recording->head.api;
+    int64_t at_ns;
 
     if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
         return 0;
-    ingest->changed = true;
-    return gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process,
-                           gv_ingest_time(ingest, recording->at_ns), words[what],
-                           path ? profiler_of(path) : NULL);
+    at_ns = gv_ingest_time(ingest, recording->at_ns);
+    gv_ingest_changed(ingest, at_ns);
+    return gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process, at_ns,
+                           words[what], path ? profiler_of(path) : NULL);
 }
 
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)

@@ -1,4 +1,5 @@
 /* Sums over all calls and operations, for small and unusual traces. */
+#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/timeline_lane.h"
@@ -6,6 +7,8 @@
 #include "report/analyse/verdict/occupancy.h"
 #include "tests/unit/report/totals_fixture.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -674,6 +677,51 @@ static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
     assert_int_equal(totals_fact("gpu_unseen_ns"), 6500);
 }
 
+static int count_steps(void *steps)
+{
+    ++*(int64_t *)steps;
+    return 0;
+}
+
+/* SQLite's steps to read the times of so many stops, each with a call and an operation after it. */
+static int64_t steps_for_stops(int64_t stops)
+{
+    struct gv_gpu_unseen_list list;
+    int64_t steps = 0;
+    char sql[600];
+
+    snprintf(sql, sizeof(sql),
+             "DELETE FROM gpu_change; DELETE FROM gpu_op; DELETE FROM call;"
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+             " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+             " SELECT i, 8, 80, i * 100 + 60, 5, 0 FROM n;"
+             "INSERT INTO gpu_change SELECT 1, id * 100, 'stopped', NULL FROM call"
+             " UNION ALL SELECT 1, id * 100 + 50, 'seen', NULL FROM call;"
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call)"
+             " SELECT id, 8, 4, start_ns + 10, 5, id FROM call",
+             (int)stops);
+    totals_execute(sql);
+    sqlite3_progress_handler(totals_trace, 100, count_steps, &steps);
+    assert_int_equal(gv_gpu_unseen_read(totals_trace, &list), 0);
+    sqlite3_progress_handler(totals_trace, 0, NULL, NULL);
+    assert_int_equal(list.count, stops);
+    free(list.times);
+    return steps;
+}
+
+/* A program may stop and start in each of its steps. */
+static void many_stops_are_read_in_linear_time(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
+                   "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
+                   " 'launch', 1); INSERT INTO gpu_place VALUES (8, 1, 0, 1, 7);"
+                   "UPDATE process SET ended = 'exit', gpu = 'cupti'");
+    assert_true(steps_for_stops(400) < 8 * steps_for_stops(100));
+    totals_execute("UPDATE process SET gpu = 'off'");
+    assert_true(steps_for_stops(400) < 8 * steps_for_stops(100));
+}
+
 /* With recorded graph nodes, and before the GPU side started, records may be missing. */
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
@@ -760,6 +808,7 @@ int main(void)
         TEST(a_part_hides_what_is_kept),
         TEST(what_is_missing_bounds_what_is_known),
         TEST(what_another_profiler_had_is_neither_busy_nor_idle),
+        TEST(many_stops_are_read_in_linear_time),
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
