@@ -2,7 +2,6 @@
 
 #include "report/analyse/lines/pass.h"
 #include "report/analyse/steps/run.h"
-#include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse_steps_steps.inc"
 #include "report/store/array.h"
@@ -54,7 +53,6 @@ struct gv_steps {
     sqlite3 *trace;
     struct gv_totals_part part;
     struct gv_id_table roles, process_of;
-    struct gv_stopped stopped;
     struct steps_thread *threads; /* by id */
     size_t detectors;
     struct gv_step_words *words;
@@ -233,12 +231,9 @@ static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 
 /* ---- cutting ---- */
 
-/* A step in which recording was stopped is not known. */
 static int add_found(struct gv_steps *steps, struct steps_series *series,
                      const struct gv_step_found *found)
 {
-    if (gv_stopped_ns(&steps->stopped, series->process, found->start_ns, found->end_ns) > 0)
-        return 0;
     return gv_database_add(steps->add,
                            (const int64_t[]){series->id, ++series->number, found->kind + 1,
                                              found->start_ns,
@@ -468,8 +463,6 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
     error = gv_id_table_read(&steps->roles, trace, sql_roles);
     if (!error)
         error = gv_id_table_read(&steps->process_of, trace, "SELECT id, process FROM thread");
-    if (!error)
-        error = gv_stopped_read(trace, &steps->stopped);
     steps->threads = calloc(steps->process_of.rows + 1, sizeof(*steps->threads));
     if (!error && !steps->threads)
         error = -ENOMEM;
@@ -524,7 +517,6 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->add_sums);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);
-    free(steps->stopped.times);
     free(steps->series);
     free(steps->threads);
     free(steps);

@@ -75,18 +75,15 @@ FROM (SELECT process, total, row_number() OVER (PARTITION BY process ORDER BY mo
 WHERE b.place = 1 ORDER BY w.process, w.thread;
 
 -- name: words_steps
--- step_series.kinds is the name, until the kinds are known. A step goes from one mark to the next. One
--- in which recording was stopped is not known.
+-- step_series.kinds is the name, until the kinds are known. A step goes from one mark to the next.
 INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns)
 SELECT series, row_number() OVER (PARTITION BY series ORDER BY start_ns, id), 0, 0, start_ns, duration_ns
-FROM (SELECT s.id AS series, s.process AS process, r.id AS id, r.start_ns AS start_ns,
+FROM (SELECT s.id AS series, r.id AS id, r.start_ns AS start_ns,
         CASE r.kind WHEN 3 THEN lead(r.start_ns) OVER (PARTITION BY s.id ORDER BY r.start_ns, r.id)
             - r.start_ns ELSE r.duration_ns END AS duration_ns
     FROM step_series s JOIN range r ON r.thread = s.thread JOIN thread t ON t.id = r.thread
-    WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)}) said
-WHERE duration_ns IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {stopped_times} stopped
-    WHERE stopped.process = said.process AND stopped.start_ns < said.start_ns + said.duration_ns
-        AND stopped.end_ns > said.start_ns);
+    WHERE {ended} AND {total_of(r)} = s.kinds AND {in_part(t.process, r.thread, r.start_ns)})
+WHERE duration_ns IS NOT NULL;
 DROP TABLE temp.step_word;
 DROP TABLE temp.step_cover;
 

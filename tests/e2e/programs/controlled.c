@@ -47,7 +47,7 @@ static void parts(void)
 }
 
 /* 30 equal steps, of which 10 are not recorded. */
-static void steps(const char *name)
+static void loop(void)
 {
     e2e_open(&gpu);
     for (int i = 0; i < 30; i++) {
@@ -55,13 +55,9 @@ static void steps(const char *name)
             gv_stop();
         if (i == 20)
             gv_start();
-        if (name)
-            gv_range_push(name);
         e2e_tick(&gpu, 3);
         e2e_spin(&gpu, NULL, 100000);
         OK(cuCtxSynchronize());
-        if (name)
-            gv_range_pop();
     }
 }
 
@@ -180,8 +176,8 @@ int main(int count, char **arguments)
 
     if (strcmp(how, "parts") == 0)
         parts();
-    else if (strcmp(how, "steps") == 0)
-        steps(count > 2 ? arguments[2] : NULL);
+    else if (strcmp(how, "loop") == 0)
+        loop();
     else if (strcmp(how, "wait") == 0)
         wait_for_somebody();
     else if (strcmp(how, "early") == 0)
