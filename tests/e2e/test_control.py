@@ -69,7 +69,14 @@ class FromInside(harness.Case):
             "SELECT count(*) FROM idle i JOIN (SELECT min(end_ns) AS from_ns, max(start_ns) AS to_ns FROM recording"
             " WHERE side = 'calls') r ON i.start_ns < r.to_ns AND i.start_ns + i.duration_ns > r.from_ns"), 0)
         self.assertRegex(self.command("report", trace.path).out.split("\n\n")[0],
-                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\speriods")
+                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\speriods\n.*ran your code while recording was on")
+
+    def test_nothing_is_said_of_a_run_that_was_not_recorded(self):
+        path = self.path("none.db")
+        self.run_well([harness.built("kernels", "steps", "steps"), "slow", "4"], env={"GPUVERIFY_START": "later", "GPUVERIFY_TRACE": path})
+        said = self.command("report", self.trace(path).path).out
+        self.assertIn("No CUDA call was made while recording was on.", said)
+        self.assertNotIn("no kernel", said)
 
     def test_before_the_first_call(self):
         trace = self.recorded("early", GPUVERIFY_START="later")

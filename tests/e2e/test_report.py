@@ -39,9 +39,12 @@ class Report(harness.Case):
                                "INSERT INTO range_text VALUES (1, 1, 1, 'a range');"
                                "INSERT INTO range (thread, kind, text, start_ns, duration_ns, depth)"
                                " VALUES (1, 1, 1, 1500000000, 90000000, 0);"
-                               "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4)"
-                               " INSERT INTO range (thread, kind, text, start_ns, duration_ns)"
-                               " SELECT 1, 2, 1, 1505000000 + i * 60000000, 59000000 FROM n;"
+                               "INSERT INTO thread VALUES (3, 1, 3, 4244, 'loop', 0);"
+                               "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 7)"
+                               " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                               " SELECT 200 + i, 3, 4, 1510000000 + i * 30000000, 900, 0 FROM n;"
+                               "INSERT INTO range (thread, kind, text, start_ns, duration_ns)"
+                               " SELECT 3, 2, 1, start_ns - 10, 20 FROM call WHERE thread = 3;"
                                "INSERT INTO meta VALUES ('idle', 1);"
                                "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
         database.close()

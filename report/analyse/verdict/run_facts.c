@@ -107,6 +107,7 @@ static const struct gv_fact_member {
     GV_NUMBER(other_bytes),
 };
 
+static const char sql_stopped[] = "SELECT EXISTS (SELECT 1 FROM recording_change)";
 static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
 
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
@@ -310,7 +311,7 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     char short_name[GV_FACTS_TEXT_BYTES];
-    int64_t complete = 0;
+    int64_t complete = 0, stopped = 0;
     int error;
 
     memset(facts, 0, sizeof(*facts));
@@ -334,13 +335,16 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
                               sizeof(facts->refused_where));
     if (!error)
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
+    if (!error)
+        error = gv_database_number(trace, sql_stopped, NULL, 0, &stopped);
     facts->window_ns = facts->last_ns - facts->first_ns - facts->stopped_ns;
     if (part->ranges)
         gv_range_choice_say(part->ranges, facts->ranges, sizeof(facts->ranges));
     facts_known(facts);
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
-    facts->whole = gv_totals_is_all(part);
+    facts->stopped = stopped != 0;
+    facts->whole = gv_totals_is_all(part) && !facts->stopped;
     facts->complete = complete != 0;
     return error;
 }

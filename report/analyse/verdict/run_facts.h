@@ -40,7 +40,8 @@ struct gv_run_facts {
     bool gpu_whole;    /* and known_ns is the whole window, without losses */
     bool complete;     /* the trace is finished */
     int64_t simulated; /* at least one device is */
-    bool whole;        /* the whole trace, not a part */
+    bool stopped;      /* recording was, for a part of the run */
+    bool whole;        /* the whole run: not a part of the trace, and never stopped */
     char
         ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
 

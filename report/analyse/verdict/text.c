@@ -85,7 +85,9 @@ static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 /* A statement about a part is not about the run. */
 static const char *say_part(const struct gv_run_facts *facts)
 {
-    return facts->whole ? "" : " in this part of the trace";
+    return facts->whole     ? ""
+           : facts->stopped ? " while recording was on"
+                            : " in this part of the trace";
 }
 
 /* Nor is one about a run that continues. */
@@ -197,7 +199,8 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
     if (facts->ranges[0])
         say_ranges(facts, out);
     else if (facts->calls == 0)
-        gv_say(out, "No CUDA call was recorded%s.", say_where(facts));
+        gv_say(out, "No CUDA call was %s%s.", facts->stopped ? "made" : "recorded",
+               say_where(facts));
     else if (facts->init_result != 0)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)

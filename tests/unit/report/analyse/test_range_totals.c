@@ -1,5 +1,6 @@
 /* What the calls in ranges did, summed up by name, in traces of known truth. */
 #include "report/analyse/ranges/pass.h"
+#include "report/analyse/ranges/totals.h"
 #include "report/analyse/totals/totals.h"
 #include "tests/unit/report/totals_fixture.h"
 
@@ -276,6 +277,25 @@ static void numbers_are_one_name_where_most_occur_once(void **state)
                      1);
 }
 
+/* What is left of too many names has one sum; it is no step, although it repeats. */
+static void the_rest_of_too_many_names_is_no_step(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 1;"
+                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
+                   "INSERT INTO range_text SELECT 1000 + i, 1, 1000 + i, char(97 + i % 26,"
+                   " 97 + i / 26 % 26, 97 + i / 676) FROM n;"
+                   "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns)"
+                   " SELECT id, 1, 1, id, id * 100, 90 FROM range_text WHERE id > 1000;"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                   " SELECT id, 1, 1, id * 100 + 10, 5, 0 FROM range_text WHERE id > 1000;"
+                   "INSERT INTO call_range SELECT 1, id, id FROM call;");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count FROM range_total WHERE is_pattern"),
+                     12000 - GV_RANGE_NAMES);
+    assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 0);
+}
+
 /* More operations are late than the pass knows calls, in another order. */
 static void late_operations_find_their_calls(void **state)
 {
@@ -335,6 +355,7 @@ int main(void)
         CASE(without_a_gpu_side_its_times_are_not_known),
         CASE(polls_count_as_calls),
         CASE(numbers_are_one_name_where_most_occur_once),
+        CASE(the_rest_of_too_many_names_is_no_step),
         CASE(late_operations_find_their_calls),
         CASE(a_range_counts_in_the_part_in_which_it_starts),
         CASE(a_trace_without_ranges_has_no_sums),
