@@ -121,6 +121,8 @@ static int trace_view_open_safely(const char *path, sqlite3 **trace)
             sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &set) != SQLITE_OK)
             error = -EIO;
     }
+    if (!error) /* each change of a sum would write and cut off a file of its own */
+        error = gv_database_script(*trace, "PRAGMA temp.journal_mode = MEMORY", NULL, 0);
     if (!error)
         error = gv_safe_sum_install(*trace);
     if (!error)
