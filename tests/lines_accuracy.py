@@ -8,7 +8,7 @@ they say of themselves.
 One row for each case and length. promise: how many lines of more than 2 % are within 10 % of their true share. worst: the
 furthest off, as a part of its share. errors: the root mean square of (estimate - truth) / standard error: 1 if the
 standard errors are right, more if they are too small. With -v each run's table. With --check nothing but what is too far off,
-also in a run of four times the length: in one of two seconds, a call of a step may have been chosen so rarely that chance
+also in runs of four and of twelve times the length: in one of two seconds, a call of a step may have been chosen so rarely that chance
 decides.
 
 Kernels on a real GPU take 1 to 3 us longer than they are asked to, and the speed of its copies is unknown: only the simulator

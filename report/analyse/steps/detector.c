@@ -264,10 +264,9 @@ static double candidate_score(const struct gv_step_detector *detector,
     /* Steps of several kinds end alike, and there is no other wait in them; or else there are many
      * of a kind before the next. */
     if (!ends_steps(candidate->class) ||
-        part_of(candidate->waited, pieces) > 1 - DETECTOR_NEARLY_ALL)
-        several = false;
-    else if (candidate->class != GV_STEP_ANCHOR_END &&
-             part_of(candidate->same, pieces) < DETECTOR_TURNS)
+        part_of(candidate->waited, pieces) > 1 - DETECTOR_NEARLY_ALL ||
+        (candidate->class != GV_STEP_ANCHOR_END &&
+         part_of(candidate->same, pieces) < DETECTOR_TURNS))
         several = false;
     return one ? sums.part_of_one : several ? sums.part : 0;
 }
