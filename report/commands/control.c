@@ -97,7 +97,7 @@ static int control_change(const struct control *control, struct gv_spool_header 
         }
     }
     note->at_ns = at_ns;
-    atomic_store_explicit(&note->state, GV_NOTE_FULL, memory_order_release);
+    gv_control_note_give(note);
     gv_futex_ring(doorbell);
     return 0;
 }

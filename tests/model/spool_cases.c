@@ -2,6 +2,7 @@
 #include "tests/model/call_cases.h"
 #include "tests/model/end_cases.h"
 #include "tests/model/spool_fixture.h"
+#include "trace/spool_control.h"
 #include "trace/spool_free_list.h"
 
 #define FULL GV_SPOOL_SEGMENT_RECORDS
@@ -167,10 +168,49 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
+/* ---- commands leave notes, of which there are few ---- */
+
+static void prepare_notes(void)
+{
+    fixture_open(1, 3, 0);
+    while (gv_control_note(&fixture.header->control)) /* busy */
+        ;
+    atomic_store(&fixture.header->control.notes[0].state, GV_NOTE_FREE);
+}
+
+static void leave_notes(void)
+{
+    for (uint32_t i = 1; i <= 2; i++) {
+        struct gv_spool_note *note = gv_control_note(&fixture.header->control);
+        if (!note)
+            return;
+        note->change = i;
+        note->at_ns = i;
+        gv_control_note_give(note);
+    }
+}
+
+static void take_notes(void)
+{
+    struct gv_spool_note note;
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (gv_spool_reader_note(&fixture.reader, 0, &note)) {
+            model_claim(note.at_ns == note.change, "a note of two commands");
+            gv_spool_reader_give_note_back(&fixture.reader, 0);
+        }
+}
+
+static const struct model_case notes = {
+    .name = "notes",
+    .prepare = prepare_notes,
+    .threads = {{"command", leave_notes}, {"reader", take_notes}}};
+
 /* The slowest ones come last. */
 const struct model_case *const model_cases[] = {&boundary,
                                                 &reuse,
                                                 &growth_read,
+                                                &notes,
                                                 &call_cases_flight,
                                                 &call_cases_same,
                                                 &call_cases_slot,
