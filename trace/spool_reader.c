@@ -442,11 +442,6 @@ void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
 
 /* ---- the control ---- */
 
-struct gv_spool_control *gv_spool_reader_control(const struct gv_spool_reader *reader)
-{
-    return &reader_header(reader)->control;
-}
-
 bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,
                           struct gv_spool_note *note)
 {

@@ -129,9 +129,6 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
 void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,
                               char value[GV_SPOOL_VARIABLE_BYTES]);
 
-/* The process's control, for commands. */
-struct gv_spool_control *gv_spool_reader_control(const struct gv_spool_reader *reader);
-
 /* A full note, below GV_SPOOL_NOTES; `text` ends with NUL. False: there is none. Give it back when
  * it is safe. */
 bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,

@@ -27,8 +27,8 @@ bool gv_range_choice_has(const struct gv_range_choice *choice, int64_t call);
  * installed; nobody may ask it after this one is closed. No statement may run. 0 or -errno. */
 int gv_range_choice_install(const struct gv_range_choice *choice, sqlite3 *trace);
 
-/* Cuts [*from_ns, *to_ns) to the first part in which the process is in a chosen range. False: there
- * is none. */
+/* Cuts [*from_ns, *to_ns) to the first part in which the process is in a chosen range. False: it
+ * is in none. */
 bool gv_range_choice_cut(const struct gv_range_choice *choice, int64_t process, int64_t *from_ns,
                          int64_t *to_ns);
 /* For how long any process is. */

@@ -117,7 +117,7 @@ static struct range range_of(sqlite3_stmt *row)
         sqlite3_column_int64(row, RANGE_END), sqlite3_column_int64(row, RANGE_PARENT)};
 }
 
-/* Its id is 0 if there is none. */
+/* For a row that the trace lacks, range->id is 0. */
 static int read_range(struct gv_membership *membership, int64_t id, struct range *range)
 {
     int result;
@@ -129,8 +129,8 @@ static int read_range(struct gv_membership *membership, int64_t id, struct range
     return gv_database_error(membership->trace, result);
 }
 
-/* The next one of a thread or a process that had started by then; *next is NULL: there is none, and
- * *until_ns is not after the start of the one that comes. */
+/* The next range of a thread or a process, if it started by at_ns. Otherwise *next is NULL, and
+ * *until_ns is cut to the start of the one that comes. */
 static int look_ahead(struct gv_membership *membership, sqlite3_stmt *rows, int64_t of,
                       struct ahead *ahead, int64_t at_ns, const struct range **next,
                       int64_t *until_ns)

@@ -102,7 +102,7 @@ void gv_step_detector_close(struct gv_step_detector *detector)
     free(detector);
 }
 
-/* Which one gives way to a new one: one that is there once, or the rarest, the oldest of these. */
+/* The candidate that gives way to a new one: the one seen least often, and of these the oldest. */
 static size_t rarest(const struct gv_step_detector *detector)
 {
     size_t found = 0;

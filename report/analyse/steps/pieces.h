@@ -2,9 +2,9 @@
  * Pieces of what a thread asked of the GPU, and whether they are alike.
  *
  * A stream takes the events of one thread: work for the GPU, and waits for it. A piece is a run of
- * events. It is described by what follows what in it, and by what is in it once and what more
- * often: so neither how often an inner loop runs nor some events more or less make it another kind
- * of piece.
+ * events. Two things describe it: which events follow which, and which of them occur once or more
+ * often. So a piece stays of its kind if an inner loop runs more often, or if a few events are
+ * missing or added.
  */
 #ifndef GV_ANALYSE_STEPS_PIECES_H
 #define GV_ANALYSE_STEPS_PIECES_H
