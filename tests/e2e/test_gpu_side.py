@@ -355,6 +355,7 @@ class Unharmed(Seen):
                                mask=lambda text: re.sub(r"\d[\d.]*", "N", text))
                 self.settle()
 
+    @harness.depends_on_time("a thread of ours that has done its work may not have ended yet")
     def test_threads_of_ours_that_take_no_signals(self):
         # One fetches CUPTI's records, which may block; one looks at idle threads, and one keeps the
         # program's files for it.
