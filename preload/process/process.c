@@ -120,14 +120,13 @@ static int attach(struct gv_process *process)
     gv_warn_of_folder(process);
     gv_process_describe(process->spool.header);
     error = gv_process_watch_exit();
-    if (!error)
-        error = gv_fork_watch_set_token(process->spool.header->identity);
     if (error) {
         if (lock_fd >= 0)
             close(lock_fd);
         gv_spool_writer_close(&process->spool, true);
         return error;
     }
+    gv_fork_watch_set_token(process->spool.header->identity);
     gv_control_begin();
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);

@@ -2,6 +2,7 @@
 GPUVERIFY_START=later, and gpuverify start, stop and mark from outside."""
 
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -118,6 +119,19 @@ class FromInside(harness.Case):
     def test_from_python(self):
         self.run_twice([sys.executable, "-c", FROM_PYTHON])
         self.assertEqual(len(periods(self.trace())), 2)
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64", "needs the trap flag of x86-64")
+class Cost(harness.Case):
+
+    def test_a_stopped_call_costs_a_few_instructions(self):
+        done = self.run_well([harness.built("tests", "bench", "bench_instructions")], env={
+            "GPUVERIFY_STALL_US": "10000000", "GPUVERIFY_STACKS": "off", "GPUVERIFY_IDLE_HZ": "0"})
+        lines = re.findall(r"(\w+) stopped (\d+) recorded (\d+)$", done.out, re.M)
+        self.assertEqual(len(lines), 10, done)
+        for name, stopped, recorded in lines:
+            self.assertGreater(int(stopped), 0, name)
+            self.assertLess(4 * int(stopped), int(recorded), name)
 
 
 class FromOutside(harness.Case):
