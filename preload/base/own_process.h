@@ -45,7 +45,8 @@ struct gv_process_own {
     _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;
     _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
     _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
-    _Atomic(_Atomic uint32_t *) changes; /* of the spool's control, while it records */
+    /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
+    _Atomic(_Atomic uint32_t *) changes;
 };
 extern struct gv_process_own gv_process_own;
 

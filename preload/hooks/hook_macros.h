@@ -1,6 +1,7 @@
 /*
  * Makes a hook from a row of the table. The including file defines GV_REAL(symbol), the address of
- * the real function, and GV_HOOK(symbol) and GV_GATE(symbol), the names of the hook and of its gate.
+ * the real function, and GV_HOOK(symbol) and GV_GATE(symbol), the names of the hook and of its
+ * gate.
  *
  * The facts of a row run as code: before the call, for the call in flight and for what becomes
  * invalid, once it has begun, for what replaces its arguments, and after it. What is behind a

@@ -1,7 +1,7 @@
 /*
- * Counts the instructions of libgpuverify.so that a call runs through, with the CPU's trap flag: the
- * least of TRIES, because the first calls do more. The very first is not stepped: it looks its entry
- * point up with signals blocked, where a trap would be deadly. Prints a line for each call:
+ * Counts the instructions of libgpuverify.so that a call runs through, with the CPU's trap flag:
+ * the least of TRIES, because the first calls do more. The very first is not stepped: it looks its
+ * entry point up with signals blocked, where a trap would be deadly. Prints a line for each call:
  *
  *     NAME stopped N recorded N
  *
@@ -30,7 +30,7 @@ int main(void)
 }
 #else
 
-#define TRIES 5
+#define TRIES 4
 
 static uintptr_t low, high; /* the library's code */
 static volatile unsigned steps;

@@ -15,8 +15,9 @@
  *
  * runtime is copy through libcudart, whose driver call is stepped too. high is copy with a handler
  * whose stack is above the thread's, where callers' frames usually are. left is copy after a call
- * that a jump left. stop and start are runtime, and the handler stops or starts recording. inner IDs (0: not called), and outer ones of the modes copy, high and left, are
- * the bytes of cuMemsetD8Async(), odd and even.
+ * that a jump left. stop and start are runtime, and the handler stops or starts recording. inner
+ * IDs (0: not called), and outer ones of the modes copy, high and left, are the bytes of
+ * cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
@@ -429,10 +430,10 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy}, {"runtime", outer_runtime}, {"high", outer_high},
-             {"left", outer_left}, {"poll", outer_poll},       {"launch", outer_launch},
-             {"load", outer_load}, {"deep", outer_deep},
-             {"stop", outer_stop}, {"start", outer_start}};
+} modes[] = {{"copy", outer_copy},  {"runtime", outer_runtime}, {"high", outer_high},
+             {"left", outer_left},  {"poll", outer_poll},       {"launch", outer_launch},
+             {"load", outer_load},  {"deep", outer_deep},       {"stop", outer_stop},
+             {"start", outer_start}};
 
 /* `at`: index of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
