@@ -142,7 +142,7 @@ def end_to_end(run, folder, *options, env=None):
     for status_name, count in (("failed", counts.group(2)), ("skipped", counts.group(3))):
         for _ in range(int(count)):
             run.add(status_name, "e2e", None)
-    run.shown = "\n".join(shown)
+    run.shown += shown
     if status != 0 and counts.group(2) == "0":
         run.failed("e2e", f"tests/e2e/run.py: exit status {status}")
 
@@ -174,7 +174,7 @@ def part_pythons(run):
             python = os.path.join(folder, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
-                          "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")})
+                          "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")}, again=True)
     if wanted:
         end_to_end(run, BUILD, *patterns(*wanted),
                    env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})
@@ -197,7 +197,7 @@ def part_bundle_root(run):
 
 def part_lines(run):
     """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
-    run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2")
+    run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
 
 
 def part_demo(run):
@@ -446,7 +446,6 @@ PARTS = (
 
 def run_part(part, broken, quick):
     run = Run(part.name, quick)
-    run.shown = ""
     started = time.monotonic()
     try:
         if part.after in broken:
@@ -466,8 +465,8 @@ def run_part(part, broken, quick):
 def show(run):
     counts = collections.Counter(result.status for result in run.results)
     print(f"{run.name}: {summary(counts)} ({run.seconds:.0f} s)")
-    if run.shown:
-        print(run.shown)
+    for text in run.shown:
+        print(text)
     for result in run.results:
         if result.status != "passed" and result.reason is not None:
             print(f"  {result.status.upper()} {result.name}: {result.reason}")
