@@ -25,7 +25,7 @@ struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
-static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected;
+static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected, stalls_noted;
 static void (*while_stack_is_written)(void);
 static bool stack_can_wait, is_first;
 static uint64_t site_hash;
@@ -71,6 +71,11 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
+static void note_stall(void)
+{
+    stalls_noted++;
+}
+
 static void write_open_ranges(struct gv_thread *thread)
 {
     (void)thread;
@@ -78,6 +83,7 @@ static void write_open_ranges(struct gv_thread *thread)
 
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .expect_peers = expect_peers,
+                                                  .note_stall = note_stall,
                                                   .note_driver = note_driver,
                                                   .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
@@ -226,7 +232,8 @@ static int prepare(void **state)
     while_stack_is_written = NULL;
     is_first = false;
     now_ns = 1000;
-    starts = drivers_noted = environments_noted = contexts_asked = peers_expected = 0;
+    starts = drivers_noted = environments_noted = contexts_asked = peers_expected = stalls_noted =
+        0;
     return open_recording(state);
 }
 
