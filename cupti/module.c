@@ -189,12 +189,13 @@ static void write_recording(enum gv_recording now, uint64_t at_ns, uint64_t wind
 {
     bool is_others = now == GV_RECORDING_OPERATIONS || now == GV_RECORDING_OTHER;
     uint32_t bytes = is_others ? gv_spool_text_bytes(host.other->file) : 0;
-    union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
-                                                     .flags = bytes ? GV_RECORD_MORE : 0,
-                                                     .api = (uint16_t)now},
-                                            .at_ns = at_ns,
-                                            .text_bytes = bytes,
-                                            .window_end_ns = window_end_ns}};
+    union gv_record record = {
+        .recording = {.head = {.kind = GV_RECORD_RECORDING,
+                               .flags = bytes ? GV_RECORD_MORE : 0,
+                               .api = (uint16_t)now},
+                      .at_ns = at_ns,
+                      .text_bytes = bytes,
+                      .window_end_ns = window_end_ns > at_ns ? window_end_ns : 0}};
 
     if (gv_output_write(&record))
         gv_output_text(host.other->file, bytes);

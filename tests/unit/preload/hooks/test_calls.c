@@ -294,6 +294,19 @@ static void a_launch_of_a_host_function_has_a_stack(void **state)
     assert_false(stack_can_wait);
 }
 
+static void a_call_that_loses_much_time_is_told(void **state)
+{
+    (void)state;
+    gv_run_delay_least_ns = 100000;
+    make(GV_ID_cuLaunchKernel, 0, 9999999, (struct gv_facts){.kernel = 1});
+    make(GV_ID_cuStreamSynchronize, 0, 10000000, (struct gv_facts){0}); /* asked for */
+    make(GV_ID_cuCtxCreate_v2, 0, 100000000, (struct gv_facts){0});     /* takes that long */
+    assert_int_equal(stalls_noted, 0);
+    make(GV_ID_cuLaunchKernel, 0, 10000000, (struct gv_facts){.kernel = 1});
+    make(GV_ID_cuMemFree_v2, 0, 10000000, (struct gv_facts){0});
+    assert_int_equal(stalls_noted, 2);
+}
+
 /* How many records the call leaves before its own: stacks, if it is not slow. */
 static unsigned stacks_of(int api, int32_t result, struct gv_facts facts)
 {
@@ -793,6 +806,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_ordinary_call_is_one_record),
         TEST(a_launch_of_a_host_function_has_a_stack),
+        TEST(a_call_that_loses_much_time_is_told),
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
         TEST(sites_that_differ_little_have_cells_of_their_own),
