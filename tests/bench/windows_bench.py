@@ -12,8 +12,12 @@ from gpu import find_cupti, gpu_environment, lacking
 WINDOWS, WINDOW_US, EVERY_US = 10000, 5000, 15000
 MORE_S = 60  # for a process that is slower than it should be
 
-# The modes of gpuverify, as gpu_environment() knows them, under which a program without windows of its own runs.
-OWN = {"gpuverify: host-only": "host-only", "gpuverify: always": "default", "gpuverify: windows": "default"}
+IN_WINDOWS = {"GPUVERIFY_GPU": "windows", "GPUVERIFY_WINDOW_MS": str(WINDOW_US // 1000),
+              "GPUVERIFY_WINDOW_EVERY": str(EVERY_US / 1e6)}
+# Under gpuverify, without windows of the program's own: the mode as gpu_environment() knows it, and more.
+OWN = {"gpuverify: host-only": ("host-only", {}), "gpuverify: always": ("default", {}),
+       "gpuverify: windows": ("default", IN_WINDOWS),
+       "gpuverify: windows, finalized in between": ("default", {**IN_WINDOWS, "GV_WINDOWS_FINALIZE": "1"})}
 
 
 def run(bench, folder, sequence, windows, **environment):
@@ -49,20 +53,15 @@ LOST = """SELECT count(*) FROM calls c WHERE c.class IN ('launch', 'copy') AND c
 
 
 def run_own(bench, folder, name, windows):
-    environment = gpu_environment(bench, folder, OWN[name], find_cupti())
-    if name == "gpuverify: windows":
-        environment.update(GPUVERIFY_GPU="windows", GPUVERIFY_WINDOW_MS=str(WINDOW_US // 1000),
-                           GPUVERIFY_WINDOW_EVERY=str(EVERY_US / 1e6))
-    values, end = run(bench, folder, "plain", windows, **environment)
+    mode, more = OWN[name]
+    values, end = run(bench, folder, "plain", windows, **{**gpu_environment(bench, folder, mode, find_cupti()), **more})
     if "calls" not in values:
         return values, end
     trace = finish(bench, folder)
     values["lost"] = query(trace, "SELECT coalesce(sum(count), 0) FROM losses") + query(trace, LOST)
     values["done"] = query(trace, "SELECT count(*) FROM recording WHERE gpu = 'seen'")
-    values.pop("open_us", None)
-    values.pop("close_us", None)
-    values.pop("inside_p10_ns", None)  # its windows are others
-    return values, end
+    # The program's windows are not gpuverify's.
+    return {name: value for name, value in values.items() if not name.startswith(("open", "close", "inside"))}, end
 
 
 def bench_windows(bench):
