@@ -44,12 +44,11 @@ def run(bench, folder, sequence, windows, **environment):
 
 
 # Of the calls that began and ended in a window, those without an operation. What was captured has none.
-LOST = """SELECT count(*) FROM calls c WHERE c.class IN ('launch', 'copy') AND c.result = 0
-    AND c.start_ns > (SELECT max(start_ns) FROM calls WHERE class = 'graph')
-    AND c.id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL)
-    AND EXISTS (SELECT 1 FROM gpu_change g WHERE g.gpu = 'seen' AND g.at_ns = (SELECT max(at_ns) FROM gpu_change
-            WHERE at_ns <= c.start_ns)
-        AND (SELECT min(at_ns) FROM gpu_change WHERE at_ns > g.at_ns) > c.start_ns + c.duration_ns)"""
+LOST = """SELECT count(*) FROM calls c
+    WHERE class IN ('launch', 'copy') AND start_ns > (SELECT max(start_ns) FROM calls WHERE class = 'graph')
+        AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL)
+        AND (SELECT gpu FROM gpu_change WHERE process = c.process AND at_ns <= c.start_ns ORDER BY at_ns DESC LIMIT 1) = 'seen'
+        AND (SELECT min(at_ns) FROM gpu_change WHERE process = c.process AND at_ns > c.start_ns) > c.start_ns + c.duration_ns"""
 
 
 def run_own(bench, folder, name, windows):
