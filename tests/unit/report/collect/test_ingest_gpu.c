@@ -387,6 +387,24 @@ static void windows_are_periods_and_those_of_random_times_are_known(void **state
     expect_text("SELECT group_concat(start_ns || '-' || end_ns) FROM gpu_window", "50-150,350-450");
 }
 
+/* Its time is not known, and nobody will know it. */
+static void what_ran_longer_than_its_window_is_awaited_is_no_loss(void **state)
+{
+    (void)state;
+    it_has_finished();
+    window_begins(50, 150);
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 120, 10, 6);
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    operation(GV_GPU_KERNEL, 0, 6, 0);
+    changed(GV_RECORDING_BETWEEN, 160, NULL);
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 0);
+    operation(GV_GPU_KERNEL, 205, 77, 0); /* of a call that began before CUPTI came back */
+    recover();
+    expect_text("SELECT group_concat(start_ns) FROM gpu_ops", "110");
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
 static void what_another_profiler_had_is_not_missing(void **state)
 {
     (void)state;
@@ -446,6 +464,7 @@ int main(void)
         TEST(another_profiler_had_the_gpu_side),
         TEST(a_profiler_that_came_first_had_it_from_the_start),
         TEST(windows_are_periods_and_those_of_random_times_are_known),
+        TEST(what_ran_longer_than_its_window_is_awaited_is_no_loss),
         TEST(what_another_profiler_had_is_not_missing),
         TEST(a_process_says_how_its_gpu_side_was_seen),
     };
