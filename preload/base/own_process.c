@@ -1,16 +1,12 @@
 #include "preload/base/own_process.h"
 
-#include "preload/base/hot.h"
-
 #include <stdatomic.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 struct gv_process gv_process;
-
-static struct gv_process_own nothing; /* for ever */
-GV_HOT struct gv_process_own *_Atomic gv_process_own = &nothing;
+struct gv_process_own gv_process_own;
 
 static _Atomic int settings_read;
 

@@ -28,29 +28,31 @@ struct gv_process {
 
 extern struct gv_process gv_process;
 
-/* Data of exactly one process: emptied in a forked child. */
-struct gv_process_own {
-    _Atomic uint64_t token;       /* not 0 while it records, and unique to each recording process */
-    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
-    _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
-    _Atomic(_Atomic uint32_t *) changes; /* of the spool's control, while it records */
-};
+/* At least a page. */
+#ifdef __aarch64__
+#define GV_OWN_PAGE_BYTES 65536
+#else
+#define GV_OWN_PAGE_BYTES 4096
+#endif
 
 /*
- * Points at this process's data. The Linux kernel empties its page in a forked child, however it
+ * Data of exactly one process. The Linux kernel empties these pages in a forked child, however it
  * was forked. So at its next call a child sees that the spool is not its own, and does not wait for
  * a thread that only its parent has.
  */
-extern struct gv_process_own *_Atomic gv_process_own;
-
-static inline struct gv_process_own *gv_process_own_now(void)
-{
-    return atomic_load_explicit(&gv_process_own, memory_order_relaxed);
-}
+struct gv_process_own {
+    /* Not 0 while it records, and unique to each recording process. */
+    _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;
+    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
+    _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
+    /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
+    _Atomic(_Atomic uint32_t *) changes;
+};
+extern struct gv_process_own gv_process_own;
 
 static inline uint64_t gv_process_token_now(void)
 {
-    return atomic_load_explicit(&gv_process_own_now()->token, memory_order_relaxed);
+    return atomic_load_explicit(&gv_process_own.token, memory_order_relaxed);
 }
 
 static inline bool gv_process_is_recording(void)
@@ -61,10 +63,9 @@ static inline bool gv_process_is_recording(void)
 /* Of an attached process: whether calls with GV_TRAIT_SKIPPED are not recorded now. */
 static inline bool gv_process_is_stopped(void)
 {
-    _Atomic uint32_t *changes =
-        atomic_load_explicit(&gv_process_own_now()->changes, memory_order_relaxed);
+    _Atomic uint32_t *changes = atomic_load_explicit(&gv_process_own.changes, memory_order_relaxed);
 
-    return __builtin_expect(atomic_load_explicit(changes, memory_order_relaxed) & 1, 0);
+    return atomic_load_explicit(changes, memory_order_relaxed) & 1;
 }
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */

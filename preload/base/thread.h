@@ -68,7 +68,7 @@ static inline bool gv_thread_is_live(const struct gv_thread *thread)
 /* The same, and no thread is starting the GPU side (preload/process/gpu_start.h). */
 static inline bool gv_thread_may_call(const struct gv_thread *thread)
 {
-    uint64_t token = atomic_load_explicit(&gv_process_own_now()->open, memory_order_relaxed);
+    uint64_t token = atomic_load_explicit(&gv_process_own.open, memory_order_relaxed);
 
     return __builtin_expect(token != 0 && thread->token == token, 1);
 }

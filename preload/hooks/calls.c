@@ -5,6 +5,7 @@
 #include "preload/base/own_work.h"
 #include "preload/base/thread.h"
 #include "preload/bind/entry_points.h"
+#include "preload/hooks/gates.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/samples.h"
@@ -27,6 +28,9 @@
 /* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */
 #define GV_NOT_CHOSEN    0u
 #define GV_FIRST_OF_SITE UINT32_MAX
+
+_Static_assert(offsetof(struct gv_process_own, changes) == GV_GATE_CHANGES, "GV_GATE_CHANGES");
+_Static_assert(offsetof(struct gv_thread, depth) == GV_GATE_DEPTH, "GV_GATE_DEPTH");
 
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                           uint64_t end_ns, const struct gv_facts *facts, uint32_t chosen);
@@ -125,9 +129,7 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
     leave_outermost(thread);
 }
 
-/* It gets no record, and calls inside it count as outermost ones: code that the first launch of a
- * kernel loads is recorded. */
-static inline bool is_skipped(const struct gv_call *call)
+static bool is_skipped(const struct gv_call *call)
 {
     return gv_process_is_stopped() && (call->traits & GV_TRAIT_SKIPPED);
 }
@@ -143,6 +145,8 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
     /* Calls of a signal handler after joining are not part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
+    /* Usually its gate skips it (gates.S). But the process may begin stopped with this call, or the
+     * call that the thread was in had been left. */
     if (call->live && call->depth == 0 && is_skipped(call)) {
         call->live = false;
         return;
@@ -178,9 +182,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
         return;
     }
     call->depth = 0;
-    call->live = !is_skipped(call);
-    if (__builtin_expect(!call->live, 0))
-        return;
+    call->live = true;
     thread->depth = 1;
     enter_outermost(call, thread, facts);
 }

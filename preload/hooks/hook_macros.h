@@ -1,6 +1,7 @@
 /*
  * Makes a hook from a row of the table. The including file defines GV_REAL(symbol), the address of
- * the real function, and GV_HOOK(symbol), the hook's name.
+ * the real function, and GV_HOOK(symbol) and GV_GATE(symbol), the names of the hook and of its
+ * gate.
  *
  * The facts of a row run as code: before the call, for the call in flight and for what becomes
  * invalid, once it has begun, for what replaces its arguments, and after it. What is behind a
@@ -185,7 +186,8 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     }
 
 #define GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)                           \
-    static type GV_HOOK(symbol) parameters                                                         \
+    type GV_HOOK(symbol) parameters;                                                               \
+    type GV_HOOK(symbol) parameters                                                                \
     {                                                                                              \
         struct gv_facts gv_facts = {0};                                                            \
         struct gv_call gv_call;                                                                    \
@@ -201,5 +203,10 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
         gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \
         return result;                                                                             \
     }
+
+/* Where the program's calls enter: the gate (gates.S), or the hook itself. */
+#define GV_DECLARE_ENTRY(symbol) extern char GV_GATE(symbol)[];
+#define GV_ENTRY(symbol, kind)                                                                     \
+    (GV_TRAITS_OF_##kind & GV_TRAIT_SKIPPED ? (void *)GV_GATE(symbol) : (void *)GV_HOOK(symbol))
 
 #endif

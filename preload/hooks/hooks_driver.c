@@ -4,7 +4,8 @@
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/hook_macros.h"
 
-#define GV_HOOK(symbol) hook_##symbol
+#define GV_HOOK(symbol) gv_hook_##symbol
+#define GV_GATE(symbol) gv_gate_##symbol
 #define GV_REAL(symbol) gv_real_driver[GV_ID_##symbol]
 
 #define GV_API_NO_RUNTIME
@@ -51,7 +52,12 @@ static CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
                 __builtin_return_address(0));
 }
 
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DECLARE_ENTRY(symbol)
+#include "trace/calls.def"
+
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    [GV_ID_##symbol] = GV_ENTRY(symbol, kind),
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)                               \
     [GV_ID_##symbol] = (void *)hook_##symbol,
 void *const gv_hooks_driver[GV_DRIVER_COUNT] = {
 #include "trace/calls.def"

@@ -10,7 +10,8 @@
 
 #define GV_PASTE_(a, b)  a##b
 #define GV_PASTE(a, b)   GV_PASTE_(a, b)
-#define GV_HOOK(symbol)  hook_##symbol
+#define GV_HOOK(symbol)  GV_PASTE(GV_PASTE(gv_hook, GV_INSTANCE), _##symbol)
+#define GV_GATE(symbol)  GV_PASTE(GV_PASTE(gv_gate, GV_INSTANCE), _##symbol)
 #define GV_REAL(symbol)  gv_real_runtime[GV_INSTANCE][GV_ID_##symbol - GV_DRIVER_COUNT]
 #define GV_HOOKS_OF_THIS GV_PASTE(gv_hooks_runtime, GV_INSTANCE)
 
@@ -69,7 +70,12 @@ static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *ent
     return result;
 }
 
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DECLARE_ENTRY(symbol)
+#include "trace/calls.def"
+
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    [GV_ID_##symbol - GV_DRIVER_COUNT] = GV_ENTRY(symbol, kind),
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)                               \
     [GV_ID_##symbol - GV_DRIVER_COUNT] = (void *)hook_##symbol,
 void *const GV_HOOKS_OF_THIS[GV_RUNTIME_COUNT] = {
 #include "trace/calls.def"

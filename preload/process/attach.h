@@ -41,9 +41,8 @@ void gv_process_fetch(void);
  * locks before any CUDA call. 0 or -errno. */
 int gv_fork_watch_start(void);
 
-/* Makes this process a recording one, with a token that no other process of the session has. 0
- * or -errno. */
-int gv_fork_watch_set_token(uint64_t token);
+/* Makes this process a recording one, with a token that no other process of the session has. */
+void gv_fork_watch_set_token(uint64_t token);
 
 /* Registers the handlers of the process's end. 0 or -errno. */
 int gv_process_watch_exit(void);

@@ -333,7 +333,7 @@ static void await_starter(struct gv_process_own *own)
 
 void gv_gpu_await_start(const struct gv_thread *thread)
 {
-    struct gv_process_own *own = gv_process_own_now();
+    struct gv_process_own *own = &gv_process_own;
     uint32_t starter = atomic_load(&own->gpu_starter);
 
     if (__builtin_expect(!starter || starter == thread->tid || thread->joining, 1))
@@ -348,7 +348,7 @@ void gv_gpu_await_start(const struct gv_thread *thread)
 void gv_gpu_leave_start(struct gv_thread *thread)
 {
     static const char left[] = "the thread that started CUPTI jumped out of cuInit(), or ended";
-    struct gv_process_own *own = gv_process_own_now();
+    struct gv_process_own *own = &gv_process_own;
     struct gv_spool_gpu *gpu;
 
     if (__builtin_expect(atomic_load(&own->gpu_starter) != thread->tid || !thread->tid, 1))
@@ -366,7 +366,7 @@ void gv_gpu_leave_start(struct gv_thread *thread)
 
 void gv_gpu_start(struct gv_thread *thread)
 {
-    struct gv_process_own *own = gv_process_own_now();
+    struct gv_process_own *own = &gv_process_own;
 
     if (atomic_load(&started_pid) == gv_process.pid || !close_to_others(own, thread)) {
         gv_gpu_await_start(thread);

@@ -120,14 +120,13 @@ static int attach(struct gv_process *process)
     gv_warn_of_folder(process);
     gv_process_describe(process->spool.header);
     error = gv_process_watch_exit();
-    if (!error)
-        error = gv_fork_watch_set_token(process->spool.header->identity);
     if (error) {
         if (lock_fd >= 0)
             close(lock_fd);
         gv_spool_writer_close(&process->spool, true);
         return error;
     }
+    gv_fork_watch_set_token(process->spool.header->identity);
     gv_control_begin();
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);
@@ -175,6 +174,14 @@ static bool is_vforked(uint32_t pid)
     return gv_process_is_recording() && gv_process.pid != pid;
 }
 
+/* Most calls of a process that cannot be recorded go straight to the real ones. */
+static void let_calls_pass(void)
+{
+    static _Atomic uint32_t always_stopped = 1;
+
+    atomic_store(&gv_process_own.changes, &always_stopped);
+}
+
 static bool attach_process(void)
 {
     uint32_t pid = pid_now();
@@ -188,6 +195,8 @@ static bool attach_process(void)
             gv_log_error("cannot record: %s", strerror(-error));
             gv_run_note_failed();
         }
+        if (error)
+            let_calls_pass();
         atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
     }
     return atomic_load(&attachment) == attachment_of(pid, STAGE_ATTACHED) &&

@@ -33,6 +33,39 @@ def bench_hook(bench):
     bench.spread("hook_estimated_ns", "the same as the view own_cost estimates it", estimated, "ns")
 
 
+def bench_stopped(bench):
+    """What a call costs while recording is stopped: ns of a launch, and instructions of the library."""
+    plain, added = [], []
+    for _ in range(bench.scaled(15, 3)):
+        medians = []
+        for preload in (False, True):
+            with place() as folder:
+                more = {"GPUVERIFY_START": "later", "GPUVERIFY_IDLE_HZ": "0"} if preload else {}
+                values = launches(bench, folder, preload, "-n", "400000", "-b", "2000", **more)
+                medians.append(statistics.median(values["burst_ns"]))
+                if preload:
+                    bench.must("no launch is recorded", launch_rows(finish(bench, folder)) == 0)
+        plain.append(medians[0])
+        added.append(medians[1] - medians[0])
+    bench.spread("stopped_plain_ns", "launch, plain", plain, "ns")
+    bench.spread("stopped_added_ns", "the library's cost per launch while recording is stopped", added, "ns")
+    if platform.machine() == "x86_64":
+        with place() as folder:
+            told = instructions(bench, folder)
+            finish(bench, folder)
+        bench.table(["instructions of the library", "recorded", "stopped"],
+                    [[name, int(recorded), int(stopped)] for name, _, stopped, _, recorded in told])
+
+
+def instructions(bench, folder):
+    """The words of each line of bench_instructions."""
+    settings = environment(bench, folder, True, GPUVERIFY_STACKS="off", GPUVERIFY_STALL_US="10000000",
+                           GPUVERIFY_IDLE_HZ="0")
+    done = subprocess.run([bench.path("tests/bench/bench_instructions")], env=settings, cwd=folder, check=True,
+                          capture_output=True, text=True)
+    return [line.split() for line in done.stdout.splitlines()]
+
+
 def processes():
     return {name for name in os.listdir("/proc") if name.isdigit()}
 
@@ -367,6 +400,6 @@ def bench_samples(bench):
         bench.spread(f"samples_{program}_a_second", f"{program}: calls chosen", samples, "a second")
 
 
-BENCHES = {"hook": bench_hook, "ranges": bench_ranges, "true": bench_true, "cold": bench_cold, "million": bench_million,
-           "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
+BENCHES = {"hook": bench_hook, "stopped": bench_stopped, "ranges": bench_ranges, "true": bench_true, "cold": bench_cold,
+           "million": bench_million, "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
            "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks, "waits": bench_waits, "samples": bench_samples}

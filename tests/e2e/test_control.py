@@ -2,6 +2,7 @@
 GPUVERIFY_START=later, and gpuverify start, stop and mark from outside."""
 
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -115,9 +116,34 @@ class FromInside(harness.Case):
         self.assertEqual(trace.rows("SELECT * FROM losses WHERE count > 0"), [])
         self.assertEqual(periods(trace), ["recording was stopped"])
 
+    def test_a_call_that_was_left_by_a_jump_ends(self):
+        self.assertEqual(self.run_program([PROGRAM, "left"], env={"GPUVERIFY_GPU": "off"}).status, -9)
+        trace = self.trace()
+        self.assertEqual(trace.rows("SELECT result FROM calls WHERE name LIKE 'cuOccupancy%'"), [(None,)])
+        self.assertEqual((launches(trace), trace.rows("SELECT * FROM in_flight")), (0, []))
+
     def test_from_python(self):
         self.run_twice([sys.executable, "-c", FROM_PYTHON])
         self.assertEqual(len(periods(self.trace())), 2)
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64", "needs the trap flag of x86-64")
+class Cost(harness.Case):
+
+    def instructions(self, **env):
+        """(name, stopped, recorded) of some calls."""
+        done = self.run_program([harness.built("tests", "bench", "bench_instructions")], env={
+            "GPUVERIFY_STALL_US": "10000000", "GPUVERIFY_STACKS": "off", "GPUVERIFY_IDLE_HZ": "0", **env})
+        lines = re.findall(r"(\w+) stopped (\d+) recorded (\d+)$", done.out, re.M)
+        self.assertEqual(len(lines), 10, done)
+        return [(name, int(stopped), int(recorded)) for name, stopped, recorded in lines]
+
+    def test_a_call_that_is_not_recorded_costs_a_few_instructions(self):
+        found = self.instructions()
+        for name, stopped, recorded in found:
+            self.assertTrue(0 < 4 * stopped < recorded, (name, stopped, recorded))
+        cannot = self.instructions(GPUVERIFY_SPOOL_DIR="/proc/none", GPUVERIFY_TRACE="/proc/none/trace.db")
+        self.assertEqual(cannot, [(name, stopped, stopped) for name, stopped, _ in found])
 
 
 class FromOutside(harness.Case):

@@ -30,7 +30,7 @@ class EntryPoints(harness.Case):
         self.names = self.write("names", "".join(f"{name}\n" for name in sorted(names)))
         self.hooked = {name for name in harness.hooked_calls() if name in self.exports}
         self.assertGreater(len(self.hooked), 300)
-        self.wrappers = symbols(harness.library(), r"(?:gv_)?hook_(cu[A-Z]\w+)")
+        self.wrappers = symbols(harness.library(), r"(?:gv_)?(?:hook|gate)_(cu[A-Z]\w+)")
         self.assertGreaterEqual(set(self.wrappers.values()), self.hooked)
         # In the global scope our own export comes first, and leads to the hook.
         self.wrappers.update(symbols(harness.library(), r"(cu[A-Z]\w+)", "-D"))

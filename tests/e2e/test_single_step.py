@@ -73,6 +73,19 @@ class SingleStep(harness.Case):
         self.check_outer_sets(trace)
         self.assertEqual(trace.count("cudaMemsetAsync"), self.outer)
 
+    def names(self, trace):
+        """By the instruction before which the handler came: the call's name, its driver call's, or none."""
+        named = dict(trace.rows("SELECT bytes, substr(name, 1, 3) FROM calls WHERE class = 'set'"))
+        return "".join({"cud": "c", "cuM": "d", None: "-"}[named.get(line["outer"])] for line in self.lines)
+
+    def test_recording_is_stopped_in_a_call(self):
+        self.step("stop", 0)
+        self.assertRegex(self.names(self.trace()), "^cc-+c+$")  # the first two without a handler
+
+    def test_recording_is_started_in_a_call(self):
+        self.step("start", 0)
+        self.assertRegex(self.names(self.trace()), "^--c+d+-*$")
+
     def test_a_handler_with_a_stack_of_its_own(self):
         self.step("high", 0)
         trace = self.trace(losses=True)

@@ -25,8 +25,7 @@ struct fixture fixture;
 /* Stands in for other parts of the library. */
 struct gv_process gv_process;
 static _Atomic uint32_t changes;
-static struct gv_process_own own = {.token = 1, .open = 1, .changes = &changes};
-struct gv_process_own *_Atomic gv_process_own = &own;
+struct gv_process_own gv_process_own = {.token = 1, .open = 1, .changes = &changes};
 
 struct gv_clock gv_clock;
 struct gv_driver_calls gv_driver_calls;

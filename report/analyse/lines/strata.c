@@ -19,8 +19,8 @@ static int node_add(struct gv_strata *strata, size_t above, size_t class, size_t
     if (error)
         return error;
     *number = strata->node_count++;
-    strata->nodes[*number] =
-        (struct gv_strata_node){.above = above, .class = class, .last_call = -1};
+    strata->nodes[*number] = (struct gv_strata_node){
+        .above = above, .class = class, .last_call = -1, .row = GV_STRATA_NONE};
     if (above != GV_STRATA_NONE)
         strata->nodes[*number].depth = strata->nodes[above].depth + 1;
     return 0;
@@ -73,7 +73,11 @@ static int cell_of(struct gv_strata *strata, const struct gv_strata_item *item, 
     int64_t number = gv_key_map_find(&strata->node_numbers, &key);
 
     *cell = (size_t)number - 1;
-    return number ? 0 : cell_add(strata, item->class, paths, cell);
+    int error = number ? 0 : cell_add(strata, item->class, paths, cell);
+    if (!error && !number && strata->nodes[*cell].depth == GV_STRATA_DEPTH)
+        strata->nodes[*cell].group = (struct gv_key){
+            {item->class, gv_mix(item->keys[0], item->keys[GV_STRATA_DEPTH - 1]), 1}};
+    return error;
 }
 
 static int row_of(struct gv_strata *strata, size_t class, int64_t stack, size_t *row)
@@ -299,8 +303,95 @@ static void round_rows(struct gv_strata *strata)
     }
 }
 
+/* ---- groups ---- */
+
+struct group {
+    size_t row; /* GV_STRATA_NONE: several */
+    int64_t chosen;
+};
+
+/* A group with fewer chosen calls may be of several lines. */
+#define GV_STRATA_AGREED 8
+/* A cell with fewer calls than this part of the largest beside it holds calls of that one's line
+ * that took longer by chance. */
+#define GV_STRATA_SATELLITE 4
+
+/* Of each node: the calls of the largest cell below it. */
+static double *largest_cells(const struct gv_strata *strata)
+{
+    double *largest = calloc(strata->node_count + 1, sizeof(*largest));
+
+    for (size_t i = 0; i < strata->node_count && largest; i++)
+        if (strata->nodes[i].depth == GV_STRATA_DEPTH)
+            largest[strata->nodes[i].above] =
+                fmax(largest[strata->nodes[i].above], strata->nodes[i].direct.calls);
+    return largest;
+}
+
+static int find_groups(const struct gv_strata *strata, struct gv_key_map *numbers,
+                       struct group *groups, size_t *count)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < strata->entry_count && !error; i++) {
+        const struct gv_strata_entry *entry = &strata->entries[i];
+        const struct gv_strata_node *cell = &strata->nodes[entry->cell];
+        int64_t number;
+
+        if (cell->depth < GV_STRATA_DEPTH)
+            continue;
+        number = gv_key_map_find(numbers, &cell->group);
+        if (!number) {
+            groups[*count] = (struct group){.row = entry->row};
+            number = (int64_t)(*count += 1);
+            error = gv_key_map_add(numbers, &cell->group, number);
+        }
+        groups[number - 1].chosen += entry->chosen;
+        if (groups[number - 1].row != entry->row)
+            groups[number - 1].row = GV_STRATA_NONE;
+    }
+    return error;
+}
+
+static int follow_groups(struct gv_strata *strata)
+{
+    struct group *groups = calloc(strata->entry_count + 1, sizeof(*groups));
+    double *largest = largest_cells(strata);
+    struct gv_key_map numbers = {0};
+    size_t count = 0;
+    int error = groups && largest ? find_groups(strata, &numbers, groups, &count) : -ENOMEM;
+
+    for (size_t i = 0; i < strata->node_count && !error; i++) {
+        struct gv_strata_node *cell = &strata->nodes[i];
+        int64_t number;
+
+        if (cell->depth < GV_STRATA_DEPTH || cell->direct.chosen ||
+            cell->direct.calls * GV_STRATA_SATELLITE < largest[cell->above])
+            continue;
+        number = gv_key_map_find(&numbers, &cell->group);
+        if (!number || groups[number - 1].row == GV_STRATA_NONE ||
+            groups[number - 1].chosen < GV_STRATA_AGREED)
+            continue;
+        cell->row = groups[number - 1].row;
+        cell->row_chosen = groups[number - 1].chosen;
+        cell->row_gpu = cell->direct.amounts[GV_STRATA_GPU];
+        for (int k = 0; k < GV_STRATA_AMOUNTS; k++) {
+            strata->rows[cell->row].estimate[k] += cell->direct.amounts[k];
+            cell->direct.amounts[k] = 0; /* nothing is left to be divided */
+        }
+    }
+    gv_key_map_free(&numbers);
+    free(groups);
+    free(largest);
+    return error;
+}
+
 int gv_strata_solve(struct gv_strata *strata)
 {
+    int error = follow_groups(strata);
+
+    if (error)
+        return error;
     for (size_t i = strata->node_count; i-- > 0;) {
         struct gv_strata_node *node = &strata->nodes[i];
         part_sum(node, &node->direct);
@@ -314,7 +405,7 @@ int gv_strata_solve(struct gv_strata *strata)
     }
     for (size_t i = 0; i < strata->entry_count; i++)
         share_cell(strata, &strata->entries[i]);
-    int error = guess(strata);
+    error = guess(strata);
     if (!error)
         round_rows(strata);
     return error;

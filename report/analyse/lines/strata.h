@@ -5,8 +5,9 @@
  * An item is one operation, or one call without operations. Items that are alike are a cell; cells
  * are the leaves of a tree: below a class come GV_STRATA_DEPTH levels, of which each compares more
  * of what the thread did before. A call whose own stack is known counts for itself. The rest of a
- * cell is divided as the cell's randomly chosen calls are. A cell without any takes after the cells
- * beside it that have some, weighted so that a rare line in many small cells gets its share.
+ * cell is divided as the cell's randomly chosen calls are. A cell without any takes after its group
+ * (struct gv_strata_node) if that says one row, and else after the cells beside it that have some,
+ * weighted so that a rare line in many small cells gets its share.
  *
  * Memory does not grow with the number of items: when there are GV_STRATA_NODES nodes, a new cell
  * becomes part of the node above it. One thread.
@@ -93,6 +94,12 @@ struct gv_strata_node {
     double weights[GV_STRATA_MEASURES];
     double extra[GV_STRATA_AMOUNTS];
     double odds_squared, lacking_squared; /* of each part, of GPU time */
+    /* Of a cell: its group is the cells that do the same for as long, whatever came before. If it
+     * has no chosen call, but its group has many, all of one row: that row, and how many. */
+    struct gv_key group;
+    size_t row; /* GV_STRATA_NONE: divided like the cells beside it */
+    int64_t row_chosen;
+    double row_gpu; /* its GPU time, which that row gets */
 };
 
 /* The chosen calls of a cell and a row. */

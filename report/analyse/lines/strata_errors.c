@@ -77,6 +77,18 @@ static int take_entry(struct errors_run *run, const struct gv_strata_entry *entr
     return error;
 }
 
+/* A cell whose line is that of its group. It says nothing of other cells. */
+static int take_group(struct errors_run *run, size_t cell, size_t line)
+{
+    size_t share;
+    int error = share_of(run, cell, line, &share);
+
+    if (error)
+        return error;
+    run->shares[share].gpu = run->sums[cell].gpu = run->strata->nodes[cell].direct.gpu + 1e-3;
+    return 0;
+}
+
 /* What each node stands for in the node above it. */
 static int take_odds(struct errors_run *run)
 {
@@ -86,7 +98,7 @@ static int take_odds(struct errors_run *run)
     for (size_t i = 0; i < run->share_count && !error; i++) {
         const struct share of = run->shares[i];
         size_t above = nodes[of.node].above, share;
-        if (above == GV_STRATA_NONE)
+        if (above == GV_STRATA_NONE || !nodes[of.node].all.chosen)
             continue;
         error = share_of(run, above, of.line, &share);
         if (!error)
@@ -149,6 +161,13 @@ static struct division division_of_cell(const struct errors_run *run,
 {
     const struct gv_strata_part *part = &node->direct;
 
+    if (node->row != GV_STRATA_NONE)
+        return (struct division){
+            .amount = node->row_gpu,
+            .units = 1, /* all its calls are of that line, or of another one */
+            .calls = (double)node->row_chosen,
+            .prior = run->prior[1],
+        };
     return (struct division){
         .amount = part->chosen ? part->amounts[GV_STRATA_GPU] : 0,
         .units = fmax(part->calls - (double)part->chosen, 1),
@@ -258,6 +277,9 @@ int gv_strata_errors(struct gv_strata *strata, gv_strata_line *line_of, const vo
     for (size_t i = 0; i < strata->entry_count && !error; i++)
         error = take_entry(&run, &strata->entries[i],
                            line_of(context, &strata->rows[strata->entries[i].row]));
+    for (size_t i = 0; i < strata->node_count && !error; i++)
+        if (strata->nodes[i].row != GV_STRATA_NONE)
+            error = take_group(&run, i, line_of(context, &strata->rows[strata->nodes[i].row]));
     if (!error)
         error = take_odds(&run);
     if (!error) {

@@ -4,6 +4,7 @@
 #include "nvtx/gpuverify.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -152,6 +153,27 @@ static void fork_stopped(void)
     work(1);
 }
 
+static jmp_buf back;
+
+static size_t CUDA_CB stop_and_jump(int block_size)
+{
+    (void)block_size;
+    gv_stop();
+    longjmp(back, 1);
+}
+
+/* A call is left by a jump, after the stop. The next one, which is not recorded, is the last. */
+static void left(void)
+{
+    int grid, block;
+
+    e2e_open(&gpu);
+    if (!setjmp(back))
+        OK(cuOccupancyMaxPotentialBlockSize(&grid, &block, gpu.tick, stop_and_jump, 0, 0));
+    e2e_tick(&gpu, 1);
+    raise(SIGKILL);
+}
+
 static void captured(void)
 {
     CUgraphExec ready;
@@ -190,6 +212,8 @@ int main(int count, char **arguments)
         fork_stopped();
     else if (strcmp(how, "captured") == 0)
         captured();
+    else if (strcmp(how, "left") == 0)
+        left();
     else if (strcmp(how, "killed") == 0) {
         e2e_open(&gpu);
         work(3);

@@ -1,7 +1,7 @@
 /*
  * A signal handler calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|runtime|high|left|poll|launch|load|deep FILL...
+ *     single_step copy|runtime|high|left|poll|launch|load|deep|stop|start FILL...
  *
  * One call ("outer") is repeated. First it is single-stepped with the CPU's trap flag, to learn its
  * path in the library; what that calls elsewhere runs at full speed. Then each instruction of the
@@ -15,13 +15,15 @@
  *
  * runtime is copy through libcudart, whose driver call is stepped too. high is copy with a handler
  * whose stack is above the thread's, where callers' frames usually are. left is copy after a call
- * that a jump left. inner IDs (0: not called), and outer ones of the modes copy, high and left, are
- * the bytes of cuMemsetD8Async(), odd and even.
+ * that a jump left. stop and start are runtime, and the handler stops or starts recording. inner
+ * IDs (0: not called), and outer ones of the modes copy, high and left, are the bytes of
+ * cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
 #include "kernels/check.h"
 #include "kernels/ptx.h"
+#include "nvtx/gpuverify.h"
 #include "trace/spool.h"
 
 #include <dlfcn.h>
@@ -98,8 +100,18 @@ static void clear_breakpoint(void)
     breakpoint = NULL;
 }
 
+static enum { CALLS, STOPS, STARTS } handler;
+
 static void call_inner(void)
 {
+    if (handler == STOPS) {
+        gv_stop();
+        return;
+    }
+    if (handler == STARTS) {
+        gv_start();
+        return;
+    }
     inner_id = 2 * made[0]++ + 1;
     CHECK(cuMemsetD8Async(buffer, 0, inner_id, inner_stream));
 }
@@ -328,6 +340,16 @@ static unsigned outer_runtime(void)
     return id;
 }
 
+static unsigned outer_stop(void)
+{
+    return outer_runtime();
+}
+
+static unsigned outer_start(void)
+{
+    return outer_runtime();
+}
+
 static unsigned outer_high(void)
 {
     return outer_copy();
@@ -408,9 +430,10 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy}, {"runtime", outer_runtime}, {"high", outer_high},
-             {"left", outer_left}, {"poll", outer_poll},       {"launch", outer_launch},
-             {"load", outer_load}, {"deep", outer_deep}};
+} modes[] = {{"copy", outer_copy},  {"runtime", outer_runtime}, {"high", outer_high},
+             {"left", outer_left},  {"poll", outer_poll},       {"launch", outer_launch},
+             {"load", outer_load},  {"deep", outer_deep},       {"stop", outer_stop},
+             {"start", outer_start}};
 
 /* `at`: index of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
@@ -418,6 +441,10 @@ static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsig
     unsigned long before;
     unsigned id, hits = 0;
 
+    if (handler == STOPS)
+        gv_start();
+    if (handler == STARTS)
+        gv_stop();
     fill_to(fill);
     before = lost();
     inner_id = 0;
@@ -449,6 +476,11 @@ static void run(char **argv, unsigned (*outer)(void))
     /* The first call looks its entry point up with signals blocked, where a trap would be
      * deadly. */
     call_inner();
+    if (outer == outer_stop || outer == outer_start) {
+        handler = outer == outer_stop ? STOPS : STARTS;
+        gv_stop(); /* looks up the library's function once, with signals blocked */
+        gv_start();
+    }
     once(argv[1], outer, 0, 0);
     for (char **fill = argv + 2; *fill; fill++)
         step_through(argv[1], outer, (unsigned)strtoul(*fill, NULL, 10));
@@ -492,7 +524,7 @@ int main(int argc, char **argv)
     CHECK(cuStreamCreate(&inner_stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     CHECK(cuMemAlloc(&buffer, BUFFER_BYTES));
-    if (outer == outer_runtime)
+    if (outer == outer_runtime || outer == outer_stop || outer == outer_start)
         open_runtime();
     if (outer == outer_poll)
         CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, busy, parameters, NULL));

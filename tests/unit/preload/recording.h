@@ -19,8 +19,7 @@
 #include <cmocka.h>
 
 struct gv_process gv_process;
-static struct gv_process_own own;
-struct gv_process_own *_Atomic gv_process_own = &own;
+struct gv_process_own gv_process_own;
 static char folder[] = "/tmp/gpuverify-test-XXXXXX";
 
 void gv_log(enum gv_setting_log level, const char *format, ...)
@@ -38,9 +37,9 @@ static void open_spool(const char *name, uint64_t token)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(gv_spool_writer_create(&gv_process.spool, path, 1, 7, names, 1), 0);
     assert_int_equal(gv_thread_prepare(), 0);
-    atomic_store(&own.changes, &gv_process.spool.header->control.changes);
-    atomic_store(&own.token, token);
-    atomic_store(&own.open, token);
+    atomic_store(&gv_process_own.changes, &gv_process.spool.header->control.changes);
+    atomic_store(&gv_process_own.token, token);
+    atomic_store(&gv_process_own.open, token);
 }
 
 static int open_recording(void **state)

@@ -26,8 +26,7 @@
 /* Stands in for what thread.c needs of the library. */
 struct gv_process gv_process;
 static _Atomic uint32_t changes;
-static struct gv_process_own own = {.token = 1, .open = 1, .changes = &changes};
-struct gv_process_own *_Atomic gv_process_own = &own;
+struct gv_process_own gv_process_own = {.token = 1, .open = 1, .changes = &changes};
 
 static bool attach(void)
 {

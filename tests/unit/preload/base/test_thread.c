@@ -69,7 +69,7 @@ static void waits_while_the_gpu_is_started(void **state)
 {
     (void)state;
     assert_true(gv_thread_join(&gv_thread));
-    atomic_store(&own.open, 0);
+    atomic_store(&gv_process_own.open, 0);
     assert_true(gv_thread_is_live(&gv_thread));
     assert_false(gv_thread_may_call(&gv_thread));
 }
@@ -190,8 +190,8 @@ static void records_without_a_slot(void **state)
 /* As the kernel empties the page of gv_process_own in it. */
 static int be_the_child(struct gv_spool_segment *parents)
 {
-    atomic_store(&own.token, 0);
-    atomic_store(&own.open, 0);
+    atomic_store(&gv_process_own.token, 0);
+    atomic_store(&gv_process_own.open, 0);
     if (gv_thread_is_live(&gv_thread) || gv_thread_may_call(&gv_thread))
         return 1;
     open_spool("child", 2);

@@ -736,13 +736,14 @@ static void a_childs_half_of_a_call_is_not_recorded(void **state)
 
     (void)state;
     begin(&call, GV_ID_cuCtxSynchronize, &facts);
-    atomic_store(&own.token, 0); /* as in a forked child */
-    atomic_store(&own.open, 0);
+    atomic_store(&gv_process_own.token, 0); /* as in a forked child */
+    atomic_store(&gv_process_own.open, 0);
     gv_call_end(&call, 0, &facts);
     assert_int_equal(gv_thread.depth, 0);
     assert_int_equal(written(), 0);
 }
 
+/* Calls that no gate (gates.S) has skipped. */
 static void while_recording_is_stopped_the_rest_is_followed(void **state)
 {
     static const int skipped[] = {GV_ID_cuLaunchKernel,      GV_ID_cuMemcpyAsync,
@@ -757,7 +758,8 @@ static void while_recording_is_stopped_the_rest_is_followed(void **state)
     struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
 
     (void)state;
-    atomic_store(atomic_load(&own.changes), 1);
+    atomic_store(atomic_load(&gv_process_own.changes), 1);
+    atomic_store(&gv_process_own.open, 0); /* as for a thread's first call */
     for (unsigned i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
         make(skipped[i], 0, 1000, facts);
     assert_int_equal(written(), 0);
@@ -773,15 +775,16 @@ static void while_recording_is_stopped_the_rest_is_followed(void **state)
     assert_int_equal(record(follow)->head.api, GV_ID_cuModuleLoadData);
     /* It changes in the middle: no halves. */
     begin(outer, GV_ID_cuLaunchKernel, &facts);
-    atomic_store(atomic_load(&own.changes), 2);
+    atomic_store(atomic_load(&gv_process_own.changes), 2);
     gv_call_end(outer, 0, &facts);
     assert_int_equal(written(), follow + 1);
     begin(outer, GV_ID_cuLaunchKernel, &facts);
-    atomic_store(atomic_load(&own.changes), 3);
+    atomic_store(atomic_load(&gv_process_own.changes), 3);
     gv_call_end(outer, 0, &facts);
     assert_int_equal(written(), follow + 2);
     assert_int_equal(gv_thread.depth, 0);
-    atomic_store(atomic_load(&own.changes), 0);
+    atomic_store(atomic_load(&gv_process_own.changes), 0);
+    atomic_store(&gv_process_own.open, 1);
 }
 
 static void cuda_that_was_initialised_starts_the_gpus_side(void **state)

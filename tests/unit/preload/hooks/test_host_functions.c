@@ -230,7 +230,7 @@ static void a_forked_child_records_nothing(void **state)
     struct launch it = launch((void *)work, false, 0);
 
     (void)state;
-    atomic_store(&own.token, 0);
+    atomic_store(&gv_process_own.token, 0);
     run(&it);
     assert_int_equal(runs, 1);
     assert_null(segment_of(1, 0));

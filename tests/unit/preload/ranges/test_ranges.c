@@ -95,12 +95,12 @@ static int prepare(void **state)
 
 static void stop_recording(void)
 {
-    atomic_store(&own.token, 0);
+    atomic_store(&gv_process_own.token, 0);
 }
 
 static void record_again(uint64_t token)
 {
-    atomic_store(&own.token, token);
+    atomic_store(&gv_process_own.token, token);
     assert_true(gv_thread_join(&gv_thread));
 }
 

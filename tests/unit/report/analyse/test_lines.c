@@ -275,6 +275,30 @@ static void estimates_are_right_on_average_and_know_their_error(void **state)
     assert_true(covered > 0.9);
 }
 
+/* A kernel in twelve layers, longer in each, and then twelve times from line 4, where it takes
+ * longest. The first of these comes after the same calls as the others. */
+static void a_duration_tells_the_line_if_no_call_was_chosen(void **state)
+{
+    static struct made_call calls[CALLS];
+    double shares[LINES + 1], errors[LINES + 1], longer = 0, sum = 0;
+
+    (void)state;
+    for (int i = 0; i < CALLS; i++) {
+        calls[i] = i % 48 >= 36 ? (struct made_call){4, 1, 1920}
+                   : i % 3 == 0 ? (struct made_call){1, 1, 1040 + 20 * (i % 48)}
+                                : (struct made_call){2, 1 + i % 3, 100};
+        longer += calls[i].line == 4 ? calls[i].duration_ns : 0;
+        sum += calls[i].duration_ns;
+    }
+    record(calls);
+    choose(calls);
+    totals_execute("DELETE FROM call_stack WHERE (call - 1) % 48 = 36;"
+                   "DELETE FROM call_sample WHERE (call - 1) % 48 = 36");
+    totals_keep();
+    estimate(shares, errors);
+    assert_true(fabs(shares[4] - longer / sum) < 0.001);
+}
+
 static int64_t gpu_ns_of(int line)
 {
     char sql[96];
@@ -458,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define LINES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
         LINES_TEST(estimates_are_right_on_average_and_know_their_error),
+        LINES_TEST(a_duration_tells_the_line_if_no_call_was_chosen),
         LINES_TEST(stacks_of_all_calls_are_the_truth),
         LINES_TEST(a_line_has_its_queueing_and_the_idle_time_before),
         LINES_TEST(without_chosen_calls_other_stacks_say_what_they_can),
