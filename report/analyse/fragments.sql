@@ -82,3 +82,9 @@ FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
 WHERE c.stream IS NOT NULL
     AND c.api IN (SELECT id FROM api WHERE begins_capture OR ends_capture)
     AND (coalesce(c.result, 0) = 0 OR NOT a.begins_capture AND c.result IN (901, 904))
+
+-- define: is_captured(call)
+-- Whether a call's stream was being captured, by temp.capture (report/analyse/gpu_unseen.h). The last
+-- capture of the stream alone: a program may capture in each of its steps.
+coalesce((SELECT capture.end_ns FROM temp.capture WHERE capture.stream = {call}.stream
+    AND capture.start_ns <= {call}.start_ns ORDER BY capture.start_ns DESC LIMIT 1) >= {call}.start_ns, 0)
