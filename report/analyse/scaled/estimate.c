@@ -252,14 +252,14 @@ static void predict(struct gv_estimate *estimate, const struct gv_estimate_entry
 {
     const struct gv_estimate_node *node = &estimate->nodes[entry->node];
     struct gv_estimate_row *row = &estimate->rows[entry->row];
-    bool thin = is_thin(node);
-    double size = thin ? node->known : node->size, amounts[GV_ESTIMATE_AMOUNTS];
+    /* Of thin ones, only the first level is left. */
+    bool thin = is_thin(node), sampled = node->size > 0;
+    double size = sampled ? node->size : node->known, amounts[GV_ESTIMATE_AMOUNTS];
 
-    /* Of a thin one, only the first level is left. */
     if (!(node->unseen > 0) || !(size > 0))
         return;
     for (size_t i = 0; i < GV_ESTIMATE_AMOUNTS; i++) {
-        amounts[i] = (thin ? entry->known[i] : entry->sums[i]) / size * node->unseen;
+        amounts[i] = (sampled ? entry->sums[i] : entry->known[i]) / size * node->unseen;
         row->unseen[i] += amounts[i];
     }
     give_device(estimate, row, entry->device, amounts[GV_ESTIMATE_BUSY], amounts[GV_ESTIMATE_OWN]);
