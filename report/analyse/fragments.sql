@@ -22,8 +22,9 @@
 (coalesce({last_change({process}, {start})}, 0) & 1 = 0)
 
 -- define: has_gpu_side
--- Processes whose GPU side was recorded.
-(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place)
+-- Processes whose GPU side was recorded, not only in windows.
+(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place
+    EXCEPT SELECT process FROM gpu_change WHERE gpu = 'between')
 
 -- define: total_of(r)
 -- The row of range_total for one of range.

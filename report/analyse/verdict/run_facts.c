@@ -112,6 +112,8 @@ static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND v
 
 /* An estimate from fewer windows has no error that means anything. */
 #define GV_FACTS_WINDOWS 4
+/* If one of so many launches is like none that was seen, that does not matter. */
+#define GV_FACTS_LAUNCHES 1000
 
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
 #define GV_FACTS_MOST (INT64_C(1) << 56)
@@ -238,6 +240,11 @@ int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
     return gv_time_product(facts->known_ns, facts->devices_used > 1 ? facts->devices_used : 1);
 }
 
+bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts)
+{
+    return facts->scaled_unknown > (facts->launch_calls + facts->copy_calls) / GV_FACTS_LAUNCHES;
+}
+
 const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACTS_SHARE_BYTES])
 {
     int64_t device_ns = gv_run_facts_device_ns(facts);
@@ -341,7 +348,7 @@ static void facts_known(struct gv_run_facts *facts)
         facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
     facts->gpu_known = facts->gpu_whole &&
                        (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
-                                           facts->scaled_unknown == 0));
+                                           !gv_run_facts_lacks_launches(facts)));
     facts->gpu_whole &= !facts->scaled;
     if (facts->known_ns < 0)
         facts->known_ns = 0;

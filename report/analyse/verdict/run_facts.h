@@ -111,6 +111,8 @@ struct gv_run_facts {
 
 /* The time of all used devices together, for the share of busy_ns. */
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
+/* So many launches were like none that was seen that sums are too low by more than little. */
+bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts);
 /* As "62 %", or "62 ± 3 %" if it is an estimate whose error is known: the truth is in that interval 19
  * times of 20. */
 #define GV_FACTS_SHARE_BYTES 40

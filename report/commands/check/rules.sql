@@ -52,17 +52,21 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 -- define: has_other_times
 EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
 
+-- define: lacks_launches
+-- As gv_run_facts_lacks_launches() has it.
+({fact(scaled_unknown)} > ({fact(launch_calls)} + {fact(copy_calls)}) / 1000)
+
 -- name: min_gpu_busy
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
 -- another device. busy_ns is the time that devices had work, of what they could have had at most:
 -- if another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows,
 -- the share is an estimate, and sure up to twice its standard error.
 SELECT CASE WHEN coalesce(busy, 0) + 2 * error < ?1
-            THEN CASE WHEN {fact(scaled_unknown)} = 0 THEN 1 END
+            THEN CASE WHEN NOT {lacks_launches} THEN 1 END
         WHEN coalesce(least - 2 * error < ?1, 1) THEN NULL ELSE 0 END,
     CASE WHEN {fact(scaled)} THEN printf('about %s of the time, standard error %s', {percent(coalesce(busy, 0))},
             {percent(error)})
-            || CASE WHEN {fact(scaled_unknown)} > 0 THEN '; of some launches it is not known' ELSE '' END
+            || CASE WHEN {lacks_launches} THEN '; of some launches it is not known' ELSE '' END
         WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
@@ -272,7 +276,7 @@ FROM jits WHERE operation = 'compile';
 
 -- name: max_copy_ratio
 -- Estimates are sure up to twice their standard errors.
-SELECT CASE WHEN {fact(scaled_unknown)} > 0 THEN NULL WHEN kernel_ns + 2 * kernel_error <= 0 THEN copy_ns > 0
+SELECT CASE WHEN {lacks_launches} THEN NULL WHEN kernel_ns + 2 * kernel_error <= 0 THEN copy_ns > 0
         WHEN (copy_ns - 2 * copy_error) / (kernel_ns + 2 * kernel_error) > ?1 THEN 1
         WHEN coalesce((copy_ns + 2 * copy_error) / nullif(max(kernel_ns - 2 * kernel_error, 0), 0), 1e9) > ?1 THEN NULL
         ELSE 0 END,
@@ -302,7 +306,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
 
 -- name: min_kernels
 -- Kernels that no window saw are among the launches.
-SELECT CASE WHEN count >= ?1 THEN 0 WHEN {fact(scaled_unknown)} = 0 THEN 1 END,
+SELECT CASE WHEN count >= ?1 THEN 0 WHEN NOT {lacks_launches} THEN 1 END,
     printf('%d kernel%s ran', count, {s(count)})
 FROM (SELECT coalesce(sum(count), 0) AS count FROM kernel_total);
 

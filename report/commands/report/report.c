@@ -80,6 +80,8 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
         words_write(report,
                     "The last row is the work of calls whose line is unknown, because no stack was"
                     " taken. Set GPUVERIFY_STACKS=all to take every stack.");
+    if (report->facts.scaled)
+        words_write(report, "The times are of the windows in which the GPU side was seen.");
     return 0;
 }
 

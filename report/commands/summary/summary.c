@@ -786,8 +786,9 @@ static void print_busy(const struct gv_summary *summary, int *column)
         snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
     print_piece(summary, column, "GPU%s busy %s%s%s", facts->devices_used > 1 ? "s" : "",
-                facts->gpu_lost > facts->operations_lost || facts->scaled_unknown > 0 ? "at least "
-                                                                                      : "",
+                facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
+                    ? "at least "
+                    : "",
                 gv_run_facts_busy(facts, busy), part);
     if (summary->columns < GV_SUMMARY_NARROW - GV_SUMMARY_LINE_COLUMNS ||
         read_activity(summary, levels) != 0)
@@ -804,7 +805,7 @@ static void print_numbers(const struct gv_summary *summary)
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
     bool headline = !ran || !facts->whole || !facts->complete;
     bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
-                facts->scaled_unknown > 0;
+                gv_run_facts_lacks_launches(facts);
     const char *least = some ? "at least " : "";
     char count[GV_FORMAT_BYTES];
     int column = 2;
