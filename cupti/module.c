@@ -1,8 +1,8 @@
 /*
  * The module: the thread that fetches CUPTI's records, and what the library asks of it.
  *
- * On the program's threads, only starting calls CUPTI. There is no cuptiFinalize() and no
- * unloading: the program may be inside CUPTI on another thread.
+ * On the program's threads, only starting calls CUPTI. There is no unloading, and no
+ * cuptiFinalize() except on request: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
 
@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -34,8 +35,13 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
+/* A variable for measurements, not a setting: CUPTI is finalised between two windows, when all
+ * records of the last one are here. Launches of graphs then cost what they cost without CUPTI. */
+#define FINALIZE_VARIABLE "GV_WINDOWS_FINALIZE"
+
 /* How long what was launched in a window is awaited after it. Later it comes with the next one. */
-#define AWAIT_NS 1000000000u
+#define AWAIT_NS       1000000000u
+#define AWAIT_LEAST_NS 1000000u
 
 static struct gv_gpu_host host;
 
@@ -52,9 +58,11 @@ static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once
 /* What is recorded: enum gv_recording, or GOING_BACK. Only the fetching thread changes it. */
 #define GOING_BACK 0u
 static _Atomic uint32_t recording;
-static bool stays_away;         /* going back has failed */
-static bool have_calls;         /* the records that come have the numbers of our calls */
-static uint64_t await_until_ns; /* BETWEEN: records of the last window may come */
+static bool stays_away;    /* going back has failed */
+static bool have_calls;    /* the records that come have the numbers of our calls */
+static uint64_t closed_ns; /* BETWEEN: when the last window ended */
+static bool finalizes;
+static _Atomic bool is_final; /* BETWEEN: CUPTI is finalised */
 
 /* What threads of the program wait for, and how many have begun to wait. */
 #define WISH_LEAVE  1u
@@ -86,12 +94,13 @@ static void note_failure(CUptiResult result, const char *what)
 }
 
 /* What CUPTI returns otherwise belongs to another profiler, or is not wanted. Between two windows
- * it is ours: nobody else has CUPTI, and records of the last one may come. */
+ * it is ours, as long as records of the last one may come: nobody else has CUPTI. */
 static bool is_ours(void)
 {
     uint32_t now = atomic_load(&recording);
 
-    return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED;
+    return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED &&
+           !(now == GV_RECORDING_BETWEEN && atomic_load(&is_final));
 }
 
 static bool is_on(void)
@@ -99,10 +108,15 @@ static bool is_on(void)
     return is_ours() && atomic_load(&recording) != GV_RECORDING_BETWEEN;
 }
 
+static uint64_t awaited_ns(void)
+{
+    return host.now_ns() - closed_ns;
+}
+
 /* Whether a fetch may bring something. */
 static bool is_awaited(void)
 {
-    return is_on() || (is_ours() && host.now_ns() < await_until_ns && gv_buffers_given());
+    return is_on() || (is_ours() && awaited_ns() < AWAIT_NS && gv_buffers_given());
 }
 
 /* The buffers since the last pause began; only for the fetching thread. */
@@ -229,8 +243,19 @@ static void close_window(void)
     uint64_t before_ns = host.now_ns();
 
     gv_switch_records_off();
-    await_until_ns = before_ns + AWAIT_NS;
+    atomic_store(&is_final, false);
+    closed_ns = before_ns;
     note_recording(GV_RECORDING_BETWEEN, before_ns, 0);
+}
+
+static void finalize_if_wanted(void)
+{
+    if (!finalizes || !is_ours() || is_on() || is_awaited())
+        return;
+    gv_buffers_mark();
+    flush_until_none();
+    gv_switch_finalize();
+    atomic_store(&is_final, true);
 }
 
 static bool is_stopped(void)
@@ -322,6 +347,8 @@ static void follow(void)
         go_back_if_possible(window_end_ns);
     else if (is_on())
         close_window();
+    else
+        finalize_if_wanted();
 }
 
 /* For all threads that have asked until now. */
@@ -378,6 +405,9 @@ static uint64_t pause_after_ns(uint64_t took_ns)
 
     if (!is_ours())
         return usual_ns < BACK_EVERY_NS ? usual_ns : BACK_EVERY_NS;
+    if (!is_on() && is_awaited())
+        return awaited_ns() > AWAIT_LEAST_NS ? awaited_ns()
+                                             : AWAIT_LEAST_NS; /* twice as long each time */
     if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS || !is_on())
         return usual_ns;
     gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
@@ -456,6 +486,7 @@ static int start(const struct gv_gpu_host *given)
     snprintf(gpu->library, sizeof gpu->library, "%s", gv_cupti.path);
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
+    finalizes = getenv(FINALIZE_VARIABLE) != NULL;
     gv_switch_prepare(&host, wake);
     gv_windows_prepare((uint64_t)host.window_ms, (uint64_t)host.window_every_ms, host.now_ns());
     error = gv_buffers_prepare(host.other);

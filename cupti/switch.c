@@ -290,6 +290,13 @@ void gv_switch_records_off(void)
     subscriber = NULL;
 }
 
+void gv_switch_finalize(void)
+{
+    gv_cupti.cuptiFinalize();
+    gv_buffers_leave(true);
+    is_registered = false;
+}
+
 void gv_switch_off(void)
 {
     CUpti_TimestampCallbackFunc clock = NULL;

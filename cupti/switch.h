@@ -31,6 +31,9 @@ void gv_switch_records_peers(bool now);
 void gv_switch_records_off(void);
 void gv_switch_off(void);
 
+/* Instead of off(), after records_off(): CUPTI leaves the process. */
+void gv_switch_finalize(void);
+
 /* Any thread: struct gv_gpu_module's. */
 void gv_switch_buffer_callbacks(void **give, void **take);
 
