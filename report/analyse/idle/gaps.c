@@ -276,8 +276,7 @@ static int gap_unseen(struct idle_finding *finding, const struct idle_process *p
         if (unseen->process != process->id || unseen->known_ns >= gap->end_ns)
             break;
         error = gv_idle_gap_take(
-            finding->run, gap,
-            unseen->known_ns > gap->start_ns ? unseen->known_ns : gap->start_ns,
+            finding->run, gap, unseen->known_ns > gap->start_ns ? unseen->known_ns : gap->start_ns,
             unseen->until_ns < gap->end_ns ? unseen->until_ns : gap->end_ns);
     }
     return error;

@@ -242,10 +242,9 @@ static void add_changes(const struct gv_estimate_node *node, const struct gv_est
 
     for (size_t g = 0; g < GV_ESTIMATE_GROUPS; g++)
         if (node->sizes[g] > 0 && node->sizes[g] < node->size)
-            changes[g] +=
-                both * node->unseen *
-                (entry->by_group[amount][g] - mean * node->sizes[g]) /
-                (node->size - node->sizes[g]);
+            changes[g] += both * node->unseen *
+                          (entry->by_group[amount][g] - mean * node->sizes[g]) /
+                          (node->size - node->sizes[g]);
 }
 
 static void predict(struct gv_estimate *estimate, const struct gv_estimate_entry *entry)

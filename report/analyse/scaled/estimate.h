@@ -79,10 +79,10 @@ struct gv_estimate_node {
     size_t above; /* SIZE_MAX: none */
     unsigned depth;
     int64_t kernel, api;
-    double unseen;       /* sizes of calls */
-    int64_t calls;       /* unseen ones */
-    double known;        /* of the first level: of all calls below that were seen */
-    double size;         /* of the sample */
+    double unseen; /* sizes of calls */
+    int64_t calls; /* unseen ones */
+    double known;  /* of the first level: of all calls below that were seen */
+    double size;   /* of the sample */
     double sizes[GV_ESTIMATE_GROUPS];
 };
 

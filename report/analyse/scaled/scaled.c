@@ -152,10 +152,9 @@ int gv_scaled_take(struct gv_scaled *scaled, int64_t process, int64_t call,
 static int add_period(struct periods *periods, int64_t process, int64_t from_ns, int64_t to_ns,
                       size_t window)
 {
-    int error =
-        from_ns < to_ns
-            ? gv_array_room(&periods->all, periods->count, &periods->room, sizeof(*periods->all))
-            : 0;
+    int error = from_ns < to_ns ? gv_array_room(&periods->all, periods->count, &periods->room,
+                                                sizeof(*periods->all))
+                                : 0;
 
     if (!error && from_ns < to_ns)
         periods->all[periods->count++] = (struct period){process, from_ns, to_ns, window};
@@ -254,8 +253,7 @@ static void set_keys(const struct gv_scaled *scaled, sqlite3_stmt *row, int64_t 
     if (work == 1) {
         /* A kernel without a name is like none other. */
         call->keys[0] = gv_mix(gv_mix(kind, rank), rank ? 0 : (uint64_t)call->kernel);
-        call->keys[1] =
-            gv_mix((uint64_t)thread, (uint64_t)sqlite3_column_int64(row, CALL_STREAM));
+        call->keys[1] = gv_mix((uint64_t)thread, (uint64_t)sqlite3_column_int64(row, CALL_STREAM));
     } else if (work == 2) {
         call->keys[0] = kind;
         call->keys[1] =
@@ -268,7 +266,8 @@ static void set_keys(const struct gv_scaled *scaled, sqlite3_stmt *row, int64_t 
     }
 }
 
-static void note_before(struct thread *thread, sqlite3_stmt *row, const struct gv_estimate_call *call)
+static void note_before(struct thread *thread, sqlite3_stmt *row,
+                        const struct gv_estimate_call *call)
 {
     uint64_t self = gv_mix((uint64_t)call->api, (uint64_t)call->kernel);
 
@@ -308,8 +307,8 @@ static void begin_call(struct gv_scaled *scaled, sqlite3_stmt *row, int64_t id)
     int64_t thread_id = sqlite3_column_int64(row, CALL_THREAD);
     int64_t start_ns = gv_time_column(row, CALL_START);
     struct thread *thread =
-        &scaled->befores[thread_id > 0 && (uint64_t)thread_id < scaled->threads.rows ? thread_id
-                                                                                      : 0];
+        &scaled
+             ->befores[thread_id > 0 && (uint64_t)thread_id < scaled->threads.rows ? thread_id : 0];
     struct gv_estimate_call *call = &scaled->call;
     const struct period *piece = period_at(&scaled->pieces, scaled->process, start_ns);
     uint32_t before = hash_before(thread);
@@ -317,7 +316,7 @@ static void begin_call(struct gv_scaled *scaled, sqlite3_stmt *row, int64_t id)
     *call = (struct gv_estimate_call){
         .kernel = sqlite3_column_int64(row, CALL_KERNEL),
         .api = sqlite3_column_int64(row, CALL_API),
-        .known = piece ? GV_ESTIMATE_SAMPLED
+        .known = piece                                                 ? GV_ESTIMATE_SAMPLED
                  : period_at(&scaled->seen, scaled->process, start_ns) ? GV_ESTIMATE_SEEN
                                                                        : GV_ESTIMATE_UNSEEN,
         .window = piece ? piece->window : 0,
@@ -386,8 +385,8 @@ int gv_scaled_solve(struct gv_scaled *scaled, const struct gv_gpu_unseen_list *u
         error = find_seen(scaled, &scaled->processes[i], unseen);
     for (size_t i = 0; i < scaled->process_count && !error; i++) {
         scaled->process = scaled->processes[i].id;
-        error = gv_database_each(scaled->trace, sql_windows, &scaled->process, 1, take_window,
-                                 scaled);
+        error =
+            gv_database_each(scaled->trace, sql_windows, &scaled->process, 1, take_window, scaled);
         if (!error)
             error = read_calls(scaled);
     }
@@ -446,8 +445,8 @@ int gv_scaled_store(const struct gv_scaled *scaled)
     error = gv_database_error(scaled->trace,
                               sqlite3_prepare_v2(scaled->trace, sql_add_row, -1, &add, NULL));
     if (!error)
-        error = gv_database_error(scaled->trace, sqlite3_prepare_v2(scaled->trace, sql_add_unknown,
-                                                                    -1, &unknown, NULL));
+        error = gv_database_error(
+            scaled->trace, sqlite3_prepare_v2(scaled->trace, sql_add_unknown, -1, &unknown, NULL));
     for (size_t i = 0; i < scaled->estimate.row_count && !error; i++) {
         const struct gv_estimate_row *row = &scaled->estimate.rows[i];
         const int64_t values[] = {row->kind, row->number,

@@ -19,8 +19,8 @@
 
 struct gv_scaled;
 
-/* *scaled stays NULL if no process of the part has windows: all that follows then does nothing. 0 or
- * -errno; call gv_scaled_close() in any case. */
+/* *scaled stays NULL if no process of the part has windows: all that follows then does nothing. 0
+ * or -errno; call gv_scaled_close() in any case. */
 int gv_scaled_open(struct gv_scaled **scaled, sqlite3 *trace, const struct gv_totals_part *part);
 /* An operation of the part, of a call (0: not known) of a process. 0 or -errno. */
 int gv_scaled_take(struct gv_scaled *scaled, int64_t process, int64_t call,
@@ -32,7 +32,8 @@ int gv_scaled_solve(struct gv_scaled *scaled, const struct gv_gpu_unseen_list *u
 const struct gv_estimate *gv_scaled_estimate(const struct gv_scaled *scaled);
 /* The sum of a row of the estimate, rounded. */
 int64_t gv_scaled_sum(const struct gv_estimate_row *row, enum gv_estimate_amount amount);
-/* For how long the GPU side was recorded between two times, in millionths of the processes' time. */
+/* For how long the GPU side was recorded between two times, in millionths of the processes' time.
+ */
 int64_t gv_scaled_seen_ppm(const struct gv_scaled *scaled, int64_t from_ns, int64_t to_ns);
 /* Fills the empty table scaled_total. 0 or -errno. */
 int gv_scaled_store(const struct gv_scaled *scaled);

@@ -182,7 +182,7 @@ struct gv_totals_run {
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
 
     struct gv_lines *lines;
-    struct gv_scaled *scaled;         /* NULL: there were no windows */
+    struct gv_scaled *scaled; /* NULL: there were no windows */
     struct gv_totals_scale {
         int64_t windows, seen_ppm, operations, unknown, busy_error_ns;
     } scale;
@@ -234,8 +234,8 @@ int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
  * gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
-/* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all; after all
- * other sums, except those of kernels and of copies. */
+/* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all;
+ * after all other sums, except those of kernels and of copies. */
 void gv_totals_scale(struct gv_totals_run *run);
 /* report/analyse/totals/medians.c: reads everything a second time, for exact medians. */
 int gv_totals_medians(struct gv_totals_run *run);

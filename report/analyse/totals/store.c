@@ -97,9 +97,8 @@ static bool kernel_row(const struct gv_totals_run *run, size_t rank, int64_t *va
     GV_ROW((int64_t)rank,
            all_of(run, GV_GPU_KERNEL, (int64_t)rank, GV_ESTIMATE_OPERATIONS, kernel->time.count),
            all_of(run, GV_GPU_KERNEL, (int64_t)rank, GV_ESTIMATE_NS, kernel->time.total_ns),
-           kernel->time.min_ns,
-           gv_duration_total_median_ns(&kernel->time), kernel->time.max_ns, kernel->shape,
-           kernel->shapes, kernel->device);
+           kernel->time.min_ns, gv_duration_total_median_ns(&kernel->time), kernel->time.max_ns,
+           kernel->shape, kernel->shapes, kernel->device);
     return kernel->time.count > 0;
 }
 

@@ -17,8 +17,8 @@ static const char *const totals_tables[] = {
     "copy_median", "gpu_stack",      "gpu_line",     "memory_line", "memory_top",   "memory_holder",
     "range_total", "range_total_of", "step_series",  "step",        "scaled_total",
 };
-static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
-                                           "range_summary", "steps", "scaled"};
+static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
+                                           "range_summary", "steps",        "scaled"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -202,9 +202,9 @@ static int totals_scaled(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,    gv_totals_unseen,    gv_totals_busy,  totals_lines,
-    totals_scaled,    totals_open_gaps,    gv_totals_gaps_open, gv_totals_calls,
-    gv_totals_recorded, gv_totals_waits, gv_totals_first_use,
+    gv_totals_gpu,      gv_totals_unseen, gv_totals_busy,      totals_lines,
+    totals_scaled,      totals_open_gaps, gv_totals_gaps_open, gv_totals_calls,
+    gv_totals_recorded, gv_totals_waits,  gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)

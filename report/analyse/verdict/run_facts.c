@@ -249,8 +249,7 @@ const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACT
 {
     int64_t device_ns = gv_run_facts_device_ns(facts);
     double percent = device_ns > 0 ? 100 * (double)facts->busy_ns / (double)device_ns : 0;
-    double error =
-        device_ns > 0 ? 200 * (double)facts->gpu_busy_error_ns / (double)device_ns : 0;
+    double error = device_ns > 0 ? 200 * (double)facts->gpu_busy_error_ns / (double)device_ns : 0;
     int decimals = (percent > 0 && percent < 9.95) || (error > 0 && error < 0.95);
 
     if (percent > 100)
@@ -346,9 +345,9 @@ static void facts_known(struct gv_run_facts *facts)
         facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
     facts->gpu_whole =
         facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
-    facts->gpu_known = facts->gpu_whole &&
-                       (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
-                                           !gv_run_facts_lacks_launches(facts)));
+    facts->gpu_known =
+        facts->gpu_whole && (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
+                                                !gv_run_facts_lacks_launches(facts)));
     facts->gpu_whole &= !facts->scaled;
     if (facts->known_ns < 0)
         facts->known_ns = 0;

@@ -46,8 +46,7 @@ static const char *say_known(const struct gv_run_facts *facts, int64_t ns, char 
 /* Whether operations are missing among the known ones. */
 static bool say_gaps(const struct gv_run_facts *facts)
 {
-    return facts->gpu_lost > facts->operations_lost ||
-           gv_run_facts_lacks_launches(facts);
+    return facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts);
 }
 
 /* "10 runs of 1 kernel and 3 of graphs". */

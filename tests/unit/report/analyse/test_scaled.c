@@ -1,5 +1,5 @@
-/* A GPU side that was seen in windows: the sums of programs of which the whole truth is known, estimated
- * from what began in the windows. */
+/* A GPU side that was seen in windows: the sums of programs of which the whole truth is known,
+ * estimated from what began in the windows. */
 #include "report/analyse/totals/totals.h"
 #include "tests/unit/report/totals_fixture.h"
 
@@ -138,9 +138,10 @@ static sqlite3_stmt *prepared(const char *sql)
  * ended. */
 static void record(const struct made_run *run, struct truth *truth)
 {
-    sqlite3_stmt *call = prepared("INSERT INTO call (id, thread, api, start_ns, duration_ns, result,"
-                                  " stream, kernel, bytes, correlation) VALUES (?1, 1, ?2, ?3, 500,"
-                                  " 0, 1, nullif(?4, 0), nullif(?5, 0), ?1)");
+    sqlite3_stmt *call =
+        prepared("INSERT INTO call (id, thread, api, start_ns, duration_ns, result,"
+                 " stream, kernel, bytes, correlation) VALUES (?1, 1, ?2, ?3, 500,"
+                 " 0, 1, nullif(?4, 0), nullif(?5, 0), ?1)");
     sqlite3_stmt *operation =
         prepared("INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, bytes,"
                  " copy_kind) VALUES (?1, 1, ?2, nullif(?3, 0), ?4, ?5, ?1, nullif(?6, 0),"
@@ -153,14 +154,12 @@ static void record(const struct made_run *run, struct truth *truth)
     for (int i = 0; i < run->count; i++) {
         const struct made_call *made = &run->calls[i];
         int64_t start_ns = made->start * 1000, ns = made->duration * 1000;
-        bind_and_step(call,
-                      (int64_t[]){i + 1, made->kernel ? 1 : 2, start_ns, made->kernel, made->bytes},
-                      5);
+        bind_and_step(
+            call, (int64_t[]){i + 1, made->kernel ? 1 : 2, start_ns, made->kernel, made->bytes}, 5);
         free_ns = free_ns > start_ns ? free_ns : start_ns + 500;
-        bind_and_step(operation,
-                      (int64_t[]){i + 1, made->kernel ? 1 : 2, made->kernel, free_ns, ns,
-                                  made->bytes},
-                      6);
+        bind_and_step(
+            operation,
+            (int64_t[]){i + 1, made->kernel ? 1 : 2, made->kernel, free_ns, ns, made->bytes}, 6);
         free_ns += ns;
         truth->ns[made->kernel] += (double)ns;
         truth->count[made->kernel]++;
@@ -221,8 +220,8 @@ static double kernel_number(const char *what, int kernel)
     return (double)totals_number(sql);
 }
 
-static void judge(struct outcome *outcome, double estimate, double error, double truth, double *mean,
-                  double *square)
+static void judge(struct outcome *outcome, double estimate, double error, double truth,
+                  double *mean, double *square)
 {
     outcome->covered += fabs(estimate - truth) <= 2 * error + 1e-6 * truth + 1;
     *mean += estimate - truth;
