@@ -271,7 +271,7 @@ static void estimates_are_as_exact_as_they_say(void **state)
                     {"long_steps", long_steps},
                     {"day_and_night", day_and_night},
                     {"copies", copies}};
-    int times = getenv("SCALED_TIMES") ? atoi(getenv("SCALED_TIMES")) : 15;
+    int times = getenv("SCALED_TIMES") ? atoi(getenv("SCALED_TIMES")) : 8;
     (void)state;
 
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
