@@ -22,8 +22,9 @@
 (coalesce({last_change({process}, {start})}, 0) & 1 = 0)
 
 -- define: has_gpu_side
--- Processes whose GPU side was recorded.
-(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place)
+-- Processes whose GPU side was recorded, not only in windows.
+(SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place
+    EXCEPT SELECT process FROM gpu_change WHERE gpu = 'between')
 
 -- define: total_of(r)
 -- The row of range_total for one of range.
@@ -82,3 +83,9 @@ FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
 WHERE c.stream IS NOT NULL
     AND c.api IN (SELECT id FROM api WHERE begins_capture OR ends_capture)
     AND (coalesce(c.result, 0) = 0 OR NOT a.begins_capture AND c.result IN (901, 904))
+
+-- define: is_captured(call)
+-- Whether a call's stream was being captured, by temp.capture (report/analyse/gpu_unseen.h). The last
+-- capture of the stream alone: a program may capture in each of its steps.
+coalesce((SELECT capture.end_ns FROM temp.capture WHERE capture.stream = {call}.stream
+    AND capture.start_ns <= {call}.start_ns ORDER BY capture.start_ns DESC LIMIT 1) >= {call}.start_ns, 0)

@@ -5,13 +5,12 @@
 #include "report/store/array.h"
 #include "report/store/database.h"
 
-/* Makes temp.capture of a process, until close_captured(). */
-static int open_captured(sqlite3 *trace, int64_t process)
+int gv_gpu_captured_open(sqlite3 *trace, int64_t process)
 {
     return gv_database_script(trace, sql_open_captured, &process, 1);
 }
 
-static int close_captured(sqlite3 *trace)
+int gv_gpu_captured_close(sqlite3 *trace)
 {
     return gv_database_script(trace, sql_close_captured, NULL, 0);
 }
@@ -34,17 +33,19 @@ static int gpu_unseen_take(void *context, sqlite3_stmt *row)
             .launched_ns = gv_time_column(row, 0),
             .known_ns = sqlite3_column_int64(row, 1),
             .until_ns = sqlite3_column_int64(row, 2),
+            .seen_ns = sqlite3_column_type(row, 3) == SQLITE_NULL ? INT64_MAX
+                                                                  : sqlite3_column_int64(row, 3),
         };
     return error;
 }
 
 static int gpu_unseen_find(sqlite3 *trace, struct gpu_unseen_reading *reading)
 {
-    int closed, error = open_captured(trace, reading->process);
+    int closed, error = gv_gpu_captured_open(trace, reading->process);
 
     if (!error)
         error = gv_database_each(trace, sql_unseen, &reading->process, 1, gpu_unseen_take, reading);
-    closed = close_captured(trace);
+    closed = gv_gpu_captured_close(trace);
     return error ? error : closed;
 }
 
@@ -89,7 +90,7 @@ int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen)
     const int64_t values[] = {seen->process, seen->started_ns, seen->flushed_ns, seen->finished,
                               seen->whole_graphs};
     int64_t changes = 0;
-    int error = open_captured(trace, seen->process);
+    int error = gv_gpu_captured_open(trace, seen->process);
 
     if (!error)
         error = gv_database_number(trace, sql_changes, values, 1, &changes);
@@ -97,5 +98,5 @@ int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen)
         error = gv_database_script(trace, sql_capture_changes, values, 1);
     if (!error)
         error = gv_database_script(trace, sql_count, values, 5);
-    return error ? error : close_captured(trace);
+    return error ? error : gv_gpu_captured_close(trace);
 }

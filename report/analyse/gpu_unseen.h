@@ -18,6 +18,7 @@ struct gv_gpu_unseen {
     int64_t launched_ns; /* when the first of them was queued; never after known_ns */
     int64_t known_ns;    /* the earliest possible start of a missing operation; until_ns: none is */
     int64_t until_ns;    /* from then on all are seen, with their calls; INT64_MAX: never again */
+    int64_t seen_ns;     /* what is launched from then on is seen; INT64_MAX: nothing is */
 };
 
 struct gv_gpu_unseen_list {
@@ -32,6 +33,11 @@ int gv_gpu_unseen_read(sqlite3 *trace, struct gv_gpu_unseen_list *list);
 /* Whether one of them overlaps [start_ns, end_ns] of the process. */
 bool gv_gpu_unseen_overlaps(const struct gv_gpu_unseen_list *list, int64_t process,
                             int64_t start_ns, int64_t end_ns);
+
+/* Makes temp.capture, the captures of a process, for the fragment is_captured; until the next one,
+ * or the closing. 0 or -errno. */
+int gv_gpu_captured_open(sqlite3 *trace, int64_t process);
+int gv_gpu_captured_close(sqlite3 *trace);
 
 /* What is known of the GPU side of an ended process. */
 struct gv_gpu_seen {

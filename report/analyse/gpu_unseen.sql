@@ -92,9 +92,7 @@ last AS (
                 (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))) c
         LEFT JOIN seen s ON s.part = c.part AND s.stream IS c.stream
     WHERE c.start_ns > coalesce(s.last_ns, -1)
-        -- The last capture of the stream alone: a program may capture in each of its steps.
-        AND coalesce((SELECT k.end_ns FROM temp.capture k WHERE k.stream = c.stream
-            AND k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) < c.start_ns, 1)
+        AND NOT {is_captured(c)}
     GROUP BY 1)
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns

@@ -148,6 +148,13 @@ CREATE TABLE kernel_total (rank INTEGER PRIMARY KEY, name TEXT, count INTEGER NO
 CREATE TABLE copy_total (copy_kind INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
     max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+-- If the GPU side was seen in windows (report/analyse/scaled), the counts and sums of kernel_total and
+-- copy_total are of all calls, estimated from those that were seen. kind: as in gpu_op. number: rank of
+-- kernel_total, copy_kind of copy_total (-1: sets), 0 (graphs); NULL: no such operation was seen, and
+-- launches are calls of this kernel or api, of which the time is not known. seen: operations.
+-- error_ns: standard error of the sum.
+CREATE TABLE scaled_total (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER,
+    kernel INTEGER, api INTEGER, launches INTEGER NOT NULL, seen INTEGER NOT NULL, error_ns INTEGER);
 -- Of all copies of a direction, whatever the host's memory; -1: of memory sets
 CREATE TABLE copy_median (direction INTEGER PRIMARY KEY, median_ns INTEGER NOT NULL);
 -- One device, which several processes may have used; "device" is a row of the table device

@@ -689,6 +689,21 @@ SELECT
     n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down)
 FROM total n JOIN api a ON a.id = n.api;
 
+CREATE VIEW scaled AS -- what one kernel, copy, set or graph did in a run whose GPU side was seen in windows (GPUVERIFY_GPU=windows), estimated; no rows in other traces
+SELECT
+    CASE t.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- as in gpu_ops
+    CASE WHEN t.number IS NULL THEN coalesce(k.name, a.name) WHEN t.kind = 1 THEN coalesce(s.name, '?') WHEN t.kind = 2 THEN coalesce(y.name, 'copy') WHEN t.kind = 3 THEN 'memset' ELSE 'graph' END AS name, -- as in gpu_ops; the linked name, or the call's, if none was seen
+    t.launches AS count, -- operations in all; if none was seen: calls
+    t.seen AS seen, -- operations in gpu_ops
+    CASE t.kind WHEN 1 THEN s.total_ns WHEN 4 THEN (SELECT value FROM fact WHERE key = 'graph_time_ns') ELSE c.total_ns END AS total_ns, -- on the GPU, of all; NULL: unknown, because none was seen
+    t.error_ns AS error_ns -- standard error of total_ns
+FROM scaled_total t
+    LEFT JOIN kernel_total s ON t.kind = 1 AND s.rank = t.number
+    LEFT JOIN copy_total c ON t.kind IN (2, 3) AND c.copy_kind = t.number
+    LEFT JOIN copy_kind y ON y.id = t.number & 15
+    LEFT JOIN kernel k ON k.id = t.kernel
+    LEFT JOIN api a ON a.id = t.api;
+
 CREATE VIEW kernel_summary AS -- all kernels with one name
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
@@ -715,7 +730,7 @@ total AS (
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     n.key AS name, -- as in gpu_ops
-    n.count AS count, -- number of runs
+    n.count AS count, -- number of runs; estimated, as total_ns and share, if the view scaled has rows
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
     n.median_ns AS median_ns, -- for an even count the lower one

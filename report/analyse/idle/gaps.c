@@ -18,9 +18,9 @@ struct idle_call {
 struct idle_process {
     int64_t id, start_ns, end_ns;
     bool starts, ends; /* known */
-    bool has_gpu;
+    bool has_gpu, has_windows;
     int64_t untimed_ns;
-    /* Without a GPU side: */
+    /* Without a GPU side, and between its windows: */
     bool worked, waited;
     int64_t waited_ns; /* since then all work was done, if `waited` */
     int64_t last_call;
@@ -76,9 +76,10 @@ static int take_process(void *context, sqlite3_stmt *row)
         .starts = sqlite3_column_type(row, 1) != SQLITE_NULL,
         .ends = sqlite3_column_type(row, 2) != SQLITE_NULL,
         .has_gpu = sqlite3_column_int(row, 3) != 0,
+        .has_windows = sqlite3_column_int(row, 4) != 0,
         .untimed_ns = INT64_MAX,
     };
-    process->end_ns = gv_time_column(row, process->ends ? 2 : 4);
+    process->end_ns = gv_time_column(row, process->ends ? 2 : 5);
     return 0;
 }
 
@@ -260,7 +261,40 @@ static int take_operation(void *context, sqlite3_stmt *row)
     return error;
 }
 
-/* ---- processes without a GPU side ---- */
+/* ---- processes without a GPU side, or with windows of it ---- */
+
+/* What the calls say counts only where the GPU side does not say it. */
+static int gap_unseen(struct idle_finding *finding, const struct idle_process *process,
+                      const struct gv_idle_gap *gap)
+{
+    const struct gv_gpu_unseen_list *list = &finding->run->unseen;
+    int error = 0;
+
+    for (size_t i = unseen_after(list, process->id, gap->start_ns); i < list->count && !error;
+         i++) {
+        const struct gv_gpu_unseen *unseen = &list->times[i];
+        if (unseen->process != process->id || unseen->known_ns >= gap->end_ns)
+            break;
+        error = gv_idle_gap_take(
+            finding->run, gap, unseen->known_ns > gap->start_ns ? unseen->known_ns : gap->start_ns,
+            unseen->until_ns < gap->end_ns ? unseen->until_ns : gap->end_ns);
+    }
+    return error;
+}
+
+/* The only device of the process; -1: it is not known which one had no work. */
+static int64_t only_device(const struct idle_finding *finding, int64_t process)
+{
+    int64_t device = -1;
+
+    for (size_t i = 0; i < finding->device_count; i++) {
+        if (finding->devices[i].process == process && device >= 0)
+            return -1;
+        if (finding->devices[i].process == process)
+            device = finding->devices[i].device;
+    }
+    return device;
+}
 
 static int host_gap(struct idle_finding *finding, struct idle_process *process,
                     enum gv_idle_place place, int64_t start_ns, int64_t end_ns, int64_t next)
@@ -275,9 +309,12 @@ static int host_gap(struct idle_finding *finding, struct idle_process *process,
     gap.inferred = true;
     if (end_ns <= start_ns)
         return 0;
-    error = gv_idle_lane(finding->run, process->id, -1,
+    error = gv_idle_lane(finding->run, process->id, only_device(finding, process->id),
                          driving_thread(finding, &before, &after, start_ns), &gap.lane);
-    return error ? error : gap_known(finding, process, &gap);
+    if (error)
+        return error;
+    return process->has_gpu ? gap_unseen(finding, process, &gap)
+                            : gap_known(finding, process, &gap);
 }
 
 static int take_wait(void *context, sqlite3_stmt *row)
@@ -289,7 +326,7 @@ static int take_wait(void *context, sqlite3_stmt *row)
     bool works = sqlite3_column_int(row, 4) != 0, waits = sqlite3_column_int(row, 5) != 0;
     int error = 0;
 
-    if (!process || process->has_gpu)
+    if (!process || (process->has_gpu && !process->has_windows))
         return 0;
     if (works) {
         if (!process->worked && process->starts)
@@ -319,7 +356,7 @@ static int find_last(struct idle_finding *finding)
     }
     for (size_t i = 0; i < finding->process_count && !error; i++) {
         struct idle_process *process = &finding->processes[i];
-        if (!process->has_gpu && process->waited)
+        if ((!process->has_gpu || process->has_windows) && process->waited)
             error =
                 host_gap(finding, process, GV_IDLE_LAST, process->waited_ns, process->end_ns, 0);
     }

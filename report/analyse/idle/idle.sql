@@ -16,6 +16,7 @@ SELECT name FROM thread WHERE process = ?1 AND tid = ?2 ORDER BY id DESC LIMIT 1
 -- name: processes
 -- When each was recorded: to its end, or to the last that is known of it.
 SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti',
+    EXISTS (SELECT 1 FROM gpu_change WHERE process = p.id AND gpu = 'between'),
     CASE WHEN p.end_ns IS NULL THEN max(coalesce(
         (SELECT max(c.start_ns + c.duration_ns) FROM call c JOIN thread t ON t.id = c.thread
             WHERE t.process = p.id), p.start_ns),
@@ -53,11 +54,13 @@ FROM call;
 SELECT delay_ns FROM call_delay WHERE call = ?1;
 
 -- name: waits
--- Calls that gave the GPU work, or waited for all of it, in processes without a GPU side.
+-- Calls that gave the GPU work, or waited for all of it, in processes without a GPU side, or of which it
+-- was seen in windows.
 SELECT t.process, c.id, c.start_ns, c.duration_ns, a.gpu_work <> 0, a.kind IN ('context-sync', 'stream-sync', 'copy')
 FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
 WHERE c.result = 0 AND (a.gpu_work <> 0 OR a.kind IN ('context-sync', 'stream-sync'))
-    AND t.process IN (SELECT id FROM process WHERE coalesce(gpu, '') <> 'cupti')
+    AND t.process IN (SELECT id FROM process WHERE coalesce(gpu, '') <> 'cupti'
+        UNION SELECT process FROM gpu_change WHERE gpu = 'between')
 ORDER BY c.start_ns;
 
 -- name: version

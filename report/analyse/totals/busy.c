@@ -25,10 +25,10 @@ enum gv_busy_column {
 };
 
 struct gv_busy_op {
-    int64_t start_ns, end_ns, call;
+    int64_t start_ns, end_ns, call, bytes;
     uint32_t place, shape; /* cut off: no trace of ours has so many */
     uint16_t device;
-    uint8_t kind, copy_kind, size;
+    uint8_t kind, copy_kind;
     bool copies;
     bool host_copies; /* between host and device */
 };
@@ -104,13 +104,41 @@ static int busy_line(struct gv_totals_run *run, const struct gv_busy_op *op, int
         .copy_kind = op->copy_kind,
         .shape = op->shape,
         .name = gv_id_table_get(&run->shapes, op->shape, 2),
-        .size = op->size,
+        .size = gv_lines_size(op->bytes),
         .start_ns = op->start_ns,
         .duration_ns = op->end_ns - op->start_ns,
         .idle_ns = idle_ns,
     };
 
     return gv_lines_take(run->lines, &operation);
+}
+
+/* The row of the sums that the operation is of: see gv_estimate_work. */
+static int64_t busy_number(const struct gv_totals_run *run, const struct gv_busy_op *op)
+{
+    return op->kind == GV_GPU_KERNEL ? gv_totals_kernel_of(run, op->shape) - run->kernels
+           : op->kind == GV_GPU_COPY ? (int64_t)gv_totals_copy_kind(op->copy_kind)
+           : op->kind == GV_GPU_SET  ? -1
+                                     : 0;
+}
+
+/* busy_ns, own_ns: by how much it made the device's busy time longer, and that of its like. */
+static int busy_scaled(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t busy_ns,
+                       int64_t own_ns)
+{
+    const struct gv_estimate_work work = {
+        .kind = op->kind,
+        .number = busy_number(run, op),
+        .device = op->device,
+        .amounts = {[GV_ESTIMATE_NS] = op->end_ns - op->start_ns,
+                    [GV_ESTIMATE_BUSY] = busy_ns,
+                    [GV_ESTIMATE_OWN] = own_ns,
+                    [GV_ESTIMATE_OPERATIONS] = 1,
+                    [GV_ESTIMATE_BYTES] = op->bytes},
+    };
+
+    return gv_scaled_take(run->scaled, gv_id_table_get(&run->places, op->place, 0), op->call,
+                          &work);
 }
 
 /* The time that [start_ns, end_ns) adds to the time covered until *until_ns. */
@@ -127,7 +155,7 @@ static int64_t busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
 static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
 {
     struct gv_totals_device *state = &run->devices[op->device];
-    int64_t before_ns = state->until_ns, added_ns, idle_ns = 0;
+    int64_t before_ns = state->until_ns, added_ns, busy_ns, idle_ns = 0;
 
     if (state->operations++ == 0) {
         state->first_ns = op->start_ns;
@@ -136,7 +164,7 @@ static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     }
     if (op->start_ns > before_ns)
         idle_ns = busy_known_gaps(run, op, before_ns);
-    added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
+    busy_ns = added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
     if (added_ns > 0)
         state->after_copy = op->host_copies;
     state->busy_ns += added_ns;
@@ -161,13 +189,9 @@ static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->last_ns = op->end_ns;
     int error = gv_range_pass_busy(run->range_pass, gv_id_table_get(&run->places, op->place, 0),
                                    op->start_ns, op->end_ns);
+    if (!error)
+        error = busy_scaled(run, op, busy_ns, added_ns);
     return error ? error : busy_line(run, op, idle_ns);
-}
-
-/* The low bits give the direction: host or device, array or memory. */
-static bool copy_is_with_host(int64_t copy_kind)
-{
-    return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
 /* False: it is not in the selected part. */
@@ -191,12 +215,12 @@ static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct
     op->end_ns = gv_totals_end(row, GV_BUSY_DURATION, op->start_ns);
     op->place = (uint32_t)place;
     op->shape = (uint32_t)sqlite3_column_int64(row, GV_BUSY_SHAPE);
-    op->size = gv_lines_size(sqlite3_column_int64(row, GV_BUSY_BYTES));
+    op->bytes = sqlite3_column_int64(row, GV_BUSY_BYTES);
     op->kind = (uint8_t)kind;
     op->copy_kind = (uint8_t)copy_kind;
     op->device = (uint16_t)number;
     op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
-    op->host_copies = kind == GV_GPU_COPY && copy_is_with_host(copy_kind);
+    op->host_copies = kind == GV_GPU_COPY && gv_totals_copy_is_with_host(copy_kind);
     return true;
 }
 

@@ -3,8 +3,10 @@
 #define GV_ANALYSE_TOTALS_RUN_H
 
 #include "report/analyse/lines/pass.h"
+#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/totals.h"
+#include "report/analyse/scaled/scaled.h"
 #include "report/analyse/steps/steps.h"
 #include "report/analyse/stopped.h"
 #include "report/analyse/time_sum.h"
@@ -106,6 +108,7 @@ struct gv_totals_run {
         int64_t start_ns, end_ns;
     } * unseen;
     size_t unseen_count, unseen_room;
+    struct gv_gpu_unseen_list unseen_times; /* the same by process */
     struct gv_stopped stopped;
     struct gv_recorded recorded; /* in the part of the trace */
     int64_t stopped_ns;          /* between the first and the last call */
@@ -179,6 +182,10 @@ struct gv_totals_run {
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
 
     struct gv_lines *lines;
+    struct gv_scaled *scaled; /* NULL: there were no windows */
+    struct gv_totals_scale {
+        int64_t windows, seen_ppm, operations, unknown, busy_error_ns;
+    } scale;
     struct gv_range_totals *ranges;   /* NULL: the trace has none */
     struct gv_steps *steps;           /* NULL: none were found */
     struct gv_range_pass *range_pass; /* NULL: nobody wants it */
@@ -227,6 +234,9 @@ int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
  * gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
+/* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all;
+ * after all other sums, except those of kernels and of copies. */
+void gv_totals_scale(struct gv_totals_run *run);
 /* report/analyse/totals/medians.c: reads everything a second time, for exact medians. */
 int gv_totals_medians(struct gv_totals_run *run);
 /* report/analyse/totals/store.c: writes the (empty) tables. */
@@ -262,6 +272,12 @@ static inline struct gv_totals_kernel *gv_totals_kernel_of(const struct gv_total
 static inline size_t gv_totals_copy_kind(int64_t copy_kind)
 {
     return copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
+}
+
+/* The low bits give the direction: host or device, array or memory. */
+static inline bool gv_totals_copy_is_with_host(int64_t copy_kind)
+{
+    return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
 #endif

@@ -15,10 +15,10 @@ static const char *const totals_tables[] = {
     "fact",        "api_total",      "kernel_total", "copy_total",  "device_total", "gap",
     "gap_call",    "timeline",       "thread_total", "error_total", "launch_total", "memory_left",
     "copy_median", "gpu_stack",      "gpu_line",     "memory_line", "memory_top",   "memory_holder",
-    "range_total", "range_total_of", "step_series",  "step",
+    "range_total", "range_total_of", "step_series",  "step",        "scaled_total",
 };
-static const char *const totals_views[] = {"gpu_lines", "memory_lines", "memory_peak",
-                                           "range_summary", "steps"};
+static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
+                                           "range_summary", "steps",        "scaled"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -113,6 +113,8 @@ static int totals_open(struct gv_totals_run *run)
     if (!error)
         error = totals_open_ranges(run);
     if (!error)
+        error = gv_scaled_open(&run->scaled, run->trace, &run->part);
+    if (!error)
         error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
         return error;
@@ -163,6 +165,7 @@ static void totals_close(struct gv_totals_run *run)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
     gv_lines_close(run->lines);
+    gv_scaled_close(run->scaled);
     gv_range_pass_close(run->range_pass);
     gv_range_totals_close(run->ranges);
     gv_steps_close(run->steps);
@@ -176,6 +179,7 @@ static void totals_close(struct gv_totals_run *run)
     gv_key_map_free(&run->stack_places);
     free(run->short_gaps);
     free(run->unseen);
+    free(run->unseen_times.times);
     free(run->stopped.times);
     free(run->zones);
     free(run);
@@ -191,10 +195,16 @@ static int totals_lines(struct gv_totals_run *run)
     return error;
 }
 
+static int totals_scaled(struct gv_totals_run *run)
+{
+    return gv_scaled_solve(run->scaled, &run->unseen_times, &run->stopped);
+}
+
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,     totals_lines,    totals_open_gaps,
-    gv_totals_gaps_open, gv_totals_calls,  gv_totals_recorded, gv_totals_waits, gv_totals_first_use,
+    gv_totals_gpu,      gv_totals_unseen, gv_totals_busy,      totals_lines,
+    totals_scaled,      totals_open_gaps, gv_totals_gaps_open, gv_totals_calls,
+    gv_totals_recorded, gv_totals_waits,  gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
@@ -211,8 +221,11 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         error = totals_steps[i](run);
     if (!error && exact)
         error = gv_totals_medians(run);
+    gv_totals_scale(run);
     if (!error)
         error = gv_totals_store(run);
+    if (!error)
+        error = gv_scaled_store(run->scaled);
     if (!error)
         error = gv_range_totals_store(run->ranges);
     if (!error)

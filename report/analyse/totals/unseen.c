@@ -1,7 +1,6 @@
 /* When the GPU side is not known: neither busy nor idle. */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse/gpu_unseen.h"
 #include "report/store/array.h"
 
 #include <stdlib.h>
@@ -44,14 +43,13 @@ static void unseen_merge(struct gv_totals_run *run)
 
 int gv_totals_unseen(struct gv_totals_run *run)
 {
-    struct gv_gpu_unseen_list list;
-    int error = gv_gpu_unseen_read(run->trace, &list);
+    const struct gv_gpu_unseen_list *list = &run->unseen_times;
+    int error = gv_gpu_unseen_read(run->trace, &run->unseen_times);
 
-    for (size_t i = 0; i < list.count && !error; i++)
-        if (!run->part.process || run->part.process == list.times[i].process)
-            error = unseen_add(run, list.times[i].process, list.times[i].known_ns,
-                               list.times[i].until_ns);
-    free(list.times);
+    for (size_t i = 0; i < list->count && !error; i++)
+        if (!run->part.process || run->part.process == list->times[i].process)
+            error = unseen_add(run, list->times[i].process, list->times[i].known_ns,
+                               list->times[i].until_ns);
     /* Operations of a stream run in order. */
     for (size_t i = 0; i < run->places.rows && !error; i++) {
         const struct gv_totals_place *place = &run->place_times[i];

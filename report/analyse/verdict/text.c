@@ -27,19 +27,6 @@ static const char *s(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-static double gv_percent(int64_t part, int64_t whole)
-{
-    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
-}
-
-static const char *say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
-{
-    double percent = gv_percent(part < whole ? part : whole, whole);
-
-    snprintf(out, GV_FORMAT_BYTES, percent > 0 && percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
-    return out;
-}
-
 /* Whether the GPU side is known only for a part of the time. */
 static bool say_partly(const struct gv_run_facts *facts)
 {
@@ -59,7 +46,7 @@ static const char *say_known(const struct gv_run_facts *facts, int64_t ns, char 
 /* Whether operations are missing among the known ones. */
 static bool say_gaps(const struct gv_run_facts *facts)
 {
-    return facts->gpu_lost > facts->operations_lost;
+    return facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts);
 }
 
 /* "10 runs of 1 kernel and 3 of graphs". */
@@ -112,11 +99,11 @@ static const char *say_not_run(const struct gv_run_facts *facts)
 
 static void say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char busy[GV_FORMAT_BYTES], work[128], time[128], known[64];
+    char busy[GV_FACTS_SHARE_BYTES], work[128], time[160], known[64], seen[GV_FACTS_SEEN_BYTES];
     const char *where = say_gpu(facts), *least = say_gaps(facts) ? "at least " : "";
 
     say_work(facts, work, sizeof(work));
-    snprintf(time, sizeof(time), "the time");
+    snprintf(time, sizeof(time), "the time%s", gv_run_facts_seen(facts, "it", seen));
     if (say_partly(facts))
         snprintf(time, sizeof(time), "%s; what it did %s is unknown",
                  say_known(facts, facts->known_ns, known),
@@ -129,10 +116,10 @@ static void say_seen(const struct gv_run_facts *facts, char *out)
                "The %ss ran your code%s: %s, on %" PRId64
                " devices. Together they were busy %s%s of %s.",
                where, say_part(facts), work, facts->devices_used, least,
-               say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
+               gv_run_facts_busy(facts, busy), time);
     else
         gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where, say_part(facts),
-               work, least, say_percent(busy, facts->busy_ns, facts->known_ns), time);
+               work, least, gv_run_facts_busy(facts, busy), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)": the most frequent error of launches. */
@@ -356,7 +343,7 @@ static void say_gain(const struct gv_run_facts *facts, char *out, size_t size)
     char idle[GV_FORMAT_BYTES];
 
     out[0] = '\0';
-    if (!facts->gpu_whole || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
+    if (!facts->gpu_known || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
         return;
     snprintf(out, size, ". Fixing this saves at most %s: the GPU was busy the rest of the time",
              gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
@@ -424,7 +411,7 @@ static void say_second(const struct gv_run_facts *facts, char *out, size_t size)
         again_ns = facts->busiest_ns;
     if (rest_ns > again_ns)
         again_ns = rest_ns;
-    if (facts->gpu_whole && facts->kernels_run + facts->graphs > 0)
+    if (facts->gpu_known && facts->kernels_run + facts->graphs > 0)
         snprintf(out, size, "; without that, the run takes about %s",
                  gv_format_duration(again, again_ns));
 }

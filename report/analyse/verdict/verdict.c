@@ -307,7 +307,7 @@ static bool verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_cl
 /* Whether the GPU's work is a small part of the run, and the rest mostly the program's own. */
 static bool verdict_is_host(const struct gv_run_facts *facts)
 {
-    return facts->gpu_whole &&
+    return facts->gpu_known &&
            verdict_share(facts->run_ns - facts->busiest_ns, facts->run_ns) >=
                gv_verdict_threshold(GV_VERDICT_HOST) &&
            (double)facts->own_idle_ns >=

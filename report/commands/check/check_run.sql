@@ -26,6 +26,10 @@ UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation h
 FROM fact WHERE key = 'untimed_operations' AND value > 0
 LIMIT 1;
 
+-- name: between
+SELECT NULL, 'the GPU side of process ' || pid || ' was seen in windows only' FROM processes
+WHERE id IN (SELECT process FROM gpu_change WHERE gpu = 'between') ORDER BY id LIMIT 1;
+
 -- name: any_mark
 SELECT 0, '' FROM ranges WHERE gv_range_is(?3, domain, message) LIMIT 1;
 

@@ -52,12 +52,22 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 -- define: has_other_times
 EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
 
+-- define: lacks_launches
+-- As gv_run_facts_lacks_launches() has it.
+({fact(scaled_unknown)} > ({fact(launch_calls)} + {fact(copy_calls)}) / 1000)
+
 -- name: min_gpu_busy
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
 -- another device. busy_ns is the time that devices had work, of what they could have had at most:
--- if another profiler had the GPU side for a time, of the time that was seen.
-SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN NULL ELSE 0 END,
-    CASE WHEN busy >= ?1
+-- if another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows,
+-- the share is an estimate, and sure up to twice its standard error.
+SELECT CASE WHEN coalesce(busy, 0) + 2 * error < ?1
+            THEN CASE WHEN NOT {lacks_launches} THEN 1 END
+        WHEN coalesce(least - 2 * error < ?1, 1) THEN NULL ELSE 0 END,
+    CASE WHEN {fact(scaled)} THEN printf('about %s of the time, standard error %s', {percent(coalesce(busy, 0))},
+            {percent(error)})
+            || CASE WHEN {lacks_launches} THEN '; of some launches it is not known' ELSE '' END
+        WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
             || ' of the time from the first call to the last' END
@@ -68,12 +78,14 @@ FROM (SELECT busy_ns / seen / used_ns AS busy,
         / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record'))
             THEN (SELECT nullif(max(end_ns) - min(start_ns), 0) FROM processes
                 WHERE NOT EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL))
-            ELSE used_ns END AS least
+            ELSE used_ns END AS least,
+    coalesce({fact(gpu_busy_error_ns)} * 1.0 / seen / used_ns, 0) AS error
     FROM (SELECT CASE WHEN {has_other_times} THEN {fact(gpu_busy_ns)} ELSE sum(busy_ns) END * 1.0
             AS busy_ns,
         count(*) AS seen,
         nullif({fact(last_ns)} - {fact(first_ns)}
-            - CASE WHEN {has_other_times} THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns
+            - CASE WHEN {fact(scaled)} THEN {fact(stopped_ns)} WHEN {has_other_times}
+                THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns
         FROM device_total));
 
 -- name: max_gpu_gap
@@ -263,10 +275,17 @@ SELECT count(*) > 0, printf('the driver compiled %d time%s, for %s', count(*), {
 FROM jits WHERE operation = 'compile';
 
 -- name: max_copy_ratio
-SELECT CASE WHEN kernel_ns > 0 THEN copy_ns * 1.0 / kernel_ns > ?1 ELSE copy_ns > 0 END,
+-- Estimates are sure up to twice their standard errors.
+SELECT CASE WHEN {lacks_launches} THEN NULL WHEN kernel_ns + 2 * kernel_error <= 0 THEN copy_ns > 0
+        WHEN (copy_ns - 2 * copy_error) / (kernel_ns + 2 * kernel_error) > ?1 THEN 1
+        WHEN coalesce((copy_ns + 2 * copy_error) / nullif(max(kernel_ns - 2 * kernel_error, 0), 0), 1e9) > ?1 THEN NULL
+        ELSE 0 END,
     printf('copies between host and device took %s, kernels %s', gv_duration(copy_ns),
-        gv_duration(kernel_ns))
-FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns);
+        gv_duration(kernel_ns)) || CASE WHEN {fact(scaled)} THEN ', estimated' ELSE '' END
+FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns,
+    (SELECT gv_root(total(1.0 * error_ns * error_ns)) FROM scaled_total
+        WHERE kind = 2 AND number & 15 BETWEEN 1 AND 4) AS copy_error,
+    (SELECT gv_root(total(1.0 * error_ns * error_ns)) FROM scaled_total WHERE kind IN (1, 4)) AS kernel_error);
 
 -- define: is_it(name)
 {name} GLOB ?1 OR gv_kernel({name}) GLOB ?1
@@ -286,7 +305,9 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
         ELSE 'no launch has a matching kernel name' END;
 
 -- name: min_kernels
-SELECT count < ?1, printf('%d kernel%s ran', count, {s(count)})
+-- Kernels that no window saw are among the launches.
+SELECT CASE WHEN count >= ?1 THEN 0 WHEN NOT {lacks_launches} THEN 1 END,
+    printf('%d kernel%s ran', count, {s(count)})
 FROM (SELECT coalesce(sum(count), 0) AS count FROM kernel_total);
 
 -- name: min_launches

@@ -43,7 +43,8 @@ FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle) GROUP BY 1;
 {loads_of_kind(=)};
 
 -- name: kernels
-SELECT name, {sum(total_ns)}, {sum(count)} FROM kernel_total GROUP BY name;
+SELECT k.name, {sum(k.total_ns)}, {sum(k.count)}, total(t.error_ns)
+FROM kernel_total k LEFT JOIN scaled_total t ON t.kind = 1 AND t.number = k.rank GROUP BY k.name;
 
 -- name: gpu_lines
 SELECT coalesce({line_of(place)}, 'unknown line'), {sum(gpu_ns)},
@@ -56,8 +57,9 @@ FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel GROUP BY 1;
 
 -- name: copies
 SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END, {sum(t.total_ns)},
-    {sum(t.bytes)}, {sum(t.count)}
-FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15 GROUP BY 1;
+    {sum(t.bytes)}, {sum(t.count)}, total(e.error_ns)
+FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15
+    LEFT JOIN scaled_total e ON e.kind IN (2, 3) AND e.number = t.copy_kind GROUP BY 1;
 
 -- name: calls
 SELECT a.name, {sum(t.total_ns)}, {sum(t.count)}

@@ -46,7 +46,7 @@ static bool diff_is_mixed(const struct gv_diff *diff)
     size_t count = diff->counts[0] + diff->counts[1], seen = 0;
 
     for (size_t i = 0; i < count; i++)
-        seen += diff->runs[i].gpu_seen;
+        seen += diff->runs[i].gpu_whole;
     return seen > 0 && seen < count;
 }
 
@@ -55,7 +55,8 @@ static bool diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing 
 {
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
-    return thing->basis != GV_DIFF_ON_GPU || diff->runs[run].gpu_seen;
+    return (thing->basis != GV_DIFF_ON_GPU && thing->basis != GV_DIFF_ON_GPU_SUMS) ||
+           diff->runs[run].gpu_whole;
 }
 
 /* One side's values, sorted; `each`: of each time that it happened. Returns their number. */

@@ -34,8 +34,9 @@ enum gv_diff_unit {
 /* What the values of a thing rest on. */
 enum gv_diff_basis {
     GV_DIFF_ON_CALLS,
-    GV_DIFF_ON_GPU,    /* the GPU side: without it they are unknown */
-    GV_DIFF_ON_EITHER, /* other evidence without it: only values of the same can be compared */
+    GV_DIFF_ON_GPU,      /* the GPU side: without it they are unknown */
+    GV_DIFF_ON_GPU_SUMS, /* the same, but they may be estimated */
+    GV_DIFF_ON_EITHER,   /* other evidence without it: only values of the same can be compared */
 };
 
 enum gv_diff_area_id {
@@ -66,7 +67,9 @@ enum gv_diff_test {
 /* One trace. */
 struct gv_diff_run {
     const char *path;
-    bool gpu_seen; /* all of it */
+    bool gpu_seen;    /* all of it, or it is estimated */
+    bool gpu_whole;   /* all of it */
+    int64_t seen_ppm; /* of an estimate: of the time; 0: none */
     bool complete;
     int64_t lost;
     int64_t window_ns;

@@ -81,6 +81,12 @@ static void diff_print_doubts(const struct gv_diff *diff, size_t number,
         snprintf(text, sizeof(text), "%.400s is not complete yet.", run->path);
         diff_line(style, "!", text);
     }
+    if (run->seen_ppm > 0) {
+        snprintf(text, sizeof(text),
+                 "%.400s saw the GPU side for %.1f %% of the time: its GPU times are estimates.",
+                 run->path, (double)run->seen_ppm / 1e4);
+        diff_line(style, "!", text);
+    }
     if (run->lost > 0) {
         snprintf(text, sizeof(text), "%.400s lost %" PRId64 " record%s.", run->path, run->lost,
                  run->lost == 1 ? "" : "s");

@@ -94,6 +94,13 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
     return error;
 }
 
+/* Their standard errors are about the same. */
+static bool is_gpu_time(const char *key)
+{
+    return strcmp(key, "busy_ns") == 0 || strcmp(key, "computing_ns") == 0 ||
+           strcmp(key, "copying_ns") == 0;
+}
+
 static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
 {
     const struct {
@@ -121,6 +128,11 @@ static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3
         };
         if (values[i].known)
             error = diff_keep(insert, &value);
+        if (values[i].known && !error && facts->scaled && is_gpu_time(key)) {
+            value.unit = (enum gv_diff_unit)GV_DIFF_ERROR_NS;
+            value.value = (double)facts->gpu_busy_error_ns;
+            error = diff_keep(insert, &value);
+        }
     }
     return error;
 }
@@ -143,7 +155,9 @@ static int diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlit
 
 static void diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
 {
-    run->gpu_seen = facts->gpu_whole;
+    run->gpu_seen = facts->gpu_known;
+    run->gpu_whole = facts->gpu_whole;
+    run->seen_ppm = facts->scaled ? facts->scaled_seen_ppm : 0;
     run->complete = facts->complete;
     run->lost = facts->lost;
     run->window_ns = facts->window_ns;
@@ -164,7 +178,8 @@ static int diff_read_areas(const struct gv_diff *diff, size_t number, sqlite3 *t
         error = diff_read_facts(facts, number, insert);
     for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
         if (diff->wanted[diff_queries[i].area] &&
-            (run->gpu_seen || diff_queries[i].basis != GV_DIFF_ON_GPU))
+            (run->gpu_whole || diff_queries[i].basis != GV_DIFF_ON_GPU) &&
+            (run->gpu_seen || diff_queries[i].basis != GV_DIFF_ON_GPU_SUMS))
             error = diff_read_query(&diff_queries[i], number, trace, insert);
     return error;
 }

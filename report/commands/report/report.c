@@ -80,6 +80,8 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
         words_write(report,
                     "The last row is the work of calls whose line is unknown, because no stack was"
                     " taken. Set GPUVERIFY_STACKS=all to take every stack.");
+    if (report->facts.scaled)
+        words_write(report, "The times are of the windows in which the GPU side was seen.");
     return 0;
 }
 
@@ -127,6 +129,12 @@ static size_t section_columns(const struct gv_section *section)
     while (count < GV_REPORT_COLUMNS && section->columns[count].name)
         count++;
     return count;
+}
+
+/* People see errors only if there are any. */
+static bool section_ends_in_error(const struct gv_section *section, size_t columns)
+{
+    return columns > 0 && strcmp(section->columns[columns - 1].name, "standard error") == 0;
 }
 
 /* A column's name for programs: a word with its unit. */
@@ -205,6 +213,8 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
     bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
     int columns = (int)section_columns(section), result = sqlite3_step(query), error;
 
+    if (read_by_people && !report->facts.scaled && section_ends_in_error(section, (size_t)columns))
+        columns--;
     if (result == SQLITE_DONE && !report->picked && read_by_people)
         return 0;
     if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
@@ -356,6 +366,23 @@ static void report_json_facts(struct gv_report *report)
     gv_json_close(&report->json, '}');
 }
 
+/* How sure the facts are, if the GPU side was seen in windows. */
+static void report_json_scaled(struct gv_report *report)
+{
+    const struct gv_run_facts *facts = &report->facts;
+
+    if (!facts->scaled) {
+        gv_json_null(&report->json, "scaled");
+        return;
+    }
+    gv_json_open(&report->json, "scaled", '{');
+    gv_json_number(&report->json, "windows", facts->scaled_windows);
+    gv_json_real(&report->json, "seen_share", (double)facts->scaled_seen_ppm / 1e6);
+    gv_json_number(&report->json, "busy_error_ns", facts->gpu_busy_error_ns);
+    gv_json_number(&report->json, "unknown_launches", facts->scaled_unknown);
+    gv_json_close(&report->json, '}');
+}
+
 static struct gv_summary report_summary(const struct gv_report *report)
 {
     return (struct gv_summary){
@@ -469,6 +496,7 @@ static int report_json(struct gv_report *report)
     gv_json_begin(&report->json, report->out, '{');
     gv_json_text(&report->json, "trace", report->path);
     report_json_facts(report);
+    report_json_scaled(report);
     if (report->wanted[GV_SECTION_verdict])
         error = report_json_verdict(report);
     gv_json_open(&report->json, "sections", '{');

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static int64_t saved_ns(int64_t ns, int64_t most_ns)
  * time of the busiest device. */
 static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 {
-    if (!facts->gpu_whole || facts->devices_used == 0)
+    if (!facts->gpu_known || facts->devices_used == 0)
         return saved_ns(lost_ns, facts->window_ns);
     return saved_ns(lost_ns, facts->window_ns - facts->busiest_ns);
 }
@@ -693,21 +694,30 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
 {
     sqlite3_stmt *rows = NULL;
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
+    double *unseen = calloc(2 * count + 1, sizeof(*unseen)), *between = unseen + count;
     int result = sqlite3_prepare_v2(trace,
-                                    "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
-                                    " WHERE gpu IN ('other', 'stopped', 'between')",
+                                    "SELECT start_ns, coalesce(end_ns, 1 << 62), gpu = 'between'"
+                                    " FROM recording WHERE gpu IN ('other', 'stopped', 'between')",
                                     -1, &rows, NULL);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        for (size_t i = 0; i < count; i++) {
-            double from = (double)from_ns + column_ns * (double)i;
-            if (levels[i] == 0 && sqlite3_column_double(rows, 0) <= from &&
-                sqlite3_column_double(rows, 1) >= from + column_ns)
-                levels[i] = -1;
-        }
+    while (unseen && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        double start = (sqlite3_column_double(rows, 0) - (double)from_ns) / column_ns;
+        double end = (sqlite3_column_double(rows, 1) - (double)from_ns) / column_ns;
+        double *times = sqlite3_column_int(rows, 2) ? between : unseen;
+        for (size_t i = start > 0 ? (size_t)fmin(start, 1e6) : 0; i < count && (double)i < end; i++)
+            times[i] += fmin(end, (double)i + 1) - fmax(start, (double)i);
+    }
+    /* What was seen in windows stands for the rest. */
+    for (size_t i = 0; unseen && i < count; i++) {
+        if (levels[i] == 0 && unseen[i] + between[i] >= 0.9999)
+            levels[i] = -1;
+        else if (between[i] > 0)
+            levels[i] = fmin(levels[i] / fmax(1 - between[i], 0.0001), 1);
+    }
+    free(unseen);
     sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
+    return unseen ? gv_database_error(trace, result) : -ENOMEM;
 }
 
 /* How busy the devices were over the time of the run. */
@@ -768,19 +778,18 @@ static void print_piece(const struct gv_summary *summary, int *column, const cha
 static void print_busy(const struct gv_summary *summary, int *column)
 {
     const struct gv_run_facts *facts = summary->facts;
-    int64_t device_ns = gv_run_facts_device_ns(facts);
-    double percent = device_ns > 0 ? 100.0 * (double)facts->busy_ns / (double)device_ns : 0;
     double levels[GV_SUMMARY_LINE_COLUMNS];
-    char part[64] = "", known[GV_FORMAT_BYTES];
+    char part[GV_FACTS_SEEN_BYTES], known[GV_FORMAT_BYTES], busy[GV_FACTS_SHARE_BYTES];
 
-    if (percent > 100)
-        percent = 100;
+    gv_run_facts_seen(facts, "the time", part);
     if (facts->known_ns < facts->window_ns)
         snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
-    print_piece(summary, column, "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
-                facts->gpu_lost > facts->operations_lost ? "at least " : "",
-                percent > 0 && percent < 9.95 ? 1 : 0, percent, part);
+    print_piece(summary, column, "GPU%s busy %s%s%s", facts->devices_used > 1 ? "s" : "",
+                facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
+                    ? "at least "
+                    : "",
+                gv_run_facts_busy(facts, busy), part);
     if (summary->columns < GV_SUMMARY_NARROW - GV_SUMMARY_LINE_COLUMNS ||
         read_activity(summary, levels) != 0)
         return;
@@ -795,7 +804,8 @@ static void print_numbers(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
     bool headline = !ran || !facts->whole || !facts->complete;
-    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost;
+    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
+                gv_run_facts_lacks_launches(facts);
     const char *least = some ? "at least " : "";
     char count[GV_FORMAT_BYTES];
     int column = 2;

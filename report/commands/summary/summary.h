@@ -14,8 +14,8 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_findi
 void gv_summary_print_without(FILE *out, const char *name, const char *program,
                               enum gv_verdict_class class, int columns);
 
-/* Blanks the columns of a line of levels, of [from_ns, to_ns), in which another profiler had the
- * GPU side. 0 or -errno. */
+/* Blanks the columns of a line of levels, of [from_ns, to_ns), in which the GPU side was not seen.
+ * If windows of it were, a level is of these. 0 or -errno. */
 int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
                             size_t count);
 

@@ -201,13 +201,40 @@ static void a_stall_saves_no_more_than_the_gpus_idle_time(void **state)
     strcpy(facts.top_stall, "module-load");
     assert_true(is_told(GV_VERDICT_STALLED));
     assert_non_null(strstr(verdict.findings[0].evidence, "Fixing this saves at most 10.0 ms"));
-    facts.gpu_whole = false;
+    facts.gpu_known = false;
     assert_true(is_told(GV_VERDICT_STALLED));
     assert_null(strstr(verdict.findings[0].evidence, "saves"));
-    facts.gpu_whole = true;
+    facts.gpu_known = true;
     facts.busiest_ns = 500000000;
     assert_true(is_told(GV_VERDICT_STALLED));
     assert_null(strstr(verdict.findings[0].evidence, "saves"));
+}
+
+static void an_estimate_says_how_exact_it_is(void **state)
+{
+    (void)state;
+    facts.scaled = 1;
+    facts.gpu_whole = false;
+    facts.scaled_windows = 30;
+    facts.scaled_seen_ppm = 21000;
+    facts.gpu_busy_error_ns = 15000000;
+    set_busy(620000000);
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.headline,
+                        "The GPU ran your code: 500 runs of 1 kernel. It was busy 62 ± 3 % of the"
+                        " time, seen for 2.1 % of it.");
+    /* Kernels that no window saw may have kept it busy, too. */
+    facts.scaled_unknown = 10;
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.headline, "It was busy at least 62 ± 3 % of the time"));
+    facts.scaled_unknown = 0;
+    facts.gpu_busy_error_ns = 1500000;
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.headline, "busy 62.0 ± 0.3 % of"));
+    facts.scaled_windows = 3;
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.headline, "busy 62 % of the time, seen for 2.1 % of it, too"
+                                             " little to say how exact that is."));
 }
 
 static void records_of_the_gpu_that_found_no_room(void **state)
@@ -240,6 +267,7 @@ int main(void)
         TEST(launches_that_the_gpu_never_finished),
         TEST(numbers_say_what_they_are_of),
         TEST(a_stall_saves_no_more_than_the_gpus_idle_time),
+        TEST(an_estimate_says_how_exact_it_is),
         TEST(records_of_the_gpu_that_found_no_room),
 #undef TEST
     };
