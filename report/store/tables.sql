@@ -297,6 +297,17 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
 
+-- Sums of minutes whose rows are gone (GPUVERIFY_KEEP): what the view "minutes" says of them. minute: its
+-- number since the session's start. process: 0: all. what: a row of minute_what. Before meta's
+-- "full_from_ns", only these count in that view; it is the end of a minute.
+CREATE TABLE older (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
+    name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
+    PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
+CREATE TABLE older_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE minute_what (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+INSERT INTO minute_what VALUES (1, 'recorded'), (2, 'busy'), (3, 'idle'), (4, 'stall'), (5, 'call'),
+    (6, 'launch'), (7, 'kernel'), (8, 'graph'), (9, 'copy'), (10, 'set'), (11, 'load'), (12, 'line');
+
 -- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
 -- it came, and went, while they were sampled.
 CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,

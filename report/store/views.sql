@@ -484,6 +484,93 @@ SELECT
     value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
 FROM variable;
 
+CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
+WITH RECURSIVE
+full(from_ns) AS (SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0)),
+op AS (
+    SELECT o.id, o.kind, o.start_ns, o.duration_ns, o.bytes, o.call, o.copy_kind, p.process,
+        coalesce(d.uuid, p.process || ':' || p.device) AS device, coalesce(n.name, '?') AS kernel
+    FROM gpu_op o
+        LEFT JOIN gpu_place p ON p.id = o.place
+        LEFT JOIN device d ON d.process = p.process AND d.device = p.device
+        LEFT JOIN gpu_shape s ON s.id = o.shape
+        LEFT JOIN gpu_name n ON n.id = s.name
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full)),
+line_of AS (
+    SELECT o.process, o.start_ns / 60000000000 AS minute, o.duration_ns, coalesce(x.one_of, 1) AS weight,
+        coalesce(p.file || ':' || p.line, p.function, p.library) AS line
+    FROM op o JOIN call_stack s ON s.call = o.call
+        JOIN stack_place t ON t.stack = s.stack
+        JOIN place p ON p.id = t.place
+        LEFT JOIN call_sample x ON x.call = o.call
+    WHERE x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample)),
+lasting(process, what, name, start_ns, end_ns) AS ( -- what is cut at the ends of minutes
+    SELECT r.process, 'recorded', CASE r.side WHEN 'calls' THEN 'calls' ELSE 'gpu' END, r.start_ns,
+        coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1))
+    FROM recording r
+    WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))
+    UNION ALL SELECT 0, 'busy', device, max(start_ns, coalesce(before_ns, start_ns)), end_ns
+    FROM (SELECT device, start_ns, start_ns + duration_ns AS end_ns, max(start_ns + duration_ns) OVER (
+            PARTITION BY device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+        FROM op)
+    WHERE before_ns IS NULL OR end_ns > before_ns
+    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time),
+cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
+    SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
+    FROM lasting, full WHERE end_ns > max(start_ns, from_ns)
+    UNION ALL SELECT process, what, name, start_ns, end_ns, (minute + 1) * 60000000000, minute + 1
+    FROM cut WHERE end_ns > (minute + 1) * 60000000000 AND end_ns - start_ns < 1 << 57),
+each AS (
+    SELECT minute, process, what, name, from_ns = start_ns AS count,
+        min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns, NULL AS bytes FROM cut
+    UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, NULL
+    FROM stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
+    WHERE c.start_ns >= (SELECT from_ns FROM full)
+    UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.bytes
+    FROM loads l WHERE l.start_ns >= (SELECT from_ns FROM full)),
+total AS (
+    SELECT minute, process, what, name, sum(count) AS count, sum(ns) AS total_ns, max(ns) AS max_ns,
+        sum(bytes) AS bytes
+    FROM each GROUP BY minute, process, what, name
+    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'call', a.name, sum(coalesce(f.count, 1)),
+        sum(c.duration_ns), max(CASE WHEN f.call IS NULL THEN c.duration_ns END), sum(c.bytes)
+    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
+        LEFT JOIN call_fold f ON f.call = c.id
+    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, c.api
+    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'launch', coalesce(k.name, '?') AS name,
+        count(*), sum(c.duration_ns), max(c.duration_ns), NULL
+    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work = 1
+        LEFT JOIN kernel k ON k.id = c.kernel
+    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, 4
+    UNION ALL SELECT o.start_ns / 60000000000 AS minute, o.process,
+        CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' ELSE 'graph' END AS what,
+        CASE o.kind WHEN 1 THEN o.kernel WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' ELSE 'graph' END AS name,
+        count(*), sum(o.duration_ns), max(o.duration_ns), sum(o.bytes)
+    FROM op o LEFT JOIN copy_kind y ON o.kind = 2 AND y.id = o.copy_kind & 15
+    GROUP BY minute, o.process, what, name
+    UNION ALL SELECT l.minute, l.process, 'line', l.line, CAST(round(total(l.weight)) AS INTEGER),
+        CAST(round(total(l.duration_ns * 1.0 * l.weight) * g.ns / nullif(g.weighed_ns, 0)) AS INTEGER), max(l.duration_ns), NULL
+    FROM line_of l JOIN (
+        SELECT s.process, s.minute, s.weighed_ns, o.ns
+        FROM (SELECT process, minute, total(duration_ns * 1.0 * weight) AS weighed_ns FROM line_of GROUP BY process, minute) s
+            JOIN (SELECT process, start_ns / 60000000000 AS minute, total(duration_ns) AS ns FROM op GROUP BY 1, 2) o
+                ON o.process = s.process AND o.minute = s.minute) g
+        ON g.process = l.process AND g.minute = l.minute
+    GROUP BY l.minute, l.process, l.line
+    UNION ALL SELECT o.minute, o.process, w.name, n.text, o.count, o.total_ns, o.max_ns, o.bytes
+    FROM older o LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
+SELECT
+    t.minute * 60000000000 AS minute_ns, -- the minute's start, since the session's start
+    strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- the same as date and time, UTC
+    nullif(t.process, 0) AS process, -- id in processes; NULL: of all (busy)
+    t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
+    t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
+    t.count AS count, -- of those that began in the minute; estimated for line
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what they lost; call, launch: the host's; line: of the GPU, estimated
+    t.max_ns AS max_ns, -- longest
+    t.bytes AS bytes -- together
+FROM total t;
+
 CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded, or another profiler had the GPU side
 SELECT
     r.process AS process, -- id in processes
