@@ -504,17 +504,20 @@ line_of AS (
         JOIN place p ON p.id = t.place
         LEFT JOIN call_sample x ON x.call = o.call
     WHERE x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample)),
-lasting(process, what, name, start_ns, end_ns) AS ( -- what is cut at the ends of minutes
-    SELECT r.process, 'recorded', CASE r.side WHEN 'calls' THEN 'calls' ELSE 'gpu' END, r.start_ns,
-        coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1))
+period AS (
+    SELECT r.process, CASE r.side WHEN 'calls' THEN 'calls' ELSE 'gpu' END AS side, r.start_ns,
+        coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1)) AS end_ns
     FROM recording r
-    WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))
-    UNION ALL SELECT 0, 'busy', device, max(start_ns, coalesce(before_ns, start_ns)), end_ns
-    FROM (SELECT device, start_ns, start_ns + duration_ns AS end_ns, max(start_ns + duration_ns) OVER (
-            PARTITION BY device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-        FROM op)
-    WHERE before_ns IS NULL OR end_ns > before_ns
-    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time),
+    WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
+lasting(process, what, name, start_ns, end_ns) AS ( -- what is cut at the ends of minutes; of all processes without overlaps
+    SELECT process, 'recorded', side, start_ns, end_ns FROM period
+    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time
+    UNION ALL SELECT 0, what, name, max(start_ns, coalesce(before_ns, start_ns)), end_ns
+    FROM (SELECT what, name, start_ns, end_ns, max(end_ns) OVER (PARTITION BY what, name ORDER BY start_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+        FROM (SELECT 'recorded' AS what, side AS name, start_ns, end_ns FROM period
+            UNION ALL SELECT 'busy', device, start_ns, start_ns + duration_ns FROM op))
+    WHERE before_ns IS NULL OR end_ns > before_ns),
 cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
     SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
     FROM lasting, full WHERE end_ns > max(start_ns, from_ns)
@@ -537,9 +540,10 @@ total AS (
     FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
         LEFT JOIN call_fold f ON f.call = c.id
     WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, c.api
-    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'launch', coalesce(k.name, '?') AS name,
+    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'launch',
+        CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END AS name,
         count(*), sum(c.duration_ns), max(c.duration_ns), NULL
-    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work = 1
+    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work IN (1, 2)
         LEFT JOIN kernel k ON k.id = c.kernel
     WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, 4
     UNION ALL SELECT o.start_ns / 60000000000 AS minute, o.process,
@@ -562,9 +566,9 @@ total AS (
 SELECT
     t.minute * 60000000000 AS minute_ns, -- the minute's start, since the session's start
     strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- the same as date and time, UTC
-    nullif(t.process, 0) AS process, -- id in processes; NULL: of all (busy)
+    nullif(t.process, 0) AS process, -- id in processes; NULL: of all together (busy, recorded)
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
-    t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
+    t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
     t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what they lost; call, launch: the host's; line: of the GPU, estimated
     t.max_ns AS max_ns, -- longest
