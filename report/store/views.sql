@@ -487,80 +487,97 @@ FROM variable;
 CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
 WITH RECURSIVE
 full(from_ns) AS (SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0)),
-op AS (
-    SELECT o.id, o.kind, o.start_ns, o.duration_ns, o.bytes, o.call, o.copy_kind, p.process,
-        coalesce(d.uuid, p.process || ':' || p.device) AS device, coalesce(n.name, '?') AS kernel
-    FROM gpu_op o
-        LEFT JOIN gpu_place p ON p.id = o.place
-        LEFT JOIN device d ON d.process = p.process AND d.device = p.device
-        LEFT JOIN gpu_shape s ON s.id = o.shape
-        LEFT JOIN gpu_name n ON n.id = s.name
-    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full)),
-line_of AS (
-    SELECT o.process, o.start_ns / 60000000000 AS minute, o.duration_ns, coalesce(x.one_of, 1) AS weight,
-        coalesce(p.file || ':' || p.line, p.function, p.library) AS line
-    FROM op o JOIN call_stack s ON s.call = o.call
-        JOIN stack_place t ON t.stack = s.stack
-        JOIN place p ON p.id = t.place
-        LEFT JOIN call_sample x ON x.call = o.call
-    WHERE x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample)),
+unit AS ( -- texts are slow to group by
+    SELECT p.id AS place, p.process, dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || ':' || p.device)) AS number,
+        coalesce(d.uuid, p.process || ':' || p.device) AS device
+    FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.device),
 period AS (
     SELECT r.process, CASE r.side WHEN 'calls' THEN 'calls' ELSE 'gpu' END AS side, r.start_ns,
         coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1)) AS end_ns
     FROM recording r
     WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
-lasting(process, what, name, start_ns, end_ns) AS ( -- what is cut at the ends of minutes; of all processes without overlaps
+lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
     SELECT process, 'recorded', side, start_ns, end_ns FROM period
     UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time
-    UNION ALL SELECT 0, what, name, max(start_ns, coalesce(before_ns, start_ns)), end_ns
-    FROM (SELECT what, name, start_ns, end_ns, max(end_ns) OVER (PARTITION BY what, name ORDER BY start_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-        FROM (SELECT 'recorded' AS what, side AS name, start_ns, end_ns FROM period
-            UNION ALL SELECT 'busy', device, start_ns, start_ns + duration_ns FROM op))
+    UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns
+    FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
     WHERE before_ns IS NULL OR end_ns > before_ns),
+busy AS ( -- most operations are in one minute
+    SELECT number, max(start_ns, coalesce(before_ns, start_ns)) AS start_ns, end_ns
+    FROM (SELECT u.number, o.start_ns, o.start_ns + o.duration_ns AS end_ns, max(o.start_ns + o.duration_ns) OVER (
+            PARTITION BY u.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+        FROM gpu_op o JOIN unit u ON u.place = o.place
+        WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full))
+    WHERE before_ns IS NULL OR end_ns > before_ns),
+busy_sum AS (
+    SELECT start_ns / 60000000000 AS minute, end_ns > (start_ns / 60000000000 + 1) * 60000000000 AS long, number,
+        count(*) AS count, sum(end_ns - start_ns) AS ns, max(end_ns - start_ns) AS max_ns, min(start_ns) AS start_ns
+    FROM busy GROUP BY 1, 3, 2, CASE WHEN end_ns > (start_ns / 60000000000 + 1) * 60000000000 THEN start_ns END),
 cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
     SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
-    FROM lasting, full WHERE end_ns > max(start_ns, from_ns)
+    FROM (SELECT * FROM lasting UNION ALL SELECT 0, 'busy', number, start_ns, start_ns + ns FROM busy_sum WHERE long), full
+    WHERE end_ns > max(start_ns, from_ns)
     UNION ALL SELECT process, what, name, start_ns, end_ns, (minute + 1) * 60000000000, minute + 1
     FROM cut WHERE end_ns > (minute + 1) * 60000000000 AND end_ns - start_ns < 1 << 57),
-each AS (
-    SELECT minute, process, what, name, from_ns = start_ns AS count,
-        min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns, NULL AS bytes FROM cut
-    UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, NULL
+call_sum AS (
+    SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
+        sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes
+    FROM call c LEFT JOIN call_fold f ON f.call = c.id
+    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY 1, 2, 3, 4),
+op_sum AS (
+    SELECT o.start_ns / 60000000000 AS minute, o.place, o.kind, o.shape, o.copy_kind & 15 AS copy_kind, count(*) AS count,
+        sum(o.duration_ns) AS ns, max(o.duration_ns) AS max_ns, sum(o.bytes) AS bytes
+    FROM gpu_op o
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full) GROUP BY 1, 2, 3, 4, 5),
+line_op AS ( -- of calls with a stack of their own: each stands for others
+    SELECT o.start_ns / 60000000000 AS minute, p.process, t.place, o.duration_ns, coalesce(x.one_of, 1) AS weight
+    FROM call_stack s JOIN stack_place t ON t.stack = s.stack
+        JOIN gpu_op o ON o.call = s.call
+        JOIN gpu_place p ON p.id = o.place
+        LEFT JOIN call_sample x ON x.call = s.call
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full)
+        AND (x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample))),
+line_sum AS (
+    SELECT minute, process, place, total(weight) AS count, total(duration_ns * 1.0 * weight) AS ns, max(duration_ns) AS max_ns
+    FROM line_op GROUP BY 1, 2, 3),
+each(minute, process, what, name, count, ns, max_ns, bytes) AS (
+    SELECT minute, process, what, name, from_ns = start_ns, min(end_ns, (minute + 1) * 60000000000) - from_ns,
+        min(end_ns, (minute + 1) * 60000000000) - from_ns, NULL
+    FROM cut WHERE what <> 'busy'
+    UNION ALL SELECT c.minute, 0, 'busy', u.device, c.count, c.ns, c.max_ns, NULL
+    FROM (SELECT minute, name AS number, from_ns = start_ns AS count,
+            min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns,
+            min(end_ns, (minute + 1) * 60000000000) - from_ns AS max_ns FROM cut WHERE what = 'busy'
+        UNION ALL SELECT minute, number, count, ns, max_ns FROM busy_sum WHERE NOT long) c
+        JOIN (SELECT DISTINCT number, device FROM unit) u ON u.number = c.number
+    UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, x.wait_ns + x.jit_ns, NULL
     FROM stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
     WHERE c.start_ns >= (SELECT from_ns FROM full)
-    UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.bytes
-    FROM loads l WHERE l.start_ns >= (SELECT from_ns FROM full)),
-total AS (
-    SELECT minute, process, what, name, sum(count) AS count, sum(ns) AS total_ns, max(ns) AS max_ns,
-        sum(bytes) AS bytes
-    FROM each GROUP BY minute, process, what, name
-    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'call', a.name, sum(coalesce(f.count, 1)),
-        sum(c.duration_ns), max(CASE WHEN f.call IS NULL THEN c.duration_ns END), sum(c.bytes)
-    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
-        LEFT JOIN call_fold f ON f.call = c.id
-    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, c.api
-    UNION ALL SELECT c.start_ns / 60000000000 AS minute, t.process, 'launch',
-        CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END AS name,
-        count(*), sum(c.duration_ns), max(c.duration_ns), NULL
-    FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work IN (1, 2)
+    UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
+    FROM loads l WHERE l.start_ns >= (SELECT from_ns FROM full)
+    UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes
+    FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
+    UNION ALL SELECT c.minute, t.process, 'launch', CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END,
+        c.count, c.ns, c.max_ns, NULL
+    FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work IN (1, 2)
         LEFT JOIN kernel k ON k.id = c.kernel
-    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY minute, t.process, 4
-    UNION ALL SELECT o.start_ns / 60000000000 AS minute, o.process,
-        CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' ELSE 'graph' END AS what,
-        CASE o.kind WHEN 1 THEN o.kernel WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' ELSE 'graph' END AS name,
-        count(*), sum(o.duration_ns), max(o.duration_ns), sum(o.bytes)
-    FROM op o LEFT JOIN copy_kind y ON o.kind = 2 AND y.id = o.copy_kind & 15
-    GROUP BY minute, o.process, what, name
-    UNION ALL SELECT l.minute, l.process, 'line', l.line, CAST(round(total(l.weight)) AS INTEGER),
-        CAST(round(total(l.duration_ns * 1.0 * l.weight) * g.ns / nullif(g.weighed_ns, 0)) AS INTEGER), max(l.duration_ns), NULL
-    FROM line_of l JOIN (
-        SELECT s.process, s.minute, s.weighed_ns, o.ns
-        FROM (SELECT process, minute, total(duration_ns * 1.0 * weight) AS weighed_ns FROM line_of GROUP BY process, minute) s
-            JOIN (SELECT process, start_ns / 60000000000 AS minute, total(duration_ns) AS ns FROM op GROUP BY 1, 2) o
-                ON o.process = s.process AND o.minute = s.minute) g
-        ON g.process = l.process AND g.minute = l.minute
-    GROUP BY l.minute, l.process, l.line
+    UNION ALL SELECT o.minute, p.process,
+        CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' ELSE 'graph' END,
+        CASE o.kind WHEN 1 THEN coalesce(n.name, '?') WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' ELSE 'graph' END,
+        o.count, o.ns, o.max_ns, o.bytes
+    FROM op_sum o LEFT JOIN gpu_place p ON p.id = o.place LEFT JOIN gpu_shape s ON s.id = o.shape
+        LEFT JOIN gpu_name n ON n.id = s.name LEFT JOIN copy_kind y ON y.id = o.copy_kind
+    UNION ALL SELECT l.minute, l.process, 'line', coalesce(p.file || ':' || p.line, p.function, p.library),
+        CAST(round(l.count) AS INTEGER), CAST(round(l.ns * g.ns / nullif(w.ns, 0)) AS INTEGER), l.max_ns, NULL
+    FROM line_sum l JOIN place p ON p.id = l.place
+        JOIN (SELECT minute, process, sum(ns) AS ns FROM line_sum GROUP BY 1, 2) w
+            ON w.minute = l.minute AND w.process = l.process
+        JOIN (SELECT o.minute, p.process, sum(o.ns) AS ns FROM op_sum o JOIN gpu_place p ON p.id = o.place GROUP BY 1, 2) g
+            ON g.minute = l.minute AND g.process = l.process),
+total AS (
+    SELECT minute, process, what, name, sum(count) AS count, sum(ns) AS total_ns, max(max_ns) AS max_ns, sum(bytes) AS bytes
+    FROM each GROUP BY 1, 2, 3, 4
     UNION ALL SELECT o.minute, o.process, w.name, n.text, o.count, o.total_ns, o.max_ns, o.bytes
     FROM older o LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
 SELECT
