@@ -258,6 +258,26 @@ FROM stall x
     LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other;
 
+CREATE VIEW older_stalls AS -- one stall of a time that is kept as sums by minute (GPUVERIFY_KEEP): the newest and the longest
+SELECT
+    o.id AS id, -- increases in the order of storage
+    o.start_ns AS start_ns, -- of the call
+    o.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
+    o.cause AS cause, -- as in stalls; never one that the program asked for
+    o.wait_ns AS wait_ns, -- as in stalls
+    o.work_ns AS work_ns, -- as in stalls
+    o.jit_ns AS jit_ns, -- as in stalls
+    o.confidence AS confidence, -- as in stalls
+    o.process AS process, -- id in processes
+    o.thread AS thread, -- id in threads
+    a.name AS name, -- the call's name
+    k.name AS kernel, -- launched by the call
+    o.stack AS stack, -- where in the program; see frames
+    o.advice AS advice -- what to do
+FROM older_stall o
+    LEFT JOIN api a ON a.id = o.api
+    LEFT JOIN kernel k ON k.id = o.kernel;
+
 CREATE VIEW idle AS -- one time in which a device had no work of a process, and why
 SELECT
     id AS id, -- i3 in the commands
@@ -607,6 +627,7 @@ FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns)
     FROM (SELECT process, number, at_ns,
             lead(at_ns) OVER (PARTITION BY process ORDER BY number) AS next_ns
         FROM (SELECT id AS process, 0 AS number, start_ns AS at_ns FROM process
+                WHERE id NOT IN (SELECT process FROM recording_change WHERE number < 0)
             UNION ALL SELECT process, number, at_ns FROM recording_change)) c
         JOIN process p ON p.id = c.process
     WHERE c.number % 2 = 0 AND (c.number > 0 OR c.next_ns IS NULL OR c.next_ns > c.at_ns)
