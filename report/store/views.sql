@@ -573,7 +573,7 @@ each(minute, process, what, name, count, ns, max_ns, bytes) AS (
         JOIN (SELECT DISTINCT number, device FROM unit) u ON u.number = c.number
     UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, x.wait_ns + x.jit_ns, NULL
     FROM stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
-    WHERE c.start_ns >= (SELECT from_ns FROM full)
+    WHERE x.expected = 0 AND c.start_ns >= (SELECT from_ns FROM full)
     UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
     FROM loads l WHERE l.start_ns >= (SELECT from_ns FROM full)
     UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes
@@ -607,7 +607,7 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what they lost; call, launch: the host's; line: of the GPU, estimated
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
     t.max_ns AS max_ns, -- longest
     t.bytes AS bytes -- together
 FROM total t;

@@ -1,0 +1,59 @@
+#include "report/analyse/minutes/change_point.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* That chance does it must be this unlikely. */
+#define GV_CHANGE_POINT_CHANCE 0.01
+
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+size_t gv_change_point_find(const double *values, size_t count)
+{
+    int64_t sum = 0, most = 0;
+    size_t at = 0;
+
+    if (count > GV_CHANGE_POINT_MOST)
+        return 0;
+    for (size_t i = 0; i + 1 < count;
+         i++) { /* sum: pairs over the split that rise, less those that fall */
+        for (size_t j = 0; j < count; j++)
+            sum += (values[j] > values[i]) - (values[j] < values[i]);
+        if (llabs(sum) > most) {
+            most = llabs(sum);
+            at = i + 1;
+        }
+    }
+    if (at == 0)
+        return 0;
+    double chance = gv_rank_test(values, at, values + at, count - at);
+    if (chance * (double)(count - 1) >= GV_CHANGE_POINT_CHANCE)
+        return 0;
+    /* Of ranks alone, the highest of the lower values may be on the wrong side. */
+    size_t place = gv_change_point_place(values, count, mean_of(values, at),
+                                         mean_of(values + at, count - at));
+    return place > 0 && place < count ? place : at;
+}
+
+size_t gv_change_point_place(const double *values, size_t count, double before, double after)
+{
+    double sum = 0, least = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) { /* sum: less those of the split at 0 */
+        sum += fabs(values[i] - before) - fabs(values[i] - after);
+        if (sum < least) {
+            least = sum;
+            at = i + 1;
+        }
+    }
+    return at;
+}
