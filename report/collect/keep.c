@@ -212,7 +212,7 @@ static void say_failed(struct gv_keep *keep, int error)
     keep->failed = true;
 }
 
-static int end_fold(struct gv_keep *keep, struct gv_database *trace)
+static int end_fold(struct gv_keep *keep)
 {
     int status = 0;
     pid_t ended = waitpid(keep->child, &status, WNOHANG);
@@ -284,7 +284,7 @@ static int take_step(struct gv_keep *keep, struct gv_database *trace, int64_t ne
     case GV_KEEP_WAITS:
         return fold_if_due(keep, trace, next_call, now_ns);
     case GV_KEEP_FOLDS:
-        return end_fold(keep, trace);
+        return end_fold(keep);
     case GV_KEEP_STORES:
         return store(keep, trace);
     default:

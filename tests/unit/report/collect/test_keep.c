@@ -1,0 +1,234 @@
+/* GPUVERIFY_KEEP: what stays of a trace, and that nothing counts twice or not at all. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SECOND_NS  INT64_C(1000000000)
+#define MINUTE_NS  (60 * SECOND_NS)
+#define PER_MINUTE 60 /* launches */
+
+#define CALLER 1
+#define LOADER 2
+#define GPU    3
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+static struct gv_drain drain;
+static uint32_t correlation;
+static int64_t launched_until; /* the next minute */
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void put(uint32_t thread, union gv_record record)
+{
+    assert_true(fixture_append(&spool, thread, &record));
+}
+
+static void put_call(uint32_t thread, enum fixture_api api, int64_t start_ns, int64_t duration_ns)
+{
+    put(thread, (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL,
+                                                    .flags = GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT,
+                                                    .api = (uint16_t)api},
+                                           .start_ns = FIXTURE_EPOCH_NS + (uint64_t)start_ns,
+                                           .duration_ns = (uint64_t)duration_ns,
+                                           .stream = 0x10,
+                                           .context = 0xc0,
+                                           .kernel = api == FIXTURE_LAUNCH,
+                                           .correlation = api == FIXTURE_LAUNCH ? ++correlation : 0}});
+}
+
+static void put_operation(int64_t start_ns, int64_t duration_ns)
+{
+    put(GPU, (union gv_record){.gpu_op = {.head = {.kind = GV_RECORD_GPU_OP, .api = GV_GPU_KERNEL},
+                                          .start_ns = FIXTURE_EPOCH_NS + (uint64_t)start_ns,
+                                          .duration_ns = (uint64_t)duration_ns,
+                                          .context = 1,
+                                          .stream = 7,
+                                          .correlation = correlation}});
+}
+
+/* A minute of the program: launches, each of which runs for a tenth of a second; a wait for the first; and in
+ * every third minute a load of code that waits for the second. */
+static void put_minute(void)
+{
+    bool stalls = launched_until % 3 == 2;
+    int64_t minute_ns = launched_until++ * MINUTE_NS;
+
+    for (int i = 0; i < PER_MINUTE; i++) {
+        int64_t at_ns = minute_ns + i * SECOND_NS;
+
+        put_call(CALLER, FIXTURE_LAUNCH, at_ns, 5000);
+        put_operation(at_ns + 10000, SECOND_NS / 10);
+        if (i == 0)
+            put_call(CALLER, FIXTURE_SYNC, at_ns + 10000, SECOND_NS / 10);
+        if (i == 1 && stalls)
+            put_call(LOADER, FIXTURE_MODULE_LOAD, at_ns + 20000, SECOND_NS / 10);
+    }
+    atomic_store(&spool.writer.header->gpu.flushed_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(minute_ns + MINUTE_NS));
+}
+
+static void open_drain(void)
+{
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+}
+
+static void pass(void)
+{
+    size_t stored, exiting;
+
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+}
+
+/* Until nothing is due. */
+static void keep_until(enum gv_keep_state state)
+{
+    for (int i = 0; i < 3000; i++) {
+        drain.keep.checked_ns = 0;
+        assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
+        if (drain.keep.state == state && (state != GV_KEEP_WAITS || i > 3))
+            return;
+        if (drain.keep.state == GV_KEEP_FOLDS)
+            usleep(1000);
+    }
+    fail_msg("state %d after three seconds", drain.keep.state);
+}
+
+static int open_keep(void **state)
+{
+    setenv("GPUVERIFY_KEEP", "4min", 1);
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, true);
+    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
+    atomic_store(&spool.writer.header->gpu.started_ns, FIXTURE_EPOCH_NS + 5);
+    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
+    correlation = 0;
+    launched_until = 0;
+    open_drain();
+    (void)state;
+    return 0;
+}
+
+static int close_keep(void **state)
+{
+    (void)state;
+    unsetenv("GPUVERIFY_KEEP");
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+/* Every minute has its sums, whether they are made from its rows or were stored. */
+static void expect_sums(void)
+{
+    char expected[64];
+
+    snprintf(expected, sizeof(expected), "%d %" PRId64 " %" PRId64, PER_MINUTE, launched_until, launched_until);
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
+                        " FROM minutes WHERE what = 'launch'",
+                        expected);
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
+                        " FROM minutes WHERE what = 'kernel'",
+                        expected);
+    assert_int_equal(number("SELECT sum(total_ns) FROM minutes WHERE what = 'busy'"),
+                     launched_until * PER_MINUTE * SECOND_NS / 10);
+    assert_int_equal(number("SELECT sum(count) FROM minutes WHERE what = 'stall'"), launched_until / 3);
+}
+
+static void run_minutes(int minutes)
+{
+    while (minutes-- > 0) {
+        put_minute();
+        pass();
+        keep_until(GV_KEEP_WAITS);
+    }
+}
+
+static void finish(void)
+{
+    fixture_thread_end(&spool, CALLER);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    pass();
+    assert_int_equal(gv_drain_finish(&drain), 0);
+    gv_drain_close(&drain);
+}
+
+static void old_minutes_become_sums(void **state)
+{
+    (void)state;
+    run_minutes(20);
+    finish();
+    expect_sums();
+    /* Of four minutes, or five before the next fold, all is there. */
+    assert_in_range(number("SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'"), 4 * PER_MINUTE,
+                    5 * PER_MINUTE + 10);
+    assert_in_range(number("SELECT count(*) FROM gpu_ops"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
+    assert_int_equal(number("SELECT max(value) FROM meta WHERE key = 'full_from_ns'"), 16 * MINUTE_NS);
+    /* Only this time counts in reports. */
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(side || ' ' || coalesce(gpu, '') || ' ' || (start_ns / 60000000000))"
+                        " FROM recording WHERE gpu IS NOT 'stopped'",
+                        "calls  16,gpu seen 16");
+    /* The stalls of the whole time, but not waits that the program asked for. */
+    fixture_expect_text(fixture.trace, "SELECT group_concat((start_ns / 60000000000) || cause) FROM older_stalls",
+                        "2module-load,5module-load,8module-load,11module-load,14module-load");
+    assert_int_equal(access(drain.keep.result, F_OK), -1);
+}
+
+/* Whatever was going on, and without the setting, as `gpuverify recover` has none. */
+static void killed_in(enum gv_keep_state at)
+{
+    static struct gv_recovery recovery;
+
+    run_minutes(5);
+    put_minute();
+    pass();
+    keep_until(at);
+    /* Nothing of the process is left but its files. */
+    if (drain.keep.child > 0)
+        kill(drain.keep.child, SIGKILL);
+    sqlite3_close_v2(drain.database.handle);
+    unsetenv("GPUVERIFY_KEEP");
+    spool.writer.header->process_start_ticks = 1;
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+    expect_sums();
+}
+
+static void killed_while_it_folds(void **state)
+{
+    (void)state;
+    killed_in(GV_KEEP_FOLDS);
+    assert_int_equal(number("SELECT count(*) FROM older"), 0);
+}
+
+static void killed_before_all_is_deleted(void **state)
+{
+    (void)state;
+    killed_in(GV_KEEP_SWEEPS);
+    assert_in_range(number("SELECT count(*) FROM calls"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
