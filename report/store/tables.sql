@@ -303,6 +303,10 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
 CREATE TABLE older (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
     name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
     PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
+-- The same of the rest of a finished trace that has such minutes, as a report is not to read its rows again.
+CREATE TABLE minute_total (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
+    name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
+    PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
 CREATE TABLE older_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE minute_what (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 INSERT INTO minute_what VALUES (1, 'recorded'), (2, 'busy'), (3, 'idle'), (4, 'stall'), (5, 'call'),
