@@ -304,6 +304,10 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
 CREATE TABLE older (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
     name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
     PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
+-- The same of the rest of a finished trace that has such minutes, as a report is not to read its rows again.
+CREATE TABLE minute_total (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
+    name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
+    PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
 CREATE TABLE older_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 -- Rows of these minutes that stay, because later calls need them. what: 1: of call, 2: of gpu_op.
 CREATE TABLE older_row (what INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (what, id)) WITHOUT ROWID;

@@ -506,7 +506,9 @@ FROM variable;
 
 CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
 WITH RECURSIVE
-full(from_ns) AS (SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0)),
+stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete' AND EXISTS (SELECT 1 FROM minute_total)),
+full(from_ns) AS ( -- no row: all is stored
+    SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0) WHERE NOT EXISTS (SELECT 1 FROM stored)),
 unit AS ( -- texts are slow to group by
     SELECT p.id AS place, p.process, dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || ':' || p.device)) AS number,
         coalesce(d.uuid, p.process || ':' || p.device) AS device
@@ -527,8 +529,8 @@ busy AS ( -- most operations are in one minute
     SELECT number, max(start_ns, coalesce(before_ns, start_ns)) AS start_ns, end_ns
     FROM (SELECT u.number, o.start_ns, o.start_ns + o.duration_ns AS end_ns, max(o.start_ns + o.duration_ns) OVER (
             PARTITION BY u.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-        FROM gpu_op o JOIN unit u ON u.place = o.place
-        WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full))
+        FROM full CROSS JOIN gpu_op o JOIN unit u ON u.place = o.place
+        WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns)
     WHERE before_ns IS NULL OR end_ns > before_ns),
 busy_sum AS (
     SELECT start_ns / 60000000000 AS minute, end_ns > (start_ns / 60000000000 + 1) * 60000000000 AS long, number,
@@ -543,20 +545,20 @@ cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
 call_sum AS (
     SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
         sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes
-    FROM call c LEFT JOIN call_fold f ON f.call = c.id
-    WHERE c.start_ns >= (SELECT from_ns FROM full) GROUP BY 1, 2, 3, 4),
+    FROM full CROSS JOIN call c LEFT JOIN call_fold f ON f.call = c.id
+    WHERE c.start_ns >= from_ns GROUP BY 1, 2, 3, 4),
 op_sum AS (
     SELECT o.start_ns / 60000000000 AS minute, o.place, o.kind, o.shape, o.copy_kind & 15 AS copy_kind, count(*) AS count,
         sum(o.duration_ns) AS ns, max(o.duration_ns) AS max_ns, sum(o.bytes) AS bytes
-    FROM gpu_op o
-    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full) GROUP BY 1, 2, 3, 4, 5),
+    FROM full CROSS JOIN gpu_op o
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns GROUP BY 1, 2, 3, 4, 5),
 line_op AS ( -- of calls with a stack of their own: each stands for others
     SELECT o.start_ns / 60000000000 AS minute, p.process, t.place, o.duration_ns, coalesce(x.one_of, 1) AS weight
-    FROM call_stack s JOIN stack_place t ON t.stack = s.stack
+    FROM full CROSS JOIN call_stack s JOIN stack_place t ON t.stack = s.stack
         JOIN gpu_op o ON o.call = s.call
         JOIN gpu_place p ON p.id = o.place
         LEFT JOIN call_sample x ON x.call = s.call
-    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= (SELECT from_ns FROM full)
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns
         AND (x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample))),
 line_sum AS (
     SELECT minute, process, place, total(weight) AS count, total(duration_ns * 1.0 * weight) AS ns, max(duration_ns) AS max_ns
@@ -572,10 +574,10 @@ each(minute, process, what, name, count, ns, max_ns, bytes) AS (
         UNION ALL SELECT minute, number, count, ns, max_ns FROM busy_sum WHERE NOT long) c
         JOIN (SELECT DISTINCT number, device FROM unit) u ON u.number = c.number
     UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, x.wait_ns + x.jit_ns, NULL
-    FROM stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
-    WHERE x.expected = 0 AND c.start_ns >= (SELECT from_ns FROM full)
+    FROM full CROSS JOIN stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
+    WHERE x.expected = 0 AND c.start_ns >= from_ns
     UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
-    FROM loads l WHERE l.start_ns >= (SELECT from_ns FROM full)
+    FROM full CROSS JOIN loads l WHERE l.start_ns >= from_ns
     UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes
     FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
     UNION ALL SELECT c.minute, t.process, 'launch', CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END,
@@ -599,7 +601,8 @@ total AS (
     SELECT minute, process, what, name, sum(count) AS count, sum(ns) AS total_ns, max(max_ns) AS max_ns, sum(bytes) AS bytes
     FROM each GROUP BY 1, 2, 3, 4
     UNION ALL SELECT o.minute, o.process, w.name, n.text, o.count, o.total_ns, o.max_ns, o.bytes
-    FROM older o LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
+    FROM (SELECT * FROM older UNION ALL SELECT m.* FROM stored CROSS JOIN minute_total m) o
+        LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
 SELECT
     t.minute * 60000000000 AS minute_ns, -- the minute's start, since the session's start
     strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- the same as date and time, UTC

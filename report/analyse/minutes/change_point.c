@@ -6,6 +6,25 @@
 
 /* That chance does it must be this unlikely. */
 #define GV_CHANGE_POINT_CHANCE 0.01
+/* A value counts at most as so many times the higher level. */
+#define GV_CHANGE_POINT_OUTLIER 4
+
+size_t gv_change_point_place(const double *values, size_t count, double before, double after)
+{
+    double middle = (before + after) / 2, most = GV_CHANGE_POINT_OUTLIER * fmax(before, after);
+    double sum = 0, least = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double above = fmin(values[i], most) - middle;
+        sum += after > before ? above : -above;
+        if (sum < least) {
+            least = sum;
+            at = i + 1;
+        }
+    }
+    return at;
+}
 
 static double mean_of(const double *values, size_t count)
 {
@@ -38,22 +57,7 @@ size_t gv_change_point_find(const double *values, size_t count)
     if (chance * (double)(count - 1) >= GV_CHANGE_POINT_CHANCE)
         return 0;
     /* Of ranks alone, the highest of the lower values may be on the wrong side. */
-    size_t place = gv_change_point_place(values, count, mean_of(values, at),
-                                         mean_of(values + at, count - at));
+    size_t place =
+        gv_change_point_place(values, count, mean_of(values, at), mean_of(values + at, count - at));
     return place > 0 && place < count ? place : at;
-}
-
-size_t gv_change_point_place(const double *values, size_t count, double before, double after)
-{
-    double sum = 0, least = 0;
-    size_t at = 0;
-
-    for (size_t i = 0; i < count; i++) { /* sum: less those of the split at 0 */
-        sum += fabs(values[i] - before) - fabs(values[i] - after);
-        if (sum < least) {
-            least = sum;
-            at = i + 1;
-        }
-    }
-    return at;
 }

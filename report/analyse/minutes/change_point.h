@@ -17,8 +17,9 @@
  * most GV_CHANGE_POINT_MOST. */
 size_t gv_change_point_find(const double *values, size_t count);
 
-/* The split of values whose levels before and after it are known: the one that leaves the smallest
- * sum of distances from them, 0 to `count`. */
+/* The split of values whose levels before and after it are known, 0 to `count`: the one before
+ * which most is on the one side of the middle between them, and after which on the other. Values
+ * may be 0 in most minutes: only their means count. */
 size_t gv_change_point_place(const double *values, size_t count, double before, double after);
 
 #endif

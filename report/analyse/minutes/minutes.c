@@ -21,7 +21,7 @@
 /* A kernel with a share of GV_MINUTES_LEAST: of the mean of one. */
 #define GV_MINUTES_FACTOR_MEAN 1.2
 
-/* The series of one reason, cause or kernel: a bin for some minutes. */
+/* The series of one device, reason, cause or kernel: a bin for some minutes. */
 struct gv_minutes_series {
     char *name;
     char what[16];
@@ -60,10 +60,22 @@ static int older_take(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-int gv_minutes_older_read(sqlite3 *trace, struct gv_minutes_older *older)
+int gv_minutes_older_read(sqlite3 *trace, int64_t from_ns, int64_t to_ns,
+                          struct gv_minutes_older *older)
 {
     *older = (struct gv_minutes_older){0};
-    return gv_database_each(trace, sql_older, NULL, 0, older_take, older);
+    return gv_database_each(trace, sql_older, (const int64_t[]){from_ns, to_ns}, 2, older_take,
+                            older);
+}
+
+int gv_minutes_keep(sqlite3 *trace)
+{
+    struct gv_minutes_older older;
+    int error = gv_database_script(trace, sql_clear, NULL, 0);
+
+    if (!error)
+        error = gv_minutes_older_read(trace, INT64_MIN, INT64_MAX, &older);
+    return error || older.minutes == 0 ? error : gv_database_script(trace, sql_keep, NULL, 0);
 }
 
 bool gv_minutes_have(const struct gv_totals_part *part)
@@ -125,10 +137,16 @@ static bool is_kernel(const struct gv_minutes_series *series)
     return strcmp(series->what, "kernel") == 0;
 }
 
+/* Only what was seen of the GPU side tells of it. */
+static const char *time_of(const struct gv_minutes_series *series)
+{
+    return is_kernel(series) || strcmp(series->what, "busy") == 0 ? "seen" : "time";
+}
+
 /* The time of which a series has a share. */
 static const double *series_time(const struct gv_minutes_run *run)
 {
-    return is_kernel(&run->series) ? run->seen_ns : run->time_ns;
+    return strcmp(time_of(&run->series), "seen") == 0 ? run->seen_ns : run->time_ns;
 }
 
 /* Of the bins [from, to). */
@@ -222,8 +240,7 @@ static int find_minute(struct gv_minutes_run *run, const struct gv_minutes_level
     size_t count = 0;
 
     if (result == SQLITE_OK)
-        result = sqlite3_bind_text(run->near, 5, is_kernel(&run->series) ? "seen" : "time", -1,
-                                   SQLITE_STATIC);
+        result = sqlite3_bind_text(run->near, 5, time_of(&run->series), -1, SQLITE_STATIC);
     run->count = 0;
     int error = gv_database_error(run->trace, result);
     if (!error)

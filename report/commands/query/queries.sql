@@ -73,6 +73,10 @@ SELECT series, number, kind, warmup, start_ns, duration_ns, launches, gpu_ns, id
     loads, load_ns, allocations
 FROM steps ORDER BY series, number;
 
+-- name: minutes: sums of each minute, also of older time of which only they are kept (GPUVERIFY_KEEP)
+SELECT utc, process, what, name, count, total_ns, max_ns, bytes
+FROM minutes ORDER BY minute_ns, what, process, total_ns DESC, name;
+
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy
 FROM loads ORDER BY start_ns;

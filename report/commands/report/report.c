@@ -88,17 +88,14 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
 /* Without being asked for, they show older time only: the sums of a large trace take seconds. */
 static int make_minutes(struct gv_report *report)
 {
-    struct gv_minutes_older older;
-    int error = 0;
+    int error;
 
     if (report->minutes)
         return 0;
     report->minutes = true;
     gv_progress_begin(report->trace, "gpuverify: adding up minutes");
-    error = gv_minutes_older_read(report->trace, &older);
-    if (!error)
-        error = gv_minutes_make(report->trace, &report->part, report->top,
-                                report->picked || older.minutes > 0);
+    error = gv_minutes_make(report->trace, &report->part, report->top,
+                            report->picked || report->facts.older.minutes > 0);
     gv_progress_end(report->trace);
     return error;
 }
