@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define GV_KEEP_MINUTE_NS INT64_C(60000000000)
-#define GV_KEEP_CHECK_NS  INT64_C(1000000000)
+#define GV_KEEP_CHECK_NS  INT64_C(200000000)
 /* What is folded is this part of what is kept. */
 #define GV_KEEP_PARTS 4
 /* Rows that are deleted at a time: some 50 ms. */

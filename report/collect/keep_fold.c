@@ -142,8 +142,7 @@ int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_pie
     const int64_t values[] = {piece->from_ns, piece->until_ns, piece->from_call, GV_KEEP_MARGIN_NS,
                               piece->older_most};
     const int64_t end_ns = piece->until_ns + GV_KEEP_MARGIN_NS;
-    static const char *const last[] = {sql_find_stay, sql_cut,    sql_sum,
-                                       sql_stalls,    sql_frames, sql_facts};
+    static const char *const last[] = {sql_find_stay, sql_cut, sql_sum, sql_stalls, sql_frames};
     struct gv_database database = {0};
     int error = open_piece(&database, trace, result);
 
@@ -158,6 +157,8 @@ int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_pie
         error = copy_whole(database.handle);
     if (!error)
         error = find_followed(database.handle);
+    if (!error)
+        error = gv_database_script(database.handle, sql_leave_trace, values, 5);
     if (!error)
         error = gv_database_script(database.handle, sql_begin_piece, &end_ns, 1);
     if (!error)

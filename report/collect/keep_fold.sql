@@ -55,6 +55,14 @@ INSERT INTO main.gpu_module SELECT * FROM trace.gpu_module WHERE at_ns < ?1;
 INSERT INTO main.host_function SELECT * FROM trace.host_function WHERE coalesce(start_ns, 0) < ?1;
 INSERT INTO main.idle_sample SELECT * FROM trace.idle_sample WHERE at_ns < ?1;
 
+-- name: leave_trace
+-- The analysis locks what is attached. The first minute of which the sums stay, if they are more than ?5.
+INSERT INTO result.fact SELECT 'older_from', minute FROM trace.older
+WHERE ?5 > 0 AND (SELECT count(*) FROM trace.older) > ?5
+ORDER BY minute LIMIT 1 OFFSET ?5 / 8;
+DETACH trace;
+CREATE TEMP TABLE unnamed AS SELECT stack, depth FROM main.frame WHERE function IS NULL;
+
 -- name: begin_piece
 -- To the analysis, the piece is a trace: it begins when the processes began, and ends with the margin. ?1: that
 -- end.
@@ -135,13 +143,5 @@ ORDER BY x.wait_ns + x.jit_ns DESC LIMIT 20000;
 
 -- name: frames
 -- The names that were found for them.
-INSERT INTO result.frame SELECT f.* FROM main.frame f JOIN trace.frame t ON t.stack = f.stack AND t.depth = f.depth
-WHERE f.kind IS NOT t.kind OR f.function IS NOT t.function;
-
--- name: facts
--- What deleting needs: the call before which ranges are of no use; and the minute from which sums stay, if they
--- are more than ?5.
-INSERT INTO result.fact SELECT 'range_call', coalesce(min(id), 0) FROM trace.call WHERE start_ns >= ?2 - ?4;
-INSERT INTO result.fact SELECT 'older_from', minute FROM trace.older
-WHERE ?5 > 0 AND (SELECT count(*) FROM trace.older) > ?5
-ORDER BY minute LIMIT 1 OFFSET ?5 / 8;
+INSERT INTO result.frame SELECT f.* FROM temp.unnamed u JOIN main.frame f ON f.stack = u.stack AND f.depth = u.depth
+WHERE f.function IS NOT NULL;

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECOND_NS  INT64_C(1000000000)
@@ -193,32 +195,41 @@ static void old_minutes_become_sums(void **state)
 static void killed_in(enum gv_keep_state at)
 {
     static struct gv_recovery recovery;
+    char result[sizeof(drain.keep.result)];
 
     run_minutes(5);
     put_minute();
     pass();
     keep_until(at);
-    /* Nothing of the process is left but its files. */
-    if (drain.keep.child > 0)
+    /* The child dies with the collector, and nobody removes what it wrote. */
+    if (drain.keep.child > 0) {
         kill(drain.keep.child, SIGKILL);
-    sqlite3_close_v2(drain.database.handle);
+        waitpid(drain.keep.child, NULL, 0);
+    }
+    drain.keep.child = 0;
+    memcpy(result, drain.keep.result, sizeof(result));
+    drain.keep.result[0] = '\0';
+    gv_drain_close(&drain);
     unsetenv("GPUVERIFY_KEEP");
     spool.writer.header->process_start_ticks = 1;
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
     expect_sums();
+    fixture_expect_text(fixture.trace, "SELECT group_concat(value) FROM meta WHERE key = 'state'", "complete");
+    assert_true(access(result, F_OK) < 0);
 }
 
 static void killed_while_it_folds(void **state)
 {
     (void)state;
     killed_in(GV_KEEP_FOLDS);
-    assert_int_equal(number("SELECT count(*) FROM older"), 0);
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), MINUTE_NS);
 }
 
 static void killed_before_all_is_deleted(void **state)
 {
     (void)state;
     killed_in(GV_KEEP_SWEEPS);
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
     assert_in_range(number("SELECT count(*) FROM calls"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
 }
 
