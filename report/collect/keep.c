@@ -172,7 +172,7 @@ static int begin_fold(struct gv_keep *keep, struct gv_database *trace, int64_t n
     struct gv_keep_piece piece = {.from_ns = keep->full_from_ns,
                                   .until_ns = keep->until_ns,
                                   .next_call = next_call,
-                                  .older_most = keep->extent.bytes / 2 / GV_KEEP_OLDER_BYTES};
+                                  .older_most = keep->extent.bytes / 4 * 3 / GV_KEEP_OLDER_BYTES};
     int error = number_of(trace, "SELECT value FROM main.meta WHERE key = 'full_from_call'", NULL,
                           &piece.from_call);
 

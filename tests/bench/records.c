@@ -38,7 +38,7 @@
 #define MEMORY_EVERY 40
 #define MODULE_EVERY 2000
 #define THREAD_EVERY 500000
-#define PACED_EVERY  64 /* if months pass: some 50 000 a second */
+#define PACED_EVERY  16 /* if months pass: some 15 000 launches a second */
 #define KERNELS      64 /* kernel names on the GPU side, without those of modules */
 #define ADDRESSES    20000
 #define BEHIND       3000 /* launches by which the GPU is behind */
