@@ -71,7 +71,7 @@ SELECT coalesce(min(id), 0) FROM main.gpu_op WHERE id > ?1;
 
 -- name: sweep_ops
 DELETE FROM main.gpu_op WHERE id BETWEEN ?2 AND ?3
-    AND (start_ns < ?1 OR start_ns IS NULL AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = gpu_op.call))
+    AND (start_ns + coalesce(duration_ns, 0) < ?1 OR start_ns IS NULL AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = gpu_op.call))
     AND id NOT IN (SELECT id FROM main.older_row WHERE what = 2);
 
 -- name: sweep_others

@@ -68,9 +68,10 @@ CREATE TEMP TABLE unnamed AS SELECT stack, depth FROM main.frame WHERE function 
 -- end.
 DELETE FROM main.meta WHERE key IN ('full_from_ns', 'state');
 INSERT INTO main.meta (key, value) VALUES ('state', 'complete');
-DELETE FROM main.gpu_change WHERE EXISTS (SELECT 1 FROM main.recording_change c
-    WHERE c.process = gpu_change.process AND c.number < 0 AND c.at_ns = gpu_change.at_ns)
-    OR at_ns >= ?1;
+DELETE FROM main.gpu_change WHERE at_ns >= ?1
+    OR process IN (SELECT process FROM main.recording_change WHERE number = 0)
+        AND EXISTS (SELECT 1 FROM main.recording_change c
+            WHERE c.process = gpu_change.process AND c.number < 0 AND c.at_ns = gpu_change.at_ns);
 DELETE FROM main.recording_change WHERE process IN (SELECT process FROM main.recording_change
         WHERE number = 0)
     AND number <= 0 OR at_ns >= ?1;

@@ -24,7 +24,7 @@
 static struct fixture fixture;
 static struct fixture_spool spool;
 static struct gv_drain drain;
-static uint32_t correlation;
+static uint32_t correlation, changes;
 static int64_t launched_until; /* the next minute */
 
 static int64_t number(const char *sql)
@@ -81,6 +81,15 @@ static void put_minute(void)
                  FIXTURE_EPOCH_NS + (uint64_t)(minute_ns + MINUTE_NS));
 }
 
+/* The program stops or goes on, at the beginning of the next minute. */
+static void put_change(void)
+{
+    put(CALLER, (union gv_record){.change = {.head = {.kind = GV_RECORD_CHANGE},
+                                             .at_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS),
+                                             .number = ++changes}});
+    atomic_store(&spool.writer.header->control.changes, changes);
+}
+
 static void open_drain(void)
 {
     assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
@@ -97,7 +106,7 @@ static void pass(void)
 /* Until nothing is due. */
 static void keep_until(enum gv_keep_state state)
 {
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 3000 && drain.keep.extent.ns; i++) {
         drain.keep.checked_ns = 0;
         assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
         if (drain.keep.state == state && (state != GV_KEEP_WAITS || i > 3))
@@ -105,12 +114,12 @@ static void keep_until(enum gv_keep_state state)
         if (drain.keep.state == GV_KEEP_FOLDS)
             usleep(1000);
     }
-    fail_msg("state %d after three seconds", drain.keep.state);
+    if (drain.keep.extent.ns)
+        fail_msg("state %d after three seconds", drain.keep.state);
 }
 
-static int open_keep(void **state)
+static int open_all(void **state)
 {
-    setenv("GPUVERIFY_KEEP", "4min", 1);
     fixture_open(&fixture);
     fixture_spool_open(&fixture, &spool, 1, true);
     atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
@@ -118,9 +127,16 @@ static int open_keep(void **state)
     atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
     correlation = 0;
     launched_until = 0;
+    changes = 0;
     open_drain();
     (void)state;
     return 0;
+}
+
+static int open_keep(void **state)
+{
+    setenv("GPUVERIFY_KEEP", "4min", 1);
+    return open_all(state);
 }
 
 static int close_keep(void **state)
@@ -191,6 +207,58 @@ static void old_minutes_become_sums(void **state)
     assert_int_equal(access(drain.keep.result, F_OK), -1);
 }
 
+/* The sums of all minutes of a program that is stopped for some of them, and how much of it was recorded in full. */
+static void run_and_tell(char *sums, size_t size)
+{
+    sqlite3 *trace;
+    sqlite3_stmt *row = NULL;
+
+    for (int i = 0; i < 14; i++) {
+        if (i == 3 || i == 6 || i == 13)
+            put_change();
+        if (changes % 2)
+            launched_until++;
+        else
+            run_minutes(1);
+    }
+    finish();
+    assert_int_equal(sqlite3_open_v2(fixture.trace, &trace, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(trace,
+                                        "SELECT group_concat(line, char(10)) FROM (SELECT (minute_ns / 60000000000)"
+                                        " || ' ' || coalesce(process, 0) || ' ' || what || ' ' || name || ' ' || iif(what = 'recorded', '', count)"
+                                        " || ' ' || total_ns || ' ' || coalesce(max_ns, 0) AS line FROM minutes"
+                                        " WHERE what <> 'idle' ORDER BY minute_ns, process, what, name)",
+                                        -1, &row, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    snprintf(sums, size, "%s", (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    sqlite3_close(trace);
+}
+
+/* What a fold makes of minutes is what the view makes of their rows. */
+static void sums_are_those_of_the_whole_trace(void **state)
+{
+    static char whole[65536], kept[65536];
+
+    run_and_tell(kept, sizeof(kept));
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 9 * MINUTE_NS);
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || (end_ns / 60000000000))"
+                        " FROM recording WHERE gpu IS NOT 'stopped'",
+                        "calls 9 13,gpu 9 13");
+    close_keep(state);
+    open_all(state);
+    run_and_tell(whole, sizeof(whole));
+    for (char *line = strtok(whole, "\n"), *at = kept; line; line = strtok(NULL, "\n")) {
+        size_t length = strcspn(at, "\n");
+
+        if (strlen(line) != length || memcmp(line, at, length) != 0)
+            fail_msg("'%.*s', not '%s'", (int)length, at, line);
+        at += length + (at[length] != '\0');
+    }
+}
+
 /* Whatever was going on, and without the setting, as `gpuverify recover` has none. */
 static void killed_in(enum gv_keep_state at)
 {
@@ -237,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
     };
