@@ -41,10 +41,9 @@ WHERE s.expected = 0 AND f.depth = (SELECT min(depth) FROM frames
 GROUP BY f.file, f.line, f.function, s.cause
 ORDER BY s.cause = 'unknown', lost_ns DESC;
 
--- name: older-stalls: the longest stalls of the time that is kept as sums by minute (GPUVERIFY_KEEP)
-SELECT start_ns / 1e9 AS at_s, round((wait_ns + jit_ns) / 1e6, 3) AS lost_ms, cause, name AS call, gv_kernel(kernel) AS kernel,
-    process, gv_where(stack) AS location
-FROM older_stalls ORDER BY wait_ns + jit_ns DESC LIMIT 50;
+-- name: older-stalls: the 50 longest stalls of the time that is kept as sums by minute (GPUVERIFY_KEEP)
+SELECT start_ns, wait_ns + jit_ns AS lost_ns, cause, name, kernel, process, stack, advice
+FROM older_stalls ORDER BY lost_ns DESC LIMIT 50;
 
 -- name: idle-lines: idle time of the devices, by reason and line of the program
 SELECT i.reason, f.file, f.line, max(f.function) AS function,
