@@ -43,7 +43,8 @@ static int64_t floor_minute(int64_t ns)
 
 /* ---- deleting ---- */
 
-/* In a transaction. -EBUSY: nothing was done, because somebody reads the trace: try it again later. */
+/* In a transaction. -EBUSY: nothing was done, because somebody reads the trace: try it again later.
+ */
 static int run_scripts(struct gv_database *trace, const char *const *sql, size_t count,
                        const int64_t *values, int value_count)
 {
@@ -82,7 +83,8 @@ static int sweep_step(struct gv_keep *keep, struct gv_database *trace, bool *mor
             return error;
         keep->swept[i] = values[2];
     }
-    return *more ? 0 : run_scripts(trace, (const char *const[]){sql_sweep_others}, 1, &before_ns, 1);
+    return *more ? 0
+                 : run_scripts(trace, (const char *const[]){sql_sweep_others}, 1, &before_ns, 1);
 }
 
 static int sweep(struct gv_keep *keep, struct gv_database *trace)

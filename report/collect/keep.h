@@ -19,10 +19,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Rows near an end of the folded minutes that are copied too, and deleted later: what calls there
- * waited for. */
-#define GV_KEEP_MARGIN_NS INT64_C(2000000000)
-
 /* After the session's name: a file in the session's folder, while a result is stored. */
 #define GV_KEEP_SUFFIX ".keep"
 

@@ -3,9 +3,9 @@
 #include "report/analyse/idle/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/stalls/analysis.h"
-#include "report/collect/keep.h"
 #include "report/collect/stack_names.h"
 #include "report/collect_keep_fold.inc"
+#include "report/store/database.h"
 #include "report/store/schema.h"
 #include "trace/call_table.h"
 

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+/* Rows near an end of the folded minutes that are copied too, and deleted later: what calls there
+ * waited for. */
+#define GV_KEEP_MARGIN_NS INT64_C(2000000000)
+
 /* Times since the session's start. Calls that began in [from_ns, until_ns) are folded, and those
  * that began before but were stored, as row `from_call` or later, after that time was folded. */
 struct gv_keep_piece {

@@ -7,10 +7,9 @@
  * A process of ours writes a spool as a program would: launches of THREADS threads and their GPU
  * operations, with waits, copies, allocations and frees, modules with their own kernels that come
  * and go, and threads that end and start. One launch in 512 is lost and counted. When the spool is
- * full, it waits for room. APART_NS: the time between two launches, as the records say: months pass in
- * minutes. Prints `name value` lines. Memory is the collector's own (RssAnon):
- * shared pages of the spool are the program's, and others are file pages, which the system can take
- * back.
+ * full, it waits for room. APART_NS: the time between two launches, as the records say: months pass
+ * in minutes. Prints `name value` lines. Memory is the collector's own (RssAnon): shared pages of
+ * the spool are the program's, and others are file pages, which the system can take back.
  */
 #include "trace/session.h"
 #include "trace/session_id.h"
@@ -38,7 +37,7 @@
 #define MEMORY_EVERY 40
 #define MODULE_EVERY 2000
 #define THREAD_EVERY 500000
-#define PACED_EVERY  16 /* if months pass: some 15 000 launches a second */
+#define PACED_EVERY  8  /* if months pass: some 7000 launches a second */
 #define KERNELS      64 /* kernel names on the GPU side, without those of modules */
 #define ADDRESSES    20000
 #define BEHIND       3000 /* launches by which the GPU is behind */
@@ -261,7 +260,8 @@ static void describe(struct gv_spool_header *header, const char *session, uint64
 }
 
 /* The recording process; tells `ready` when its spool exists. */
-static void record(const char *folder, uint64_t records, unsigned threads, uint64_t apart_ns, int ready)
+static void record(const char *folder, uint64_t records, unsigned threads, uint64_t apart_ns,
+                   int ready)
 {
     static struct feed feed;
     char session[GV_SESSION_ID_BYTES], path[1024];

@@ -39,15 +39,16 @@ static void put(uint32_t thread, union gv_record record)
 
 static void put_call(uint32_t thread, enum fixture_api api, int64_t start_ns, int64_t duration_ns)
 {
-    put(thread, (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL,
-                                                    .flags = GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT,
-                                                    .api = (uint16_t)api},
-                                           .start_ns = FIXTURE_EPOCH_NS + (uint64_t)start_ns,
-                                           .duration_ns = (uint64_t)duration_ns,
-                                           .stream = 0x10,
-                                           .context = 0xc0,
-                                           .kernel = api == FIXTURE_LAUNCH,
-                                           .correlation = api == FIXTURE_LAUNCH ? ++correlation : 0}});
+    put(thread,
+        (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL,
+                                            .flags = GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT,
+                                            .api = (uint16_t)api},
+                                   .start_ns = FIXTURE_EPOCH_NS + (uint64_t)start_ns,
+                                   .duration_ns = (uint64_t)duration_ns,
+                                   .stream = 0x10,
+                                   .context = 0xc0,
+                                   .kernel = api == FIXTURE_LAUNCH,
+                                   .correlation = api == FIXTURE_LAUNCH ? ++correlation : 0}});
 }
 
 static void put_operation(int64_t start_ns, int64_t duration_ns)
@@ -60,8 +61,8 @@ static void put_operation(int64_t start_ns, int64_t duration_ns)
                                           .correlation = correlation}});
 }
 
-/* A minute of the program: launches, each of which runs for a tenth of a second; a wait for the first; and in
- * every third minute a load of code that waits for the second. */
+/* A minute of the program: launches, each of which runs for a tenth of a second; a wait for the
+ * first; and in every third minute a load of code that waits for the second. */
 static void put_minute(void)
 {
     bool stalls = launched_until % 3 == 2;
@@ -84,9 +85,10 @@ static void put_minute(void)
 /* The program stops or goes on, at the beginning of the next minute. */
 static void put_change(void)
 {
-    put(CALLER, (union gv_record){.change = {.head = {.kind = GV_RECORD_CHANGE},
-                                             .at_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS),
-                                             .number = ++changes}});
+    put(CALLER, (union gv_record){
+                    .change = {.head = {.kind = GV_RECORD_CHANGE},
+                               .at_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS),
+                               .number = ++changes}});
     atomic_store(&spool.writer.header->control.changes, changes);
 }
 
@@ -153,18 +155,22 @@ static void expect_sums(void)
 {
     char expected[64];
 
-    snprintf(expected, sizeof(expected), "%d %" PRId64 " %" PRId64, PER_MINUTE, launched_until, launched_until);
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
-                        " FROM minutes WHERE what = 'launch'",
-                        expected);
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
-                        " FROM minutes WHERE what = 'kernel'",
-                        expected);
+    snprintf(expected, sizeof(expected), "%d %" PRId64 " %" PRId64, PER_MINUTE, launched_until,
+             launched_until);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
+        " FROM minutes WHERE what = 'launch'",
+        expected);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
+        " FROM minutes WHERE what = 'kernel'",
+        expected);
     assert_int_equal(number("SELECT sum(total_ns) FROM minutes WHERE what = 'busy'"),
                      launched_until * PER_MINUTE * SECOND_NS / 10);
-    assert_int_equal(number("SELECT sum(count) FROM minutes WHERE what = 'stall'"), launched_until / 3);
+    assert_int_equal(number("SELECT sum(count) FROM minutes WHERE what = 'stall'"),
+                     launched_until / 3);
 }
 
 static void run_minutes(int minutes)
@@ -192,22 +198,26 @@ static void old_minutes_become_sums(void **state)
     finish();
     expect_sums();
     /* Of four minutes, or five before the next fold, all is there. */
-    assert_in_range(number("SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'"), 4 * PER_MINUTE,
-                    5 * PER_MINUTE + 10);
+    assert_in_range(number("SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'"),
+                    4 * PER_MINUTE, 5 * PER_MINUTE + 10);
     assert_in_range(number("SELECT count(*) FROM gpu_ops"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
-    assert_int_equal(number("SELECT max(value) FROM meta WHERE key = 'full_from_ns'"), 16 * MINUTE_NS);
+    assert_int_equal(number("SELECT max(value) FROM meta WHERE key = 'full_from_ns'"),
+                     16 * MINUTE_NS);
     /* Only this time counts in reports. */
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(side || ' ' || coalesce(gpu, '') || ' ' || (start_ns / 60000000000))"
-                        " FROM recording WHERE gpu IS NOT 'stopped'",
-                        "calls  16,gpu seen 16");
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(side || ' ' || coalesce(gpu, '') || ' ' || (start_ns / 60000000000))"
+        " FROM recording WHERE gpu IS NOT 'stopped'",
+        "calls  16,gpu seen 16");
     /* The stalls of the whole time, but not waits that the program asked for. */
-    fixture_expect_text(fixture.trace, "SELECT group_concat((start_ns / 60000000000) || cause) FROM older_stalls",
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat((start_ns / 60000000000) || cause) FROM older_stalls",
                         "2module-load,5module-load,8module-load,11module-load,14module-load");
     assert_int_equal(access(drain.keep.result, F_OK), -1);
 }
 
-/* The sums of all minutes of a program that is stopped for some of them, and how much of it was recorded in full. */
+/* The sums of all minutes of a program that is stopped for some of them, and how much of it was
+ * recorded in full. */
 static void run_and_tell(char *sums, size_t size)
 {
     sqlite3 *trace;
@@ -223,13 +233,16 @@ static void run_and_tell(char *sums, size_t size)
     }
     finish();
     assert_int_equal(sqlite3_open_v2(fixture.trace, &trace, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(trace,
-                                        "SELECT group_concat(line, char(10)) FROM (SELECT (minute_ns / 60000000000)"
-                                        " || ' ' || coalesce(process, 0) || ' ' || what || ' ' || name || ' ' || iif(what = 'recorded', '', count)"
-                                        " || ' ' || total_ns || ' ' || coalesce(max_ns, 0) AS line FROM minutes"
-                                        " WHERE what <> 'idle' ORDER BY minute_ns, process, what, name)",
-                                        -1, &row, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(
+            trace,
+            "SELECT group_concat(line, char(10)) FROM (SELECT (minute_ns / 60000000000)"
+            " || ' ' || coalesce(process, 0) || ' ' || what || ' ' || name || ' ' || iif(what = "
+            "'recorded', '', count)"
+            " || ' ' || total_ns || ' ' || coalesce(max_ns, 0) AS line FROM minutes"
+            " WHERE what <> 'idle' ORDER BY minute_ns, process, what, name)",
+            -1, &row, NULL),
+        SQLITE_OK);
     assert_int_equal(sqlite3_step(row), SQLITE_ROW);
     snprintf(sums, size, "%s", (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
@@ -244,7 +257,8 @@ static void sums_are_those_of_the_whole_trace(void **state)
     run_and_tell(kept, sizeof(kept));
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 9 * MINUTE_NS);
     fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || (end_ns / 60000000000))"
+                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || "
+                        "(end_ns / 60000000000))"
                         " FROM recording WHERE gpu IS NOT 'stopped'",
                         "calls 9 13,gpu 9 13");
     close_keep(state);
@@ -282,7 +296,8 @@ static void killed_in(enum gv_keep_state at)
     spool.writer.header->process_start_ticks = 1;
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
     expect_sums();
-    fixture_expect_text(fixture.trace, "SELECT group_concat(value) FROM meta WHERE key = 'state'", "complete");
+    fixture_expect_text(fixture.trace, "SELECT group_concat(value) FROM meta WHERE key = 'state'",
+                        "complete");
     assert_true(access(result, F_OK) < 0);
 }
 
