@@ -109,7 +109,7 @@ static int number_of(struct gv_database *trace, const char *sql, const int64_t *
 /* *bytes: of the file, without what is free in it. */
 static int read_used(struct gv_database *trace, int64_t *bytes)
 {
-    int64_t pages, free_pages, page_bytes;
+    int64_t pages = 0, free_pages = 0, page_bytes = 0;
     int error = number_of(trace, "PRAGMA main.page_count", NULL, &pages);
 
     if (!error)

@@ -273,6 +273,40 @@ static void sums_are_those_of_the_whole_trace(void **state)
     }
 }
 
+static void put_memory(enum fixture_api api, uint64_t object)
+{
+    put(CALLER, (union gv_record){
+                    .call = {.head = {.kind = GV_RECORD_CALL,
+                                      .flags = GV_RECORD_HAS_BYTES,
+                                      .api = (uint16_t)api},
+                             .start_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS) +
+                                         object * 10000 + (api == FIXTURE_FREE ? 5000 : 0),
+                             .duration_ns = 1000,
+                             .bytes = 1 << 20,
+                             .object = object}});
+}
+
+/* Of ten allocations a minute one is not freed. Kernels of the full part were used before. */
+static void what_later_calls_need_stays(void **state)
+{
+    (void)state;
+    for (int minute = 0; minute < 12; minute++) {
+        for (uint64_t i = 1; i <= 10; i++) {
+            put_memory(FIXTURE_ALLOC, (uint64_t)minute * 100 + i);
+            if (i > 1)
+                put_memory(FIXTURE_FREE, (uint64_t)minute * 100 + i);
+        }
+        run_minutes(1);
+    }
+    finish();
+    assert_int_equal(number("SELECT sum(left_bytes) / (1 << 20) FROM memory_lines"), 12);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE class = 'alloc' AND start_ns <"
+                            " (SELECT value - 60000000000 FROM meta WHERE key = 'full_from_ns')"),
+                     7);
+    assert_int_equal(
+        number("SELECT min(start_ns) / 60000000000 FROM calls WHERE kernel_id IS NOT NULL"), 0);
+}
+
 /* Whatever was going on, and without the setting, as `gpuverify recover` has none. */
 static void killed_in(enum gv_keep_state at)
 {
@@ -312,6 +346,11 @@ static void killed_before_all_is_deleted(void **state)
 {
     (void)state;
     killed_in(GV_KEEP_SWEEPS);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(side || ' ' || (start_ns / 60000000000)) FROM recording"
+        " WHERE gpu IS NOT 'stopped'",
+        "calls 2,gpu 2");
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
     assert_in_range(number("SELECT count(*) FROM calls"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
 }
@@ -321,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
     };
