@@ -506,7 +506,7 @@ FROM variable;
 
 CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
 WITH RECURSIVE
-stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete' AND EXISTS (SELECT 1 FROM minute_total)),
+stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot') AND EXISTS (SELECT 1 FROM minute_total)),
 full(from_ns) AS ( -- no row: all is stored
     SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0) WHERE NOT EXISTS (SELECT 1 FROM stored)),
 unit AS ( -- texts are slow to group by
@@ -526,15 +526,15 @@ lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minute
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
     WHERE before_ns IS NULL OR end_ns > before_ns),
 busy AS ( -- most operations are in one minute
-    SELECT number, max(start_ns, coalesce(before_ns, start_ns)) AS start_ns, end_ns
-    FROM (SELECT u.number, o.start_ns, o.start_ns + o.duration_ns AS end_ns, max(o.start_ns + o.duration_ns) OVER (
+    SELECT number, begins, max(start_ns, coalesce(before_ns, start_ns)) AS start_ns, end_ns
+    FROM (SELECT u.number, o.start_ns >= from_ns AS begins, max(o.start_ns, from_ns) AS start_ns, o.start_ns + o.duration_ns AS end_ns, max(o.start_ns + o.duration_ns) OVER (
             PARTITION BY u.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
         FROM full CROSS JOIN gpu_op o JOIN unit u ON u.place = o.place
-        WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns)
+        WHERE o.start_ns + o.duration_ns > from_ns)
     WHERE before_ns IS NULL OR end_ns > before_ns),
 busy_sum AS (
     SELECT start_ns / 60000000000 AS minute, end_ns > (start_ns / 60000000000 + 1) * 60000000000 AS long, number,
-        count(*) AS count, sum(end_ns - start_ns) AS ns, max(end_ns - start_ns) AS max_ns, min(start_ns) AS start_ns
+        sum(begins) AS count, sum(end_ns - start_ns) AS ns, max(end_ns - start_ns) AS max_ns, min(start_ns) AS start_ns
     FROM busy GROUP BY 1, 3, 2, CASE WHEN end_ns > (start_ns / 60000000000 + 1) * 60000000000 THEN start_ns END),
 cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
     SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000

@@ -1,8 +1,6 @@
 #include "report/analyse/minutes/change_point.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 /* That chance does it must be this unlikely. */
 #define GV_CHANGE_POINT_CHANCE 0.01
@@ -37,18 +35,19 @@ static double mean_of(const double *values, size_t count)
 
 size_t gv_change_point_find(const double *values, size_t count)
 {
-    int64_t sum = 0, most = 0;
+    double sum = 0, most = 0;
     size_t at = 0;
 
     if (count > GV_CHANGE_POINT_MOST)
         return 0;
-    for (size_t i = 0; i + 1 < count;
+    for (size_t i = 1; i < count;
          i++) { /* sum: pairs over the split that rise, less those that fall */
         for (size_t j = 0; j < count; j++)
-            sum += (values[j] > values[i]) - (values[j] < values[i]);
-        if (llabs(sum) > most) {
-            most = llabs(sum);
-            at = i + 1;
+            sum += (values[j] > values[i - 1]) - (values[j] < values[i - 1]);
+        double weight = sum * sum / (double)(i * (count - i)); /* its variance is in proportion */
+        if (weight > most) {
+            most = weight;
+            at = i;
         }
     }
     if (at == 0)

@@ -1,10 +1,10 @@
 /*
  * Finds where a series of values changed its level for good.
  *
- * It is Pettitt's test: the split whose two sides differ most by the ranks of their values, and
- * then Mann and Whitney's rank test of these sides, corrected for the number of splits. A few
- * outliers change nothing. Of several changes it finds the largest, of a cycle perhaps a part of
- * one.
+ * It is the split whose two sides differ most, for their sizes, by the ranks of their values. Mann
+ * and Whitney's rank test of these sides, corrected for the number of splits, says whether chance
+ * would do it. A few outliers change nothing. Of several changes it finds the largest, of a cycle
+ * perhaps a part.
  */
 #ifndef GV_ANALYSE_MINUTES_CHANGE_POINT_H
 #define GV_ANALYSE_MINUTES_CHANGE_POINT_H

@@ -18,6 +18,8 @@
 #define GV_MINUTES_LEAST       0.01
 #define GV_MINUTES_LEAST_STALL 0.001
 #define GV_MINUTES_FACTOR      1.5
+/* How busy a device is: of any factor. */
+#define GV_MINUTES_LEAST_BUSY 0.05
 /* A kernel with a share of GV_MINUTES_LEAST: of the mean of one. */
 #define GV_MINUTES_FACTOR_MEAN 1.2
 
@@ -127,20 +129,15 @@ static int64_t find_step(const struct gv_minutes_run *run, int64_t most)
     return step_ns;
 }
 
-static bool is_stall(const struct gv_minutes_series *series)
+static bool is_of(const struct gv_minutes_series *series, const char *what)
 {
-    return strcmp(series->what, "stall") == 0;
-}
-
-static bool is_kernel(const struct gv_minutes_series *series)
-{
-    return strcmp(series->what, "kernel") == 0;
+    return strcmp(series->what, what) == 0;
 }
 
 /* Only what was seen of the GPU side tells of it. */
 static const char *time_of(const struct gv_minutes_series *series)
 {
-    return is_kernel(series) || strcmp(series->what, "busy") == 0 ? "seen" : "time";
+    return is_of(series, "kernel") || is_of(series, "busy") ? "seen" : "time";
 }
 
 /* The time of which a series has a share. */
@@ -174,8 +171,10 @@ static bool differs(const double level[2], double least, double factor)
 
 static bool is_of_weight(const struct gv_minutes_run *run, const struct gv_minutes_level *level)
 {
-    double least = is_stall(&run->series) ? GV_MINUTES_LEAST_STALL : GV_MINUTES_LEAST;
+    double least = is_of(&run->series, "stall") ? GV_MINUTES_LEAST_STALL : GV_MINUTES_LEAST;
 
+    if (is_of(&run->series, "busy"))
+        return differs(level->share, GV_MINUTES_LEAST_BUSY, 1);
     if (level->of_mean)
         return fmax(level->share[0], level->share[1]) >= least &&
                differs(level->mean_ns, 0, GV_MINUTES_FACTOR_MEAN);
@@ -293,7 +292,7 @@ static int series_end(struct gv_minutes_run *run)
     int error = 0;
 
     if (run->series.name && (find_change(run, false, &level) ||
-                             (is_kernel(&run->series) && find_change(run, true, &level)))) {
+                             (is_of(&run->series, "kernel") && find_change(run, true, &level)))) {
         error = find_minute(run, &level, &at_ns);
         if (!error)
             error = store_change(run, &level, at_ns);

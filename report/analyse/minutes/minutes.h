@@ -1,8 +1,8 @@
 /*
  * What happened when, by the sums of the view "minutes": for the report's sections "minutes" and
  * "changes". It makes two temporary tables, whose columns minutes.sql describes: minute_bucket has
- * a row for each minute, hour or day; minute_change one for each device, reason, cause or kernel that
- * began, ended or changed, with the minute in which it did.
+ * a row for each minute, hour or day; minute_change one for each device, reason, cause or kernel
+ * that began, ended or changed, with the minute in which it did.
  */
 #ifndef GV_ANALYSE_MINUTES_MINUTES_H
 #define GV_ANALYSE_MINUTES_MINUTES_H

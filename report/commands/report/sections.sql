@@ -50,7 +50,7 @@ FROM minute_bucket ORDER BY start_ns;
 
 -- name: changes
 SELECT what, CASE what WHEN 'kernel' THEN gv_kernel(name)
-        WHEN 'busy' THEN coalesce('GPU ' || (SELECT min(device) FROM device WHERE uuid = name), name) ELSE name END, {clock(at_ns)}, at_ns, before, after, before_ns, after_ns
+        WHEN 'busy' THEN coalesce('GPU ' || (SELECT min(d.device) FROM device d WHERE d.uuid = minute_change.name), name) ELSE name END, {clock(at_ns)}, at_ns, before, after, before_ns, after_ns
 FROM minute_change ORDER BY abs(after - before) DESC, what, name LIMIT :top;
 
 -- name: devices
