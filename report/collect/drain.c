@@ -171,8 +171,8 @@ static int complete_trace(struct gv_drain *drain)
     if (!drain->settled) {
         name_stacks(drain);
         find_stalls(drain);
-        keep_totals(drain);
         find_idle(drain);
+        keep_totals(drain); /* also sums of idle time */
         drain->settled = true;
     }
     error = gv_database_begin(&drain->database);

@@ -240,7 +240,8 @@ static void run_and_tell(char *sums, size_t size)
             " || ' ' || coalesce(process, 0) || ' ' || what || ' ' || name || ' ' || iif(what = "
             "'recorded', '', count)"
             " || ' ' || total_ns || ' ' || coalesce(max_ns, 0) AS line FROM minutes"
-            " WHERE what <> 'idle' ORDER BY minute_ns, process, what, name)",
+            " WHERE what <> 'idle' OR minute_ns > 2 * 60000000000 ORDER BY minute_ns, process, "
+            "what, name)",
             -1, &row, NULL),
         SQLITE_OK);
     assert_int_equal(sqlite3_step(row), SQLITE_ROW);
