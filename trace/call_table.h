@@ -120,6 +120,7 @@ struct gv_call_kind_row {
     enum gv_call_scope scope;
     enum gv_gpu_work work;
     enum gv_memory_space memory;
+    bool skipped;   /* while recording is stopped */
     uint32_t flags; /* enum gv_call_flag */
 };
 

@@ -13,6 +13,11 @@
 
 #define GV_MS_DIGITS 3u
 
+#define GV_MINUTE_NS          INT64_C(60000000000)
+#define GV_EXTENT_BYTES_LEAST 10000000
+#define GV_EXTENT_DIGITS      9u
+#define GV_EXTENT_ALLOWED     "a time from 1min, a size from 10MB, or both: 10min,500MB"
+
 static const struct gv_setting settings_table[] = {
 #define GV_SETTING_TEXT(field, title, preset_value, words)                                         \
     {.kind = GV_SETTING_IS_TEXT,                                                                   \
@@ -36,6 +41,11 @@ static const struct gv_setting settings_table[] = {
      .offset = offsetof(struct gv_settings, field),                                                \
      .preset = preset_value,                                                                       \
      .choices = list},
+#define GV_SETTING_EXTENT(field, title, words)                                                     \
+    {.kind = GV_SETTING_IS_EXTENT,                                                                 \
+     .name = GV_SETTING_PREFIX #title,                                                             \
+     .help = words,                                                                                \
+     .offset = offsetof(struct gv_settings, field)},
 #include "trace/settings.def"
 };
 
@@ -75,6 +85,56 @@ static bool settings_parse(const char *text, unsigned int decimals, int64_t *out
     return seen && *text == '\0';
 }
 
+static const struct {
+    const char *name;
+    bool is_size;
+    int64_t factor, lowest; /* in ns or bytes */
+} settings_units[] = {
+    {"min", false, GV_MINUTE_NS, GV_MINUTE_NS},
+    {"h", false, 60 * GV_MINUTE_NS, 1},
+    {"d", false, 1440 * GV_MINUTE_NS, 1},
+    {"MB", true, 1000000, GV_EXTENT_BYTES_LEAST},
+    {"GB", true, 1000000000, 1},
+};
+
+/* One number with its unit, up to a comma or the end; NULL: it is none. */
+static const char *settings_take_amount(const char *text, struct gv_setting_extent *extent)
+{
+    size_t digits = strspn(text, "0123456789"), width = strcspn(text + digits, ",");
+    char number[GV_EXTENT_DIGITS + 1];
+
+    if (digits == 0 || digits > GV_EXTENT_DIGITS)
+        return NULL;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    for (size_t i = 0; i < sizeof(settings_units) / sizeof(settings_units[0]); i++) {
+        int64_t *amount = settings_units[i].is_size ? &extent->bytes : &extent->ns, value;
+
+        if (strlen(settings_units[i].name) != width ||
+            memcmp(settings_units[i].name, text + digits, width) != 0)
+            continue;
+        if (*amount || !settings_parse(number, 0, &value) ||
+            __builtin_mul_overflow(value, settings_units[i].factor, amount) ||
+            *amount < settings_units[i].lowest)
+            return NULL;
+        return text + digits + width;
+    }
+    return NULL;
+}
+
+/* A time, a size, or both with a comma between them. */
+static bool settings_take_extent(const char *value, struct gv_setting_extent *extent)
+{
+    struct gv_setting_extent taken = {0};
+
+    value = settings_take_amount(value, &taken);
+    if (value && *value == ',')
+        value = settings_take_amount(value + 1, &taken);
+    if (value && *value == '\0')
+        *extent = taken;
+    return value && *value == '\0';
+}
+
 /* The index of `value` in "a|b|c", or -1. */
 static int64_t settings_choose(const char *choices, const char *value)
 {
@@ -103,6 +163,8 @@ static bool settings_take(const struct gv_setting *setting, const char *value, c
             strcpy(field, value);
         return accepted;
     }
+    if (setting->kind == GV_SETTING_IS_EXTENT)
+        return settings_take_extent(value, (struct gv_setting_extent *)(void *)field);
     if (setting->kind == GV_SETTING_IS_CHOICE)
         accepted = (number = settings_choose(setting->choices, value)) >= 0;
     else
@@ -117,7 +179,7 @@ static void settings_preset(const struct gv_setting *setting, char *field)
 {
     if (setting->kind == GV_SETTING_IS_TEXT)
         strcpy(field, setting->preset_text);
-    else
+    else if (setting->kind != GV_SETTING_IS_EXTENT)
         memcpy(field, &setting->preset, sizeof(setting->preset));
 }
 
@@ -143,7 +205,9 @@ static void settings_put_allowed(const struct gv_setting *setting, char out[GV_A
         snprintf(out, GV_ALLOWED_BYTES, "%s to %s", low, high);
     } else {
         snprintf(out, GV_ALLOWED_BYTES, "%s",
-                 setting->kind == GV_SETTING_IS_TEXT ? "text" : setting->choices);
+                 setting->kind == GV_SETTING_IS_TEXT     ? "text"
+                 : setting->kind == GV_SETTING_IS_EXTENT ? GV_EXTENT_ALLOWED
+                                                         : setting->choices);
     }
 }
 
@@ -224,7 +288,9 @@ void gv_settings_describe(gv_settings_row *row, void *context)
             settings_put_number(setting, setting->preset, preset, sizeof(preset));
         else if (setting->kind == GV_SETTING_IS_CHOICE)
             settings_put_choice(setting, preset, sizeof(preset));
-        row(setting, allowed, setting->kind == GV_SETTING_IS_TEXT ? setting->preset_text : preset,
-            context);
+        else
+            snprintf(preset, sizeof(preset), "%s",
+                     setting->preset_text ? setting->preset_text : "");
+        row(setting, allowed, preset, context);
     }
 }

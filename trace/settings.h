@@ -16,12 +16,18 @@
 /* Set by the library for the program's children; not a setting. (trace/session.h) */
 #define GV_SETTING_SESSION "GPUVERIFY_SESSION"
 
-/* Text fields are char arrays. The others are int64_t: numbers in the unit of the field's name, and
- * indices of choices. */
+/* A time and a size; 0: none. */
+struct gv_setting_extent {
+    int64_t ns, bytes;
+};
+
+/* Text fields are char arrays. Numbers, in the unit of the field's name, and indices of choices are
+ * int64_t. */
 struct gv_settings {
 #define GV_SETTING_TEXT(field, name, preset, help)                          char field[GV_SETTING_TEXT_BYTES];
 #define GV_SETTING_NUMBER(field, name, preset, lowest, highest, unit, help) int64_t field;
 #define GV_SETTING_CHOICE(field, name, preset, choices, help)               int64_t field;
+#define GV_SETTING_EXTENT(field, name, help)                                struct gv_setting_extent field;
 #include "trace/settings.def"
 };
 
@@ -81,6 +87,7 @@ enum gv_setting_kind {
     GV_SETTING_IS_TEXT,
     GV_SETTING_IS_NUMBER,
     GV_SETTING_IS_CHOICE,
+    GV_SETTING_IS_EXTENT,
 };
 
 /* How the user writes a number: as it is stored, or in seconds while stored in ms. */
@@ -96,7 +103,7 @@ struct gv_setting {
     const char *name; /* with the prefix */
     const char *help;
     size_t offset;           /* in struct gv_settings */
-    const char *preset_text; /* TEXT */
+    const char *preset_text; /* TEXT; others: NULL */
     int64_t preset;          /* NUMBER in the stored unit; CHOICE: index */
     int64_t lowest;          /* NUMBER, in the stored unit */
     int64_t highest;

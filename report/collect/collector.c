@@ -5,6 +5,7 @@
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/collect/watchdog.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -237,6 +238,9 @@ static int collector_drain(struct gv_collector *collector)
             error = gv_drain_pass(drain, &stored, &exiting);
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
+        if (!error)
+            error = gv_drain_keep(
+                drain, (int64_t)(gv_monotonic_ns() - collector->session->clock.epoch_ns));
         collector_tell_path(collector);
         if (error) {
             error = collector_after_error(collector, error);

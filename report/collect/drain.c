@@ -164,14 +164,18 @@ static void find_idle(struct gv_drain *drain)
 /* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
+    int error = gv_keep_finish(&drain->keep, &drain->database);
+
+    if (error)
+        return error;
     if (!drain->settled) {
         name_stacks(drain);
         find_stalls(drain);
-        keep_totals(drain);
         find_idle(drain);
+        keep_totals(drain); /* also sums of idle time */
         drain->settled = true;
     }
-    int error = gv_database_begin(&drain->database);
+    error = gv_database_begin(&drain->database);
     /* Those that are still here wait for the end of this. */
     for (size_t i = 0; i < drain->count && !error; i++)
         if (drain->spools[i]->ended)
@@ -297,12 +301,14 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
     snprintf(drain->directory, sizeof(drain->directory), "%s", directory);
     snprintf(drain->session, sizeof(drain->session), "%s", session);
     snprintf(drain->wanted, sizeof(drain->wanted), "%s", wanted ? wanted : "");
+    gv_keep_open(&drain->keep, drain->directory, drain->session);
     return 0;
 }
 
 /* Forgets everything that mirrors the database. */
 static void stop_writing(struct gv_drain *drain)
 {
+    gv_keep_stop(&drain->keep);
     for (size_t i = 0; i < drain->count; i++) {
         if (drain->spools[i]->ingesting)
             gv_ingest_close(&drain->spools[i]->ingest);
@@ -624,6 +630,17 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     }
     if (error && is_gone(drain))
         error = -ESTALE;
+    if (error)
+        gv_drain_reopen(drain);
+    return error;
+}
+
+int gv_drain_keep(struct gv_drain *drain, int64_t now_ns)
+{
+    int error = drain->writing && !drain->complete && !is_gone(drain)
+                    ? gv_keep_look(&drain->keep, &drain->database, drain->next_call, now_ns)
+                    : 0;
+
     if (error)
         gv_drain_reopen(drain);
     return error;

@@ -6,6 +6,7 @@
 #define GV_COLLECT_DRAIN_H
 
 #include "report/collect/ingest.h"
+#include "report/collect/keep.h"
 #include "trace/session.h"
 
 #include <limits.h>
@@ -43,6 +44,7 @@ struct gv_drain {
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
+    struct gv_keep keep;
     size_t damaged; /* cut or damaged spools that were not opened */
 };
 
@@ -59,6 +61,10 @@ int gv_drain_find(struct gv_drain *drain);
  * end. After an error everything stored is whole, and the next pass starts anew. -ESTALE: the
  * trace was removed, moved or replaced while it was written; no pass will succeed. */
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
+
+/* Between passes: sees that the trace stays as short as GPUVERIFY_KEEP says. `now_ns`: since the
+ * session's start. As gv_drain_pass(). */
+int gv_drain_keep(struct gv_drain *drain, int64_t now_ns);
 
 /* For writing between passes. -EBUSY, as from gv_database_commit(), was waited for. After an
  * error in a transaction, call gv_drain_reopen(). */

@@ -11,7 +11,7 @@ FROM recording_change WHERE process = ?1 AND number >= {first}
 -- define: last_before
 -- The last change before ?2.
 coalesce((SELECT number FROM recording_change WHERE process = ?1 AND at_ns < ?2
-    ORDER BY number DESC LIMIT 1), 0)
+    ORDER BY number DESC LIMIT 1), -1)
 
 -- name: merge
 -- From ?2 on. What the recorder said while recording was stopped comes later, or not at all after a

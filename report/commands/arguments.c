@@ -99,6 +99,9 @@ const char *gv_option_expected(const struct gv_option *option)
     static const char *const expected[] = {
         [GV_OPTION_IS_NUMBER] = "a whole number",
         [GV_OPTION_IS_DURATION] = "a time with its unit, such as 500us, 10ms or 2s",
+        [GV_OPTION_IS_MOMENT] = "a time since the start with its unit, such as 10ms or 2h, or a "
+                                "time of the clock, such "
+                                "as 03:00 or '2026-11-22 03:00'",
         [GV_OPTION_IS_SIZE] = "a size with its unit, such as 500MB, 60GB or 2GiB",
         [GV_OPTION_IS_PERCENT] = "a percentage, such as 50% or 0.5",
         [GV_OPTION_IS_RATIO] = "a ratio, such as 0.3 or 30%",
@@ -117,6 +120,8 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
         return gv_value_number(given->text, &given->number);
     case GV_OPTION_IS_DURATION:
         return gv_value_duration(given->text, &given->number);
+    case GV_OPTION_IS_MOMENT:
+        return gv_value_moment(given->text, &given->moment);
     case GV_OPTION_IS_SIZE:
         return gv_value_size(given->text, &given->number);
     case GV_OPTION_IS_PERCENT:

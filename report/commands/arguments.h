@@ -7,6 +7,7 @@
 #define GV_COMMANDS_ARGUMENTS_H
 
 #include "report/commands/options.h"
+#include "report/show/value_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@ struct gv_given {
     const char *text; /* NULL: a flag */
     int64_t number;   /* of a NUMBER; a DURATION's nanoseconds; a CHOICE's index */
     double fraction;  /* of a PERCENT or RATIO: 0.5 for 50% */
+    struct gv_moment moment;
 };
 
 struct gv_arguments {

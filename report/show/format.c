@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GV_FORMAT_DAY_NS INT64_C(86400000000000)
+
 struct gv_result_name {
     int64_t result;
     const char *driver;
@@ -35,7 +37,9 @@ const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
         return format_scaled(out, (double)ns / 1e3, "us");
     if (ns < 999500000)
         return format_scaled(out, (double)ns / 1e6, "ms");
-    return format_scaled(out, (double)ns / 1e9, "s");
+    if (ns < 2 * GV_FORMAT_DAY_NS)
+        return format_scaled(out, (double)ns / 1e9, "s");
+    return format_scaled(out, (double)ns / (double)GV_FORMAT_DAY_NS, "days");
 }
 
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)

@@ -93,6 +93,68 @@ int gv_value_duration(const char *text, int64_t *ns)
     return value_with_unit(text, durations, sizeof(durations) / sizeof(durations[0]), ns);
 }
 
+/* Two or four digits, and what must follow them. NULL: it is something else. */
+static const char *value_digits(const char *text, int count, int *value)
+{
+    *value = 0;
+    for (int i = 0; i < count; i++) {
+        if (!isdigit((unsigned char)text[i]))
+            return NULL;
+        *value = *value * 10 + (text[i] - '0');
+    }
+    return text + count;
+}
+
+/* "2026-11-22". What follows, or NULL. */
+static const char *value_day(const char *text, struct tm *local)
+{
+    text = value_digits(text, 4, &local->tm_year);
+    text = text && *text == '-' ? value_digits(text + 1, 2, &local->tm_mon) : NULL;
+    text = text && *text == '-' ? value_digits(text + 1, 2, &local->tm_mday) : NULL;
+    local->tm_year -= 1900;
+    local->tm_mon--;
+    return text;
+}
+
+/* "03:00" or "03:00:30". What follows, or NULL. */
+static const char *value_time(const char *text, struct tm *local)
+{
+    text = value_digits(text, 2, &local->tm_hour);
+    text = text && *text == ':' ? value_digits(text + 1, 2, &local->tm_min) : NULL;
+    if (text && *text == ':')
+        text = value_digits(text + 1, 2, &local->tm_sec);
+    return text;
+}
+
+int gv_value_moment(const char *text, struct gv_moment *moment)
+{
+    struct tm *local = &moment->local, same;
+    const char *after;
+
+    *moment = (struct gv_moment){.kind = GV_MOMENT_DAY};
+    after = value_day(text, local);
+    if (after && (*after == ' ' || *after == 'T'))
+        after = value_time(after + 1, local);
+    if (!after) {
+        *moment =
+            (struct gv_moment){.kind = GV_MOMENT_TIME, .local.tm_mday = 1, .local.tm_year = 100};
+        after = value_time(text, local);
+    }
+    if (!after) {
+        *moment = (struct gv_moment){.kind = GV_MOMENT_SINCE};
+        return gv_value_duration(text, &moment->since_ns);
+    }
+    if (*after || local->tm_year < 70)
+        return -EINVAL;
+    same = *local; /* timegm() makes 1 March of 30 February */
+    if (timegm(&same) < 0 || same.tm_mon != local->tm_mon || same.tm_mday != local->tm_mday ||
+        same.tm_hour != local->tm_hour || same.tm_min != local->tm_min ||
+        same.tm_sec != local->tm_sec)
+        return -EINVAL;
+    local->tm_isdst = -1;
+    return local->tm_year < 300 ? 0 : -ERANGE;
+}
+
 int gv_value_size(const char *text, int64_t *bytes)
 {
     return value_with_unit(text, sizes, sizeof(sizes) / sizeof(sizes[0]), bytes);

@@ -346,7 +346,8 @@ INSERT OR REPLACE INTO recording_change (process, number, at_ns) VALUES (?, ?, ?
 -- name: RECORDING_BEGAN_STOPPED
 -- If the first change has no record.
 INSERT OR IGNORE INTO recording_change (process, number, at_ns)
-SELECT id, 1, start_ns FROM process WHERE id = ?;
+SELECT id, 1, start_ns FROM process WHERE id = ?1
+    AND NOT EXISTS (SELECT 1 FROM recording_change WHERE process = ?1 AND number < 0);
 
 -- name: MARK_THREAD
 INSERT OR IGNORE INTO thread (id, process, serial, name, records)

@@ -271,7 +271,8 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
 CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
 -- When recording of a process was stopped (number is odd) or started. A process that began stopped
--- has its start in number 1.
+-- has its start in number 1. Time that is kept as sums counts as stopped: then number -1 has the
+-- process's start, and 0 the end of that time, unless recording was stopped there.
 CREATE TABLE recording_change (process INTEGER NOT NULL, number INTEGER NOT NULL,
     at_ns INTEGER NOT NULL, PRIMARY KEY (process, number)) WITHOUT ROWID;
 -- What the recorder said of the GPU side, as in gpu_change: it may notice later that recording was
@@ -308,6 +309,28 @@ CREATE TABLE idle_time (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device
 CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
+
+-- Sums of minutes whose rows are gone (GPUVERIFY_KEEP): what the view "minutes" says of them. minute: its
+-- number since the session's start. process: 0: all. what: a row of minute_what. Before meta's
+-- "full_from_ns", only these count in that view; it is the end of a minute.
+CREATE TABLE older (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
+    name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
+    PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
+-- The same of the rest of a finished trace that has such minutes, as a report is not to read its rows again.
+CREATE TABLE minute_total (minute INTEGER NOT NULL, process INTEGER NOT NULL, what INTEGER NOT NULL,
+    name INTEGER NOT NULL, count INTEGER, total_ns INTEGER, max_ns INTEGER, bytes INTEGER,
+    PRIMARY KEY (minute, process, what, name)) WITHOUT ROWID;
+CREATE TABLE older_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+-- Rows of these minutes that stay, because later calls need them. what: 1: of call, 2: of gpu_op.
+CREATE TABLE older_row (what INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (what, id)) WITHOUT ROWID;
+-- Stalls of these minutes: the newest and the longest, without those that the program asked for. api, kernel,
+-- thread, stack: rows that stay.
+CREATE TABLE older_stall (id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, api INTEGER, kernel INTEGER,
+    start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, cause TEXT NOT NULL, wait_ns INTEGER NOT NULL,
+    work_ns INTEGER NOT NULL, jit_ns INTEGER NOT NULL, confidence TEXT NOT NULL, stack INTEGER, advice TEXT);
+CREATE TABLE minute_what (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+INSERT INTO minute_what VALUES (1, 'recorded'), (2, 'busy'), (3, 'idle'), (4, 'stall'), (5, 'call'),
+    (6, 'launch'), (7, 'kernel'), (8, 'graph'), (9, 'copy'), (10, 'set'), (11, 'load'), (12, 'line');
 
 -- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
 -- it came, and went, while they were sampled.

@@ -258,6 +258,26 @@ FROM stall x
     LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other;
 
+CREATE VIEW older_stalls AS -- one stall of a time that is kept as sums by minute (GPUVERIFY_KEEP): the newest and the longest
+SELECT
+    o.id AS id, -- increases in the order of storage
+    o.start_ns AS start_ns, -- of the call
+    o.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
+    o.cause AS cause, -- as in stalls; never one that the program asked for
+    o.wait_ns AS wait_ns, -- as in stalls
+    o.work_ns AS work_ns, -- as in stalls
+    o.jit_ns AS jit_ns, -- as in stalls
+    o.confidence AS confidence, -- as in stalls
+    o.process AS process, -- id in processes
+    o.thread AS thread, -- id in threads
+    a.name AS name, -- the call's name
+    k.name AS kernel, -- launched by the call
+    o.stack AS stack, -- where in the program; see frames
+    o.advice AS advice -- what to do
+FROM older_stall o
+    LEFT JOIN api a ON a.id = o.api
+    LEFT JOIN kernel k ON k.id = o.kernel;
+
 CREATE VIEW idle AS -- one time in which a device had no work of a process, and why
 SELECT
     id AS id, -- i3 in the commands
@@ -484,6 +504,117 @@ SELECT
     value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
 FROM variable;
 
+CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
+WITH RECURSIVE
+stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot') AND EXISTS (SELECT 1 FROM minute_total)),
+full(from_ns) AS ( -- no row: all is stored
+    SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0) WHERE NOT EXISTS (SELECT 1 FROM stored)),
+unit AS ( -- texts are slow to group by
+    SELECT p.id AS place, p.process, dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || ':' || p.device)) AS number,
+        coalesce(d.uuid, p.process || ':' || p.device) AS device
+    FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.device),
+period AS (
+    SELECT r.process, CASE r.side WHEN 'calls' THEN 'calls' ELSE 'gpu' END AS side, r.start_ns,
+        coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1)) AS end_ns
+    FROM recording r
+    WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
+lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
+    SELECT process, 'recorded', side, start_ns, end_ns FROM period
+    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time
+    UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns
+    FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
+    WHERE before_ns IS NULL OR end_ns > before_ns),
+busy AS ( -- most operations are in one minute
+    SELECT number, begins, max(start_ns, coalesce(before_ns, start_ns)) AS start_ns, end_ns
+    FROM (SELECT u.number, o.start_ns >= from_ns AS begins, max(o.start_ns, from_ns) AS start_ns, o.start_ns + o.duration_ns AS end_ns, max(o.start_ns + o.duration_ns) OVER (
+            PARTITION BY u.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+        FROM full CROSS JOIN gpu_op o JOIN unit u ON u.place = o.place
+        WHERE o.start_ns + o.duration_ns > from_ns)
+    WHERE before_ns IS NULL OR end_ns > before_ns),
+busy_sum AS (
+    SELECT start_ns / 60000000000 AS minute, end_ns > (start_ns / 60000000000 + 1) * 60000000000 AS long, number,
+        sum(begins) AS count, sum(end_ns - start_ns) AS ns, max(end_ns - start_ns) AS max_ns, min(start_ns) AS start_ns
+    FROM busy GROUP BY 1, 3, 2, CASE WHEN end_ns > (start_ns / 60000000000 + 1) * 60000000000 THEN start_ns END),
+cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
+    SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
+    FROM (SELECT * FROM lasting UNION ALL SELECT 0, 'busy', number, start_ns, start_ns + ns FROM busy_sum WHERE long), full
+    WHERE end_ns > max(start_ns, from_ns)
+    UNION ALL SELECT process, what, name, start_ns, end_ns, (minute + 1) * 60000000000, minute + 1
+    FROM cut WHERE end_ns > (minute + 1) * 60000000000 AND end_ns - start_ns < 1 << 57),
+call_sum AS (
+    SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
+        sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes
+    FROM full CROSS JOIN call c LEFT JOIN call_fold f ON f.call = c.id
+    WHERE c.start_ns >= from_ns GROUP BY 1, 2, 3, 4),
+op_sum AS (
+    SELECT o.start_ns / 60000000000 AS minute, o.place, o.kind, o.shape, o.copy_kind & 15 AS copy_kind, count(*) AS count,
+        sum(o.duration_ns) AS ns, max(o.duration_ns) AS max_ns, sum(o.bytes) AS bytes
+    FROM full CROSS JOIN gpu_op o
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns GROUP BY 1, 2, 3, 4, 5),
+line_op AS ( -- of calls with a stack of their own: each stands for others
+    SELECT o.start_ns / 60000000000 AS minute, p.process, t.place, o.duration_ns, coalesce(x.one_of, 1) AS weight
+    FROM full CROSS JOIN call_stack s JOIN stack_place t ON t.stack = s.stack
+        JOIN gpu_op o ON o.call = s.call
+        JOIN gpu_place p ON p.id = o.place
+        LEFT JOIN call_sample x ON x.call = s.call
+    WHERE o.duration_ns IS NOT NULL AND o.start_ns >= from_ns
+        AND (x.one_of > 0 OR NOT EXISTS (SELECT 1 FROM call_sample))),
+line_sum AS (
+    SELECT minute, process, place, total(weight) AS count, total(duration_ns * 1.0 * weight) AS ns, max(duration_ns) AS max_ns
+    FROM line_op GROUP BY 1, 2, 3),
+each(minute, process, what, name, count, ns, max_ns, bytes) AS (
+    SELECT minute, process, what, name, from_ns = start_ns, min(end_ns, (minute + 1) * 60000000000) - from_ns,
+        min(end_ns, (minute + 1) * 60000000000) - from_ns, NULL
+    FROM cut WHERE what <> 'busy'
+    UNION ALL SELECT c.minute, 0, 'busy', u.device, c.count, c.ns, c.max_ns, NULL
+    FROM (SELECT minute, name AS number, from_ns = start_ns AS count,
+            min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns,
+            min(end_ns, (minute + 1) * 60000000000) - from_ns AS max_ns FROM cut WHERE what = 'busy'
+        UNION ALL SELECT minute, number, count, ns, max_ns FROM busy_sum WHERE NOT long) c
+        JOIN (SELECT DISTINCT number, device FROM unit) u ON u.number = c.number
+    UNION ALL SELECT c.start_ns / 60000000000, t.process, 'stall', x.cause, 1, x.wait_ns + x.jit_ns, x.wait_ns + x.jit_ns, NULL
+    FROM full CROSS JOIN stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
+    WHERE x.expected = 0 AND c.start_ns >= from_ns
+    UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
+    FROM full CROSS JOIN loads l WHERE l.start_ns >= from_ns
+    UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes
+    FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
+    UNION ALL SELECT c.minute, t.process, 'launch', CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END,
+        c.count, c.ns, c.max_ns, NULL
+    FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api AND a.gpu_work IN (1, 2)
+        LEFT JOIN kernel k ON k.id = c.kernel
+    UNION ALL SELECT o.minute, p.process,
+        CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' ELSE 'graph' END,
+        CASE o.kind WHEN 1 THEN coalesce(n.name, '?') WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' ELSE 'graph' END,
+        o.count, o.ns, o.max_ns, o.bytes
+    FROM op_sum o LEFT JOIN gpu_place p ON p.id = o.place LEFT JOIN gpu_shape s ON s.id = o.shape
+        LEFT JOIN gpu_name n ON n.id = s.name LEFT JOIN copy_kind y ON y.id = o.copy_kind
+    UNION ALL SELECT l.minute, l.process, 'line', coalesce(p.file || ':' || p.line, p.function, p.library),
+        CAST(round(l.count) AS INTEGER), CAST(round(l.ns * g.ns / nullif(w.ns, 0)) AS INTEGER), l.max_ns, NULL
+    FROM line_sum l JOIN place p ON p.id = l.place
+        JOIN (SELECT minute, process, sum(ns) AS ns FROM line_sum GROUP BY 1, 2) w
+            ON w.minute = l.minute AND w.process = l.process
+        JOIN (SELECT o.minute, p.process, sum(o.ns) AS ns FROM op_sum o JOIN gpu_place p ON p.id = o.place GROUP BY 1, 2) g
+            ON g.minute = l.minute AND g.process = l.process),
+total AS (
+    SELECT minute, process, what, name, sum(count) AS count, sum(ns) AS total_ns, max(max_ns) AS max_ns, sum(bytes) AS bytes
+    FROM each GROUP BY 1, 2, 3, 4
+    UNION ALL SELECT o.minute, o.process, w.name, n.text, o.count, o.total_ns, o.max_ns, o.bytes
+    FROM (SELECT * FROM older UNION ALL SELECT m.* FROM stored CROSS JOIN minute_total m) o
+        LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
+SELECT
+    t.minute * 60000000000 AS minute_ns, -- the minute's start, since the session's start
+    strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- the same as date and time, UTC
+    nullif(t.process, 0) AS process, -- id in processes; NULL: of all together (busy, recorded)
+    t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
+    t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
+    t.count AS count, -- of those that began in the minute; estimated for line
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
+    t.max_ns AS max_ns, -- longest
+    t.bytes AS bytes -- together
+FROM total t;
+
 CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded, or another profiler had the GPU side
 SELECT
     r.process AS process, -- id in processes
@@ -499,6 +630,7 @@ FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns)
     FROM (SELECT process, number, at_ns,
             lead(at_ns) OVER (PARTITION BY process ORDER BY number) AS next_ns
         FROM (SELECT id AS process, 0 AS number, start_ns AS at_ns FROM process
+                WHERE id NOT IN (SELECT process FROM recording_change WHERE number < 0)
             UNION ALL SELECT process, number, at_ns FROM recording_change)) c
         JOIN process p ON p.id = c.process
     WHERE c.number % 2 = 0 AND (c.number > 0 OR c.next_ns IS NULL OR c.next_ns > c.at_ns)

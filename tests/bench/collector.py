@@ -10,19 +10,26 @@ from ground import environment, place, query, spool_of
 RECORDS = 100_000_000
 THREADS = 8
 MOST_MB = 64
+MONTH_MINUTES = 30 * 24 * 60
+KEPT_MB = 200
 TRACE_BYTES = 120  # per record, with sorting in files at the end
 
 
+def run_records(bench, folder, records, *apart, **more):
+    """Runs bench_records. Returns its `name value` lines."""
+    done = subprocess.run([bench.path("tests/bench/bench_records"), bench.path("report/gpuverify"),
+                           spool_of(folder), os.path.join(folder, "trace.db"), str(records), str(THREADS), *apart],
+                          env=environment(bench, folder, False, **more), stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"bench_records ended with {done.returncode}")
+    return {name: float(value) for name, value in map(str.split, done.stdout.splitlines())}
+
+
 def feed(bench, records):
-    """Runs bench_records. Returns its `name value` lines, and facts of its trace."""
+    """The same, and facts of its trace."""
     with place() as folder:
         trace = os.path.join(folder, "trace.db")
-        done = subprocess.run([bench.path("tests/bench/bench_records"), bench.path("report/gpuverify"),
-                               spool_of(folder), trace, str(records), str(THREADS)],
-                              env=environment(bench, folder, False), stdout=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            sys.exit(f"bench_records ended with {done.returncode}")
-        values = {name: float(value) for name, value in map(str.split, done.stdout.splitlines())}
+        values = run_records(bench, folder, records)
         bench.must("the trace is complete",
                    query(trace, "SELECT value FROM meta WHERE key = 'state'") == "complete")
         lost = query(trace, "SELECT count FROM loss WHERE what = 'call' AND class = 'launch'")
@@ -55,4 +62,19 @@ def bench_memory(bench):
                 y="MB", x_values=counts, log_x=True, series=points)
 
 
-BENCHES = {"memory": bench_memory}
+def bench_keep(bench):
+    """A month with GPUVERIFY_KEEP: minutes of 100 launches of 64 kernels, which pass in milliseconds."""
+    minutes = bench.scaled(MONTH_MINUTES, 500)
+    with place() as folder:
+        trace = os.path.join(folder, "trace.db")
+        values = run_records(bench, folder, minutes * 210, str(600_000_000), GPUVERIFY_KEEP=f"{bench.scaled(150, 10)}MB")
+        for name, kb in (("storing", "storing_kb"), ("finishing", "ending_kb")):
+            bench.spread(f"keep_{name}_mb", f"{minutes} minutes, {name}: memory, at most", [values[kb] / 1024], "MB")
+        size_mb = os.path.getsize(trace) / 1e6
+        bench.spread("keep_trace_mb", f"{minutes} minutes: the trace", [size_mb], "MB")
+        bench.must(f"the trace takes less than {KEPT_MB} MB, not {size_mb:.0f}", size_mb < KEPT_MB)
+        bench.must("every minute has its sums", query(
+            trace, "SELECT max(minute_ns) / 60000000000 + 1 - count(DISTINCT minute_ns) FROM minutes WHERE what = 'launch'") == 0)
+
+
+BENCHES = {"memory": bench_memory, "keep": bench_keep}

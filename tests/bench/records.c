@@ -2,14 +2,14 @@
  * Feeds records to a collector as fast as it takes them, and prints its memory; scripts/bench runs
  * it.
  *
- *    bench_records GPUVERIFY SPOOL_FOLDER TRACE RECORDS THREADS
+ *    bench_records GPUVERIFY SPOOL_FOLDER TRACE RECORDS THREADS [APART_NS]
  *
  * A process of ours writes a spool as a program would: launches of THREADS threads and their GPU
  * operations, with waits, copies, allocations and frees, modules with their own kernels that come
  * and go, and threads that end and start. One launch in 512 is lost and counted. When the spool is
- * full, it waits for room. Prints `name value` lines. Memory is the collector's own (RssAnon):
- * shared pages of the spool are the program's, and others are file pages, which the system can take
- * back.
+ * full, it waits for room. APART_NS: the time between two launches, as the records say: months pass
+ * in minutes. Prints `name value` lines. Memory is the collector's own (RssAnon): shared pages of
+ * the spool are the program's, and others are file pages, which the system can take back.
  */
 #include "trace/session.h"
 #include "trace/session_id.h"
@@ -37,6 +37,7 @@
 #define MEMORY_EVERY 40
 #define MODULE_EVERY 2000
 #define THREAD_EVERY 500000
+#define PACED_EVERY  8  /* if months pass: some 7000 launches a second */
 #define KERNELS      64 /* kernel names on the GPU side, without those of modules */
 #define ADDRESSES    20000
 #define BEHIND       3000 /* launches by which the GPU is behind */
@@ -59,7 +60,7 @@ struct feed {
     struct gv_spool_writer writer;
     struct thread threads[THREADS_MAX + 1]; /* the last is the GPU's side */
     unsigned thread_count;
-    uint64_t serials, written, lost, now_ns;
+    uint64_t serials, written, lost, now_ns, apart_ns;
     uint32_t module, kernel;
 };
 
@@ -234,6 +235,9 @@ static void launch(struct feed *feed, uint64_t number)
         feed->lost++;
     if (number > BEHIND)
         put_operation(feed, (uint32_t)(number - BEHIND));
+    feed->now_ns += feed->apart_ns;
+    if (feed->apart_ns && number % PACED_EVERY == 0)
+        usleep(1000);
 }
 
 static void describe(struct gv_spool_header *header, const char *session, uint64_t epoch_ns)
@@ -256,7 +260,8 @@ static void describe(struct gv_spool_header *header, const char *session, uint64
 }
 
 /* The recording process; tells `ready` when its spool exists. */
-static void record(const char *folder, uint64_t records, unsigned threads, int ready)
+static void record(const char *folder, uint64_t records, unsigned threads, uint64_t apart_ns,
+                   int ready)
 {
     static struct feed feed;
     char session[GV_SESSION_ID_BYTES], path[1024];
@@ -268,6 +273,7 @@ static void record(const char *folder, uint64_t records, unsigned threads, int r
     if (gv_spool_writer_create(&feed.writer, path, SPOOL_MB, 1, names, APIS))
         fail(path);
     feed.now_ns = clock_ns();
+    feed.apart_ns = apart_ns;
     describe(feed.writer.header, session, feed.now_ns);
     feed.thread_count = threads;
     for (unsigned i = 0; i < threads; i++)
@@ -358,14 +364,15 @@ int main(int argc, char **argv)
     char session[GV_SESSION_ID_BYTES], path[1024];
     int ready[2];
 
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 2;
     unsigned threads = (unsigned)strtoul(argv[5], NULL, 10);
     if (threads == 0 || threads > THREADS_MAX || pipe(ready) < 0)
         return 2;
     pid_t recorder = fork();
     if (recorder == 0) {
-        record(argv[2], strtoull(argv[4], NULL, 10), threads, ready[1]);
+        record(argv[2], strtoull(argv[4], NULL, 10), threads,
+               argc == 7 ? strtoull(argv[6], NULL, 10) : 0, ready[1]);
         return 0;
     }
     if (recorder < 0 || read(ready[0], session, sizeof(session)) != sizeof(session))

@@ -127,9 +127,26 @@ class Report(harness.Case):
                                r"the host was in: gpuverify report --section gaps")
         self.assertNotIn("between its CUDA calls", said)
 
+    def test_a_part_by_the_clock_is_that_part(self):
+        """The trace began at 22:13:20."""
+        part = self.report("-s", "calls", "--from", "1s", "--to", "1700ms").out
+        self.assertNotEqual(part, self.report("-s", "calls").out)
+        for start, end in (("22:13:21", "1700ms"), ("2023-11-14 22:13:21", "1.7s")):
+            self.assertEqual(self.report("-s", "calls", "--from", start, "--to", end).out, part)
+        part = self.report("-s", "calls", "--to", "1s").out
+        for words in (("--to", "22:13:21"), ("--from", "2023-11-14", "--to", "2023-11-14T22:13:21")):
+            self.assertEqual(self.report("-s", "calls", *words).out, part)
+        # The next day's: all the rest.
+        self.assertEqual(self.report("-s", "calls", "--from", "1s", "--to", "22:00").out,
+                         self.report("-s", "calls", "--from", "1s").out)
+
     def test_parts_that_are_not_there(self):
         for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
                                     (("--from", "500ms", "--to", "500ms"), 2, "--from is not before --to"),
+                                    (("--from", "03:00"), 3, "03:00 is not in this trace, which goes from 2023-11-14 22:13:20 to "),
+                                    (("--from", "2023-11-15"), 3, "2023-11-15 is not in this trace"),
+                                    (("--to", "2023-11-14"), 3, "2023-11-14 is not in this trace"),
+                                    (("--from", "22:13:21", "--to", "1s"), 2, "--from is not before --to"),
                                     (("--device", "7"), 3, "this trace has no device 7; it has: 0, 1\n"),
                                     (("--process", "1"), 3, "this trace has no process 1"),
                                     (("--thread", "1"), 3, "this trace has no thread 1")):

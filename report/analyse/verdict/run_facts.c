@@ -386,6 +386,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
     if (!error)
         error = gv_database_number(trace, sql_stopped, NULL, 0, &stopped);
+    if (!error)
+        error = gv_minutes_older_read(trace, part->from_ns, part->to_ns, &facts->older);
     facts->window_ns = facts->last_ns - facts->first_ns - facts->stopped_ns;
     if (part->ranges)
         gv_range_choice_say(part->ranges, facts->ranges, sizeof(facts->ranges));

@@ -6,6 +6,7 @@
 #define GV_ANALYSE_VERDICT_RUN_FACTS_H
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/minutes/minutes.h"
 #include "report/analyse/totals/part.h"
 
 #include <sqlite3.h>
@@ -103,7 +104,8 @@ struct gv_run_facts {
      * idle_ns; both of all devices together. */
     struct gv_facts_idle idle[GV_FACTS_IDLE];
     int64_t idle_lines, idle_ns, own_idle_ns, run_ns;
-    const char *idle_lack; /* why the trace cannot tell; NULL: it can */
+    const char *idle_lack;         /* why the trace cannot tell; NULL: it can */
+    struct gv_minutes_older older; /* that is in nothing else here */
     int64_t flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */

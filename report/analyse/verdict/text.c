@@ -72,9 +72,10 @@ static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 /* A statement about a part is not about the run. */
 static const char *say_part(const struct gv_run_facts *facts)
 {
-    return facts->whole     ? ""
-           : facts->stopped ? " while recording was on"
-                            : " in this part of the trace";
+    return facts->whole               ? ""
+           : facts->older.minutes > 0 ? " in the time that is kept in full"
+           : facts->stopped           ? " while recording was on"
+                                      : " in this part of the trace";
 }
 
 /* Nor is one about a run that continues. */
@@ -185,6 +186,8 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 {
     if (facts->ranges[0])
         say_ranges(facts, out);
+    else if (facts->calls == 0 && facts->older.minutes > 0)
+        gv_say(out, "Of this time only sums by minute are kept.");
     else if (facts->calls == 0)
         gv_say(out, "No CUDA call was %s%s.", facts->stopped ? "made" : "recorded",
                say_where(facts));

@@ -11,7 +11,7 @@ static void help_setting(const struct gv_setting *setting, const char *allowed, 
 {
     (void)context;
     printf("%s", setting->name);
-    if (setting->kind != GV_SETTING_IS_TEXT)
+    if (*preset)
         printf("=%s (%s)", allowed, preset);
     putchar('\n');
     gv_command_text_wrap(stdout, setting->help, 4);

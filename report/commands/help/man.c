@@ -106,7 +106,7 @@ static void man_setting(const struct gv_setting *setting, const char *allowed, c
     FILE *out = context;
 
     fprintf(out, ".TP\n\\fB%s\\fP", setting->name);
-    if (setting->kind != GV_SETTING_IS_TEXT) {
+    if (*preset) {
         fputs("=\\fI", out);
         man_text(out, allowed);
         fputs("\\fP (", out);

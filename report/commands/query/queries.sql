@@ -41,6 +41,10 @@ WHERE s.expected = 0 AND f.depth = (SELECT min(depth) FROM frames
 GROUP BY f.file, f.line, f.function, s.cause
 ORDER BY s.cause = 'unknown', lost_ns DESC;
 
+-- name: older-stalls: the 50 longest stalls of the time that is kept as sums by minute (GPUVERIFY_KEEP)
+SELECT start_ns, wait_ns + jit_ns AS lost_ns, cause, name, kernel, process, stack, advice
+FROM older_stalls ORDER BY lost_ns DESC LIMIT 50;
+
 -- name: idle-lines: idle time of the devices, by reason and line of the program
 SELECT i.reason, f.file, f.line, max(f.function) AS function,
     CASE WHEN f.file IS NULL THEN i.detail END AS detail, sum(i.gaps) AS gaps,
@@ -72,6 +76,10 @@ FROM range_summary ORDER BY kind = 'mark', total_ns DESC, count DESC, domain, me
 SELECT series, number, kind, warmup, start_ns, duration_ns, launches, gpu_ns, idle_ns, stalls, stall_ns,
     loads, load_ns, allocations
 FROM steps ORDER BY series, number;
+
+-- name: minutes: sums of each minute, also of older time of which only they are kept (GPUVERIFY_KEEP)
+SELECT utc, process, what, name, count, total_ns, max_ns, bytes
+FROM minutes ORDER BY minute_ns, what, process, total_ns DESC, name;
 
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy

@@ -2,6 +2,7 @@
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
+#include "report/commands/report/moments.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -60,8 +61,6 @@ static bool report_choose_part(const struct gv_arguments *arguments, struct gv_r
 
     *part = GV_TOTALS_ALL;
     part->device = gv_arguments_number(arguments, GV_OPTION_report_device, -1);
-    part->from_ns = gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN);
-    part->to_ns = gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX);
     if (gv_arguments_has(arguments, GV_OPTION_report_process))
         part->process = report_find(
             report->trace, "SELECT id FROM process WHERE pid = ? ORDER BY id LIMIT 1", pid);
@@ -92,6 +91,9 @@ static int report_trace(sqlite3 *trace, void *context)
     report->trace = trace;
     if (!report_choose_part(request->arguments, report))
         return GV_EXIT_FAILED;
+    code = gv_report_moments_read(trace, request->arguments, &report->part);
+    if (code)
+        return code;
     code = gv_range_view_open(trace, request->arguments, GV_OPTION_report_range, &ranges);
     report->part.ranges = ranges;
     if (!code)
@@ -110,9 +112,6 @@ int gv_command_report(const struct gv_arguments *arguments)
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
-    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
-        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
-        return gv_arguments_refuse(arguments->command, "--from is not before --to");
     path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!path)
         return code;

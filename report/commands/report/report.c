@@ -1,5 +1,6 @@
 #include "report/commands/report/report.h"
 
+#include "report/analyse/minutes/minutes.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
@@ -37,6 +38,7 @@ struct gv_section {
     bool of_gpu;                           /* empty, it means nothing without the GPU side */
     int (*draw)(struct gv_report *report); /* for people */
     int (*words)(struct gv_report *report, const struct gv_section_gaps *gaps); /* below */
+    int (*make)(struct gv_report *report); /* what its query reads */
 };
 
 static void words_write(struct gv_report *report, const char *words)
@@ -85,11 +87,27 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
     return 0;
 }
 
+/* Without being asked for, they show older time only: the sums of a large trace take seconds. */
+static int make_minutes(struct gv_report *report)
+{
+    int error;
+
+    if (report->minutes)
+        return 0;
+    report->minutes = true;
+    gv_progress_begin(report->trace, "gpuverify: adding up minutes");
+    error = gv_minutes_make(report->trace, &report->part, report->top,
+                            report->picked || report->facts.older.minutes > 0);
+    gv_progress_end(report->trace);
+    return error;
+}
+
 #define SECTION_TABLE             .record = false
 #define SECTION_RECORD            .record = true
 #define SECTION_TABLE_OF_GPU      .of_gpu = true
 #define SECTION_RECORD_OF_GPU     .record = true, .of_gpu = true
 #define SECTION_TABLE_WITH(below) .words = words_of_##below
+#define SECTION_TABLE_OF(by)      .make = make_##by
 #define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
@@ -332,8 +350,10 @@ static int section_write(struct gv_report *report, enum gv_section_id id)
     if (section->draw &&
         (report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN))
         return report_draw(report, section->draw);
-    error = gv_database_error(report->trace,
-                              sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
+    error = section->make ? section->make(report) : 0;
+    if (!error)
+        error = gv_database_error(
+            report->trace, sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
     if (!error) {
         gv_report_bind(report, query);
         if (report->format == GV_FORMAT_JSON)

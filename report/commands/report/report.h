@@ -32,6 +32,7 @@ struct gv_report {
     bool wanted[GV_SECTIONS_COUNT];
     bool evidence; /* below each finding */
     bool picked;   /* only named sections, even if empty */
+    bool minutes;  /* their tables are made */
     struct gv_run_facts facts;
     struct gv_verdict verdict;
     struct gv_json json;

@@ -39,6 +39,20 @@ SELECT {meta(program)}, {meta(arguments)},
 SELECT lane, stretch * {fact(stretch_ns)}, {fact(stretch_ns)}, taken_ns FROM timeline
 ORDER BY lane, stretch;
 
+-- define: clock(ns)
+strftime('%Y-%m-%d %H:%M', ({meta(start_unix_ns)} + {ns}) / 1000000000, 'unixepoch', 'localtime')
+
+-- name: minutes
+-- Idle time is of the processes' time, as in the section idle.
+SELECT {clock(start_ns)}, start_ns, length_ns, time_ns, {share(busy_ns, seen_ns * devices)}, {share(idle_ns, time_ns)}, idle_reason,
+    {share(idle_reason_ns, time_ns)}, lost_ns, stall_cause, stall_cause_ns, longest_ns, launches
+FROM minute_bucket ORDER BY start_ns;
+
+-- name: changes
+SELECT what, CASE what WHEN 'kernel' THEN gv_kernel(name)
+        WHEN 'busy' THEN coalesce('GPU ' || (SELECT min(d.device) FROM device d WHERE d.uuid = minute_change.name), name) ELSE name END, {clock(at_ns)}, at_ns, before, after, before_ns, after_ns
+FROM minute_change ORDER BY abs(after - before) DESC, what, name LIMIT :top;
+
 -- name: devices
 SELECT d.device, gv_device(d.name), d.cc_major || '.' || d.cc_minor, d.multiprocessors,
     d.memory_bytes, t.busy_ns,

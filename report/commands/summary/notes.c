@@ -181,6 +181,25 @@ static int print_unseen(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
+/* Of months there are only sums. */
+static void print_older(const struct gv_summary *summary, bool named)
+{
+    int64_t minutes = summary->facts->older.minutes, hours = minutes / 60, days = hours / 24;
+    char see[GV_OFFER_BYTES];
+
+    gv_offer_fill(see, sizeof(see), "gpuverify report FILE --section minutes --section changes",
+                  summary->path, named);
+    print_note(summary, "Older time: %" PRId64 " %s as sums by minute (%s)",
+               days > 1    ? days
+               : hours > 1 ? hours
+                           : minutes,
+               days > 1       ? "days"
+               : hours > 1    ? "hours"
+               : minutes == 1 ? "minute"
+                              : "minutes",
+               see);
+}
+
 static void print_failed(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
@@ -241,6 +260,8 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
     int error = print_gpu_side(summary);
 
+    if (!error && facts->older.minutes > 0)
+        print_older(summary, named);
     if (!error)
         error = print_others(summary);
     if (!error && facts->gpu_known_ns < facts->last_ns)

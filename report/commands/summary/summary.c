@@ -677,7 +677,8 @@ static int print_head(const struct gv_summary *summary)
             length += snprintf(text + length, sizeof(text) - (size_t)length,
                                " and %" PRId64 " more", facts->devices_used - 1);
         if (facts->process_ns > facts->recorded_ns)
-            snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s of %s%s",
+            snprintf(text + length, sizeof(text) - (size_t)length, "; recorded %s%s of %s%s",
+                     facts->older.minutes > 0 ? "in full " : "",
                      gv_format_duration(recorded, facts->recorded_ns),
                      gv_format_duration(took, facts->process_ns),
                      say_periods(periods, facts->recorded_periods));

@@ -27,6 +27,8 @@ static const struct gv_spool_name fixture_names[] = {
     [FIXTURE_SYNC] = {8, "sync", "cuCtxSynchronize"},
     [FIXTURE_BEGIN_CAPTURE] = {10, "stream", "cuStreamBeginCapture_v2"},
     [FIXTURE_END_CAPTURE] = {10, "stream", "cuStreamEndCapture"},
+    [FIXTURE_ALLOC] = {6, "alloc", "cuMemAlloc_v2"},
+    [FIXTURE_FREE] = {7, "free", "cuMemFree_v2"},
 };
 
 void fixture_open(struct fixture *fixture)

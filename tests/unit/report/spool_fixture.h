@@ -21,6 +21,8 @@ enum fixture_api {
     FIXTURE_SYNC,          /* cuCtxSynchronize, sync */
     FIXTURE_BEGIN_CAPTURE, /* cuStreamBeginCapture_v2, stream */
     FIXTURE_END_CAPTURE,   /* cuStreamEndCapture, stream */
+    FIXTURE_ALLOC,         /* cuMemAlloc_v2, alloc */
+    FIXTURE_FREE,          /* cuMemFree_v2, free */
     FIXTURE_API_COUNT
 };
 

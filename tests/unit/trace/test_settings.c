@@ -118,6 +118,31 @@ static void choices_are_whole_words(void **state)
     assert_int_equal(settings.log, GV_LOG_ERROR);
 }
 
+static void an_extent_is_a_time_a_size_or_both(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        int64_t minutes, mb;
+    } cases[] = {{"10min", 10, 0},           {"500MB", 0, 500}, {"10min,500MB", 10, 500},
+                 {"2GB,3d", 3 * 1440, 2000}, {"2h", 120, 0},    {"1min", 1, 0}};
+    static const char *const wrong[] = {"10",      "min",       "10 min",     "10min,",
+                                        ",10min",  "10min,2h",  "0min",       "9MB",
+                                        "1MB,1MB", "10min;5GB", "-10min",     "10MIN",
+                                        "10mins",  "1.5h",      "999999999d", "10min,500MB,1h"};
+    struct gv_settings settings;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(read_with("GPUVERIFY_KEEP", cases[i].value, &settings), 0);
+        assert_int_equal(settings.keep.ns, cases[i].minutes * 60000000000);
+        assert_int_equal(settings.keep.bytes, cases[i].mb * 1000000);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(read_with("GPUVERIFY_KEEP", wrong[i], &settings), 1);
+        assert_true(settings.keep.ns == 0 && settings.keep.bytes == 0);
+    }
+}
+
 static void a_text_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -168,6 +193,7 @@ static void every_setting_is_described(void **state)
 #define GV_SETTING_TEXT(...)   expected++;
 #define GV_SETTING_NUMBER(...) expected++;
 #define GV_SETTING_CHOICE(...) expected++;
+#define GV_SETTING_EXTENT(...) expected++;
 #include "trace/settings.def"
     assert_int_equal(rows, expected);
 }
@@ -179,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup(seconds_may_have_a_fraction, clear),
         cmocka_unit_test_setup(wrong_numbers_are_reported_once_and_ignored, clear),
         cmocka_unit_test_setup(choices_are_whole_words, clear),
+        cmocka_unit_test_setup(an_extent_is_a_time_a_size_or_both, clear),
         cmocka_unit_test_setup(a_text_that_does_not_fit_is_refused, clear),
         cmocka_unit_test_setup(empty_is_unset, clear),
         cmocka_unit_test_setup(every_setting_is_described, clear),

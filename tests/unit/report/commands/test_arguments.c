@@ -132,6 +132,45 @@ static int64_t duration(const char *text)
     return error ? error : ns;
 }
 
+/* "since 2", "time 03:00:00", "day 2026-11-22 03:00:00"; else the error */
+static void expect_moment(const char *text, const char *expected)
+{
+    static const char *const formats[] = {
+        [GV_MOMENT_TIME] = "time %H:%M:%S", [GV_MOMENT_DAY] = "day %Y-%m-%d %H:%M:%S"};
+    struct gv_moment moment;
+    char found[64];
+    int error = gv_value_moment(text, &moment);
+
+    if (error)
+        snprintf(found, sizeof(found), "%s", error == -EINVAL ? "invalid" : "too far");
+    else if (moment.kind == GV_MOMENT_SINCE)
+        snprintf(found, sizeof(found), "since %lld", (long long)moment.since_ns / 1000000000);
+    else
+        assert_true(strftime(found, sizeof(found), formats[moment.kind], &moment.local) > 0);
+    assert_string_equal(found, expected);
+}
+
+static void moments_are_since_the_start_or_of_the_clock(void **state)
+{
+    (void)state;
+    expect_moment("2s", "since 2");
+    expect_moment("0", "since 0");
+    expect_moment("03:00", "time 03:00:00");
+    expect_moment("23:59:58", "time 23:59:58");
+    expect_moment("2026-11-22", "day 2026-11-22 00:00:00");
+    expect_moment("2026-11-22 03:00", "day 2026-11-22 03:00:00");
+    expect_moment("2026-11-22T03:00:30", "day 2026-11-22 03:00:30");
+    expect_moment("3:00", "invalid");
+    expect_moment("24:00", "invalid");
+    expect_moment("03:60", "invalid");
+    expect_moment("03:00 ", "invalid");
+    expect_moment("2026-02-30", "invalid");
+    expect_moment("2026-13-01 03:00", "invalid");
+    expect_moment("1969-01-01", "invalid");
+    expect_moment("2300-01-01", "too far");
+    expect_moment("22.11.2026", "invalid");
+}
+
 static void values_are_read_as_people_write_them(void **state)
 {
     (void)state;
@@ -259,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_options_of_a_program_are_its_own),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(help_is_no_error),
+        cmocka_unit_test(moments_are_since_the_start_or_of_the_clock),
         cmocka_unit_test(values_are_read_as_people_write_them),
         cmocka_unit_test(every_command_and_option_is_told),
         cmocka_unit_test(every_listed_command_has_an_example_that_parses),

@@ -1,0 +1,170 @@
+#include "report/collect/keep_fold.h"
+
+#include "report/analyse/idle/analysis.h"
+#include "report/analyse/names/places.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/collect/stack_names.h"
+#include "report/collect_keep_fold.inc"
+#include "report/store/database.h"
+#include "report/store/schema.h"
+#include "trace/call_table.h"
+
+#include <errno.h>
+
+/* Rows that are read at a time, while the trace is locked: some 20 ms. */
+#define GV_KEEP_WINDOW  65536
+#define GV_KEEP_BUSY_MS 10000
+
+/* Small: one row for each thing of the program, not for what it does. */
+static const char *const whole_tables[] = {
+    "meta",           "api",      "process",    "variable",         "thread",        "context",
+    "context_device", "stream",   "kernel",     "module",           "loss",          "stack",
+    "frame",          "object",   "device",     "gpu_name",         "gpu_shape",     "gpu_place",
+    "gpu_interval",   "gpu_note", "gpu_change", "recording_change", "other_process",
+};
+
+static int attach(sqlite3 *piece, const char *path, const char *name)
+{
+    char *sql = sqlite3_mprintf("ATTACH %Q AS %s", path, name);
+    int error = sql ? gv_database_script(piece, sql, NULL, 0) : -ENOMEM;
+
+    sqlite3_free(sql);
+    return error;
+}
+
+static int open_piece(struct gv_database *piece, const char *trace, const char *result)
+{
+    /* Without a name: a temporary file. */
+    int error = gv_database_error(
+        NULL,
+        sqlite3_open_v2("", &piece->handle,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
+
+    if (error)
+        return error;
+    sqlite3_busy_timeout(piece->handle, GV_KEEP_BUSY_MS);
+    error = gv_database_script(piece->handle, sql_open_piece, NULL, 0);
+    if (!error)
+        error = gv_database_script(piece->handle, gv_schema_sql, NULL, 0);
+    if (!error)
+        error = attach(piece->handle, trace, "trace");
+    if (!error)
+        error = attach(piece->handle, result, "result");
+    return error ? error : gv_database_script(piece->handle, sql_open_result, NULL, 0);
+}
+
+static int copy_whole(sqlite3 *piece)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < sizeof(whole_tables) / sizeof(whole_tables[0]) && !error; i++) {
+        char sql[128];
+        sqlite3_snprintf(sizeof(sql), sql, "INSERT INTO main.%s SELECT * FROM trace.%s",
+                         whole_tables[i], whole_tables[i]);
+        error = gv_database_script(piece, sql, NULL, 0);
+    }
+    return error;
+}
+
+/* By rows, whose order is nearly that of time. */
+static int copy_windows(sqlite3 *piece, const char *next, const char *copy, int64_t end,
+                        int64_t until_ns)
+{
+    int64_t range[] = {1, end}, first = 0;
+    int error;
+
+    while (!(error = gv_database_number(piece, next, range, 2, &first)) && first > 0) {
+        const int64_t values[] = {first, first + GV_KEEP_WINDOW - 1, until_ns};
+        error = gv_database_script(piece, copy, values, 3);
+        if (error)
+            break;
+        range[0] = first + GV_KEEP_WINDOW;
+    }
+    return error;
+}
+
+static int add_followed(void *piece, sqlite3_stmt *row)
+{
+    const int64_t api = sqlite3_column_int64(row, 0);
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    const char *class_name = (const char *)sqlite3_column_text(row, 2);
+
+    return gv_call_kinds[gv_call_kind_find(name ? name : "", class_name ? class_name : "")].skipped
+               ? 0
+               : gv_database_script(piece, "INSERT INTO temp.followed VALUES (?)", &api, 1);
+}
+
+static int find_followed(sqlite3 *piece)
+{
+    int error =
+        gv_database_script(piece, "CREATE TEMP TABLE followed (api INTEGER PRIMARY KEY)", NULL, 0);
+
+    return error ? error
+                 : gv_database_each(piece, "SELECT id, name, class FROM main.api", NULL, 0,
+                                    add_followed, piece);
+}
+
+struct gv_keep_places {
+    sqlite3 *piece;
+    struct gv_key_map known;
+};
+
+static int find_place(void *context, sqlite3_stmt *row)
+{
+    struct gv_keep_places *places = context;
+    int64_t place;
+
+    return gv_place_of_stack(places->piece, &places->known, sqlite3_column_int64(row, 0), &place);
+}
+
+static int find_places(sqlite3 *piece)
+{
+    struct gv_keep_places places = {.piece = piece};
+    int error = gv_database_each(piece, sql_stack_calls, NULL, 0, find_place, &places);
+
+    gv_key_map_free(&places.known);
+    return error;
+}
+
+static int analyse(struct gv_database *piece)
+{
+    int error = gv_stack_names_find(piece);
+
+    if (!error)
+        error = find_places(piece->handle);
+    if (!error)
+        error = gv_stalls_analyse(piece->handle, gv_stalls_threshold_ns());
+    return error ? error : gv_idle_keep(piece->handle);
+}
+
+int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_piece *piece)
+{
+    const int64_t values[] = {piece->from_ns, piece->until_ns, piece->from_call, GV_KEEP_MARGIN_NS,
+                              piece->older_most};
+    const int64_t end_ns = piece->until_ns + GV_KEEP_MARGIN_NS;
+    static const char *const last[] = {sql_find_stay, sql_cut, sql_sum, sql_stalls, sql_frames};
+    struct gv_database database = {0};
+    int error = open_piece(&database, trace, result);
+
+    if (!error)
+        error =
+            copy_windows(database.handle, sql_calls_next, sql_copy_calls, piece->next_call, end_ns);
+    if (!error)
+        error = copy_windows(database.handle, sql_ops_next, sql_copy_ops, INT64_MAX, end_ns);
+    if (!error)
+        error = gv_database_script(database.handle, sql_copy_others, &end_ns, 1);
+    if (!error)
+        error = copy_whole(database.handle);
+    if (!error)
+        error = find_followed(database.handle);
+    if (!error)
+        error = gv_database_script(database.handle, sql_leave_trace, values, 5);
+    if (!error)
+        error = gv_database_script(database.handle, sql_begin_piece, &end_ns, 1);
+    if (!error)
+        error = analyse(&database);
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]) && !error; i++)
+        error = gv_database_script(database.handle, last[i], values, 5);
+    gv_database_close(&database);
+    return error;
+}

@@ -1,0 +1,51 @@
+"""GPUVERIFY_KEEP: a service of months. bench_records lets the minutes pass faster."""
+
+import os
+import subprocess
+import unittest
+
+import harness
+
+RECORDS = harness.built("tests", "bench", "bench_records")
+GPUVERIFY = harness.built("report", "gpuverify")
+
+LAUNCHES_PER_MINUTE = 600
+LAUNCHES = 120_000  # 200 minutes, in about two seconds
+
+
+class Keep(harness.Case):
+
+    def kept(self, keep):
+        path, spools = self.path("kept.db"), self.path("spools")
+        os.mkdir(spools, mode=0o700)
+        done = subprocess.run([RECORDS, GPUVERIFY, spools, path, str(2 * LAUNCHES), "4", str(60_000_000_000 // LAUNCHES_PER_MINUTE)],
+                              env={**os.environ, "GPUVERIFY_KEEP": keep}, stdout=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(os.listdir(spools), [])
+        return self.trace(path, losses=True), dict(map(str.split, done.stdout.splitlines()))
+
+    def test_old_minutes_are_sums(self):
+        trace, fed = self.kept("10min")
+        full_from_ns = trace.value("SELECT value FROM meta WHERE key = 'full_from_ns'")
+        self.assertGreater(full_from_ns, 0)
+        rows, minutes = trace.rows("SELECT count(*), count(DISTINCT start_ns / 60000000000) FROM calls"
+                                   f" WHERE name = 'cuLaunchKernel' AND start_ns >= {full_from_ns}")[0]
+        launched, of_minutes = trace.rows("SELECT sum(count), count(DISTINCT minute_ns) FROM minutes"
+                                          " WHERE what = 'call' AND name = 'cuLaunchKernel'")[0]
+        self.assertLess(minutes, of_minutes)
+        self.assertLess(rows, launched)
+        # Each launch that was not lost has an operation.
+        self.assertEqual(launched, trace.value("SELECT sum(count) FROM minutes WHERE what = 'launch'"))
+        self.assertGreaterEqual(trace.value("SELECT sum(count) FROM minutes WHERE what = 'kernel'"), launched)
+        self.assertAlmostEqual(launched, int(fed["records"]) / 2, delta=int(fed["records"]) / 20)
+        self.assertIn("recorded", self.command("report", trace.path).out.split("\n\n")[0])
+
+    def test_what_is_not_an_extent_is_said(self):
+        done = self.run_well([harness.built("kernels", "driver_tour")], quiet=False,
+                             env={"GPUVERIFY_KEEP": "10", "GPUVERIFY_TRACE": self.path("all.db")})
+        self.assertIn("GPUVERIFY_KEEP", done.err)
+        self.assertIn("a time from 1min, a size from 10MB, or both: 10min,500MB", done.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
