@@ -152,6 +152,17 @@ static void each_kind_has_its_sums(void **state)
     expect("what = 'stall'", "1 1 stall module-load 1 4 4"); /* none that was asked for */
 }
 
+/* Of a row that stands for many, it is not known when they were. */
+static void short_idle_times_are_spread(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
+        " VALUES (1, 30000000000, 50000000000, 300, 'python', 1, 'grouped')");
+    expect("what = 'idle'",
+           "0 1 idle python 60 10 -; 1 1 idle python 120 20 -; 2 1 idle python 120 20 -");
+}
+
 /* A chosen call stands for others; together the lines have all of the GPU's time. */
 static void lines_share_the_time_of_the_gpu(void **state)
 {
@@ -281,6 +292,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_that_was_not_recorded_is_left_out, setup,
                                         totals_close),
         cmocka_unit_test_setup_teardown(each_kind_has_its_sums, setup, totals_close),
+        cmocka_unit_test_setup_teardown(short_idle_times_are_spread, setup, totals_close),
         cmocka_unit_test_setup_teardown(lines_share_the_time_of_the_gpu, setup, totals_close),
         cmocka_unit_test_setup_teardown(sums_stay_when_their_rows_go, setup, totals_close),
         cmocka_unit_test_setup_teardown(most_traces_store_none, setup, totals_close),
