@@ -212,7 +212,7 @@ static void sums_stay_when_their_rows_go(void **state)
     assert_string_equal(before, after);
     free(after);
     /* The rest is stored when the trace is finished, and then not read. */
-    totals_keep();
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
     after = rows("1");
     assert_string_equal(before, after);
     free(after);
@@ -220,9 +220,14 @@ static void sums_stay_when_their_rows_go(void **state)
     totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_time");
     expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1; 1 1 launch k 5 5 1;"
                               " 1 2 launch k 5 5 1; 2 1 launch k 5 5 1; 2 2 launch k 5 5 1");
-    /* A session that goes on has more to read. */
+    /* A session that goes on has more to read, and what is stored at its next end is of all that.
+     */
     totals_execute("UPDATE meta SET value = 'recording' WHERE key = 'state'");
     expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1");
+    call(40, 1, 1, 70, 1, "1, NULL");
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
+    totals_execute("UPDATE meta SET value = 'complete' WHERE key = 'state'");
+    expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1; 1 1 launch k 1 1 1");
 }
 
 static void most_traces_store_none(void **state)
@@ -231,7 +236,7 @@ static void most_traces_store_none(void **state)
 
     (void)state;
     call(1, 1, 1, 1, 2, "1, NULL");
-    totals_keep();
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_total"), 0);
     assert_int_equal(gv_minutes_older_read(totals_trace, INT64_MIN, INT64_MAX, &older), 0);
     assert_int_equal(older.minutes, 0);
