@@ -501,9 +501,10 @@ period AS (
 lasting(process, what, name, start_ns, end_ns, gaps, ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
     SELECT process, 'recorded', side, start_ns, end_ns, 1, end_ns - start_ns FROM period
     UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns, 1, duration_ns FROM idle_time WHERE gaps = 1
-    UNION ALL SELECT i.process, 'idle', i.reason, i.start_ns, max(i.start_ns + i.duration_ns, coalesce(p.end_ns, ( -- short ones, between here and there
-            SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)), i.gaps, i.duration_ns
-    FROM idle_time i LEFT JOIN process p ON p.id = i.process WHERE i.gaps > 1
+    UNION ALL SELECT i.process, 'idle', i.reason, max(coalesce(p.start_ns, i.start_ns), from_ns), -- short ones, at any time
+        max(i.start_ns + i.duration_ns, coalesce(p.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)),
+        i.gaps, i.duration_ns
+    FROM full CROSS JOIN idle_time i LEFT JOIN process p ON p.id = i.process WHERE i.gaps > 1
     UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns, 1, end_ns - max(start_ns, coalesce(before_ns, start_ns))
     FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
@@ -595,7 +596,7 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread until the process's end; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the process's time; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
     t.max_ns AS max_ns, -- longest
     t.bytes AS bytes -- together
 FROM total t;

@@ -158,9 +158,9 @@ static void short_idle_times_are_spread(void **state)
     (void)state;
     totals_execute(
         "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
-        " VALUES (1, 30000000000, 50000000000, 300, 'python', 1, 'grouped')");
+        " VALUES (1, 30000000000, 60000000000, 300, 'python', 1, 'grouped')");
     expect("what = 'idle'",
-           "0 1 idle python 60 10 -; 1 1 idle python 120 20 -; 2 1 idle python 120 20 -");
+           "0 1 idle python 100 20 -; 1 1 idle python 100 20 -; 2 1 idle python 100 20 -");
 }
 
 /* A chosen call stands for others; together the lines have all of the GPU's time. */
