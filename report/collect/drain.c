@@ -1,6 +1,7 @@
 #include "report/collect/drain.h"
 
 #include "report/analyse/idle/analysis.h"
+#include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
 #include "report/collect/stack_names.h"
@@ -161,6 +162,16 @@ static void find_idle(struct gv_drain *drain)
         gv_message("cannot find the idle time of %s now: %s", drain->path, strerror(-error));
 }
 
+/* Failure is not fatal: the commands compute the sums themselves. */
+static void keep_minutes(struct gv_drain *drain)
+{
+    int error = gv_minutes_keep(drain->database.handle);
+
+    if (error)
+        gv_message("cannot compute the sums by minute of %s now: %s", drain->path,
+                   strerror(-error));
+}
+
 /* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
@@ -171,8 +182,9 @@ static int complete_trace(struct gv_drain *drain)
     if (!drain->settled) {
         name_stacks(drain);
         find_stalls(drain);
+        keep_totals(drain);
         find_idle(drain);
-        keep_totals(drain); /* also sums of idle time */
+        keep_minutes(drain);
         drain->settled = true;
     }
     error = gv_database_begin(&drain->database);

@@ -73,11 +73,14 @@ int gv_minutes_older_read(sqlite3 *trace, int64_t from_ns, int64_t to_ns,
 int gv_minutes_keep(sqlite3 *trace)
 {
     struct gv_minutes_older older;
-    int error = gv_database_script(trace, sql_clear, NULL, 0);
+    int error = gv_minutes_older_read(trace, INT64_MIN, INT64_MAX, &older);
 
-    if (!error)
-        error = gv_minutes_older_read(trace, INT64_MIN, INT64_MAX, &older);
-    return error || older.minutes == 0 ? error : gv_database_script(trace, sql_keep, NULL, 0);
+    if (error || older.minutes == 0)
+        return error;
+    error = gv_database_script(trace, sql_keep, NULL, 0);
+    if (error && !sqlite3_get_autocommit(trace))
+        gv_database_script(trace, "ROLLBACK", NULL, 0);
+    return error;
 }
 
 bool gv_minutes_have(const struct gv_totals_part *part)

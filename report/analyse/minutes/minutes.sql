@@ -4,10 +4,9 @@ WITH span AS (SELECT max((SELECT min(minute) FROM older), ?1 / 60000000000) AS f
         min((SELECT max(minute) FROM older), (?2 - 1) / 60000000000) AS last)
 SELECT last - first + 1, first * 60000000000, (last + 1) * 60000000000 FROM span WHERE first <= last;
 
--- name: clear
-DELETE FROM main.minute_total;
-
 -- name: keep
+BEGIN IMMEDIATE;
+DELETE FROM main.minute_total;
 CREATE TEMP TABLE minute_kept AS
 SELECT minute_ns / 60000000000 AS minute, coalesce(process, 0) AS process, what, coalesce(name, '?') AS name, count,
     total_ns, max_ns, bytes
@@ -17,6 +16,7 @@ INSERT INTO main.minute_total
 SELECT k.minute, k.process, w.id, n.id, k.count, k.total_ns, k.max_ns, k.bytes
 FROM temp.minute_kept k JOIN minute_what w ON w.name = k.what JOIN older_name n ON n.text = k.name;
 DROP TABLE temp.minute_kept;
+COMMIT;
 
 -- name: make_tables
 -- minute_row: what: as in minutes, and "time": recorded by each process, "seen": with the GPU side, of all

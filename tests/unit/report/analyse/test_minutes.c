@@ -152,6 +152,17 @@ static void each_kind_has_its_sums(void **state)
     expect("what = 'stall'", "1 1 stall module-load 1 4 4"); /* none that was asked for */
 }
 
+/* Of a row that stands for many, it is not known when they were. */
+static void short_idle_times_are_spread(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
+        " VALUES (1, 30000000000, 60000000000, 300, 'python', 1, 'grouped')");
+    expect("what = 'idle'",
+           "0 1 idle python 100 20 -; 1 1 idle python 100 20 -; 2 1 idle python 100 20 -");
+}
+
 /* A chosen call stands for others; together the lines have all of the GPU's time. */
 static void lines_share_the_time_of_the_gpu(void **state)
 {
@@ -201,7 +212,7 @@ static void sums_stay_when_their_rows_go(void **state)
     assert_string_equal(before, after);
     free(after);
     /* The rest is stored when the trace is finished, and then not read. */
-    totals_keep();
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
     after = rows("1");
     assert_string_equal(before, after);
     free(after);
@@ -209,9 +220,14 @@ static void sums_stay_when_their_rows_go(void **state)
     totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_time");
     expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1; 1 1 launch k 5 5 1;"
                               " 1 2 launch k 5 5 1; 2 1 launch k 5 5 1; 2 2 launch k 5 5 1");
-    /* A session that goes on has more to read. */
+    /* A session that goes on has more to read, and what is stored at its next end is of all that.
+     */
     totals_execute("UPDATE meta SET value = 'recording' WHERE key = 'state'");
     expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1");
+    call(40, 1, 1, 70, 1, "1, NULL");
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
+    totals_execute("UPDATE meta SET value = 'complete' WHERE key = 'state'");
+    expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1; 1 1 launch k 1 1 1");
 }
 
 static void most_traces_store_none(void **state)
@@ -220,7 +236,7 @@ static void most_traces_store_none(void **state)
 
     (void)state;
     call(1, 1, 1, 1, 2, "1, NULL");
-    totals_keep();
+    assert_int_equal(gv_minutes_keep(totals_trace), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_total"), 0);
     assert_int_equal(gv_minutes_older_read(totals_trace, INT64_MIN, INT64_MAX, &older), 0);
     assert_int_equal(older.minutes, 0);
@@ -281,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_that_was_not_recorded_is_left_out, setup,
                                         totals_close),
         cmocka_unit_test_setup_teardown(each_kind_has_its_sums, setup, totals_close),
+        cmocka_unit_test_setup_teardown(short_idle_times_are_spread, setup, totals_close),
         cmocka_unit_test_setup_teardown(lines_share_the_time_of_the_gpu, setup, totals_close),
         cmocka_unit_test_setup_teardown(sums_stay_when_their_rows_go, setup, totals_close),
         cmocka_unit_test_setup_teardown(most_traces_store_none, setup, totals_close),
