@@ -36,12 +36,13 @@ struct gv_run_facts {
 
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
-    bool gpu_seen;     /* of all processes: what is missing in known_ns did not happen */
-    bool gpu_whole;    /* and known_ns is the whole window, without losses */
-    bool complete;     /* the trace is finished */
-    int64_t simulated; /* at least one device is */
-    bool stopped;      /* recording was, for a part of the run */
-    bool whole;        /* the whole run: not a part of the trace, and never stopped */
+    bool gpu_seen;       /* of all processes: what is missing in known_ns did not happen */
+    bool gpu_whole;      /* and known_ns is the whole window, without losses */
+    bool complete;       /* the trace is finished, and no snapshot */
+    int64_t snapshot_ns; /* until when; 0: it is no snapshot */
+    int64_t simulated;   /* at least one device is */
+    bool stopped;        /* recording was, for a part of the run */
+    bool whole;          /* the whole run: not a part of the trace, and never stopped */
     char
         ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
 
