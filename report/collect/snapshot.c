@@ -118,30 +118,38 @@ static void look_after(struct gv_snapshot *snapshot)
     }
 }
 
+/* The next pass finds all that was recorded before the request. */
+static bool take_request(struct gv_snapshot *snapshot, struct gv_session_file *session,
+                         sqlite3 *trace, const char *trace_path, uint32_t word)
+{
+    if ((word & GV_CLAIM_STATE) != GV_SNAPSHOT_ASKED)
+        return false;
+    snapshot->session = session;
+    snapshot->request = word;
+    int error = begin(snapshot, trace, trace_path);
+    if (error)
+        tell(snapshot, error);
+    return !error;
+}
+
 bool gv_snapshot_work(struct gv_snapshot *snapshot, struct gv_session_file *session, sqlite3 *trace,
                       const char *trace_path, uint64_t seen_ns)
 {
     uint32_t word = atomic_load(&session->snapshot);
-    int error = 0;
 
     if (snapshot->copy && (word != snapshot->request || gv_claim_is_left(word)))
         tell(snapshot, -ECANCELED);
     if (snapshot->session && !snapshot->copy)
         look_after(snapshot);
-    if (!snapshot->session && (word & GV_CLAIM_STATE) == GV_SNAPSHOT_ASKED) {
-        snapshot->session = session;
-        snapshot->request = word;
-        snapshot->path[0] = '\0';
-        error = begin(snapshot, trace, trace_path);
-    }
-    if (!snapshot->copy && !error)
+    if (!snapshot->session)
+        return take_request(snapshot, session, trace, trace_path, word);
+    if (!snapshot->copy)
         return false;
-    if (!error)
-        error = copy_piece(snapshot);
-    if (error == 0)
+    int done = copy_piece(snapshot);
+    if (done == 0)
         return true;
     atomic_store(&session->snapshot_seen_ns, seen_ns);
-    tell(snapshot, error > 0 ? 0 : error);
+    tell(snapshot, done > 0 ? 0 : done);
     return false;
 }
 

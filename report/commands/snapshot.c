@@ -279,8 +279,8 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
         error = snapshot_open_output(snapshot, path);
     if (error)
         return error;
-    /* As the collector: it may be beside a service. */
-    setpriority(PRIO_PROCESS, 0, 19);
+    /* It may be beside a service, and a timer does not mind. */
+    setpriority(PRIO_PROCESS, 0, 10);
     error = snapshot_fill(snapshot);
     if (error) {
         gv_output_file_drop(&snapshot->output);
