@@ -43,10 +43,10 @@ static inline struct gv_spool_note *gv_control_note(struct gv_spool_control *con
     return NULL;
 }
 
-/* It is filled in. */
+/* It is filled in. Before what the caller reads next, such as whether the process ends. */
 static inline void gv_control_note_give(struct gv_spool_note *note)
 {
-    atomic_store_explicit(&note->state, GV_NOTE_FULL, memory_order_release);
+    atomic_store(&note->state, GV_NOTE_FULL);
 }
 
 #endif

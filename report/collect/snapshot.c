@@ -120,8 +120,10 @@ static void look_after(struct gv_snapshot *snapshot)
 
 /* The next pass finds all that was recorded before the request. */
 static bool take_request(struct gv_snapshot *snapshot, struct gv_session_file *session,
-                         sqlite3 *trace, const char *trace_path, uint32_t word)
+                         sqlite3 *trace, const char *trace_path)
 {
+    uint32_t word = atomic_load(&session->snapshot);
+
     if ((word & GV_CLAIM_STATE) != GV_SNAPSHOT_ASKED)
         return false;
     snapshot->session = session;
@@ -142,7 +144,7 @@ bool gv_snapshot_work(struct gv_snapshot *snapshot, struct gv_session_file *sess
     if (snapshot->session && !snapshot->copy)
         look_after(snapshot);
     if (!snapshot->session)
-        return take_request(snapshot, session, trace, trace_path, word);
+        return take_request(snapshot, session, trace, trace_path);
     if (!snapshot->copy)
         return false;
     int done = copy_piece(snapshot);

@@ -73,7 +73,13 @@ static struct gv_spool_note *control_await_note(struct gv_spool_control *control
     return note;
 }
 
-/* 0; -EALREADY; -EAGAIN: nobody reads the notes. */
+/* Its trace may have its end already, and then takes no more notes. */
+static bool control_is_ending(struct gv_spool_header *header)
+{
+    return atomic_load(&header->state) != GV_PROCESS_RUNNING;
+}
+
+/* 0; -EALREADY; -EAGAIN: nobody reads the notes; -ESRCH: the process ends. */
 static int control_change(const struct control *control, struct gv_spool_header *header,
                           _Atomic uint32_t *doorbell)
 {
@@ -98,6 +104,9 @@ static int control_change(const struct control *control, struct gv_spool_header 
     }
     note->at_ns = at_ns;
     gv_control_note_give(note);
+    if (control_is_ending(header) &&
+        atomic_compare_exchange_strong(&note->state, &(uint32_t){GV_NOTE_FULL}, GV_NOTE_FREE))
+        return -ESRCH;
     gv_futex_ring(doorbell);
     return 0;
 }
@@ -108,6 +117,8 @@ static void control_process(struct control *control, struct gv_spool_header *hea
     static const char *const did[] = {"recording is on", "recording is stopped", "marked"};
     int error = control_change(control, header, doorbell);
 
+    if (error == -ESRCH)
+        return;
     if (error == -EAGAIN) {
         gv_message("process %u: nobody reads its records: did its collector end?", header->pid);
         control->failed = true;

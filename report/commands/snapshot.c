@@ -35,7 +35,8 @@ struct snapshot {
     struct gv_session_file *file; /* NULL: the session is over */
     char trace[PATH_MAX];
     struct gv_output_file output;
-    int64_t seen_ns; /* 0: the trace was complete */
+    int64_t seen_ns; /* 0: the trace was complete; else all from before is in it */
+    int64_t end_ns;  /* nothing from after is */
 };
 
 /* ---- a command that is ended leaves nothing ---- */
@@ -133,6 +134,12 @@ static int snapshot_copy_to_output(struct snapshot *snapshot, const char *from)
     return error;
 }
 
+/* Since the session's start. */
+static int64_t snapshot_now_ns(const struct snapshot *snapshot)
+{
+    return (int64_t)(gv_clock_read(&snapshot->file->clock) - snapshot->file->clock.epoch_ns);
+}
+
 /* Moves the collector's copy to the output. */
 static int snapshot_take(struct snapshot *snapshot)
 {
@@ -145,6 +152,7 @@ static int snapshot_take(struct snapshot *snapshot)
     unlink(path);
     snapshot->seen_ns =
         (int64_t)(atomic_load(&snapshot->file->snapshot_seen_ns) - snapshot->file->clock.epoch_ns);
+    snapshot->end_ns = snapshot_now_ns(snapshot);
     gv_snapshot_release(snapshot->file);
     return error;
 }
@@ -189,8 +197,7 @@ static int snapshot_of_left(struct snapshot *snapshot)
         return error == -EBUSY ? -EIO : error;
     }
     if (!probe.complete && snapshot->file)
-        snapshot->seen_ns =
-            (int64_t)(gv_clock_read(&snapshot->file->clock) - snapshot->file->clock.epoch_ns);
+        snapshot->seen_ns = snapshot->end_ns = snapshot_now_ns(snapshot);
     return snapshot_copy_to_output(snapshot, snapshot->trace);
 }
 
@@ -213,6 +220,11 @@ static int snapshot_fill(struct snapshot *snapshot)
 
 /* ---- the snapshot ---- */
 
+/* Processes that run are recorded until now, as far as this trace goes. */
+static const char sql_mark[] = "PRAGMA journal_mode = MEMORY;"
+                               "UPDATE process SET end_ns = ?1 WHERE ended IS NULL;"
+                               "DELETE FROM meta WHERE key IN ('session', 'spool_directory')";
+
 /* Makes the copy a trace of its own, which leads nobody to the session. */
 static int snapshot_mark(struct snapshot *snapshot)
 {
@@ -221,11 +233,7 @@ static int snapshot_mark(struct snapshot *snapshot)
 
     if (error)
         return error;
-    error = gv_database_script(database.handle, "PRAGMA journal_mode = MEMORY", NULL, 0);
-    if (!error)
-        error = gv_database_script(database.handle,
-                                   "DELETE FROM meta WHERE key IN ('session', 'spool_directory')",
-                                   NULL, 0);
+    error = gv_database_script(database.handle, sql_mark, &snapshot->end_ns, 1);
     if (!error)
         error = gv_database_set_meta(&database, "state", "snapshot");
     if (!error)

@@ -78,6 +78,8 @@ class Snapshot(Sandbox):
         self.assertGreater(snapshot.value("SELECT count(*) FROM stalls"), 0)
         self.assertGreater(snapshot.value("SELECT count(*) FROM fact"), 0)
         self.assertGreater(snapshot.value("SELECT count(*) FROM frames WHERE file LIKE '%/controlled.c'"), 0)
+        self.assertEqual(snapshot.rows("SELECT end_ns >= (SELECT value FROM meta WHERE key = 'snapshot_ns'), ended"
+                                       " FROM processes"), [(1, None)])
         before = self.command("report", path).out
         self.assertRegex(before, r"Snapshot after [\d.]+ (s|ms): the program still ran\.")
         self.work(process)
