@@ -13,10 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GV_SNAPSHOT_PAGES    64
-#define GV_SNAPSHOT_PIECE_NS 10000000 /* what a pass can be late */
-#define GV_SNAPSHOT_POLL_NS  5000000
-#define GV_SNAPSHOT_WAIT_NS  INT64_C(30000000000)
+#define GV_SNAPSHOT_PAGES         64
+#define GV_SNAPSHOT_PIECE_NS      10000000
+#define GV_SNAPSHOT_PIECE_MOST_NS 200000000
+#define GV_SNAPSHOT_POLL_NS       5000000
+#define GV_SNAPSHOT_WAIT_NS       INT64_C(30000000000)
 
 static int64_t now_ns(void)
 {
@@ -69,19 +70,32 @@ static int begin(struct gv_snapshot *snapshot, sqlite3 *trace, const char *trace
                                    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, 0);
     if (error)
         return error;
+    snapshot->piece_end_ns = now_ns();
     snapshot->backup = sqlite3_backup_init(snapshot->copy, "main", trace, "main");
     return snapshot->backup ? 0 : gv_database_error(snapshot->copy, SQLITE_ERROR);
+}
+
+/* A pass may be late by the time of a piece. But a trace may grow as fast as its collector can
+ * write it, and the copy must be faster: then a fifth of the collector's time is for it. */
+static int64_t piece_ns(const struct gv_snapshot *snapshot)
+{
+    int64_t fifth_ns = (now_ns() - snapshot->piece_end_ns) / 4;
+
+    if (fifth_ns > GV_SNAPSHOT_PIECE_MOST_NS)
+        return GV_SNAPSHOT_PIECE_MOST_NS;
+    return fifth_ns > GV_SNAPSHOT_PIECE_NS ? fifth_ns : GV_SNAPSHOT_PIECE_NS;
 }
 
 /* 1: it is complete; 0: there is more; or -errno. */
 static int copy_piece(struct gv_snapshot *snapshot)
 {
-    int64_t until_ns = now_ns() + GV_SNAPSHOT_PIECE_NS;
+    int64_t until_ns = now_ns() + piece_ns(snapshot);
     int result = SQLITE_OK;
 
     while (result == SQLITE_OK && now_ns() < until_ns)
         result = sqlite3_backup_step(snapshot->backup, GV_SNAPSHOT_PAGES);
     atomic_fetch_add(&snapshot->session->snapshot_pieces, 1);
+    snapshot->piece_end_ns = now_ns();
     if (result == SQLITE_DONE)
         return 1;
     return gv_database_error(snapshot->copy, result);

@@ -21,6 +21,7 @@ struct gv_snapshot {
     uint32_t request;                /* its claim */
     sqlite3 *copy;                   /* NULL: done */
     sqlite3_backup *backup;
+    int64_t piece_end_ns; /* of the last one */
     char path[GV_SESSION_PATH_BYTES];
 };
 
