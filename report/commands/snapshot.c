@@ -221,9 +221,9 @@ static int snapshot_fill(struct snapshot *snapshot)
 /* ---- the snapshot ---- */
 
 /* Processes that run are recorded until now, as far as this trace goes. */
-static const char sql_mark[] = "PRAGMA journal_mode = MEMORY;"
-                               "UPDATE process SET end_ns = ?1 WHERE ended IS NULL;"
-                               "DELETE FROM meta WHERE key IN ('session', 'spool_directory')";
+static const char sql_mark[] =
+    "PRAGMA journal_mode = MEMORY; UPDATE process SET end_ns = ?1 WHERE ended IS NULL;"
+    "DELETE FROM meta WHERE key IN ('session', 'spool_directory')";
 
 /* Makes the copy a trace of its own, which leads nobody to the session. */
 static int snapshot_mark(struct snapshot *snapshot)
