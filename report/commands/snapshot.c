@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #define SNAPSHOT_PAUSE_NS 50000000
+#define SNAPSHOT_TRIES    600
 
 struct snapshot {
     const char *operand;
@@ -164,11 +165,9 @@ static int snapshot_ask(struct snapshot *snapshot)
 
     if (!error)
         return snapshot_take(snapshot);
-    if (error == -ETIMEDOUT)
-        gv_message("%s: its collector does not answer", snapshot->operand);
-    else if (error == -ENOSPC)
+    if (error == -ENOSPC)
         gv_message("the disk of %s has no room for a copy", snapshot->trace);
-    else if (error != -EAGAIN)
+    else if (error != -EAGAIN && error != -ETIMEDOUT)
         gv_message("the collector cannot copy %s: %s", snapshot->trace, strerror(-error));
     return error;
 }
@@ -201,20 +200,25 @@ static int snapshot_of_left(struct snapshot *snapshot)
     return snapshot_copy_to_output(snapshot, snapshot->trace);
 }
 
+/* Waits for a collector that finishes the trace, however long that takes. */
 static int snapshot_fill(struct snapshot *snapshot)
 {
     struct gv_trace_probe probe;
     int error = -EAGAIN;
 
-    while (error == -EAGAIN) {
+    for (int tries = 0; error == -EAGAIN && tries < SNAPSHOT_TRIES; tries++) {
+        if (tries > 0)
+            gv_pause_ns(SNAPSHOT_PAUSE_NS);
+        if (snapshot->file && atomic_load(&snapshot->file->finishing))
+            tries = 0;
         if (gv_trace_file_probe(snapshot->trace, &probe) == 0 && probe.complete)
             return snapshot_copy_to_output(snapshot, snapshot->trace);
         error = snapshot_of_left(snapshot);
         if (error == -EBUSY)
             error = snapshot_ask(snapshot);
-        if (error == -EAGAIN)
-            gv_pause_ns(SNAPSHOT_PAUSE_NS);
     }
+    if (error == -EAGAIN || error == -ETIMEDOUT)
+        gv_message("%s: its collector does not answer", snapshot->operand);
     return error;
 }
 
@@ -248,6 +252,7 @@ static int snapshot_mark(struct snapshot *snapshot)
 static int snapshot_find(struct snapshot *snapshot)
 {
     int error = gv_control_find(snapshot->operand, &snapshot->target), fd;
+    struct stat here;
 
     if (error) {
         gv_control_say(snapshot->operand, snapshot->target.is_pid, error);
@@ -257,6 +262,12 @@ static int snapshot_find(struct snapshot *snapshot)
     if (fd >= 0) {
         gv_session_place_map(fd, &snapshot->file);
         close(fd);
+    }
+    if (snapshot->file && stat("/proc/self/ns/pid", &here) == 0 && snapshot->file->pid_namespace &&
+        snapshot->file->pid_namespace != here.st_ino) {
+        gv_message("%s: its program is in another container: run gpuverify there",
+                   snapshot->operand);
+        return -EXDEV;
     }
     if (!snapshot->target.is_pid && realpath(snapshot->operand, snapshot->trace))
         return 0;

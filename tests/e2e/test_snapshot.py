@@ -142,6 +142,18 @@ class Snapshot(Sandbox):
         self.command("recover", self.spool)
         self.assertEqual(self.trace(self.trace_path).value(LAUNCHES), 23)
 
+    def test_in_another_container(self):
+        harness.need_root(self, "cannot make a pid namespace")
+        process = self.begin()
+        result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", harness.gpuverify(), "snapshot", self.trace_path,
+                                 "-o", self.path("snap.db")], env=self.environment(preload=False), capture_output=True,
+                                text=True, check=False)
+        if "unshare" in result.stderr:
+            self.skipTest(result.stderr.strip())
+        self.assertIn("in another container", result.stderr)
+        self.end(process)
+        self.check_files("it.db")
+
     def asking(self, name="snap.db"):
         """A command that waits for the stopped collector."""
         command = self.start([harness.gpuverify(), "snapshot", self.trace_path, "-o", self.path(name)], preload=False,
