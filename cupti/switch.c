@@ -19,6 +19,7 @@ static const struct gv_gpu_host *host;
 static void (*hurry)(void);
 static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
 static uint8_t others_zeroed;             /* CUPTI's setting before ours */
+static bool is_registered;                /* buffers and clock are ours */
 
 void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
 {
@@ -224,7 +225,10 @@ static int register_buffers(void)
     CUptiResult result;
     size_t bytes = sizeof others_zeroed;
 
+    if (is_registered)
+        return 0;
     gv_buffers_leave(false);
+    is_registered = true;
     result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");
@@ -286,6 +290,13 @@ void gv_switch_records_off(void)
     subscriber = NULL;
 }
 
+void gv_switch_finalize(void)
+{
+    gv_cupti.cuptiFinalize();
+    gv_buffers_leave(true);
+    is_registered = false;
+}
+
 void gv_switch_off(void)
 {
     CUpti_TimestampCallbackFunc clock = NULL;
@@ -294,4 +305,5 @@ void gv_switch_off(void)
     gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
     set_zeroed(others_zeroed);
     gv_buffers_leave(true);
+    is_registered = false;
 }

@@ -16,9 +16,9 @@
 void gv_switch_prepare(const struct gv_gpu_host *host, void (*hurry)(void));
 
 /*
- * Subscribes, and asks for callbacks and records. If another profiler has the subscription and we
- * may do without (`or_less`), asks for records alone. 0, or -errno with the reason in host->why
- * and everything off again.
+ * Subscribes, and asks for callbacks and records; also after gv_switch_records_off() alone. If
+ * another profiler has the subscription and we may do without (`or_less`), asks for records alone.
+ * 0, or -errno with the reason in host->why and everything off again.
  */
 int gv_switch_on(bool or_less, enum gv_recording *recording);
 
@@ -30,6 +30,9 @@ void gv_switch_records_peers(bool now);
  * leaves the subscription to others. */
 void gv_switch_records_off(void);
 void gv_switch_off(void);
+
+/* Instead of off(), after records_off(): CUPTI leaves the process. */
+void gv_switch_finalize(void);
 
 /* Any thread: struct gv_gpu_module's. */
 void gv_switch_buffer_callbacks(void **give, void **take);

@@ -58,6 +58,9 @@ def plan_of(seed):
         features += "".join(letter for letter in "jt" if dice.random() < 0.5)
     else:
         environment["GPUVERIFY_FLUSH_MS"] = dice.choice(("10", "200"))
+        if seed % 3 == 0:
+            gpu = "windows"
+            environment.update(GPUVERIFY_WINDOW_MS="3", GPUVERIFY_WINDOW_EVERY="0.010")
     if dice.random() < 0.1:
         environment["GPUVERIFY_STACKS"] = "all"
     steps = dice.choice((20, 100, 400))
@@ -150,7 +153,7 @@ class Soak:
                                         "a" in plan.features)
             session.check_calls()
             session.check_loads()
-            if plan.gpu == "auto":
+            if plan.gpu != "off":
                 session.check_gpu(True)
             session.check_ends()
         self.counts += session.counts

@@ -37,6 +37,7 @@ class Run:
         self.name = name
         self.quick = quick
         self.results = []
+        self.shown = []  # printed after its counts
         os.makedirs(LOGS, exist_ok=True)
         self.log_path = os.path.join(LOGS, f"{name}.log")
         self.log = open(self.log_path, "w", encoding="utf-8")
@@ -69,9 +70,19 @@ class Run:
         self.log.flush()
         return status, text
 
-    def test(self, name, *words, **options):
-        """A command that passes when it exits 0, and skips when it exits 77."""
+    def flaky(self, name, reason):
+        self.shown.append(f"flaky {name}: passed when run again; it had failed with: {reason}")
+        self.passed(name)
+
+    def test(self, name, *words, again=False, **options):
+        """A command that passes when it exits 0, and skips when it exits 77. `again`: what it says depends on time, so
+        it gets a second try."""
         status, text = self.command(*words, **options)
+        if again and status not in (0, 77):
+            second, _ = self.command(*words, **options)
+            if second == 0:
+                self.flaky(name, f"exit status {status}\n{tail(text)}")
+                return True
         if status == 0:
             self.passed(name)
         elif status == 77:

@@ -350,6 +350,7 @@ enum gv_recording {
     GV_RECORDING_OPERATIONS = 2, /* without their calls: another profiler has the callbacks */
     GV_RECORDING_OTHER = 3,      /* nothing: another profiler has CUPTI */
     GV_RECORDING_STOPPED = 4,    /* nothing: recording is stopped */
+    GV_RECORDING_BETWEEN = 5,    /* nothing: between two windows of GPUVERIFY_GPU=windows */
 };
 
 struct gv_record_recording {
@@ -357,7 +358,8 @@ struct gv_record_recording {
     uint64_t at_ns;
     uint32_t text_bytes; /* of the other profiler's file; 0: none, or unknown */
     uint32_t reserved32;
-    uint64_t reserved[5];
+    uint64_t window_end_ns; /* a window begins whose time was chosen at random; 0: none does */
+    uint64_t reserved[4];
 };
 
 /* Whom an idle sample says something about. */

@@ -17,6 +17,7 @@
  *   fast     over 100 000 launches a second
  */
 #include "kernels/lines/truth.h"
+#include "kernels/random.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,12 +46,9 @@ static void finish_step(void)
 
 static unsigned random_below(unsigned limit)
 {
-    static uint64_t state = 88172645463325252u;
+    static uint64_t state = GV_RANDOM_START;
 
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (unsigned)(state % limit);
+    return gv_random_below(&state, limit);
 }
 
 static void two(void)

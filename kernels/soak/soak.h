@@ -58,6 +58,7 @@
     ROW(cuGraphExecDestroy)                                                                        \
     ROW(cuGraphDestroy)
 
+#include "kernels/random.h"
 #include "kernels/soak/log.h"
 
 #include <stdbool.h>
@@ -124,10 +125,7 @@ static inline bool soak_has(char feature)
 
 static inline uint32_t soak_random(struct soak_thread *thread, uint32_t below)
 {
-    thread->random ^= thread->random << 13;
-    thread->random ^= thread->random >> 7;
-    thread->random ^= thread->random << 17;
-    return (uint32_t)((thread->random >> 20) % below);
+    return gv_random_below(&thread->random, below);
 }
 
 static inline void soak_digest(struct soak_thread *thread, uint64_t value)

@@ -45,6 +45,7 @@
 #include "kernels/soak/log.h"
 
 #include "kernels/ptx.h"
+#include "kernels/random.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -78,10 +79,7 @@ static cudaKernel_t kernels[FIRST_LOADED];
 
 static uint32_t dice(struct worker *w, uint32_t below)
 {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (uint32_t)((w->random >> 20) % below);
+    return gv_random_below(&w->random, below);
 }
 
 static void digest(struct worker *w, uint64_t value)

@@ -16,6 +16,7 @@
  *   words      as nested, with ranges and marks that say otherwise: the range "step" is the step
  *   slow       equal steps; number 3/4 of all waits on the host, and step 1 loads a module
  */
+#include "kernels/random.h"
 #include "kernels/stalls/stage.h"
 
 #include <pthread.h>
@@ -44,12 +45,9 @@ static const char ptx[] =
 
 static unsigned random_below(unsigned limit)
 {
-    static uint64_t state = 88172645463325252u;
+    static uint64_t state = GV_RANDOM_START;
 
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (unsigned)(state % limit);
+    return gv_random_below(&state, limit);
 }
 
 static void launch(unsigned kernel)

@@ -21,6 +21,9 @@
  * time, and a GPU has tens of thousands of MB. */
 #define GV_ALLOCATION_BYTES (1u << 20)
 
+/* A call that takes this long and need not has lost time to a stall. */
+#define GV_LONG_STALL_NS UINT64_C(10000000)
+
 /* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */
 #define GV_NOT_CHOSEN    0u
 #define GV_FIRST_OF_SITE UINT32_MAX
@@ -477,6 +480,13 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
     return is_failure(result) && gv_stacks_wanted_of_failed(call->api);
 }
 
+/* A wait that the program asks for, and a call that makes a context, may take any time. */
+static bool is_long_stall(const struct gv_call *call, uint64_t duration_ns)
+{
+    return duration_ns >= GV_LONG_STALL_NS && call->class != GV_CLASS_SYNC &&
+           !(gv_call_kinds[gv_api_rows[call->api].kind].flags & GV_CALL_STARTS);
+}
+
 /* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
@@ -507,6 +517,8 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
+    if (is_long_stall(call, end_ns - call->start_ns))
+        gv_process_steps.note_stall();
 }
 
 __attribute__((noinline)) static void end_nested(struct gv_thread *thread,

@@ -227,6 +227,11 @@ static const char *start_beside(void)
                : "CUPTI did not start within 10 s; GPUVERIFY_GPU=off avoids the attempt";
 }
 
+static bool is_in_windows(void)
+{
+    return gv_process.settings.gpu == GV_SETTING_GPU_WINDOWS;
+}
+
 static bool start_module(void)
 {
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
@@ -242,6 +247,8 @@ static bool start_module(void)
             .cupti_path = gv_process.settings.cupti,
             .correlation_offset = (char *)&gv_thread.correlation - gv_gpu_thread_pointer(),
             .flush_ms = gv_process.settings.flush_ms,
+            .window_ms = is_in_windows() ? gv_process.settings.window_ms : 0,
+            .window_every_ms = gv_process.settings.window_every_ms,
             .driver_version = atomic_load(&gv_process.spool.header->driver_version),
             .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
             .other = &gv_other_profiler,
@@ -425,4 +432,15 @@ bool gv_gpu_expect_peers(void)
     recording->record_peers(PEERS_PATIENCE_NS);
     gv_own_work_end(saved_errno);
     return true;
+}
+
+void gv_gpu_note_stall(void)
+{
+    const struct gv_gpu_module *recording = is_in_windows() ? gv_gpu_recording() : NULL;
+
+    if (!recording)
+        return;
+    int saved_errno = gv_own_work_begin();
+    recording->after_stall();
+    gv_own_work_end(saved_errno);
 }

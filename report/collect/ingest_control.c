@@ -81,10 +81,7 @@ int gv_ingest_control(struct gv_ingest *ingest)
 
 int gv_ingest_control_end(struct gv_ingest *ingest)
 {
-    return ingest->scanned.changes > 0
-               ? gv_database_script(ingest->database->handle, sql_drop_unrecorded, &ingest->process,
-                                    1)
-               : 0;
+    return gv_database_script(ingest->database->handle, sql_drop_unrecorded, &ingest->process, 1);
 }
 
 void gv_ingest_control_committed(struct gv_ingest *ingest)

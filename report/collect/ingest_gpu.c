@@ -206,20 +206,24 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
                            const char *path)
 {
     static const char *const words[] = {
-        [GV_RECORDING_ALL] = "seen",
-        [GV_RECORDING_OPERATIONS] = "operations",
-        [GV_RECORDING_OTHER] = "other",
-        [GV_RECORDING_STOPPED] = "stopped",
+        [GV_RECORDING_ALL] = "seen",        [GV_RECORDING_OPERATIONS] = "operations",
+        [GV_RECORDING_OTHER] = "other",     [GV_RECORDING_STOPPED] = "stopped",
+        [GV_RECORDING_BETWEEN] = "between",
     };
     uint16_t what = recording->head.api;
     int64_t at_ns;
+    int error;
 
     if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
         return 0;
     at_ns = gv_ingest_time(ingest, recording->at_ns);
     gv_ingest_changed(ingest, at_ns);
-    return gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process, at_ns,
-                           words[what], path ? profiler_of(path) : NULL);
+    error = gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process, at_ns,
+                            words[what], path ? profiler_of(path) : NULL);
+    if (error || !recording->window_end_ns)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_GPU_WINDOW, "iii", ingest->process, at_ns,
+                           gv_ingest_time(ingest, recording->window_end_ns));
 }
 
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)

@@ -337,6 +337,9 @@ INSERT OR REPLACE INTO gpu_interval (process, number, start_ns, end_ns) VALUES (
 -- name: GPU_NOTE
 INSERT OR REPLACE INTO gpu_note (process, at_ns, gpu, profiler) VALUES (?, ?, ?, ?);
 
+-- name: GPU_WINDOW
+INSERT OR REPLACE INTO gpu_window (process, start_ns, end_ns) VALUES (?, ?, ?);
+
 -- name: RECORDING_CHANGE
 INSERT OR REPLACE INTO recording_change (process, number, at_ns) VALUES (?, ?, ?);
 

@@ -271,8 +271,13 @@ CREATE TABLE recording_change (process INTEGER NOT NULL, number INTEGER NOT NULL
 -- stopped.
 CREATE TABLE gpu_note (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
--- From both: from when on another profiler in the process, or a stop, left less of the GPU side to
--- see, or all of it again.
+-- The windows of GPUVERIFY_GPU=windows whose time was chosen at random, one in each period: together a
+-- fair sample of the run, as far as gpu_change says that the GPU side was seen in them. The GPU side is
+-- also seen after stalls, which is none. end_ns: as planned.
+CREATE TABLE gpu_window (process INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
+    PRIMARY KEY (process, start_ns)) WITHOUT ROWID;
+-- From both: from when on another profiler in the process, a stop, or the end of a window left less of
+-- the GPU side to see, or all of it again.
 -- gpu: as in the view; before the first row: seen. profiler: NULL if it is seen, or not known.
 CREATE TABLE gpu_change (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;

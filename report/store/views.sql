@@ -491,7 +491,7 @@ SELECT
     r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
     r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); NULL: never recorded
+    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); between (nothing: between two windows); NULL: never recorded
     r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
 FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns) AS end_ns,
         'calls' AS side, CASE WHEN c.next_ns IS NULL THEN p.ended ELSE 'recording was stopped' END AS why,
@@ -506,10 +506,12 @@ FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns)
     FROM process p JOIN recording_change c ON c.process = p.id
     GROUP BY p.id HAVING max(c.number) = 1 AND max(c.at_ns) <= p.start_ns
     UNION ALL SELECT p.id, g.at_ns,
-        coalesce(g.next_ns, CASE WHEN g.gpu IN ('other', 'stopped') THEN p.end_ns ELSE i.end_ns END), 'gpu',
+        coalesce(g.next_ns, CASE WHEN g.gpu IN ('other', 'stopped', 'between') THEN p.end_ns ELSE i.end_ns END), 'gpu',
         CASE g.next WHEN 'seen' THEN CASE g.gpu WHEN 'stopped' THEN 'recording was started'
+                WHEN 'between' THEN 'a window began'
                 ELSE 'the other profiler has ended' END
             WHEN 'stopped' THEN 'recording was stopped'
+            WHEN 'between' THEN 'the window ended'
             WHEN 'operations' THEN 'another profiler has CUPTI''s callbacks'
             WHEN 'other' THEN 'another profiler uses CUPTI'
             ELSE coalesce(p.gpu_why, p.ended) END,

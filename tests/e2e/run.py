@@ -4,8 +4,9 @@
 Each case runs in a process of its own, several at a time. A line for each failed or skipped case
 says why; the last line is 'N passed, N failed, N skipped'.
 
-A failed case that depends on time (`@harness.depends_on_time`, `harness.pause()`) runs once more, alone, after
-all others. If it passes then, it counts as passed, and a line 'flaky ...' names it with its first failure.
+A failed case runs once more, alone, after all others. If it passes then, it counts as passed, and a line
+'flaky ...' names it with its first failure, and says why it depends on time (`@harness.depends_on_time`,
+`harness.pause()`), or that nobody has said so.
 """
 
 import argparse
@@ -161,7 +162,7 @@ class Results:
 
     def take(self, came):
         self.times.append((came.seconds, came.cpu_seconds, title(came.case)))
-        if came.kind == "failed" and came.depends_on_time:
+        if came.kind == "failed":
             self.again.append(came)
         else:
             self.report(came)
@@ -171,7 +172,8 @@ class Results:
             second = second._replace(reason=f"{second.reason}\nand before that: {first.reason}")
         self.report(second)
         if second.kind == "passed":
-            self.say("flaky", first.case, f"passed when run again ({first.depends_on_time}); it had failed with: {first.reason}")
+            why = first.depends_on_time or "nobody has said that it depends on time: find out why"
+            self.say("flaky", first.case, f"passed when run again ({why}); it had failed with: {first.reason}")
 
     def report(self, came):
         self.counts[came.kind] += 1

@@ -7,6 +7,8 @@
  * The random numbers are the same each time, so failures can be repeated. A failure names its
  * round. FUZZ_SEED selects other numbers.
  */
+#include "kernels/random.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +19,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t driver_state;
-
-static uint64_t driver_random(void)
-{
-    driver_state ^= driver_state << 13;
-    driver_state ^= driver_state >> 7;
-    driver_state ^= driver_state << 17;
-    return driver_state;
-}
 
 static int driver_stored(const char *path)
 {
@@ -45,19 +39,19 @@ static int driver_stored(const char *path)
 static size_t driver_make(uint8_t *data)
 {
     static const uint8_t extremes[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
-    size_t size = driver_random() % DRIVER_INPUT_BYTES;
+    size_t size = gv_random(&driver_state) % DRIVER_INPUT_BYTES;
 
     for (size_t i = 0; i < size; i++) {
-        data[i] = (uint8_t)driver_random();
-        if (i % 10 >= 3 && driver_random() % 2)
-            data[i] = extremes[driver_random() % sizeof(extremes)];
+        data[i] = (uint8_t)gv_random(&driver_state);
+        if (i % 10 >= 3 && gv_random(&driver_state) % 2)
+            data[i] = extremes[gv_random(&driver_state) % sizeof(extremes)];
         if (i % 10 == 2)
             data[i] &= 1;
-        if (driver_random() % 2 && i % 10 == 1)
+        if (gv_random(&driver_state) % 2 && i % 10 == 1)
             data[i] &= 1;
     }
     for (size_t i = 0; i + 2 < size; i += 10)
-        if (driver_random() % 2)
+        if (gv_random(&driver_state) % 2)
             data[i + 1] = data[i + 2] = 0;
     return size;
 }

@@ -214,6 +214,41 @@ def stopped_and_started(bench, folder):
     return "gv_start() took " + ", ".join(f"{float(line.split()[1]):.1f}" for line in done.stdout.splitlines()) + " ms"
 
 
+# Of the calls that began and ended in a window, those without an operation. What was captured has none.
+UNSEEN_IN_WINDOWS = """SELECT count(*) FROM calls c
+    WHERE class IN ('launch', 'copy') AND start_ns > (SELECT max(start_ns) FROM calls WHERE class = 'graph')
+        AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL)
+        AND (SELECT gpu FROM gpu_change WHERE process = c.process AND at_ns <= c.start_ns ORDER BY at_ns DESC LIMIT 1) = 'seen'
+        AND (SELECT min(at_ns) FROM gpu_change WHERE process = c.process AND at_ns > c.start_ns) > c.start_ns + c.duration_ns"""
+
+
+def windows_beside_threads(bench, folder):
+    """The GPU's side of 5 ms in 15 ms, while eight threads launch kernels, copies and graphs (scripts/bench gpu-windows
+    does this longer, and compares)."""
+    program = os.path.join(bench.programs, "tests", "bench", "bench_windows")
+    if not os.path.exists(program):
+        raise Skip(f"no {program}")
+    command = [program, "plain", "200"]
+    costs = []
+    for traced in (False, True):
+        done = bench.run(command, folder, traced, GPUVERIFY_GPU="windows", GPUVERIFY_WINDOW_MS="5",
+                         GPUVERIFY_WINDOW_EVERY="0.015")
+        check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+        costs.append(re.search(r"^between_p10_ns (\d+)$", done.stdout, re.M).group(1))
+    with trace_of(folder) as trace:
+        states = dict(trace.execute("SELECT gpu, count(*) FROM recording WHERE side = 'gpu' GROUP BY gpu"))
+        calls = one(trace, "SELECT count(*) FROM calls WHERE class IN ('launch', 'copy')")
+        seen, alone = trace.execute("SELECT count(call), count(*) - count(call) FROM gpu_ops").fetchone()
+        unseen = one(trace, UNSEEN_IN_WINDOWS)
+        lost = trace.execute("SELECT what, class, count FROM losses").fetchall()
+    check(set(states) == {"seen", "between"}, f"states of the GPU's side: {states}")
+    check(states["seen"] >= 50, f"{states['seen']} windows of 200")
+    check(0 < seen < 0.7 * calls, f"{seen} of {calls} calls have their operation")
+    check(alone < 0.01 * seen, f"{alone} operations without their call")
+    check(not unseen and not lost, f"{unseen} calls in windows without their operation, losses: {lost}")
+    return f"{states['seen']} windows, {seen} of {calls} operations; a graph launch took {costs[0]} ns plain, {costs[1]} ns"
+
+
 CASES = [
     ("a spin kernel of known length", a_spin_kernel_of_known_length),
     ("the kernels of a matrix product loop and CUDA events", a_matrix_product_loop),
@@ -235,4 +270,5 @@ CASES = [
     ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
     ("recording stopped and started", stopped_and_started),
+    ("windows beside eight launching threads", windows_beside_threads),
 ]

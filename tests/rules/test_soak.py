@@ -38,7 +38,7 @@ class Soak(unittest.TestCase):
         self.folder = place.name
         self.made, self.found, self.ops = list(MADE), [list(row) for row in FOUND], list(OPS)
         self.losses, self.loads, self.flights, self.cut, self.calling = [], [(1, 0)], 0, False, None
-        self.until_ns = None
+        self.until_ns, self.windows = None, []
 
     def write_log(self):
         with open(os.path.join(self.folder, "names"), "w", encoding="utf-8") as file:
@@ -57,7 +57,7 @@ class Soak(unittest.TestCase):
             "CREATE TABLE processes (id, pid, forked, gpu, gpu_why); CREATE TABLE threads (id, process, serial, tid);"
             "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count,"
             " start_ns DEFAULT 10, duration_ns DEFAULT 1);"
-            "CREATE TABLE recording (process, side, end_ns); CREATE TABLE losses (process, what, class, count);"
+            "CREATE TABLE recording (process, side, start_ns, end_ns, gpu); CREATE TABLE losses (process, what, class, count);"
             "CREATE TABLE loads (call, result, kind);"
             "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
             f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL); INSERT INTO threads VALUES (1, 1, 1, {TID});")
@@ -67,7 +67,8 @@ class Soak(unittest.TestCase):
         trace.executemany("INSERT INTO loads VALUES (?, ?, 'ptx')", self.loads)
         trace.executemany("INSERT INTO gpu_ops VALUES (?, ?, ?)", self.ops)
         trace.executemany("INSERT INTO in_flight VALUES (?)", [("x",)] * self.flights)
-        trace.execute("INSERT INTO recording VALUES (1, 'gpu', ?)", (self.until_ns,))
+        trace.execute("INSERT INTO recording VALUES (1, 'gpu', 0, ?, 'seen')", (self.until_ns,))
+        trace.executemany("INSERT INTO recording VALUES (1, 'gpu', ?, ?, ?)", self.windows)
         return trace
 
     def compare(self):
@@ -104,6 +105,15 @@ class Soak(unittest.TestCase):
         self.setUp()
         self.found[6][1] = 2
         self.assert_noticed("the program made")
+
+    def test_between_windows_a_call_needs_no_operation(self):
+        self.until_ns, self.windows = 5, [(5, 20, "between"), (20, 30, "seen")]
+        del self.ops[0]
+        self.compare()
+        self.setUp()
+        self.until_ns, self.windows = 15, [(15, 20, "between")]
+        del self.ops[0]
+        self.assert_noticed("no operation, and nothing lost")
 
     def test_folded_polls(self):
         self.found[3][4] = 3

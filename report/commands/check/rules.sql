@@ -50,7 +50,7 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 (SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
 -- define: has_other_times
-EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped'))
+EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
 
 -- name: min_gpu_busy
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
@@ -278,7 +278,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
                 WHERE class = 'launch' AND result = 0 LIMIT -1) WHERE {is_it(name)}) THEN 0
         WHEN EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR ended IS NULL
                 UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %'
-                UNION ALL SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped'))
+                UNION ALL SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
             AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
         ELSE 1 END,
     CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)

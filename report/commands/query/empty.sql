@@ -9,6 +9,6 @@ FROM processes
 WHERE ended IS NULL AND (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'
 UNION ALL
 SELECT 'part of the GPU activity of process ' || pid || ' is missing' FROM processes
-WHERE ended = 'killed' OR id IN (SELECT process FROM gpu_change WHERE gpu IN ('other', 'stopped'))
+WHERE ended = 'killed' OR id IN (SELECT process FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
     OR id IN (SELECT process FROM losses WHERE what LIKE 'GPU %' AND count > 0)
 LIMIT 1;

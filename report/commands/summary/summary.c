@@ -695,7 +695,7 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
     int result = sqlite3_prepare_v2(trace,
                                     "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording"
-                                    " WHERE gpu IN ('other', 'stopped')",
+                                    " WHERE gpu IN ('other', 'stopped', 'between')",
                                     -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&

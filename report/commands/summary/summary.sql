@@ -57,7 +57,7 @@ FROM (SELECT CAST(total(count) AS INTEGER) AS count, count(*) AS processes, max(
     FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation')
 WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
     WHERE (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1)
-        IN ('other', 'stopped'));
+        IN ('other', 'stopped', 'between'));
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent.

@@ -72,23 +72,81 @@ static void blocking_copies(void)
     printf("%u copies\n", 2 * count);
 }
 
-static void graphs(void)
+static CUgraphExec make_graph(CUstream stream)
 {
-    CUstream stream;
     CUgraph graph;
     CUgraphExec exec;
 
-    e2e_open(&gpu);
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     for (int i = 0; i < 3; i++)
         e2e_spin(&gpu, stream, 10000);
     OK(cuStreamEndCapture(stream, &graph));
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    return exec;
+}
+
+static void graphs(void)
+{
+    CUstream stream;
+    CUgraphExec exec;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    exec = make_graph(stream);
     for (unsigned i = 0; i < count; i++)
         OK(cuGraphLaunch(exec, stream));
     OK(cuStreamSynchronize(stream));
     printf("%u graphs of 3 kernels\n", count);
+}
+
+static void *work_for_some_time(void *pinned)
+{
+    CUdeviceptr memory;
+    CUstream stream;
+    CUgraphExec exec;
+
+    OK(cuCtxSetCurrent(gpu.context));
+    OK(cuMemAlloc(&memory, BYTES));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    exec = make_graph(stream);
+    for (unsigned i = 0; i < count; i++) {
+        e2e_spin(&gpu, stream, 10000);
+        OK(cuMemcpyHtoDAsync(memory, pinned, 16, stream));
+        OK(cuGraphLaunch(exec, stream));
+        usleep(1000);
+    }
+    OK(cuStreamSynchronize(stream));
+    return pinned;
+}
+
+/* Several threads, for COUNT ms or a little longer. */
+static void busy(void)
+{
+    pthread_t threads[STREAMS];
+    void *pinned;
+
+    e2e_open(&gpu);
+    OK(cuMemAllocHost(&pinned, BYTES));
+    for (int i = 0; i < STREAMS; i++)
+        REQUIRE(!pthread_create(&threads[i], NULL, work_for_some_time, pinned));
+    for (int i = 0; i < STREAMS; i++)
+        pthread_join(threads[i], NULL);
+    printf("%u kernels, copies and graphs\n", STREAMS * count);
+}
+
+/* Each waits 15 ms for a kernel. */
+static void frees(void)
+{
+    CUdeviceptr memory;
+
+    e2e_open(&gpu);
+    usleep(200000);
+    for (unsigned i = 0; i < count; i++) {
+        OK(cuMemAlloc(&memory, BYTES));
+        e2e_spin(&gpu, NULL, 15000000);
+        OK(cuMemFree(memory));
+    }
+    printf("%u kernels\n", count);
 }
 
 static void contexts(void)
@@ -333,6 +391,8 @@ int main(int argc, char **argv)
                 {"own-streams", own_streams},
                 {"copies", blocking_copies},
                 {"graphs", graphs},
+                {"busy", busy},
+                {"frees", frees},
                 {"contexts", contexts},
                 {"reset", reset},
                 {"devices", devices},

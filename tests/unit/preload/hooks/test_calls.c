@@ -25,7 +25,7 @@ struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
-static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected;
+static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected, stalls_noted;
 static void (*while_stack_is_written)(void);
 static bool stack_can_wait, is_first;
 static uint64_t site_hash;
@@ -71,6 +71,11 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
+static void note_stall(void)
+{
+    stalls_noted++;
+}
+
 static void write_open_ranges(struct gv_thread *thread)
 {
     (void)thread;
@@ -78,6 +83,7 @@ static void write_open_ranges(struct gv_thread *thread)
 
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .expect_peers = expect_peers,
+                                                  .note_stall = note_stall,
                                                   .note_driver = note_driver,
                                                   .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
@@ -226,7 +232,8 @@ static int prepare(void **state)
     while_stack_is_written = NULL;
     is_first = false;
     now_ns = 1000;
-    starts = drivers_noted = environments_noted = contexts_asked = peers_expected = 0;
+    starts = drivers_noted = environments_noted = contexts_asked = peers_expected = stalls_noted =
+        0;
     return open_recording(state);
 }
 
@@ -285,6 +292,19 @@ static void a_launch_of_a_host_function_has_a_stack(void **state)
     assert_true(stack_can_wait);
     make(GV_ID_cuLaunchHostFunc, 0, 1000, facts);
     assert_false(stack_can_wait);
+}
+
+static void a_call_that_loses_much_time_is_told(void **state)
+{
+    (void)state;
+    gv_run_delay_least_ns = 100000;
+    make(GV_ID_cuLaunchKernel, 0, 9999999, (struct gv_facts){.kernel = 1});
+    make(GV_ID_cuStreamSynchronize, 0, 10000000, (struct gv_facts){0}); /* asked for */
+    make(GV_ID_cuCtxCreate_v2, 0, 100000000, (struct gv_facts){0});     /* takes that long */
+    assert_int_equal(stalls_noted, 0);
+    make(GV_ID_cuLaunchKernel, 0, 10000000, (struct gv_facts){.kernel = 1});
+    make(GV_ID_cuMemFree_v2, 0, 10000000, (struct gv_facts){0});
+    assert_int_equal(stalls_noted, 2);
 }
 
 /* How many records the call leaves before its own: stacks, if it is not slow. */
@@ -786,6 +806,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_ordinary_call_is_one_record),
         TEST(a_launch_of_a_host_function_has_a_stack),
+        TEST(a_call_that_loses_much_time_is_told),
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
         TEST(sites_that_differ_little_have_cells_of_their_own),

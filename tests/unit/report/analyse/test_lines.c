@@ -1,5 +1,6 @@
 /* GPU time by line: estimates from a few calls, compared with what all calls say. */
 #include "report/analyse/totals/totals.h"
+#include "kernels/random.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <math.h>
@@ -17,14 +18,11 @@ struct made_call {
     int line, kernel, duration_ns;
 };
 
-static uint64_t random_state = 88172645463325252u;
+static uint64_t random_state = GV_RANDOM_START;
 
 static unsigned below(unsigned limit)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)((random_state >> 11) % limit);
+    return gv_random_below(&random_state, limit);
 }
 
 static int setup(void **state)
