@@ -76,6 +76,8 @@ def plan_of(seed):
 class Soak:
     """The programs, and their results."""
 
+    plan = staticmethod(plan_of)
+
     def __init__(self, build):
         self.build = os.path.abspath(build)
         self.classes = classes_of()
@@ -105,11 +107,16 @@ class Soak:
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               start_new_session=True) as program:
             try:
-                out, err = program.communicate(timeout=LIMIT_S)
+                out, err = self.beside(program, folder) if traced else program.communicate(timeout=LIMIT_S)
                 return program.returncode, out, err
             except subprocess.TimeoutExpired:
                 os.killpg(program.pid, signal.SIGKILL)
                 raise soak_logs.Mismatch(f"{'with' if traced else 'without'} the library it hangs") from None
+
+    def beside(self, program, folder):
+        """What happens while the program runs, and its output."""
+        del folder
+        return program.communicate(timeout=LIMIT_S)
 
     def settle(self, folder):
         """Waits for the trace to be complete, as any command does."""
@@ -128,13 +135,19 @@ class Soak:
             soak_logs.expect(time.monotonic() < end, f"the trace stays {state}, the spool has {left}")
             time.sleep(0.02)
 
-    def one(self, seed, folder):
-        plan = plan_of(seed)
+    def both(self, seed, plan, folder):
+        """Runs the program without the library and with it, to a complete trace."""
         os.mkdir(os.path.join(folder, "spool"))
         plain, traced = (self.run(seed, plan, folder, traced) for traced in (False, True))
         soak_logs.expect(plain == traced, f"status and output {traced}, without the library {plain}")
         soak_logs.expect(traced[2] == "", f"stderr: {traced[2]!r}")
         self.settle(folder)
+
+    def one(self, seed, folder):
+        self.both(seed, self.plan(seed), folder)
+        return self.compare(self.plan(seed), folder)
+
+    def compare(self, plan, folder):
         with contextlib.closing(sqlite3.connect(f"file:{folder}/trace.db?mode=ro", uri=True)) as trace:
             session = soak_logs.Session(os.path.join(folder, "traced"), trace, self.classes,
                                         "a" in plan.features)
@@ -168,11 +181,11 @@ def attempt(soak, seed, options):
     try:
         counts = soak.one(seed, folder)
         if options.v:
-            print(f"seed {seed} {plan_of(seed)}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
+            print(f"seed {seed} {soak.plan(seed)}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
         return True
     except soak_logs.Mismatch as why:
         kept = options.keep
-        print(f"seed {seed} {plan_of(seed)}: FAILED: {why}", flush=True)
+        print(f"seed {seed} {soak.plan(seed)}: FAILED: {why}", flush=True)
         if kept:
             print(f"kept: {folder}", flush=True)
         return False
@@ -181,8 +194,9 @@ def attempt(soak, seed, options):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+def main(kind=Soak, also=()):
+    """`also`: counts that the last line has too."""
+    parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--from", dest="first", type=int, metavar="SEED")
@@ -193,14 +207,14 @@ def main():
     parser.add_argument("-v", action="store_true", help="a line for each seed")
     options = parser.parse_args()
     WITHOUT.update(options.without)
-    soak, failed, start = Soak(options.build), 0, time.monotonic()
+    soak, failed, start = kind(options.build), 0, time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):
         for seed in seeds_of(options):
             if not options.seed and time.monotonic() > start + options.seconds:
                 break
             failed += not attempt(soak, seed, options)
     print(", ".join(f"{soak.counts[what]} {what}" for what in
-                    ("programs", "processes", "threads", "calls", "handlers'", "operations", "lost")))
+                    ("programs", "processes", "threads", "calls", "handlers'", "operations", "lost", *also)))
     print(f"{soak.counts['programs']} passed, {failed} failed in {time.monotonic() - start:.0f} s")
     return 1 if failed or not soak.counts["programs"] else 0
 

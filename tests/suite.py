@@ -234,6 +234,8 @@ def part_soak(run):
     """Random CUDA programs from seeds, for GV_SOAK_SECONDS."""
     run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
              os.environ.get("GV_SOAK_SECONDS", "20"))
+    run.test("the same under commands", "python3", "tests/soak_control.py", "--build", BUILD, "--seconds",
+             str(float(os.environ.get("GV_SOAK_SECONDS", "20")) / 4))
 
 
 # Together they reach the hooks, the CUPTI module, the collector and each command: what runs here is also run without

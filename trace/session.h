@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC      "GVSESS4"
+#define GV_SESSION_MAGIC      "GVSESS5"
 #define GV_SESSION_SUFFIX     ".session"
 #define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
@@ -38,6 +38,13 @@ enum gv_session_told {
     GV_SESSION_TOLD_COLLECTOR = 4, /* there is no collector */
 };
 
+/* A copy of the trace: report/collect/snapshot.h. */
+enum gv_snapshot_state {
+    GV_SNAPSHOT_FREE = 0,
+    GV_SNAPSHOT_ASKED = 1, /* by a command */
+    GV_SNAPSHOT_DONE = 2,  /* for the command, which frees it */
+};
+
 struct gv_session_file {
     char magic[8];
     _Atomic uint32_t ready;    /* 1 when everything below is filled in */
@@ -45,7 +52,8 @@ struct gv_session_file {
     _Atomic uint32_t collector_pid;
     uint32_t root_pid;
     _Atomic uint32_t stopped; /* 1: processes that join begin stopped */
-    uint32_t reserved32;
+    _Atomic uint32_t
+        snapshot; /* enum gv_snapshot_state, with its command's claim (trace/claim.h) */
     uint64_t root_start_ticks; /* the root process; it outlives its children */
     uint64_t pid_namespace; /* of the process that made the file; 0: unknown. Pids mean nothing in
                                another one */
@@ -55,7 +63,12 @@ struct gv_session_file {
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */
     _Atomic uint32_t told;                  /* enum gv_session_told: the messages printed */
     _Atomic uint32_t
-        root_signal; /* [gpuverify run] the signal that ended its program; 0: unknown */
+        root_signal;            /* [gpuverify run] the signal that ended its program; 0: unknown */
+    _Atomic uint32_t finishing; /* [collector] 1: it finishes the trace, and answers nobody */
+    _Atomic int32_t snapshot_error;   /* [collector] errno; 0: the copy is there */
+    _Atomic uint64_t snapshot_pieces; /* [collector] grows while it copies */
+    _Atomic uint64_t
+        snapshot_seen_ns; /* [collector] of `clock`: what was before it is in the copy */
 };
 
 #endif

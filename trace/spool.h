@@ -639,7 +639,7 @@ struct gv_spool_gpu {
 
 enum gv_note_state {
     GV_NOTE_FREE = 0,
-    GV_NOTE_BUSY = 1, /* a command writes it */
+    GV_NOTE_BUSY = 1, /* a command writes it: its claim (trace/claim.h) */
     GV_NOTE_FULL = 2, /* for the reader, which frees it */
 };
 

@@ -5,6 +5,7 @@
 #ifndef GV_TRACE_SPOOL_CONTROL_H
 #define GV_TRACE_SPOOL_CONTROL_H
 
+#include "trace/claim.h"
 #include "trace/clock.h"
 
 #include <stdbool.h>
@@ -36,19 +37,16 @@ static inline uint32_t gv_control_change(struct gv_spool_control *control, bool 
 /* A note to fill in; NULL: all are waiting for the reader. */
 static inline struct gv_spool_note *gv_control_note(struct gv_spool_control *control)
 {
-    for (uint32_t i = 0; i < GV_SPOOL_NOTES; i++) {
-        uint32_t expected = GV_NOTE_FREE;
-
-        if (atomic_compare_exchange_strong(&control->notes[i].state, &expected, GV_NOTE_BUSY))
+    for (uint32_t i = 0; i < GV_SPOOL_NOTES; i++)
+        if (gv_claim_take(&control->notes[i].state, GV_NOTE_BUSY))
             return &control->notes[i];
-    }
     return NULL;
 }
 
-/* It is filled in. */
+/* It is filled in. Before what the caller reads next, such as whether the process ends. */
 static inline void gv_control_note_give(struct gv_spool_note *note)
 {
-    atomic_store_explicit(&note->state, GV_NOTE_FULL, memory_order_release);
+    atomic_store(&note->state, GV_NOTE_FULL);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/collect/watchdog.h"
+#include "trace/clock.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
@@ -232,6 +233,7 @@ static int collector_drain(struct gv_collector *collector)
         uint32_t bell = atomic_load(&collector->session->doorbell);
         bool root_lives = collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
+        uint64_t seen_ns = gv_clock_read(&collector->session->clock);
         int error = gv_drain_find(drain);
 
         if (!error)
@@ -257,11 +259,15 @@ static int collector_drain(struct gv_collector *collector)
         if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
+        /* A process that ends waits for us. */
+        bool copying = exiting == 0 && drain->writing &&
+                       gv_snapshot_work(&drain->snapshot, collector->session,
+                                        drain->database.handle, drain->path, seen_ns);
         int64_t pause_ms = collector_pause_ms(collector, stored,
                                               exiting || !root_lives || collector->zombie_since_ms);
         if (gv_running_stack_let_go())
             pause_ms = GV_COLLECTOR_STOPS_MS;
-        if (stored < GV_COLLECTOR_BACKLOG)
+        if (stored < GV_COLLECTOR_BACKLOG && !copying)
             collector_wait(collector, bell, pause_ms);
     }
 }
@@ -300,7 +306,10 @@ int gv_collector_run(const char *path, int lock_fd)
     collector->pause_ms = GV_COLLECTOR_IDLE_MS;
     error = collector_prepare(collector, path, lock_fd);
     while (!error && again) {
+        atomic_store(&collector->session->finishing, 0);
         error = collector_drain(collector);
+        atomic_store(&collector->session->finishing, 1);
+        gv_snapshot_stop(&collector->drain.snapshot);
         gv_drain_note_root(&collector->drain, collector->session);
         if (!error)
             error = gv_drain_finish(&collector->drain);

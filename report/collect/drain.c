@@ -1,9 +1,6 @@
 #include "report/collect/drain.h"
 
-#include "report/analyse/idle/analysis.h"
-#include "report/analyse/minutes/minutes.h"
-#include "report/analyse/stalls/analysis.h"
-#include "report/analyse/totals/totals.h"
+#include "report/collect/settle.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 #include "report/store/api_meaning.h"
@@ -120,58 +117,6 @@ static bool is_gone(const struct gv_drain *drain)
 #define GV_DRAIN_SMALL_ROWS    50000
 #define GV_DRAIN_BYTES_PER_ROW 1000
 
-/* Failure is not fatal: the stacks have no names. */
-static void name_stacks(struct gv_drain *drain)
-{
-    int error = gv_database_begin(&drain->database);
-
-    if (!error)
-        error = gv_stack_names_find(&drain->database);
-    if (!error)
-        error = gv_drain_commit(drain);
-    if (error) {
-        gv_database_rollback(&drain->database);
-        gv_message("cannot name the stacks of %s now: %s", drain->path, strerror(-error));
-    }
-}
-
-/* Failure is not fatal: the commands find the stalls themselves. */
-static void find_stalls(struct gv_drain *drain)
-{
-    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
-
-    if (error)
-        gv_message("cannot find the stalls of %s now: %s", drain->path, strerror(-error));
-}
-
-/* Failure is not fatal: the commands compute the sums themselves. */
-static void keep_totals(struct gv_drain *drain)
-{
-    int error = gv_totals_keep(drain->database.handle);
-
-    if (error)
-        gv_message("cannot compute the totals of %s now: %s", drain->path, strerror(-error));
-}
-
-/* Failure is not fatal: the commands find the reasons themselves. */
-static void find_idle(struct gv_drain *drain)
-{
-    int error = gv_idle_keep(drain->database.handle);
-
-    if (error)
-        gv_message("cannot find the idle time of %s now: %s", drain->path, strerror(-error));
-}
-
-/* Failure is not fatal: the commands compute the sums themselves. */
-static void keep_minutes(struct gv_drain *drain)
-{
-    int error = gv_minutes_keep(drain->database.handle);
-
-    if (error)
-        gv_message("cannot compute the sums by minute of %s now: %s", drain->path,
-                   strerror(-error));
-}
-
 /* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
@@ -180,11 +125,7 @@ static int complete_trace(struct gv_drain *drain)
     if (error)
         return error;
     if (!drain->settled) {
-        name_stacks(drain);
-        find_stalls(drain);
-        keep_totals(drain);
-        find_idle(drain);
-        keep_minutes(drain);
+        gv_settle(&drain->database, drain->path);
         drain->settled = true;
     }
     error = gv_database_begin(&drain->database);
@@ -300,8 +241,7 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 /* ---- spools ---- */
 
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
-#define GV_DRAIN_BATCH        32768u
-#define GV_DRAIN_COMMIT_TRIES 5
+#define GV_DRAIN_BATCH 32768u
 
 int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
                   const char *wanted)
@@ -326,6 +266,7 @@ static void stop_writing(struct gv_drain *drain)
             gv_ingest_close(&drain->spools[i]->ingest);
         drain->spools[i]->ingesting = drain->spools[i]->ended = false;
     }
+    gv_snapshot_stop(&drain->snapshot);
     if (drain->writing)
         gv_database_close(&drain->database);
     drain->writing = false;
@@ -456,11 +397,7 @@ static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts
 
 int gv_drain_commit(struct gv_drain *drain)
 {
-    int error = -EBUSY;
-
-    for (int tries = 0; tries < GV_DRAIN_COMMIT_TRIES && error == -EBUSY; tries++)
-        error = gv_database_commit(&drain->database);
-    return error;
+    return gv_database_commit_patiently(&drain->database);
 }
 
 /* SQLite writes temporary tables and sorts into the first writable folder of its list. If there

@@ -7,6 +7,7 @@
 
 #include "report/collect/ingest.h"
 #include "report/collect/keep.h"
+#include "report/collect/snapshot.h"
 #include "trace/session.h"
 
 #include <limits.h>
@@ -33,9 +34,10 @@ struct gv_drain {
     struct gv_database database;
     uint32_t root_pid; /* of the session, if known: the last process to end */
     uint64_t root_start_ticks;
-    uint32_t root_signal; /* the signal that ended it; 0: unknown */
-    bool writing;         /* `database` is open */
-    bool filled;          /* the file at `path`, or earlier at `wanted`, has something of ours */
+    uint32_t root_signal;        /* the signal that ended it; 0: unknown */
+    bool writing;                /* `database` is open */
+    struct gv_snapshot snapshot; /* of `database` */
+    bool filled; /* the file at `path`, or earlier at `wanted`, has something of ours */
     bool driver_known;
     bool settled;  /* all that is stored has names and stalls */
     bool complete; /* and the trace says so */

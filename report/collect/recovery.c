@@ -70,6 +70,9 @@ static int recovery_finish(struct gv_drain *drain, const char *wanted, bool has_
 
     if (!drain->path[0] && wanted)
         snprintf(drain->path, sizeof(drain->path), "%s", wanted);
+    /* Of a collector and a command that were killed. */
+    if (gv_snapshot_path(session_path, sizeof(session_path), drain->path, drain->session) == 0)
+        unlink(session_path);
     error = gv_drain_finish(drain);
     if (error == -ENOENT)
         error = 0;

@@ -2,6 +2,8 @@
  * gpuverify start, stop, mark: what a running program records, from outside. They write into the
  * spools of its processes (trace/spool_control.h), which belong to the same user.
  */
+#include "report/commands/control.h"
+
 #include "report/commands/commands.h"
 
 #include "report/collect/sessions.h"
@@ -15,7 +17,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,15 +27,14 @@
 #define CONTROL_TRIES    20
 #define CONTROL_PAUSE_NS 100000000
 
-enum control_what { CONTROL_START, CONTROL_STOP, CONTROL_MARK };
+enum control_what { CONTROL_START, CONTROL_STOP, CONTROL_MARK, CONTROL_FIND };
 
 struct control {
     enum control_what what;
     const char *text; /* of a mark */
-    uint32_t pid;     /* 0: all processes of `session` */
-    char directory[PATH_MAX];
-    char session[GV_SESSION_ID_BYTES]; /* "": any */
-    int done;                          /* processes */
+    uint32_t pid;     /* 0: all processes of the session */
+    struct gv_control_target *target;
+    int done; /* processes */
     bool failed;
 };
 
@@ -73,7 +73,13 @@ static struct gv_spool_note *control_await_note(struct gv_spool_control *control
     return note;
 }
 
-/* 0; -EALREADY; -EAGAIN: nobody reads the notes. */
+/* Its trace may have its end already, and then takes no more notes. */
+static bool control_is_ending(struct gv_spool_header *header)
+{
+    return atomic_load(&header->state) != GV_PROCESS_RUNNING;
+}
+
+/* 0; -EALREADY; -EAGAIN: nobody reads the notes; -ESRCH: the process ends. */
 static int control_change(const struct control *control, struct gv_spool_header *header,
                           _Atomic uint32_t *doorbell)
 {
@@ -98,6 +104,9 @@ static int control_change(const struct control *control, struct gv_spool_header 
     }
     note->at_ns = at_ns;
     gv_control_note_give(note);
+    if (control_is_ending(header) &&
+        atomic_compare_exchange_strong(&note->state, &(uint32_t){GV_NOTE_FULL}, GV_NOTE_FREE))
+        return -ESRCH;
     gv_futex_ring(doorbell);
     return 0;
 }
@@ -108,6 +117,8 @@ static void control_process(struct control *control, struct gv_spool_header *hea
     static const char *const did[] = {"recording is on", "recording is stopped", "marked"};
     int error = control_change(control, header, doorbell);
 
+    if (error == -ESRCH)
+        return;
     if (error == -EAGAIN) {
         gv_message("process %u: nobody reads its records: did its collector end?", header->pid);
         control->failed = true;
@@ -129,19 +140,25 @@ static bool control_wants(const struct control *control, const char *name,
         !gv_session_place_id(name, session))
         return false;
     return control->pid ? strtoul(name + strlen(session) + 1, NULL, 10) == control->pid
-                        : strcmp(session, control->session) == 0;
+                        : strcmp(session, control->target->session) == 0;
 }
 
 static void control_spool(struct control *control, int directory_fd, const char *name,
                           const char *session)
 {
     struct gv_spool_header *header = control_map(directory_fd, name);
-    int fd = header ? gv_session_place_open(control->directory, session) : -1;
+    int fd = header ? gv_session_place_open(control->target->directory, session) : -1;
     struct gv_session_file *file = NULL;
 
     if (fd >= 0 && gv_session_place_map(fd, &file) == 0 &&
-        gv_session_process_life(header->pid, header->process_start_ticks) == GV_SESSION_ALIVE)
-        control_process(control, header, &file->doorbell);
+        gv_session_process_life(header->pid, header->process_start_ticks) == GV_SESSION_ALIVE) {
+        if (control->what == CONTROL_FIND) {
+            snprintf(control->target->session, sizeof(control->target->session), "%s", session);
+            control->done++;
+        } else {
+            control_process(control, header, &file->doorbell);
+        }
+    }
     gv_session_place_unmap(file);
     if (fd >= 0)
         close(fd);
@@ -153,7 +170,7 @@ static void control_spool(struct control *control, int directory_fd, const char 
  */
 static void control_session(const struct control *control)
 {
-    int fd = gv_session_place_open(control->directory, control->session);
+    int fd = gv_session_place_open(control->target->directory, control->target->session);
     struct gv_session_file *file = NULL;
 
     if (fd >= 0 && gv_session_place_map(fd, &file) == 0)
@@ -166,7 +183,7 @@ static void control_session(const struct control *control)
 /* 0 or -errno; -EPERM: another user's. */
 static int control_all(struct control *control)
 {
-    int fd = open(control->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(control->target->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     char session[GV_SESSION_ID_BYTES];
     struct dirent *entry;
@@ -200,50 +217,73 @@ static bool control_is_pid(const char *operand, uint32_t *pid)
     return isdigit((unsigned char)operand[0]) && !*end && number > 0 && number <= INT32_MAX;
 }
 
-static int control_find(struct control *control, const char *operand)
+static int control_find_trace(struct gv_control_target *target, const char *operand)
 {
     struct gv_trace_probe probe;
 
-    if (control_is_pid(operand, &control->pid)) {
-        gv_session_place_default(control->directory, sizeof(control->directory));
-        return 0;
-    }
-    if (gv_unwritten_trace_find(operand, control->directory, sizeof(control->directory),
-                                control->session) == 0)
+    if (gv_unwritten_trace_find(operand, target->directory, sizeof(target->directory),
+                                target->session) == 0)
         return 0;
     int error = gv_trace_file_probe(operand, &probe);
     if (error)
         return error;
-    snprintf(control->directory, sizeof(control->directory), "%s", probe.spool_directory);
-    snprintf(control->session, sizeof(control->session), "%s", probe.session);
+    snprintf(target->directory, sizeof(target->directory), "%s", probe.spool_directory);
+    snprintf(target->session, sizeof(target->session), "%s", probe.session);
     return 0;
+}
+
+/* What it is to act on; of a process, only the folder. */
+static int control_begin(struct control *control, const char *operand)
+{
+    memset(control->target, 0, sizeof(*control->target));
+    control->target->is_pid = control_is_pid(operand, &control->pid);
+    if (!control->target->is_pid) {
+        control->pid = 0;
+        return control_find_trace(control->target, operand);
+    }
+    gv_session_place_default(control->target->directory, sizeof(control->target->directory));
+    return 0;
+}
+
+int gv_control_find(const char *operand, struct gv_control_target *target)
+{
+    struct control control = {.what = CONTROL_FIND, .target = target};
+    int error = control_begin(&control, operand);
+
+    if (!error && control.pid) {
+        error = control_all(&control);
+        if (!error && control.done == 0)
+            error = -ENOENT;
+    }
+    return error;
+}
+
+void gv_control_say(const char *operand, bool is_pid, int error)
+{
+    if (error == -EPERM)
+        gv_message("%s: its records belong to another user", operand);
+    else if (error != -ENOENT && error != -EPROTO)
+        gv_message("%s: %s", operand, strerror(-error));
+    else
+        gv_message(is_pid ? "process %s is not recorded" : "no running process of %s is recorded",
+                   operand);
 }
 
 static int control_run(const struct gv_arguments *arguments, enum control_what what)
 {
-    const char *operand = arguments->operands[0];
-    struct control *control = calloc(1, sizeof(*control));
-    int error = control ? 0 : -ENOMEM, code = GV_EXIT_FAILED;
+    struct gv_control_target target;
+    struct control control = {.what = what,
+                              .text = what == CONTROL_MARK ? arguments->operands[1] : NULL,
+                              .target = &target};
+    int error = control_begin(&control, arguments->operands[0]);
 
-    if (!error) {
-        control->what = what;
-        control->text = what == CONTROL_MARK ? arguments->operands[1] : NULL;
-        error = control_find(control, operand);
-    }
     if (!error)
-        error = control_all(control);
-    if (error == -EPERM)
-        gv_message("%s: its records belong to another user", operand);
-    else if (error && error != -ENOENT && error != -EPROTO)
-        gv_message("%s: %s", operand, strerror(-error));
-    else if (error || (control->done == 0 && !control->failed))
-        gv_message(control && control->pid ? "process %s is not recorded"
-                                           : "no running process of %s is recorded",
-                   operand);
-    else if (!control->failed)
-        code = GV_EXIT_FINE;
-    free(control);
-    return code;
+        error = control_all(&control);
+    if (!error && control.done == 0 && !control.failed)
+        error = -ENOENT;
+    if (error)
+        gv_control_say(arguments->operands[0], target.is_pid, error);
+    return error || control.failed ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
 
 int gv_command_start(const struct gv_arguments *arguments)

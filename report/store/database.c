@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GV_DATABASE_BUSY_MS 2000
+#define GV_DATABASE_BUSY_MS      2000
+#define GV_DATABASE_COMMIT_TRIES 5
 
 static const char *const database_sql[] = {
 #define GV_SQL(name, help, text) text,
@@ -217,6 +218,15 @@ int gv_database_begin(struct gv_database *database)
 int gv_database_commit(struct gv_database *database)
 {
     return database_execute(database, "COMMIT");
+}
+
+int gv_database_commit_patiently(struct gv_database *database)
+{
+    int error = -EBUSY;
+
+    for (int tries = 0; tries < GV_DATABASE_COMMIT_TRIES && error == -EBUSY; tries++)
+        error = gv_database_commit(database);
+    return error;
 }
 
 void gv_database_rollback(struct gv_database *database)

@@ -38,6 +38,8 @@ void gv_database_close(struct gv_database *database);
 int gv_database_begin(struct gv_database *database);
 /* -EBUSY: a reader is in the way; the transaction continues, and commit can be tried again. */
 int gv_database_commit(struct gv_database *database);
+/* Tries it for ten seconds. */
+int gv_database_commit_patiently(struct gv_database *database);
 void gv_database_rollback(struct gv_database *database);
 
 /* Runs a statement with its parameters, described by `types`: 'i' int64_t, 'z' int64_t or NULL

@@ -14,7 +14,7 @@
 struct gv_trace_probe {
     char session[GV_SESSION_ID_BYTES];
     char spool_directory[GV_SESSION_PATH_BYTES];
-    bool complete;
+    bool complete; /* nothing is added to it; also a snapshot */
 };
 
 /* 0: a trace of ours; -ENODATA: an empty file; -EUCLEAN: a cut or damaged trace; -EMEDIUMTYPE:

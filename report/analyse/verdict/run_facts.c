@@ -71,6 +71,7 @@ static const struct gv_fact_member {
     GV_TEXT(top_stall),
     GV_NUMBER(top_stall_ns),
     GV_NUMBER(top_stall_count),
+    GV_NUMBER(snapshot_ns),
     GV_NUMBER(in_flight),
     GV_NUMBER(sync_flights),
     GV_NUMBER(own_costs),

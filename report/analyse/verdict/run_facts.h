@@ -42,10 +42,11 @@ struct gv_run_facts {
     /* gpu_whole, or estimated well enough: seen in windows, none of it like nothing that was seen.
      * If it was seen in windows, known_ns is the whole window, and sums are estimated. */
     bool gpu_known;
-    bool complete;     /* the trace is finished */
-    int64_t simulated; /* at least one device is */
-    bool stopped;      /* recording was, for a part of the run */
-    bool whole;        /* the whole run: not a part of the trace, and never stopped */
+    bool complete;       /* the trace is finished, and no snapshot */
+    int64_t snapshot_ns; /* until when; 0: it is no snapshot */
+    int64_t simulated;   /* at least one device is */
+    bool stopped;        /* recording was, for a part of the run */
+    bool whole;          /* the whole run: not a part of the trace, and never stopped */
     char
         ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
 

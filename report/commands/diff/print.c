@@ -78,7 +78,7 @@ static void diff_print_doubts(const struct gv_diff *diff, size_t number,
         diff_line(style, "!", text);
     }
     if (!run->complete) {
-        snprintf(text, sizeof(text), "%.400s is not complete yet.", run->path);
+        snprintf(text, sizeof(text), "%.400s is not complete: its program still ran.", run->path);
         diff_line(style, "!", text);
     }
     if (run->seen_ppm > 0) {

@@ -258,6 +258,7 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     const struct gv_run_facts *facts = summary->facts;
     int64_t lost = facts->lost - facts->operations_lost;
     bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
+    char until[GV_FORMAT_BYTES];
     int error = print_gpu_side(summary);
 
     if (!error && facts->older.minutes > 0)
@@ -283,10 +284,13 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
         print_missing(summary);
     if (lost > facts->launches_missing)
         print_lost(summary, lost - facts->launches_missing);
-    if (!error && !facts->complete && facts->whole)
+    if (!error && !facts->complete && !facts->snapshot_ns && facts->whole)
         error = gv_silence_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
                                       summary->columns, &silent);
-    if (!facts->complete)
+    if (facts->snapshot_ns)
+        print_note(summary, "Snapshot after %s: the program still ran.",
+                   gv_format_duration(until, facts->snapshot_ns));
+    else if (!facts->complete)
         print_note(summary, "The trace is not complete yet.");
     return error;
 }

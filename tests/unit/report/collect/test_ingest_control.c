@@ -3,6 +3,10 @@
 
 #include "report/collect/drain.h"
 #include "tests/unit/report/one_spool.h"
+#include "trace/spool_control.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct gv_drain drain;
 static uint32_t changes;
@@ -58,9 +62,27 @@ static void a_pass_reads_only_what_changed(void **state)
         "1000stopped,1010seen,1020stopped,1030seen,1040stopped,1050seen,1060stopped");
 }
 
+static void notes_of_a_killed_command_are_free_again(void **state)
+{
+    struct gv_spool_control *control = &spool.writer.header->control;
+    pid_t command = fork();
+
+    (void)state;
+    if (command == 0) {
+        while (gv_control_note(control))
+            ;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(command, NULL, 0), command);
+    for (uint32_t i = 0; i < GV_SPOOL_NOTES; i++)
+        assert_ptr_equal(gv_control_note(control), &control->notes[i]);
+    assert_null(gv_control_note(control)); /* ours, and we live */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(notes_of_a_killed_command_are_free_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pass_reads_only_what_changed, setup, teardown),
     };
 

@@ -1,0 +1,38 @@
+#include "report/collect/settle.h"
+
+#include "report/analyse/idle/analysis.h"
+#include "report/analyse/minutes/minutes.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
+#include "report/collect/stack_names.h"
+#include "report/show/message.h"
+
+#include <string.h>
+
+static int name_stacks(struct gv_database *database)
+{
+    int error = gv_database_begin(database);
+
+    if (!error)
+        error = gv_stack_names_find(database);
+    if (!error)
+        error = gv_database_commit_patiently(database);
+    if (error)
+        gv_database_rollback(database);
+    return error;
+}
+
+static void tell(const char *path, const char *what, int error)
+{
+    if (error)
+        gv_message("cannot %s of %s now: %s", what, path, strerror(-error));
+}
+
+void gv_settle(struct gv_database *database, const char *path)
+{
+    tell(path, "name the stacks", name_stacks(database));
+    tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
+    tell(path, "compute the totals", gv_totals_keep(database->handle));
+    tell(path, "find the idle time", gv_idle_keep(database->handle));
+    tell(path, "compute the sums by minute", gv_minutes_keep(database->handle));
+}

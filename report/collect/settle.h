@@ -1,0 +1,12 @@
+/* What is found out about a trace when nothing more is written to it: by the collector at the end,
+ * and for a snapshot. */
+#ifndef GV_COLLECT_SETTLE_H
+#define GV_COLLECT_SETTLE_H
+
+#include "report/store/database.h"
+
+/* Names its stacks, and stores its stalls, sums and idle time. A failure is told and not fatal:
+ * the commands then find it out themselves. */
+void gv_settle(struct gv_database *database, const char *path);
+
+#endif
