@@ -47,8 +47,9 @@ class Report(harness.Case):
                                " SELECT 3, 2, 1, start_ns - 10, 20 FROM call WHERE thread = 3;"
                                "INSERT INTO older_name VALUES (1, 'calls'), (2, 'data');"
                                "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)"
-                               " INSERT INTO older SELECT i, 1, w, w / 2 + 1, 1, CASE w WHEN 1 THEN 60 ELSE 1 + i / 10 * 9 END * 1000000000,"
-                               " NULL, NULL FROM n, (SELECT 1 AS w UNION SELECT 3);"
+                               " INSERT INTO older SELECT i, 1, w, w / 2 + 1, 1,"
+                               " CASE w WHEN 1 THEN 60 ELSE 1 + i / 10 * 9 END * 1000000000, NULL, NULL"
+                               " FROM n, (SELECT 1 AS w UNION SELECT 3);"
                                "INSERT INTO meta VALUES ('idle', 1);"
                                "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
         database.close()

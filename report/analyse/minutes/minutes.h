@@ -22,8 +22,8 @@ int gv_minutes_older_read(sqlite3 *trace, int64_t from_ns, int64_t to_ns,
                           struct gv_minutes_older *older);
 
 /* Stores the sums of the rest of a trace that has older minutes, for the view, when the trace is
- * finished: after its stalls and idle times are found, in a transaction of its own. 0 or -errno with
- * the sums unchanged. */
+ * finished: after its stalls and idle times are found, in a transaction of its own. 0 or -errno
+ * with the sums unchanged. */
 int gv_minutes_keep(sqlite3 *trace);
 
 /* Whether sums tell something of a part: they are not by thread, device or range. */
