@@ -32,6 +32,10 @@
 -- define: is_recorded(process, start)
 (coalesce({last_change({process}, {start})}, 0) & 1 = 0)
 
+-- define: sees_nothing(gpu)
+-- Of a row of gpu_change or recording: nothing of the GPU side is recorded.
+({gpu} IN ('other', 'stopped', 'between'))
+
 -- define: has_gpu_side
 -- Processes whose GPU side was recorded, not only in windows.
 (SELECT id FROM process WHERE gpu = 'cupti' UNION SELECT process FROM gpu_place

@@ -46,8 +46,8 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 -- define: unseen_words(longer, may_compile)
 (SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
--- define: has_other_times
-EXISTS (SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
+-- define: has_unseen_times
+EXISTS (SELECT 1 FROM gpu_change WHERE {sees_nothing(gpu)})
 
 -- define: lacks_launches
 -- As gv_run_facts_lacks_launches() has it.
@@ -77,11 +77,11 @@ FROM (SELECT busy_ns / seen / used_ns AS busy,
                 WHERE NOT EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL))
             ELSE used_ns END AS least,
     coalesce({fact(gpu_busy_error_ns)} * 1.0 / seen / used_ns, 0) AS error
-    FROM (SELECT CASE WHEN {has_other_times} THEN {fact(gpu_busy_ns)} ELSE sum(busy_ns) END * 1.0
+    FROM (SELECT CASE WHEN {has_unseen_times} THEN {fact(gpu_busy_ns)} ELSE sum(busy_ns) END * 1.0
             AS busy_ns,
         count(*) AS seen,
         nullif({fact(last_ns)} - {fact(first_ns)}
-            - CASE WHEN {fact(scaled)} THEN {fact(stopped_ns)} WHEN {has_other_times}
+            - CASE WHEN {fact(scaled)} THEN {fact(stopped_ns)} WHEN {has_unseen_times}
                 THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns
         FROM device_total));
 
@@ -294,7 +294,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
                 WHERE class = 'launch' AND result = 0 LIMIT -1) WHERE {is_it(name)}) THEN 0
         WHEN EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR ended IS NULL
                 UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %'
-                UNION ALL SELECT 1 FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
+                UNION ALL SELECT 1 FROM gpu_change WHERE {sees_nothing(gpu)})
             AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
         ELSE 1 END,
     CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)

@@ -7,6 +7,6 @@ UNION ALL
 SELECT words || ': its last GPU activity may be missing' FROM {running}
 UNION ALL
 SELECT 'part of the GPU activity of process ' || pid || ' is missing' FROM processes
-WHERE ended = 'killed' OR id IN (SELECT process FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
+WHERE ended = 'killed' OR id IN (SELECT process FROM gpu_change WHERE {sees_nothing(gpu)})
     OR id IN (SELECT process FROM losses WHERE what LIKE 'GPU %' AND count > 0)
 LIMIT 1;
