@@ -22,7 +22,7 @@
  * time, and a GPU has tens of thousands of MB. */
 #define GV_ALLOCATION_BYTES (1u << 20)
 
-/* A call that takes this long and need not has lost time to a stall. */
+/* A call that takes this long without being a wait has probably stalled. */
 #define GV_LONG_STALL_NS UINT64_C(10000000)
 
 /* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */

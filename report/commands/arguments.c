@@ -99,9 +99,7 @@ const char *gv_option_expected(const struct gv_option *option)
     static const char *const expected[] = {
         [GV_OPTION_IS_NUMBER] = "a whole number",
         [GV_OPTION_IS_DURATION] = "a time with its unit, such as 500us, 10ms or 2s",
-        [GV_OPTION_IS_MOMENT] = "a time since the start with its unit, such as 10ms or 2h, or a "
-                                "time of the clock, such "
-                                "as 03:00 or '2026-11-22 03:00'",
+        [GV_OPTION_IS_MOMENT] = "a time such as 10ms, 2h, 03:00 or '2026-11-22 03:00'",
         [GV_OPTION_IS_SIZE] = "a size with its unit, such as 500MB, 60GB or 2GiB",
         [GV_OPTION_IS_PERCENT] = "a percentage, such as 50% or 0.5",
         [GV_OPTION_IS_RATIO] = "a ratio, such as 0.3 or 30%",

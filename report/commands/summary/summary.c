@@ -696,10 +696,7 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
     sqlite3_stmt *rows = NULL;
     double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
     double *unseen = calloc(2 * count + 1, sizeof(*unseen)), *between = unseen + count;
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT start_ns, coalesce(end_ns, 1 << 62), gpu = 'between'"
-                                    " FROM recording WHERE gpu IN ('other', 'stopped', 'between')",
-                                    -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(trace, sql_unseen_times, -1, &rows, NULL);
 
     while (unseen && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {

@@ -56,8 +56,10 @@ FROM (SELECT CAST(total(count) AS INTEGER) AS count, count(*) AS processes, max(
         max(p.ended = 'killed') AS killed
     FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation')
 WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
-    WHERE (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1)
-        IN ('other', 'stopped', 'between'));
+    WHERE {sees_nothing((SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1))});
+
+-- name: unseen_times
+SELECT start_ns, coalesce(end_ns, 1 << 62), gpu = 'between' FROM recording WHERE {sees_nothing(gpu)};
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent.
