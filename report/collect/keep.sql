@@ -45,6 +45,8 @@ SELECT process, start_ns, 'stopped', NULL FROM temp.kept WHERE has_gpu
 UNION ALL SELECT process, ?1, coalesce(gpu, 'seen'), profiler FROM temp.kept WHERE has_gpu AND goes_on;
 DELETE FROM main.gpu_note WHERE EXISTS (SELECT 1 FROM main.gpu_note n WHERE n.process = gpu_note.process
     AND n.at_ns > gpu_note.at_ns AND n.at_ns <= ?1);
+DELETE FROM main.gpu_window WHERE end_ns <= ?1;
+UPDATE main.gpu_window SET start_ns = ?1 WHERE start_ns < ?1;
 DROP TABLE temp.kept;
 
 -- name: calls_next

@@ -113,9 +113,6 @@ INSERT INTO result.older_row SELECT DISTINCT what, id FROM temp.stay;
 DELETE FROM main.call WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?3;
 DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1;
 DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1;
-DELETE FROM main.idle_time WHERE start_ns >= ?2 OR start_ns < ?1 AND (gaps > 1 OR start_ns + duration_ns <= ?1);
-UPDATE main.idle_time SET start_ns = max(start_ns, ?1),
-    duration_ns = min(start_ns + duration_ns, ?2) - max(start_ns, ?1) WHERE gaps = 1;
 DELETE FROM main.process WHERE start_ns >= ?2 OR end_ns <= ?1;
 UPDATE main.process SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
 UPDATE main.gpu_interval SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
