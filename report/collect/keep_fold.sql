@@ -122,7 +122,9 @@ DELETE FROM main.gpu_change WHERE at_ns >= ?2 OR EXISTS (SELECT 1 FROM main.gpu_
 UPDATE main.gpu_change SET at_ns = max(at_ns, ?1);
 
 -- name: sum
--- Sums of all names of a minute would not stay small: the last ones are one row.
+-- Sums of all names of a minute would not stay small: the last ones are one row. The view sorts several times at
+-- once, each time with as much memory as the cache may have.
+PRAGMA main.cache_size = -2048;
 INSERT INTO result.minute
 SELECT minute, process, what, CASE WHEN rank <= 40 THEN name ELSE 'others' END AS shown, sum(count),
     sum(total_ns), max(max_ns), sum(bytes)
