@@ -5,7 +5,7 @@
 -- A database that is gone with its process.
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-PRAGMA cache_size = -16384;
+PRAGMA cache_size = -8192;
 PRAGMA temp_store = FILE;
 PRAGMA trusted_schema = OFF;
 

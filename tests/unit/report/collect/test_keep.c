@@ -139,18 +139,26 @@ static void keep_until(enum gv_keep_state state)
         fail_msg("state %d after three seconds", drain.keep.state);
 }
 
+static void open_program(uint64_t identity)
+{
+    uint64_t at_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS) + 5;
+
+    fixture_spool_open(&fixture, &spool, identity, true);
+    spool.writer.header->attached_ns = at_ns;
+    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
+    atomic_store(&spool.writer.header->gpu.started_ns, at_ns);
+    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
+    if (windows)
+        put_seen(launched_until * MINUTE_NS, GV_RECORDING_BETWEEN, 0);
+}
+
 static int open_all(void **state)
 {
     fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, true);
-    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
-    atomic_store(&spool.writer.header->gpu.started_ns, FIXTURE_EPOCH_NS + 5);
-    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
     correlation = 0;
     launched_until = 0;
     changes = 0;
-    if (windows)
-        put_seen(0, GV_RECORDING_BETWEEN, 0);
+    open_program(1);
     open_drain();
     (void)state;
     return 0;
@@ -328,9 +336,18 @@ static void each_minute_is_busy_or_idle(void **state)
         "10 60.0 60.0");
 }
 
+/* A program that starts another and ends. */
 static void run_windows(void)
 {
-    run_minutes(12);
+    run_minutes(2);
+    fixture_thread_end(&spool, CALLER);
+    atomic_store(&spool.writer.header->ended_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS));
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    fixture_spool_close(&spool);
+    open_program(2);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    run_minutes(10);
     finish();
 }
 
@@ -344,8 +361,11 @@ static void windows_of_old_minutes_go(void **state)
     run_windows();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 8 * MINUTE_NS);
     assert_int_equal(number("SELECT count(*) FROM gpu_window"), 4);
-    assert_int_equal(number("SELECT count(*) FROM recording WHERE gpu IN ('seen', 'between')"),
+    assert_int_equal(number("SELECT count(*) FROM recording WHERE gpu IN ('seen', 'between')"
+                            " AND end_ns IS NOT start_ns"),
                      2 * 4 + 1);
+    assert_int_equal(number("SELECT count(DISTINCT process) FROM gpu_change WHERE gpu = 'between'"),
+                     2);
     /* In each minute one second was seen, with one operation. */
     fixture_expect_text(
         fixture.trace,
