@@ -89,5 +89,9 @@ DELETE FROM main.sample WHERE at_ns < ?1;
 DELETE FROM main.load WHERE start_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = load.call);
 DELETE FROM main.gpu_module WHERE at_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = gpu_module.call);
 DELETE FROM main.range WHERE start_ns + duration_ns < ?1;
+-- "step 123456" is the text of one range. Those with a number may be used again.
+DELETE FROM main.range_text WHERE number IS NULL AND id NOT IN (SELECT text FROM main.range WHERE text IS NOT NULL
+    UNION SELECT domain FROM main.range WHERE domain IS NOT NULL
+    UNION SELECT category_name FROM main.range WHERE category_name IS NOT NULL);
 DELETE FROM main.call_range WHERE EXISTS (SELECT 1 FROM main.call_range n WHERE n.thread = call_range.thread
     AND n.call > call_range.call AND n.call <= (SELECT min(id) FROM main.call WHERE start_ns >= ?1));

@@ -375,6 +375,32 @@ static void windows_of_old_minutes_go(void **state)
     expect_sums_of_the_whole_trace(state, run_windows);
 }
 
+/* Of a service that counts its steps, each text is another one. */
+static void texts_of_old_ranges_go(void **state)
+{
+    sqlite3 *trace;
+
+    (void)state;
+    run_minutes(1);
+    assert_int_equal(sqlite3_open(fixture.trace, &trace), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(trace,
+                     "INSERT INTO range_text (process, number, text) VALUES (1, NULL, 'step 1'),"
+                     " (1, NULL, 'step 2'), (1, NULL, 'step 3'), (1, 7, 'all');"
+                     "INSERT INTO range (thread, kind, text, start_ns, duration_ns) SELECT 1, 3,"
+                     " id, 180000000000 * (id - (SELECT min(id) FROM range_text)),"
+                     " CASE text WHEN 'step 2' THEN NULL ELSE 0 END FROM range_text"
+                     " WHERE number IS NULL",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(trace);
+    run_minutes(8);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 5 * MINUTE_NS);
+    fixture_expect_text(fixture.trace, "SELECT group_concat(text) FROM range_text",
+                        "step 2,step 3,all");
+}
+
 static void put_memory(enum fixture_api api, uint64_t object)
 {
     put(CALLER, (union gv_record){
@@ -540,6 +566,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(each_minute_is_busy_or_idle, open_often, close_keep),
         cmocka_unit_test_setup_teardown(windows_of_old_minutes_go, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(texts_of_old_ranges_go, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_reader_delays_it, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_failure_is_said_once, open_keep, close_keep),
