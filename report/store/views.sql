@@ -620,7 +620,7 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the process's time; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the time in which the process was recorded; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
     t.max_ns AS max_ns, -- longest
     t.bytes AS bytes -- together
 FROM total t;

@@ -118,7 +118,7 @@ struct gv_idle_window {
 
 struct gv_idle_run {
     sqlite3 *trace;
-    int64_t from_ns, until_ns; /* only what is in this time */
+    int64_t from_ns, until_ns;            /* only what is in this time */
     const struct gv_range_choice *ranges; /* idle time in these; NULL: all of it */
     bool aarch64;                         /* the machine that recorded */
     struct gv_id_table threads;           /* process */
