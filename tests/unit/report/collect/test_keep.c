@@ -274,6 +274,21 @@ static void sums_are_those_of_the_whole_trace(void **state)
     }
 }
 
+/* Nothing was seen between the folded time and its start. */
+static void a_gpu_side_begins_later(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->gpu.started_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(8 * MINUTE_NS));
+    run_minutes(10);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 6 * MINUTE_NS);
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
+                        " FROM recording",
+                        "calls 6,seen 8");
+}
+
 static void put_memory(enum fixture_api api, uint64_t object)
 {
     put(CALLER, (union gv_record){
@@ -361,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_gpu_side_begins_later, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
