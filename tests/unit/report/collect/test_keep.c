@@ -283,10 +283,11 @@ static void a_gpu_side_begins_later(void **state)
     run_minutes(10);
     finish();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 6 * MINUTE_NS);
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
-                        " FROM recording",
-                        "calls 6,seen 8");
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
+        " FROM recording",
+        "calls 6,seen 8");
 }
 
 static void put_memory(enum fixture_api api, uint64_t object)
