@@ -401,6 +401,22 @@ static void texts_of_old_ranges_go(void **state)
                         "step 2,step 3,all");
 }
 
+/* Nothing was seen between the folded time and its start. */
+static void a_gpu_side_begins_later(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->gpu.started_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(8 * MINUTE_NS));
+    run_minutes(10);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 6 * MINUTE_NS);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
+        " FROM recording",
+        "calls 6,seen 8");
+}
+
 static void put_memory(enum fixture_api api, uint64_t object)
 {
     put(CALLER, (union gv_record){
@@ -567,6 +583,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_minute_is_busy_or_idle, open_often, close_keep),
         cmocka_unit_test_setup_teardown(windows_of_old_minutes_go, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(texts_of_old_ranges_go, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_gpu_side_begins_later, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_reader_delays_it, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_failure_is_said_once, open_keep, close_keep),
