@@ -35,6 +35,7 @@ static int gpu_unseen_take(void *context, sqlite3_stmt *row)
             .until_ns = sqlite3_column_int64(row, 2),
             .seen_ns = sqlite3_column_type(row, 3) == SQLITE_NULL ? INT64_MAX
                                                                   : sqlite3_column_int64(row, 3),
+            .stopped = sqlite3_column_int(row, 4) != 0,
         };
     return error;
 }

@@ -19,6 +19,7 @@ struct gv_gpu_unseen {
     int64_t known_ns;    /* the earliest possible start of a missing operation; until_ns: none is */
     int64_t until_ns;    /* from then on all are seen, with their calls; INT64_MAX: never again */
     int64_t seen_ns;     /* what is launched from then on is seen; INT64_MAX: nothing is */
+    bool stopped;        /* until seen_ns, the calls are missing too */
 };
 
 struct gv_gpu_unseen_list {

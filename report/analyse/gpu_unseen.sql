@@ -98,11 +98,11 @@ SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns
         ELSE min(k.at_ns, coalesce(l.known_ns, k.at_ns)) END AS known_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns ELSE coalesce(a.at_ns, k.later_ns) END AS until_ns,
-    k.next_ns AS changed_ns
+    k.next_ns AS changed_ns, k.gpu = 'stopped' AS stopped
 FROM change k LEFT JOIN last l ON l.part = k.at_ns
     LEFT JOIN again a ON a.part = k.later_ns AND k.next_ns < {never}
 WHERE k.gpu <> 'seen'
-UNION ALL SELECT launched_ns, known_ns, {never}, NULL FROM last
+UNION ALL SELECT launched_ns, known_ns, {never}, NULL, 0 FROM last
 WHERE part = {never} AND EXISTS (SELECT 1 FROM process p WHERE p.id = ?1 AND {has_unseen_end(p)})
 ORDER BY until_ns
 

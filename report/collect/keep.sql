@@ -30,9 +30,10 @@ INSERT OR REPLACE INTO main.meta (key, value) VALUES ('full_from_ns', ?1), ('ful
 -- To reports, the folded time counts as stopped. Changes of that time are one.
 DROP TABLE IF EXISTS temp.kept;
 CREATE TEMP TABLE kept AS
-SELECT id AS process, start_ns, coalesce(end_ns > ?1, 1) AND coalesce((SELECT number & 1 = 0
+SELECT id AS process, start_ns, end_ns, EXISTS (SELECT 1 FROM main.gpu_change WHERE process = p.id AND gpu = 'between') AS has_windows,
+    coalesce(end_ns > ?1, 1) AND coalesce((SELECT number & 1 = 0
         FROM main.recording_change WHERE process = p.id AND at_ns <= ?1 ORDER BY number DESC LIMIT 1), 1) AS goes_on,
-    EXISTS (SELECT 1 FROM main.gpu_interval WHERE process = p.id) AS has_gpu,
+    EXISTS (SELECT 1 FROM main.gpu_interval WHERE process = p.id AND start_ns < ?1) AS has_gpu,
     (SELECT gpu FROM main.gpu_change WHERE process = p.id AND at_ns <= ?1 ORDER BY at_ns DESC LIMIT 1) AS gpu,
     (SELECT profiler FROM main.gpu_change WHERE process = p.id AND at_ns <= ?1 ORDER BY at_ns DESC LIMIT 1) AS profiler
 FROM main.process p WHERE start_ns < ?1;
@@ -40,11 +41,15 @@ DELETE FROM main.recording_change WHERE (number <= 0 OR at_ns <= ?1) AND process
 INSERT INTO main.recording_change SELECT process, -1, start_ns FROM temp.kept
 UNION ALL SELECT process, 0, ?1 FROM temp.kept WHERE goes_on;
 DELETE FROM main.gpu_change WHERE at_ns <= ?1 AND process IN (SELECT process FROM temp.kept);
-INSERT INTO main.gpu_change (process, at_ns, gpu, profiler)
+INSERT OR IGNORE INTO main.gpu_change (process, at_ns, gpu, profiler)
 SELECT process, start_ns, 'stopped', NULL FROM temp.kept WHERE has_gpu
+-- Sums of a process that ended are still of windows.
+UNION ALL SELECT process, end_ns, 'between', NULL FROM temp.kept WHERE has_windows AND end_ns <= ?1
 UNION ALL SELECT process, ?1, coalesce(gpu, 'seen'), profiler FROM temp.kept WHERE has_gpu AND goes_on;
 DELETE FROM main.gpu_note WHERE EXISTS (SELECT 1 FROM main.gpu_note n WHERE n.process = gpu_note.process
     AND n.at_ns > gpu_note.at_ns AND n.at_ns <= ?1);
+DELETE FROM main.gpu_window WHERE end_ns <= ?1;
+UPDATE main.gpu_window SET start_ns = ?1 WHERE start_ns < ?1;
 DROP TABLE temp.kept;
 
 -- name: calls_next
@@ -84,5 +89,9 @@ DELETE FROM main.sample WHERE at_ns < ?1;
 DELETE FROM main.load WHERE start_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = load.call);
 DELETE FROM main.gpu_module WHERE at_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = gpu_module.call);
 DELETE FROM main.range WHERE start_ns + duration_ns < ?1;
+-- "step 123456" is the text of one range. Those with a number may be used again.
+DELETE FROM main.range_text WHERE number IS NULL AND id NOT IN (SELECT text FROM main.range WHERE text IS NOT NULL
+    UNION SELECT domain FROM main.range WHERE domain IS NOT NULL
+    UNION SELECT category_name FROM main.range WHERE category_name IS NOT NULL);
 DELETE FROM main.call_range WHERE EXISTS (SELECT 1 FROM main.call_range n WHERE n.thread = call_range.thread
     AND n.call > call_range.call AND n.call <= (SELECT min(id) FROM main.call WHERE start_ns >= ?1));

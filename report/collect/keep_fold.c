@@ -17,10 +17,10 @@
 
 /* Small: one row for each thing of the program, not for what it does. */
 static const char *const whole_tables[] = {
-    "meta",           "api",      "process",    "variable",         "thread",        "context",
-    "context_device", "stream",   "kernel",     "module",           "loss",          "stack",
-    "frame",          "object",   "device",     "gpu_name",         "gpu_shape",     "gpu_place",
-    "gpu_interval",   "gpu_note", "gpu_change", "recording_change", "other_process",
+    "meta",           "api",          "process",  "variable",   "thread",           "context",
+    "context_device", "stream",       "kernel",   "module",     "gpu_window",       "loss",
+    "stack",          "frame",        "object",   "device",     "gpu_name",         "gpu_shape",
+    "gpu_place",      "gpu_interval", "gpu_note", "gpu_change", "recording_change", "other_process",
 };
 
 static int attach(sqlite3 *piece, const char *path, const char *name)
@@ -126,7 +126,9 @@ static int find_places(sqlite3 *piece)
     return error;
 }
 
-static int analyse(struct gv_database *piece)
+/* An idle time that goes on in another fold is cut: of short ones, which are stored together, that
+ * could not be done later. */
+static int analyse(struct gv_database *piece, int64_t from_ns, int64_t until_ns)
 {
     int error = gv_stack_names_find(piece);
 
@@ -134,7 +136,7 @@ static int analyse(struct gv_database *piece)
         error = find_places(piece->handle);
     if (!error)
         error = gv_stalls_analyse(piece->handle, gv_stalls_threshold_ns());
-    return error ? error : gv_idle_keep(piece->handle);
+    return error ? error : gv_idle_keep(piece->handle, from_ns, until_ns);
 }
 
 int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_piece *piece)
@@ -162,7 +164,7 @@ int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_pie
     if (!error)
         error = gv_database_script(database.handle, sql_begin_piece, &end_ns, 1);
     if (!error)
-        error = analyse(&database);
+        error = analyse(&database, piece->from_ns, piece->until_ns);
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]) && !error; i++)
         error = gv_database_script(database.handle, last[i], values, 5);
     gv_database_close(&database);

@@ -5,7 +5,7 @@
 -- A database that is gone with its process.
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-PRAGMA cache_size = -16384;
+PRAGMA cache_size = -8192;
 PRAGMA temp_store = FILE;
 PRAGMA trusted_schema = OFF;
 
@@ -113,9 +113,6 @@ INSERT INTO result.older_row SELECT DISTINCT what, id FROM temp.stay;
 DELETE FROM main.call WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?3;
 DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1;
 DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1;
-DELETE FROM main.idle_time WHERE start_ns >= ?2 OR start_ns < ?1 AND (gaps > 1 OR start_ns + duration_ns <= ?1);
-UPDATE main.idle_time SET start_ns = max(start_ns, ?1),
-    duration_ns = min(start_ns + duration_ns, ?2) - max(start_ns, ?1) WHERE gaps = 1;
 DELETE FROM main.process WHERE start_ns >= ?2 OR end_ns <= ?1;
 UPDATE main.process SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
 UPDATE main.gpu_interval SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
@@ -125,7 +122,9 @@ DELETE FROM main.gpu_change WHERE at_ns >= ?2 OR EXISTS (SELECT 1 FROM main.gpu_
 UPDATE main.gpu_change SET at_ns = max(at_ns, ?1);
 
 -- name: sum
--- Sums of all names of a minute would not stay small: the last ones are one row.
+-- Sums of all names of a minute would not stay small: the last ones are one row. The view sorts several times at
+-- once, each time with as much memory as the cache may have.
+PRAGMA main.cache_size = -2048;
 INSERT INTO result.minute
 SELECT minute, process, what, CASE WHEN rank <= 40 THEN name ELSE 'others' END AS shown, sum(count),
     sum(total_ns), max(max_ns), sum(bytes)

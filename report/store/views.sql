@@ -518,14 +518,10 @@ period AS (
         coalesce(r.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1)) AS end_ns
     FROM recording r
     WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
-lasting(process, what, name, start_ns, end_ns, gaps, ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
-    SELECT process, 'recorded', side, start_ns, end_ns, 1, end_ns - start_ns FROM period
-    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns, 1, duration_ns FROM idle_time WHERE gaps = 1
-    UNION ALL SELECT i.process, 'idle', i.reason, max(coalesce(p.start_ns, i.start_ns), from_ns), -- short ones, at any time
-        max(i.start_ns + i.duration_ns, coalesce(p.end_ns, (SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)),
-        i.gaps, i.duration_ns
-    FROM full CROSS JOIN idle_time i LEFT JOIN process p ON p.id = i.process WHERE i.gaps > 1
-    UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns, 1, end_ns - max(start_ns, coalesce(before_ns, start_ns))
+lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
+    SELECT process, 'recorded', side, start_ns, end_ns FROM period
+    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time WHERE gaps = 1
+    UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns
     FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
     WHERE before_ns IS NULL OR end_ns > before_ns),
@@ -540,12 +536,20 @@ busy_sum AS (
     SELECT start_ns / 60000000000 AS minute, end_ns > (start_ns / 60000000000 + 1) * 60000000000 AS long, number,
         sum(begins) AS count, sum(end_ns - start_ns) AS ns, max(end_ns - start_ns) AS max_ns, min(start_ns) AS start_ns
     FROM busy GROUP BY 1, 3, 2, CASE WHEN end_ns > (start_ns / 60000000000 + 1) * 60000000000 THEN start_ns END),
-cut(process, what, name, start_ns, end_ns, gaps, ns, from_ns, minute) AS (
-    SELECT process, what, name, start_ns, end_ns, gaps, ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
-    FROM (SELECT * FROM lasting UNION ALL SELECT 0, 'busy', number, start_ns, start_ns + ns, 1, ns FROM busy_sum WHERE long), full
+cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
+    SELECT process, what, name, start_ns, end_ns, max(start_ns, from_ns), max(start_ns, from_ns) / 60000000000
+    FROM (SELECT * FROM lasting UNION ALL SELECT 0, 'busy', number, start_ns, start_ns + ns FROM busy_sum WHERE long), full
     WHERE end_ns > max(start_ns, from_ns)
-    UNION ALL SELECT process, what, name, start_ns, end_ns, gaps, ns, (minute + 1) * 60000000000, minute + 1
+    UNION ALL SELECT process, what, name, start_ns, end_ns, (minute + 1) * 60000000000, minute + 1
     FROM cut WHERE end_ns > (minute + 1) * 60000000000 AND end_ns - start_ns < 1 << 57),
+share AS ( -- each minute's share of the time in which a process was recorded
+    SELECT process, minute, total(ns) / total(total(ns)) OVER (PARTITION BY process) AS part
+    FROM (SELECT process, minute, min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns FROM cut
+        WHERE what = 'recorded' AND name = 'calls' AND process <> 0)
+    GROUP BY process, minute),
+short_idle AS ( -- short idle times are rows without a time for each: they may be at any time
+    SELECT process, reason, sum(gaps) AS count, total(duration_ns) AS ns
+    FROM full CROSS JOIN idle_time WHERE gaps > 1 GROUP BY 1, 2),
 call_sum AS (
     SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
         sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes
@@ -570,9 +574,9 @@ line_sum AS (
 each(minute, process, what, name, count, ns, max_ns, bytes) AS (
     SELECT minute, process, what, name, from_ns = start_ns, min(end_ns, (minute + 1) * 60000000000) - from_ns,
         min(end_ns, (minute + 1) * 60000000000) - from_ns, NULL
-    FROM cut WHERE what <> 'busy' AND gaps = 1
-    UNION ALL SELECT minute, process, what, name, CAST(round(gaps * part) AS INTEGER), CAST(round(ns * part) AS INTEGER), NULL, NULL
-    FROM (SELECT *, (min(end_ns, (minute + 1) * 60000000000) - from_ns) * 1.0 / (end_ns - start_ns) AS part FROM cut WHERE gaps > 1)
+    FROM cut WHERE what <> 'busy'
+    UNION ALL SELECT s.minute, s.process, 'idle', i.reason, CAST(round(i.count * s.part) AS INTEGER), CAST(round(i.ns * s.part) AS INTEGER), NULL, NULL
+    FROM short_idle i JOIN share s ON s.process = i.process
     UNION ALL SELECT c.minute, 0, 'busy', u.device, c.count, c.ns, c.max_ns, NULL
     FROM (SELECT minute, name AS number, from_ns = start_ns AS count,
             min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns,
@@ -616,7 +620,7 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the process's time; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
+    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the time in which the process was recorded; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
     t.max_ns AS max_ns, -- longest
     t.bytes AS bytes -- together
 FROM total t;

@@ -35,6 +35,13 @@ class Query(harness.Case):
         trace.close()
         self.assertNotIn("  853000000 ", self.query("slow-calls").out)
 
+    def test_minutes_have_stalls_and_idle_time_that_are_found_again(self):
+        for what, real in (("stall", "sum(wait_ns + jit_ns) FROM stalls WHERE NOT expected"), ("idle", "sum(duration_ns) FROM idle")):
+            found, expected = self.query("--format=csv", f"SELECT sum(total_ns) FROM minutes WHERE what = '{what}'"
+                                         f" UNION ALL SELECT {real}").out.splitlines()[1:]
+            self.assertEqual(found, expected)
+            self.assertGreater(int(found), 0)
+
     def test_table_without_rows_says_whether_anything_was_seen(self):
         nothing = self.query("SELECT * FROM gpu_ops WHERE id = -1")
         self.assertEqual(nothing.err, "gpuverify: no row\n")

@@ -56,7 +56,8 @@ static int (*const idle_steps[])(struct gv_idle_run *run) = {
     read_machine, gv_idle_samples_read, gv_idle_gaps_find, gv_idle_calls_pass, gv_idle_rows_store,
 };
 
-static int idle_make(sqlite3 *trace, const struct gv_range_choice *ranges)
+static int idle_make(sqlite3 *trace, int64_t from_ns, int64_t until_ns,
+                     const struct gv_range_choice *ranges)
 {
     struct gv_idle_run *run = calloc(1, sizeof(*run));
     /* SQLite refuses this while a statement runs. */
@@ -65,6 +66,8 @@ static int idle_make(sqlite3 *trace, const struct gv_range_choice *ranges)
     if (!run)
         return error;
     run->trace = trace;
+    run->from_ns = from_ns;
+    run->until_ns = until_ns;
     run->ranges = ranges;
     run->long_ns = GV_IDLE_LONG_NS;
     if (!error)
@@ -77,13 +80,13 @@ static int idle_make(sqlite3 *trace, const struct gv_range_choice *ranges)
     return error;
 }
 
-int gv_idle_keep(sqlite3 *trace)
+int gv_idle_keep(sqlite3 *trace, int64_t from_ns, int64_t until_ns)
 {
     const int64_t version = GV_IDLE_VERSION;
     int error = gv_database_script(trace, "BEGIN IMMEDIATE; DELETE FROM main.idle_time", NULL, 0);
 
     if (!error)
-        error = idle_make(trace, NULL);
+        error = idle_make(trace, from_ns, until_ns, NULL);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('idle', ?)", &version, 1);
@@ -104,11 +107,16 @@ int gv_idle_ensure(sqlite3 *trace)
 
 int gv_idle_of_ranges(sqlite3 *trace, const struct gv_range_choice *ranges)
 {
-    int error = gv_database_script(
-        trace, "DROP VIEW IF EXISTS temp.idle; DROP TABLE IF EXISTS temp.idle_time", NULL, 0);
+    int error =
+        gv_database_script(trace,
+                           "DROP VIEW IF EXISTS temp.minutes; DROP VIEW IF EXISTS temp.idle;"
+                           " DROP TABLE IF EXISTS temp.idle_time",
+                           NULL, 0);
     if (!error)
         error = gv_shadow_make(trace, "TABLE", "idle_time");
     if (!error)
         error = gv_shadow_make(trace, "VIEW", "idle");
-    return error ? error : idle_make(trace, ranges);
+    if (!error)
+        error = gv_shadow_make(trace, "VIEW", "minutes");
+    return error ? error : idle_make(trace, INT64_MIN, INT64_MAX, ranges);
 }

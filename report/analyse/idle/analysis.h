@@ -13,13 +13,14 @@
 #include "report/analyse/ranges/choice.h"
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 /* Goes up when the rules change; meta row "idle". */
 #define GV_IDLE_VERSION 1
 
-/* Analyses an open, writable trace whose stacks have names, in a transaction of its own. 0, or
- * -errno with the table unchanged. */
-int gv_idle_keep(sqlite3 *trace);
+/* Analyses an open, writable trace whose stacks have names, in a transaction of its own. Idle times
+ * are cut to [from_ns, until_ns). 0, or -errno with the table unchanged. */
+int gv_idle_keep(sqlite3 *trace, int64_t from_ns, int64_t until_ns);
 
 /* Makes `idle` and `idle_time` of a read-only trace usable: analyses it into temporary ones that
  * hide the trace's own, unless that was done when the trace was finished. 0 or -errno. */

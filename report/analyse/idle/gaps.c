@@ -268,16 +268,20 @@ static int gap_unseen(struct idle_finding *finding, const struct idle_process *p
                       const struct gv_idle_gap *gap)
 {
     const struct gv_gpu_unseen_list *list = &finding->run->unseen;
+    int64_t from_ns = gap->start_ns;
     int error = 0;
 
-    for (size_t i = unseen_after(list, process->id, gap->start_ns); i < list->count && !error;
-         i++) {
+    for (size_t i = unseen_after(list, process->id, from_ns); i < list->count && !error; i++) {
         const struct gv_gpu_unseen *unseen = &list->times[i];
+        int64_t until_ns = unseen->stopped ? unseen->seen_ns : unseen->until_ns;
         if (unseen->process != process->id || unseen->known_ns >= gap->end_ns)
             break;
-        error = gv_idle_gap_take(
-            finding->run, gap, unseen->known_ns > gap->start_ns ? unseen->known_ns : gap->start_ns,
-            unseen->until_ns < gap->end_ns ? unseen->until_ns : gap->end_ns);
+        if (!unseen->stopped)
+            error = gv_idle_gap_take(finding->run, gap,
+                                     unseen->known_ns > from_ns ? unseen->known_ns : from_ns,
+                                     until_ns < gap->end_ns ? until_ns : gap->end_ns);
+        /* They overlap if the first operation of a window came late. */
+        from_ns = until_ns > from_ns ? until_ns : from_ns;
     }
     return error;
 }
@@ -344,6 +348,13 @@ static int take_wait(void *context, sqlite3_stmt *row)
     return error;
 }
 
+/* A process that goes on after the analysed time has not ended there. */
+static enum gv_idle_place last_place(const struct idle_finding *finding,
+                                     const struct idle_process *process)
+{
+    return process->end_ns > finding->run->until_ns ? GV_IDLE_BETWEEN : GV_IDLE_LAST;
+}
+
 static int find_last(struct idle_finding *finding)
 {
     int error = 0;
@@ -352,13 +363,13 @@ static int find_last(struct idle_finding *finding)
         struct idle_device *device = &finding->devices[i];
         const struct idle_process *process = process_of(finding, device->process);
         if (process && device->begun)
-            error = device_gap(finding, device, GV_IDLE_LAST, process->end_ns, 0);
+            error = device_gap(finding, device, last_place(finding, process), process->end_ns, 0);
     }
     for (size_t i = 0; i < finding->process_count && !error; i++) {
         struct idle_process *process = &finding->processes[i];
         if ((!process->has_gpu || process->has_windows) && process->waited)
-            error =
-                host_gap(finding, process, GV_IDLE_LAST, process->waited_ns, process->end_ns, 0);
+            error = host_gap(finding, process, last_place(finding, process), process->waited_ns,
+                             process->end_ns, 0);
     }
     return error;
 }

@@ -252,6 +252,8 @@ int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap, int
     struct gv_idle_gap part = *gap;
     int error = 0;
 
+    from_ns = limited(from_ns, run->from_ns, run->until_ns);
+    to_ns = limited(to_ns, run->from_ns, run->until_ns);
     for (int64_t at_ns = from_ns; !error && at_ns < to_ns; at_ns = part.end_ns) {
         part.start_ns = at_ns;
         part.end_ns = to_ns;

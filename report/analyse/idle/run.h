@@ -118,6 +118,7 @@ struct gv_idle_window {
 
 struct gv_idle_run {
     sqlite3 *trace;
+    int64_t from_ns, until_ns;            /* only what is in this time */
     const struct gv_range_choice *ranges; /* idle time in these; NULL: all of it */
     bool aarch64;                         /* the machine that recorded */
     struct gv_id_table threads;           /* process */
@@ -163,7 +164,7 @@ size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64
 int gv_idle_gaps_find(struct gv_idle_run *run);
 
 /* groups.c: takes the part [from_ns, to_ns) of an idle time that the GPU side, or the calls, show;
- * of it what is in the chosen ranges. */
+ * of it what is in the run's time, and in the chosen ranges. */
 int gv_idle_gap_take(struct gv_idle_run *run, const struct gv_idle_gap *gap, int64_t from_ns,
                      int64_t to_ns);
 int gv_idle_lane(struct gv_idle_run *run, int64_t process, int64_t device, int64_t thread,

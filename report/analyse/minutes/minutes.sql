@@ -5,6 +5,8 @@ WITH span AS (SELECT max((SELECT min(minute) FROM older), ?1 / 60000000000) AS f
 SELECT last - first + 1, first * 60000000000, (last + 1) * 60000000000 FROM span WHERE first <= last;
 
 -- name: keep
+-- The view sorts several times at once, each time with as much memory as the cache may have.
+PRAGMA main.cache_size = -2048;
 BEGIN IMMEDIATE;
 DELETE FROM main.minute_total;
 CREATE TEMP TABLE minute_kept AS
@@ -17,6 +19,7 @@ SELECT k.minute, k.process, w.id, n.id, k.count, k.total_ns, k.max_ns, k.bytes
 FROM temp.minute_kept k JOIN minute_what w ON w.name = k.what JOIN older_name n ON n.text = k.name;
 DROP TABLE temp.minute_kept;
 COMMIT;
+PRAGMA main.cache_size = -16384;
 
 -- name: make_tables
 -- minute_row: what: as in minutes, and "time": recorded by each process, "seen": with the GPU side, of all

@@ -615,7 +615,8 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
         const char *kind, *name;
     } shadows[] = {{"TABLE", "stall"},       {"TABLE", "stall_host"}, {"TABLE", "stall_advice"},
                    {"TABLE", "stall_other"}, {"TABLE", "load_wait"},  {"TABLE", "lost_capture"},
-                   {"VIEW", "stalls"},       {"VIEW", "loads"},       {"VIEW", "lost_captures"}};
+                   {"VIEW", "stalls"},       {"VIEW", "loads"},       {"VIEW", "lost_captures"},
+                   {"VIEW", "minutes"}};
     char sql[64];
     int error = 0;
 

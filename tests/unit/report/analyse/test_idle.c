@@ -63,7 +63,7 @@ static void stack(int id, const char *frames)
 
 static void find(void)
 {
-    assert_int_equal(gv_idle_keep(totals_trace), 0);
+    assert_int_equal(gv_idle_keep(totals_trace, INT64_MIN, INT64_MAX), 0);
 }
 
 static int64_t reason_ms(const char *reason)

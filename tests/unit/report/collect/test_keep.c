@@ -10,12 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SECOND_NS  INT64_C(1000000000)
 #define MINUTE_NS  (60 * SECOND_NS)
 #define PER_MINUTE 60 /* launches */
+#define WINDOW     10 /* the second of each minute in which the GPU side is seen */
+#define OFTEN      12 /* times as many: their idle times are short ones */
 
 #define CALLER 1
 #define LOADER 2
@@ -26,6 +29,8 @@ static struct fixture_spool spool;
 static struct gv_drain drain;
 static uint32_t correlation, changes;
 static int64_t launched_until; /* the next minute */
+static int times;              /* as many launches as usual */
+static bool windows;           /* the GPU side is seen for a second of each minute */
 
 static int64_t number(const char *sql)
 {
@@ -61,22 +66,36 @@ static void put_operation(int64_t start_ns, int64_t duration_ns)
                                           .correlation = correlation}});
 }
 
-/* A minute of the program: launches, each of which runs for a tenth of a second; a wait for the
- * first; and in every third minute a load of code that waits for the second. */
+static void put_seen(int64_t at_ns, enum gv_recording seen, int64_t window_end_ns)
+{
+    put(GPU, (union gv_record){
+                 .recording = {.head = {.kind = GV_RECORD_RECORDING, .api = (uint16_t)seen},
+                               .at_ns = FIXTURE_EPOCH_NS + (uint64_t)at_ns,
+                               .window_end_ns = FIXTURE_EPOCH_NS + (uint64_t)window_end_ns}});
+}
+
+/* A minute of the program: launches, each of which runs for a tenth of the time until the next; a
+ * wait for the first; and in every third minute a load of code that waits for the second. */
 static void put_minute(void)
 {
     bool stalls = launched_until % 3 == 2;
-    int64_t minute_ns = launched_until++ * MINUTE_NS;
+    int64_t minute_ns = launched_until++ * MINUTE_NS, apart_ns = SECOND_NS / times;
 
-    for (int i = 0; i < PER_MINUTE; i++) {
-        int64_t at_ns = minute_ns + i * SECOND_NS;
+    for (int i = 0; i < PER_MINUTE * times; i++) {
+        int64_t at_ns = minute_ns + i * apart_ns;
+        bool seen = !windows || i / times == WINDOW;
 
+        if (windows && i == WINDOW * times)
+            put_seen(at_ns, GV_RECORDING_ALL, at_ns + SECOND_NS);
         put_call(CALLER, FIXTURE_LAUNCH, at_ns, 5000);
-        put_operation(at_ns + 10000, SECOND_NS / 10);
+        if (seen)
+            put_operation(at_ns + 10000, apart_ns / 10);
         if (i == 0)
-            put_call(CALLER, FIXTURE_SYNC, at_ns + 10000, SECOND_NS / 10);
+            put_call(CALLER, FIXTURE_SYNC, at_ns + 10000, apart_ns / 10);
         if (i == 1 && stalls)
-            put_call(LOADER, FIXTURE_MODULE_LOAD, at_ns + 20000, SECOND_NS / 10);
+            put_call(LOADER, FIXTURE_MODULE_LOAD, at_ns + 20000, apart_ns / 10);
+        if (windows && i == WINDOW * times + times - 1)
+            put_seen(at_ns + apart_ns, GV_RECORDING_BETWEEN, 0);
     }
     atomic_store(&spool.writer.header->gpu.flushed_ns,
                  FIXTURE_EPOCH_NS + (uint64_t)(minute_ns + MINUTE_NS));
@@ -120,16 +139,26 @@ static void keep_until(enum gv_keep_state state)
         fail_msg("state %d after three seconds", drain.keep.state);
 }
 
+static void open_program(uint64_t identity)
+{
+    uint64_t at_ns = FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS) + 5;
+
+    fixture_spool_open(&fixture, &spool, identity, true);
+    spool.writer.header->attached_ns = at_ns;
+    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
+    atomic_store(&spool.writer.header->gpu.started_ns, at_ns);
+    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
+    if (windows)
+        put_seen(launched_until * MINUTE_NS, GV_RECORDING_BETWEEN, 0);
+}
+
 static int open_all(void **state)
 {
     fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, true);
-    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
-    atomic_store(&spool.writer.header->gpu.started_ns, FIXTURE_EPOCH_NS + 5);
-    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
     correlation = 0;
     launched_until = 0;
     changes = 0;
+    open_program(1);
     open_drain();
     (void)state;
     return 0;
@@ -138,7 +167,16 @@ static int open_all(void **state)
 static int open_keep(void **state)
 {
     setenv("GPUVERIFY_KEEP", "4min", 1);
+    times = 1;
+    windows = false;
     return open_all(state);
+}
+
+static int open_often(void **state)
+{
+    open_keep(state);
+    times = OFTEN;
+    return 0;
 }
 
 static int close_keep(void **state)
@@ -216,13 +254,9 @@ static void old_minutes_become_sums(void **state)
     assert_int_equal(access(drain.keep.result, F_OK), -1);
 }
 
-/* The sums of all minutes of a program that is stopped for some of them, and how much of it was
- * recorded in full. */
-static void run_and_tell(char *sums, size_t size)
+/* It is stopped for some minutes. */
+static void run_and_stop(void)
 {
-    sqlite3 *trace;
-    sqlite3_stmt *row = NULL;
-
     for (int i = 0; i < 14; i++) {
         if (i == 3 || i == 6 || i == 13)
             put_change();
@@ -232,6 +266,13 @@ static void run_and_tell(char *sums, size_t size)
             run_minutes(1);
     }
     finish();
+}
+
+static void tell_sums(char *sums, size_t size)
+{
+    sqlite3 *trace;
+    sqlite3_stmt *row = NULL;
+
     assert_int_equal(sqlite3_open_v2(fixture.trace, &trace, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     assert_int_equal(
         sqlite3_prepare_v2(
@@ -250,21 +291,17 @@ static void run_and_tell(char *sums, size_t size)
     sqlite3_close(trace);
 }
 
-/* What a fold makes of minutes is what the view makes of their rows. */
-static void sums_are_those_of_the_whole_trace(void **state)
+/* Runs the program again, without the setting. What a fold makes of minutes is what the view makes
+ * of their rows. */
+static void expect_sums_of_the_whole_trace(void **state, void (*run)(void))
 {
     static char whole[65536], kept[65536];
 
-    run_and_tell(kept, sizeof(kept));
-    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 9 * MINUTE_NS);
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || "
-                        "(end_ns / 60000000000))"
-                        " FROM recording WHERE gpu IS NOT 'stopped'",
-                        "calls 9 13,gpu 9 13");
+    tell_sums(kept, sizeof(kept));
     close_keep(state);
     open_all(state);
-    run_and_tell(whole, sizeof(whole));
+    run();
+    tell_sums(whole, sizeof(whole));
     for (char *line = strtok(whole, "\n"), *at = kept; line; line = strtok(NULL, "\n")) {
         size_t length = strcspn(at, "\n");
 
@@ -272,6 +309,112 @@ static void sums_are_those_of_the_whole_trace(void **state)
             fail_msg("'%.*s', not '%s'", (int)length, at, line);
         at += length + (at[length] != '\0');
     }
+}
+
+static void sums_are_those_of_the_whole_trace(void **state)
+{
+    run_and_stop();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 9 * MINUTE_NS);
+    fixture_expect_text(fixture.trace,
+                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || "
+                        "(end_ns / 60000000000))"
+                        " FROM recording WHERE gpu IS NOT 'stopped'",
+                        "calls 9 13,gpu 9 13");
+    expect_sums_of_the_whole_trace(state, run_and_stop);
+}
+
+/* Also in the minutes at the ends of folds. */
+static void each_minute_is_busy_or_idle(void **state)
+{
+    (void)state;
+    run_and_stop();
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT count(*) || ' ' || min(known) || ' ' || max(known) FROM (SELECT round(total(CASE"
+        " WHEN what IN ('busy', 'idle') THEN total_ns END) / 1e9) AS known FROM minutes"
+        " GROUP BY minute_ns)",
+        "10 60.0 60.0");
+}
+
+/* A program that starts another and ends. */
+static void run_windows(void)
+{
+    run_minutes(2);
+    fixture_thread_end(&spool, CALLER);
+    atomic_store(&spool.writer.header->ended_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS));
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    fixture_spool_close(&spool);
+    open_program(2);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    run_minutes(10);
+    finish();
+}
+
+/* The windows of a month would be half a million rows. */
+static void windows_of_old_minutes_go(void **state)
+{
+    close_keep(state);
+    windows = true;
+    setenv("GPUVERIFY_KEEP", "4min", 1);
+    open_all(state);
+    run_windows();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 8 * MINUTE_NS);
+    assert_int_equal(number("SELECT count(*) FROM gpu_window"), 4);
+    assert_int_equal(number("SELECT count(*) FROM recording WHERE gpu IN ('seen', 'between')"
+                            " AND end_ns IS NOT start_ns"),
+                     2 * 4 + 1);
+    assert_int_equal(number("SELECT count(DISTINCT process) FROM gpu_change WHERE gpu = 'between'"),
+                     2);
+    /* In each minute one second was seen, with one operation. */
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(DISTINCT what || ' ' || (total_ns / 1000000)) || ' ' || count(*) FROM"
+        " minutes WHERE process IS NULL AND name <> 'calls'",
+        "recorded 1000,busy 100 24");
+    expect_sums_of_the_whole_trace(state, run_windows);
+}
+
+/* Of a service that counts its steps, each text is another one. */
+static void texts_of_old_ranges_go(void **state)
+{
+    sqlite3 *trace;
+
+    (void)state;
+    run_minutes(1);
+    assert_int_equal(sqlite3_open(fixture.trace, &trace), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(trace,
+                     "INSERT INTO range_text (process, number, text) VALUES (1, NULL, 'step 1'),"
+                     " (1, NULL, 'step 2'), (1, NULL, 'step 3'), (1, 7, 'all');"
+                     "INSERT INTO range (thread, kind, text, start_ns, duration_ns) SELECT 1, 3,"
+                     " id, 180000000000 * (id - (SELECT min(id) FROM range_text)),"
+                     " CASE text WHEN 'step 2' THEN NULL ELSE 0 END FROM range_text"
+                     " WHERE number IS NULL",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(trace);
+    run_minutes(8);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 5 * MINUTE_NS);
+    fixture_expect_text(fixture.trace, "SELECT group_concat(text) FROM range_text",
+                        "step 2,step 3,all");
+}
+
+/* Nothing was seen between the folded time and its start. */
+static void a_gpu_side_begins_later(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->gpu.started_ns,
+                 FIXTURE_EPOCH_NS + (uint64_t)(8 * MINUTE_NS));
+    run_minutes(10);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 6 * MINUTE_NS);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
+        " FROM recording",
+        "calls 6,seen 8");
 }
 
 static void put_memory(enum fixture_api api, uint64_t object)
@@ -306,6 +449,82 @@ static void what_later_calls_need_stays(void **state)
                      7);
     assert_int_equal(
         number("SELECT min(start_ns) / 60000000000 FROM calls WHERE kernel_id IS NOT NULL"), 0);
+}
+
+static void a_reader_delays_it(void **state)
+{
+    sqlite3 *reader;
+
+    (void)state;
+    run_minutes(5);
+    put_minute();
+    pass();
+    keep_until(GV_KEEP_STORES);
+    assert_int_equal(sqlite3_open(fixture.trace, &reader), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT * FROM meta", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_busy_timeout(drain.database.handle, 1);
+    assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
+    assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
+    assert_int_equal(drain.keep.state, GV_KEEP_STORES);
+    sqlite3_close(reader);
+    keep_until(GV_KEEP_WAITS);
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
+    finish();
+    expect_sums();
+}
+
+/* There is no room for what the child makes. */
+static void a_failure_is_said_once(void **state)
+{
+    static const char expected[] = "gpuverify: cannot shorten the trace as GPUVERIFY_KEEP says: ";
+    FILE *said = tmpfile();
+    int out = dup(STDERR_FILENO);
+    char text[4096];
+    size_t length;
+
+    (void)state;
+    assert_non_null(said);
+    assert_int_equal(mkdir(drain.keep.result, 0700), 0);
+    fflush(stderr);
+    dup2(fileno(said), STDERR_FILENO);
+    run_minutes(5);
+    for (int i = 0; i < 3; i++) {
+        keep_until(GV_KEEP_FOLDS);
+        keep_until(GV_KEEP_WAITS);
+    }
+    fflush(stderr);
+    dup2(out, STDERR_FILENO);
+    close(out);
+    rewind(said);
+    length = fread(text, 1, sizeof(text) - 1, said);
+    text[length] = '\0';
+    fclose(said);
+    assert_memory_equal(text, expected, sizeof(expected) - 1);
+    assert_ptr_equal(strchr(text, '\n'), text + length - 1);
+    assert_int_equal(number("SELECT count(*) FROM older"), 0);
+    assert_int_equal(rmdir(drain.keep.result), 0);
+    run_minutes(1);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
+    expect_sums();
+}
+
+/* Longer than what is kept: it counts in the minute in which it began. */
+static void a_call_may_take_longer(void **state)
+{
+    (void)state;
+    run_minutes(8);
+    put_call(LOADER, FIXTURE_SYNC, MINUTE_NS / 2, 7 * MINUTE_NS);
+    run_minutes(4);
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 8 * MINUTE_NS);
+    fixture_expect_text(
+        fixture.trace,
+        "SELECT group_concat((minute_ns / 60000000000) || ' ' || (max_ns / 60000000000))"
+        " FROM minutes WHERE what = 'call' AND name = 'cuCtxSynchronize'"
+        " AND minute_ns < 2 * 60000000000",
+        "0 7,1 0");
 }
 
 /* Whatever was going on, and without the setting, as `gpuverify recover` has none. */
@@ -361,7 +580,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(each_minute_is_busy_or_idle, open_often, close_keep),
+        cmocka_unit_test_setup_teardown(windows_of_old_minutes_go, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(texts_of_old_ranges_go, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_gpu_side_begins_later, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_reader_delays_it, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_failure_is_said_once, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(a_call_may_take_longer, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
     };
