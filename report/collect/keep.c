@@ -151,7 +151,7 @@ static int find_end(struct gv_keep *keep, struct gv_database *trace, int64_t nex
     *until_ns = 0;
     if (part_ns < GV_KEEP_MINUTE_NS)
         part_ns = GV_KEEP_MINUTE_NS;
-    if (most_ns && now_ns - keep->full_from_ns >= most_ns + part_ns)
+    if (most_ns && now_ns - keep->full_from_ns - most_ns >= part_ns)
         *until_ns = floor_minute(now_ns - most_ns);
     else if (!error && keep->extent.bytes &&
              used > keep->extent.bytes / GV_KEEP_PARTS * (GV_KEEP_PARTS - 1))
