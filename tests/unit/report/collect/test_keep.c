@@ -381,8 +381,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
-        cmocka_unit_test_setup_teardown(after_a_failure_there_is_a_pause, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(after_a_failure_there_is_a_pause, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
     };
 
