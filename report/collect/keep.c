@@ -16,6 +16,8 @@
 
 #define GV_KEEP_MINUTE_NS INT64_C(60000000000)
 #define GV_KEEP_CHECK_NS  INT64_C(200000000)
+/* After a failure: a full disk stays full for a while, and a fold costs CPU time. */
+#define GV_KEEP_PAUSE_NS GV_KEEP_MINUTE_NS
 /* What is folded is this part of what is kept. */
 #define GV_KEEP_PARTS 4
 /* Rows that are deleted at a time: some 50 ms. */
@@ -149,7 +151,7 @@ static int find_end(struct gv_keep *keep, struct gv_database *trace, int64_t nex
     *until_ns = 0;
     if (part_ns < GV_KEEP_MINUTE_NS)
         part_ns = GV_KEEP_MINUTE_NS;
-    if (most_ns && now_ns - keep->full_from_ns >= most_ns + part_ns)
+    if (most_ns && now_ns - keep->full_from_ns - most_ns >= part_ns)
         *until_ns = floor_minute(now_ns - most_ns);
     else if (!error && keep->extent.bytes &&
              used > keep->extent.bytes / GV_KEEP_PARTS * (GV_KEEP_PARTS - 1))
@@ -162,9 +164,12 @@ static int find_end(struct gv_keep *keep, struct gv_database *trace, int64_t nex
 
 /* Locks of the trace's file do not pass to a child, and no transaction is open: so it can open the
  * trace itself. */
-static void run_child(const char *trace, const char *result, const struct gv_keep_piece *piece)
+static void run_child(const char *trace, const char *result, const struct gv_keep_piece *piece,
+                      pid_t collector)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != collector) /* it was killed before */
+        _exit(0);
     int error = gv_keep_fold(trace, result, piece);
     _exit(error < 0 && error > -256 ? -error : 0);
 }
@@ -182,9 +187,10 @@ static int begin_fold(struct gv_keep *keep, struct gv_database *trace, int64_t n
         return error;
     unlink(keep->result);
     keep->next_call = next_call;
+    pid_t collector = getpid();
     keep->child = fork();
     if (keep->child == 0)
-        run_child(sqlite3_db_filename(trace->handle, "main"), keep->result, &piece);
+        run_child(sqlite3_db_filename(trace->handle, "main"), keep->result, &piece, collector);
     if (keep->child < 0)
         return -errno;
     keep->state = GV_KEEP_FOLDS;
@@ -205,13 +211,15 @@ static int store_result(struct gv_keep *keep, struct gv_database *trace)
     return error ? error : ended;
 }
 
-static void say_failed(struct gv_keep *keep, int error)
+static void note_failure(struct gv_keep *keep, const char *why)
 {
     if (!keep->failed)
         gv_message(
             "cannot shorten the trace as GPUVERIFY_KEEP says: %s; it grows until that succeeds",
-            strerror(-error));
+            why);
     keep->failed = true;
+    keep->checked_ns = (int64_t)gv_monotonic_ns() + GV_KEEP_PAUSE_NS;
+    unlink(keep->result);
 }
 
 static int end_fold(struct gv_keep *keep)
@@ -223,12 +231,12 @@ static int end_fold(struct gv_keep *keep)
         return 0;
     keep->child = 0;
     keep->state = GV_KEEP_WAITS;
-    if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        say_failed(keep, ended > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD);
-        unlink(keep->result);
-    } else {
+    if (ended < 0 || !WIFEXITED(status))
+        note_failure(keep, "the process that does it was killed");
+    else if (WEXITSTATUS(status) != 0)
+        note_failure(keep, strerror(WEXITSTATUS(status)));
+    else
         keep->state = GV_KEEP_STORES;
-    }
     return 0;
 }
 
@@ -238,9 +246,11 @@ static int store(struct gv_keep *keep, struct gv_database *trace)
 
     if (error == -EBUSY)
         return error;
-    unlink(keep->result);
-    if (error)
+    if (error) {
+        note_failure(keep, strerror(-error));
         return error;
+    }
+    unlink(keep->result);
     keep->failed = false;
     keep->full_from_ns = keep->until_ns;
     keep->swept[0] = keep->swept[1] = 0;

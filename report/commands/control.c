@@ -262,6 +262,8 @@ void gv_control_say(const char *operand, bool is_pid, int error)
 {
     if (error == -EPERM)
         gv_message("%s: its records belong to another user", operand);
+    else if (error == -ELOOP)
+        gv_message("%s is a symbolic link: name the trace itself", operand);
     else if (error != -ENOENT && error != -EPROTO)
         gv_message("%s: %s", operand, strerror(-error));
     else

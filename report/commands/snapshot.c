@@ -19,16 +19,19 @@
 #include "trace/futex.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SNAPSHOT_PAUSE_NS 50000000
-#define SNAPSHOT_TRIES    600
+#define SNAPSHOT_PAUSE_NS    50000000
+#define SNAPSHOT_TRIES       600
+#define SNAPSHOT_WRITE_BYTES (1 << 20)
 
 struct snapshot {
     const char *operand;
@@ -141,20 +144,41 @@ static int64_t snapshot_now_ns(const struct snapshot *snapshot)
     return (int64_t)(gv_clock_read(&snapshot->file->clock) - snapshot->file->clock.epoch_ns);
 }
 
-/* Moves the collector's copy to the output. */
+/* To another disk, which may be slow. */
+static int snapshot_write(struct snapshot *snapshot, int from)
+{
+    ssize_t count;
+
+    do
+        count = sendfile(fileno(snapshot->output.out), from, NULL, SNAPSHOT_WRITE_BYTES);
+    while (count > 0);
+    if (count == 0)
+        return 0;
+    int error = -errno;
+    gv_message("cannot write %s: %s", snapshot->output.path, strerror(-error));
+    return error;
+}
+
+/* Moves the collector's copy to the output. Nothing is held that other commands wait for, once it
+ * is ours. */
 static int snapshot_take(struct snapshot *snapshot)
 {
     char path[GV_SESSION_PATH_BYTES];
     int error =
         gv_snapshot_path(path, sizeof(path), snapshot->file->trace_path, snapshot->target.session);
+    int from = error ? -1 : open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bool moved = from >= 0 && rename(path, snapshot->output.part) == 0;
 
-    if (!error && rename(path, snapshot->output.part) < 0) /* to another disk */
-        error = errno == ENOENT ? -EAGAIN : snapshot_copy_to_output(snapshot, path);
     unlink(path);
     snapshot->seen_ns =
         (int64_t)(atomic_load(&snapshot->file->snapshot_seen_ns) - snapshot->file->clock.epoch_ns);
     snapshot->end_ns = snapshot_now_ns(snapshot);
     gv_snapshot_release(snapshot->file);
+    if (from < 0)
+        return error ? error : -EAGAIN;
+    if (!moved)
+        error = snapshot_write(snapshot, from);
+    close(from);
     return error;
 }
 

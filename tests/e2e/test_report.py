@@ -145,6 +145,13 @@ class Report(harness.Case):
         self.assertEqual(self.report("-s", "calls", "--from", "1s", "--to", "22:00").out,
                          self.report("-s", "calls", "--from", "1s").out)
 
+    def test_a_time_that_the_clock_shows_twice(self):
+        """Summer time ends two seconds after the start: 23:13:21 is in the trace, and there again an hour later."""
+        part = self.report("-s", "calls", "--from", "1s", "--to", "1700ms").out
+        for start in "23:13:21", "2023-11-14 23:13:21":
+            self.assertEqual(self.report("-s", "calls", "--from", start, "--to", "1700ms",
+                                         env={"TZ": "STD0DST-1,J1/0,J318/23:13:22"}).out, part)
+
     def test_parts_that_are_not_there(self):
         for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
                                     (("--from", "500ms", "--to", "500ms"), 2, "--from is not before --to"),

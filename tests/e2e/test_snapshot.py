@@ -48,6 +48,15 @@ class Sandbox(harness.Case):
 
 class Snapshot(Sandbox):
 
+    def test_a_link_is_called_so(self):
+        process = self.begin()
+        os.symlink(self.trace_path, self.path("link"))
+        for command in ("snapshot", "-o", self.path("snap.db")), ("start",):
+            self.assertIn("link is a symbolic link: name the trace itself\n",
+                          self.command(command[0], self.path("link"), *command[1:], status=3).err)
+        self.end(process)
+        self.check_files("it.db")
+
     def test_while_the_program_runs(self):
         process = self.begin()
         self.work(process)

@@ -32,36 +32,55 @@ static int span_take(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-/* A time of day, some days after the day of a second. */
-static int64_t clock_on(const struct tm *time, int64_t second, int days)
+/* A time of the clock, which is there twice when summer time ends: the last one in the trace, or
+ * the first one after `after_s`, unless that is NULL. */
+static int64_t clock_pick(const struct tm *local, const struct gv_moments_span *span,
+                          const int64_t *after_s)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (int is_summer = 0; is_summer < 2; is_summer++) {
+        struct tm time = *local;
+        time.tm_isdst = is_summer;
+        int64_t second = mktime(&time);
+        if (time.tm_hour != local->tm_hour || time.tm_min != local->tm_min) {
+            time = *local; /* it is in the other one only, or in none */
+            time.tm_isdst = -1;
+            second = mktime(&time);
+        }
+        first = second < first ? second : first;
+        last = second > last ? second : last;
+    }
+    if (after_s)
+        return first > *after_s ? first : last;
+    return last <= span->last_s ? last : first;
+}
+
+/* A time of day, on the day of a second. */
+static struct tm clock_on(const struct tm *time, int64_t second)
 {
     struct tm local = {0};
 
     localtime_r(&(time_t){second}, &local);
-    local.tm_mday += days;
     local.tm_hour = time->tm_hour;
     local.tm_min = time->tm_min;
     local.tm_sec = time->tm_sec;
-    local.tm_isdst = -1;
-    return mktime(&local);
+    return local;
 }
 
-/* The second of the clock; a time of day is the last one in the trace, or the first one after
- * `after_s`, unless that is NULL. */
 static int64_t clock_second(const struct gv_moment *moment, const struct gv_moments_span *span,
                             const int64_t *after_s)
 {
     struct tm local = moment->local;
-    int64_t second;
 
-    if (moment->kind == GV_MOMENT_DAY)
-        return mktime(&local);
-    if (after_s) {
-        second = clock_on(&local, *after_s, 0);
-        return second > *after_s ? second : clock_on(&local, *after_s, 1);
+    if (moment->kind == GV_MOMENT_TIME) {
+        local = clock_on(&moment->local, after_s ? *after_s : span->last_s);
+        int64_t second = clock_pick(&local, span, after_s);
+        if (after_s ? second > *after_s : second <= span->last_s)
+            return second;
+        local.tm_mday += after_s ? 1 : -1;
     }
-    second = clock_on(&local, span->last_s, 0);
-    return second <= span->last_s ? second : clock_on(&local, span->last_s, -1);
+    return clock_pick(&local, span, after_s);
 }
 
 static const char *clock_say(char out[GV_MOMENTS_TEXT], int64_t second)

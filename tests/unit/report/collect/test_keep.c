@@ -575,6 +575,25 @@ static void killed_before_all_is_deleted(void **state)
     assert_in_range(number("SELECT count(*) FROM calls"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
 }
 
+/* Such as by a full disk, or for want of memory: it would most likely fail again. */
+static void after_a_failure_there_is_a_pause(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        put_minute();
+    pass();
+    keep_until(GV_KEEP_FOLDS);
+    kill(drain.keep.child, SIGKILL);
+    while (drain.keep.state == GV_KEEP_FOLDS)
+        assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
+    usleep(250000);
+    assert_int_equal(gv_drain_keep(&drain, launched_until * MINUTE_NS), 0);
+    assert_int_equal(drain.keep.state, GV_KEEP_WAITS);
+    keep_until(GV_KEEP_SWEEPS); /* the pause is over */
+    finish();
+    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +608,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failure_is_said_once, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_call_may_take_longer, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_while_it_folds, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(after_a_failure_there_is_a_pause, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(killed_before_all_is_deleted, open_keep, close_keep),
     };
 
