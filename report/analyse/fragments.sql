@@ -4,6 +4,17 @@
 -- ?1 to ?4 are a struct gv_totals_part: process, thread, from, to.
 (?1 = 0 OR {process} = ?1) AND (?2 = 0 OR {thread} = ?2) AND {start} >= ?3 AND {start} < ?4
 
+-- define: is_open
+-- Whether more may follow: the trace is being written, or is a snapshot.
+((SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'
+    OR EXISTS (SELECT 1 FROM meta WHERE key = 'snapshot_ns'))
+
+-- define: running
+-- Processes of which more may follow, and the words for it.
+(SELECT 'process ' || pid || CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'snapshot_ns')
+        THEN ' still ran when the snapshot was taken' ELSE ' still runs' END AS words
+    FROM process WHERE ended IS NULL AND {is_open})
+
 -- define: stopped_times
 -- The times in which recording of a process was stopped. Calls that are recorded then show what
 -- later ones need, and count for nothing else.

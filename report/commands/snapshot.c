@@ -239,7 +239,7 @@ static int snapshot_mark(struct snapshot *snapshot)
         return error;
     error = gv_database_script(database.handle, sql_mark, &snapshot->end_ns, 1);
     if (!error)
-        error = gv_database_set_meta(&database, "state", "snapshot");
+        error = gv_database_set_meta(&database, "state", "complete");
     if (!error)
         error = gv_database_set_meta_number(&database, "snapshot_ns", snapshot->seen_ns);
     if (!error)

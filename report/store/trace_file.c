@@ -97,7 +97,7 @@ static void trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *probe
     else if (strcmp(key, "spool_directory") == 0)
         snprintf(probe->spool_directory, sizeof(probe->spool_directory), "%s", value);
     else if (strcmp(key, "state") == 0)
-        probe->complete = strcmp(value, "complete") == 0 || strcmp(value, "snapshot") == 0;
+        probe->complete = strcmp(value, "complete") == 0;
 }
 
 /* The file may be anybody's: a view or a virtual table with that name could do anything. */

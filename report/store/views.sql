@@ -506,7 +506,7 @@ FROM variable;
 
 CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
 WITH RECURSIVE
-stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot') AND EXISTS (SELECT 1 FROM minute_total)),
+stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete' AND EXISTS (SELECT 1 FROM minute_total)),
 full(from_ns) AS ( -- no row: all is stored
     SELECT coalesce((SELECT value FROM meta WHERE key = 'full_from_ns'), 0) WHERE NOT EXISTS (SELECT 1 FROM stored)),
 unit AS ( -- texts are slow to group by
@@ -787,7 +787,7 @@ FROM cost c JOIN run r ON r.process = c.process;
 CREATE VIEW api_summary AS -- all calls with one name
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
-        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot'))),
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 each AS (
     SELECT api, duration_ns, 0 AS rest_ns, count(*) AS count,
         count(CASE WHEN result NOT IN (0, 4, 600) THEN 1 END) AS errors
@@ -845,7 +845,7 @@ FROM scaled_total t
 CREATE VIEW kernel_summary AS -- all kernels with one name
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
-        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot'))),
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 counted AS (
     SELECT coalesce(n.name, '?') AS key, o.duration_ns AS duration_ns, count(*) AS count
     FROM totals CROSS JOIN gpu_op o
@@ -879,7 +879,7 @@ FROM total n;
 CREATE VIEW copy_summary AS -- all copies in one direction, or all memory sets
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
-        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot'))),
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 counted AS (
     SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind & 15, 0) END AS key,
         o.duration_ns AS duration_ns, count(*) AS count, sum(o.bytes) AS bytes

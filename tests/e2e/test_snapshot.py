@@ -65,7 +65,7 @@ class Snapshot(Sandbox):
         last = snapshot.value("SELECT max(id) FROM calls")
         self.assertEqual(snapshot.rows(calls, last), final.rows(calls, last))
         meta = snapshot.meta()
-        self.assertEqual((meta["state"], "session" in meta, "spool_directory" in meta), ("snapshot", False, False))
+        self.assertEqual((meta["state"], "session" in meta, "spool_directory" in meta), ("complete", False, False))
         self.assertGreater(int(meta["snapshot_ns"]), snapshot.value("SELECT max(start_ns + duration_ns) FROM calls"))
         self.check_files("it.db", "snap.db", "by-pid.db")
 
@@ -87,7 +87,7 @@ class Snapshot(Sandbox):
         self.assertIn("no running process", self.command("stop", path, status=3).err)
         self.assertIn("nothing to recover", self.command("recover", path).err)
         self.assertEqual(self.take(path, "again.db")[0].out.split(": ")[1].split(" ")[0], "all")
-        self.assertIn("still runs", self.command("check", path, "--no-unfinished", status=3).out)
+        self.assertIn("still ran when the snapshot was taken", self.command("check", path, "--no-unfinished", status=3).out)
         self.assertIn("is not complete", self.command("diff", path, path).out)
         self.end(process)
 
@@ -135,7 +135,7 @@ class Snapshot(Sandbox):
         result, path = self.take(self.trace_path)
         self.assertIn("its collector has ended", result.err)
         snapshot = self.open_trace(path)
-        self.assertEqual((snapshot.value(LAUNCHES), snapshot.meta()["state"]), (23, "snapshot"))
+        self.assertEqual((snapshot.value(LAUNCHES), "snapshot_ns" in snapshot.meta()), (23, True))
         process.stdin.close()
         process.wait(harness.SOON_S)
         process.stdout.close()

@@ -65,7 +65,7 @@ ORDER BY c.start_ns;
 
 -- name: version
 SELECT value FROM main.meta WHERE key = 'idle'
-    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value IN ('complete', 'snapshot'));
+    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
 
 -- name: python
 -- Processes that ran Python.

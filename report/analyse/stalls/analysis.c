@@ -631,7 +631,7 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 
 static const char version_sql[] =
     "SELECT value FROM meta WHERE key = 'stalls' AND EXISTS"
-    " (SELECT 1 FROM meta WHERE key = 'state' AND value IN ('complete', 'snapshot'))";
+    " (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')";
 
 int gv_stalls_ensure(sqlite3 *trace)
 {

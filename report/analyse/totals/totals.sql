@@ -143,7 +143,7 @@ ORDER BY start_ns;
 -- name: version
 -- Of the totals that a finished trace has.
 SELECT value FROM main.meta WHERE key = 'totals'
-    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value IN ('complete', 'snapshot'));
+    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
 
 -- name: is_made
 -- Whether the temporary tables are of this part.

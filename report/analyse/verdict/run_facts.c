@@ -335,6 +335,8 @@ bool gv_run_facts_not_run(const struct gv_run_facts *facts)
 /* If operations are missing, shares are of the time in which none is. */
 static void facts_known(struct gv_run_facts *facts)
 {
+    bool whole;
+
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
     facts->known_ns = facts->last_ns - facts->first_ns - facts->gpu_unseen_ns;
     facts->known_first = facts->known_ns == facts->gpu_known_ns - facts->first_ns;
@@ -344,12 +346,10 @@ static void facts_known(struct gv_run_facts *facts)
     }
     if (facts->known_ns != facts->window_ns || facts->operations_lost > 0)
         facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
-    facts->gpu_whole =
-        facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
-    facts->gpu_known =
-        facts->gpu_whole && (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
-                                                !gv_run_facts_lacks_launches(facts)));
-    facts->gpu_whole &= !facts->scaled;
+    whole = facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
+    facts->gpu_whole = whole && !facts->scaled;
+    facts->gpu_known = whole && (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
+                                                    !gv_run_facts_lacks_launches(facts)));
     if (facts->known_ns < 0)
         facts->known_ns = 0;
     facts->busy_ns = facts->gpu_busy_ns;
@@ -397,6 +397,6 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->stopped = stopped != 0;
     facts->whole = gv_totals_is_all(part) && !facts->stopped;
-    facts->complete = complete != 0;
+    facts->complete = complete != 0 && facts->snapshot_ns == 0;
     return error;
 }

@@ -1,8 +1,7 @@
 -- Why the outcome of a rule is unknown, and the calls in ranges.
 
 -- define: runs
-SELECT NULL, 'process ' || pid || ' still runs' FROM processes
-WHERE ended IS NULL AND (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'
+SELECT NULL, words FROM {running}
 
 -- name: running
 {runs} LIMIT 1;

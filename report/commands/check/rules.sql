@@ -16,9 +16,6 @@ printf('%.1f %%', 100.0 * {ratio})
 -- define: s(count)
 CASE {count} WHEN 1 THEN '' ELSE 's' END
 
--- define: is_recording
-{meta(state)} IS NOT 'complete'
-
 -- define: lost_gpu_or_any
 -- Of a row of losses: a record that the spool lacks may be of any kind.
 what LIKE 'GPU %' OR what = 'record'
@@ -256,7 +253,7 @@ late AS (
     WHERE cause = 'lazy-load' AND start_ns > ns
         AND NOT EXISTS (SELECT 1 FROM loads WHERE loads.call = stalls.call))
 SELECT CASE WHEN count(*) > 0 THEN 1
-        WHEN EXISTS (SELECT 1 FROM processes WHERE ended IS NULL) AND {is_recording} THEN NULL
+        WHEN EXISTS (SELECT 1 FROM {running}) THEN NULL
         WHEN NOT EXISTS (SELECT 1 FROM edge WHERE ns < {fact(last_ns)}) THEN 0
         WHEN {without_gpu_side} OR EXISTS (SELECT 1 FROM losses WHERE what LIKE 'GPU %') THEN NULL
         ELSE 0 END,
@@ -333,11 +330,10 @@ FROM (SELECT coalesce(sum(errors), 0) AS count FROM api_total);
 -- name: no_unfinished
 SELECT CASE WHEN count(name) > 0 THEN 1 WHEN running IS NOT NULL THEN NULL ELSE 0 END,
     CASE WHEN count(name) = 0 AND running IS NOT NULL
-        THEN 'process ' || running
-            || ' still runs; an unfinished call is reported only after GPUVERIFY_WATCHDOG'
+        THEN running || '; an unfinished call is reported only after GPUVERIFY_WATCHDOG'
         ELSE printf('%d call%s had not returned, such as %s', count(name), {s(count(name))},
             max(name)) END
-FROM (SELECT (SELECT pid FROM processes WHERE ended IS NULL AND {is_recording} LIMIT 1) AS running)
+FROM (SELECT (SELECT words FROM {running} LIMIT 1) AS running)
     LEFT JOIN in_flight ON in_flight.process NOT IN (SELECT id FROM process WHERE ended = 'exec'
         OR ended = 'exit' AND coalesce(exit_code, 0) = 0);
 
@@ -358,7 +354,7 @@ FROM (SELECT coalesce(sum(count), 0) AS count FROM losses);
 
 -- name: max_own_cost
 -- While the program runs, the share may still fall.
-SELECT CASE WHEN cost IS NULL OR {is_recording} THEN NULL ELSE cost > ?1 END,
+SELECT CASE WHEN cost IS NULL OR {is_open} THEN NULL ELSE cost > ?1 END,
     CASE WHEN cost IS NULL
         THEN 'what gpuverify cost is not in this trace, which an earlier version recorded'
         ELSE 'gpuverify cost ' || {percent(cost)} || ' of the run ('

@@ -4,9 +4,7 @@ SELECT 'GPU activity of process ' || pid || ' was not recorded: '
     || coalesce(gpu_why, CASE gpu WHEN 'off' THEN 'GPUVERIFY_GPU=off' ELSE gpu END)
 FROM processes WHERE gpu <> 'cupti'
 UNION ALL
-SELECT 'process ' || pid || ' still runs: its GPU activity comes later'
-FROM processes
-WHERE ended IS NULL AND (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'
+SELECT words || ': its last GPU activity may be missing' FROM {running}
 UNION ALL
 SELECT 'part of the GPU activity of process ' || pid || ' is missing' FROM processes
 WHERE ended = 'killed' OR id IN (SELECT process FROM gpu_change WHERE gpu IN ('other', 'stopped', 'between'))
