@@ -58,7 +58,8 @@ FROM temp.minute_all WHERE what = 'recorded' AND process IS nullif(?1, 0);
 
 -- name: scale
 -- If the GPU side was seen in windows, what it did in all: launches are known, and took as long as those of the same
--- kernel that were seen in the same minute, or else in the part; copies and sets by their bytes. ?1: process, 0: all.
+-- kernel that were seen in the same minute, or else in the part; copies and sets by their bytes;
+-- what no call is known to have launched, by the time. ?1: process, 0: all.
 -- minute_work: done: how much was launched, and seen: how much was seen of it. Kernels of which only launches or
 -- only operations have a name are one.
 CREATE TEMP TABLE minute_work AS
@@ -77,9 +78,12 @@ FROM work LEFT JOIN named ON kind = 'kernel' AND of = process AND kernel = name
 GROUP BY 1, 2, 3, 4;
 CREATE TEMP TABLE minute_scaled AS
 SELECT w.minute_ns, w.process, w.kernel, max(w.done, w.seen) AS count, w.ns,
-    CASE WHEN w.seen > 0 THEN w.ns * max(1, w.done / w.seen) ELSE coalesce(w.done * p.ns / nullif(p.seen, 0), 0) END AS all_ns
-FROM temp.minute_work w JOIN (SELECT process, kind, kernel, total(seen) AS seen, total(ns) AS ns FROM temp.minute_work GROUP BY 1, 2, 3) p
-    ON p.process IS w.process AND p.kind = w.kind AND p.kernel IS w.kernel;
+    CASE WHEN p.done = 0 THEN w.ns * coalesce(t.factor, 1) WHEN w.seen > 0 THEN w.ns * max(1, w.done / w.seen)
+        ELSE coalesce(w.done * p.ns / nullif(p.seen, 0), 0) END AS all_ns
+FROM temp.minute_work w JOIN (SELECT process, kind, kernel, total(done) AS done, total(seen) AS seen, total(ns) AS ns FROM temp.minute_work GROUP BY 1, 2, 3) p
+    ON p.process IS w.process AND p.kind = w.kind AND p.kernel IS w.kernel
+    LEFT JOIN (SELECT minute_ns, total(CASE what WHEN 'all' THEN total_ns END) / nullif(total(CASE what WHEN 'window' THEN total_ns END), 0) AS factor
+        FROM temp.minute_row WHERE what IN ('all', 'window') GROUP BY 1) t ON t.minute_ns = w.minute_ns;
 CREATE TEMP TABLE minute_busy AS
 SELECT minute_ns, CASE WHEN ns > 0 THEN all_ns / ns END AS factor, all_ns FROM (
     SELECT minute_ns, total(ns) AS ns, total(all_ns) AS all_ns FROM temp.minute_scaled GROUP BY 1);
