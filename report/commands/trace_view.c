@@ -2,12 +2,14 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/idle/analysis.h"
+#include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/exit.h"
 #include "report/commands/progress.h"
+#include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
 #include "report/store/database.h"
@@ -237,17 +239,42 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
     return error;
 }
 
-int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context)
+void gv_trace_view_say_older(sqlite3 *trace, const char *path)
+{
+    struct gv_minutes_older older;
+    char until[GV_FORMAT_BYTES];
+
+    if (gv_minutes_older_read(trace, INT64_MIN, INT64_MAX, &older) == 0 && older.minutes > 0)
+        gv_message("%s is complete from %s after its start; gpuverify report --section minutes has"
+                   " sums of the time before",
+                   gv_shown_path(path), gv_format_duration(until, older.to_ns));
+}
+
+static int trace_view_read(const char *path, bool says_older,
+                           int (*read)(sqlite3 *trace, void *context), void *context)
 {
     sqlite3 *trace = NULL;
 
     if (gv_trace_view_open(path, &trace))
         return GV_EXIT_FAILED;
+    if (!says_older)
+        gv_trace_view_say_older(trace, path);
     int code = read(trace, context);
     if (code < 0)
         gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, code));
     sqlite3_close(trace);
     return code < 0 ? GV_EXIT_FAILED : code;
+}
+
+int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context)
+{
+    return trace_view_read(path, false, read, context);
+}
+
+int gv_trace_view_read_older(const char *path, int (*read)(sqlite3 *trace, void *context),
+                             void *context)
+{
+    return trace_view_read(path, true, read, context);
 }
 
 const char *gv_trace_view_why(sqlite3 *trace, int error)

@@ -13,6 +13,14 @@ int gv_trace_view_open(const char *path, sqlite3 **trace);
  * message. Returns the exit code. */
 int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context);
 
+/* The same for a reader that itself tells of the time of which only sums by minute are kept. To
+ * users of the others it is said on stderr. */
+int gv_trace_view_read_older(const char *path, int (*read)(sqlite3 *trace, void *context),
+                             void *context);
+
+/* Says it, if the trace has such a time. */
+void gv_trace_view_say_older(sqlite3 *trace, const char *path);
+
 /* Whether a process of the trace still runs on this machine. 0 or -errno. */
 int gv_trace_view_lives(sqlite3 *trace, bool *lives);
 

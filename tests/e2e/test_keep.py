@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 import harness
+import stored
 
 RECORDS = harness.built("tests", "bench", "bench_records")
 GPUVERIFY = harness.built("report", "gpuverify")
@@ -45,6 +46,32 @@ class Keep(harness.Case):
                              env={"GPUVERIFY_KEEP": "10", "GPUVERIFY_TRACE": self.path("all.db")})
         self.assertIn("GPUVERIFY_KEEP", done.err)
         self.assertIn("a time from 1min, a size from 10MB, or both: 10min,500MB", done.err)
+
+
+class Said(harness.Case):
+    """What commands say of a trace of which only ten minutes are complete."""
+
+    def setUp(self):
+        super().setUp()
+        stored.make_anew("days", self.path("days.db"))
+
+    def told(self, *words, status=0):
+        return "days.db is complete from 3.00 days after its start" in self.command(*words, sim=False, status=status).err
+
+    def test_what_is_only_of_the_complete_part(self):
+        path = self.path("days.db")
+        for words in (["stalls", path], ["idle", path], ["explain", path], ["export", path, "--to", "folded"], ["diff", path, path],
+                      ["check", path, "--max-errors=0"], ["report", path, "-s", "kernels"]):
+            self.assertTrue(self.told(*words), words)
+        # These tell of the rest.
+        for words in (["report", path], ["report", path, "-s", "minutes"]):
+            self.assertFalse(self.told(*words), words)
+
+    def test_sums_by_minute_are_of_no_thread(self):
+        said = self.command("report", self.path("days.db"), "-s", "changes", "--device=0", sim=False)
+        self.assertIn("sums by minute are not known of a single thread, device or range", said.err)
+        self.assertIn("unknown", said.out)
+        self.assertNotIn("none", said.out)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <time.h>
 
-#define GV_MINUTES_NS  INT64_C(60000000000)
-#define GV_MINUTES_FAR (INT64_C(1) << 61)
+#define GV_MINUTES_NS INT64_C(60000000000)
+/* Of kernels that take less in a minute, no change is of interest. */
+#define GV_MINUTES_LEAST_KERNEL_NS INT64_C(60000000)
+#define GV_MINUTES_FAR             (INT64_C(1) << 61)
 /* A change is of interest from these shares of the time on, and by this factor. */
 #define GV_MINUTES_LEAST       0.01
 #define GV_MINUTES_LEAST_STALL 0.001
@@ -355,15 +357,30 @@ static int find_changes(struct gv_minutes_run *run)
     return error ? error : ended;
 }
 
-int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted)
+static int scaled_take(void *context, sqlite3_stmt *row)
+{
+    (void)row;
+    *(bool *)context = true;
+    return 0;
+}
+
+int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted,
+                    bool *scaled)
 {
     struct gv_minutes_run run = {.trace = trace};
-    const int64_t values[] = {part->process, part->from_ns, part->to_ns};
     int error = gv_database_script(trace, sql_make_tables, NULL, 0);
 
+    *scaled = false;
     if (error || !wanted || !gv_minutes_have(part))
         return error;
-    error = gv_database_script(trace, sql_read, values, 3);
+    error = gv_database_each(trace, sql_has_windows, &part->process, 1, scaled_take, scaled);
+    if (!error)
+        error = gv_database_script(trace, sql_read,
+                                   (const int64_t[]){part->process, part->from_ns, part->to_ns,
+                                                     *scaled ? 0 : GV_MINUTES_LEAST_KERNEL_NS},
+                                   4);
+    if (!error && *scaled)
+        error = gv_database_script(trace, sql_scale, &part->process, 1);
     if (!error)
         error = gv_database_each(trace, sql_extent, NULL, 0, extent_take, &run);
     if (error)

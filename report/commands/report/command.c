@@ -130,7 +130,7 @@ int gv_command_report(const struct gv_arguments *arguments)
                                  gv_report_section_words, report->wanted);
     report->picked = chosen > 0;
     if (chosen >= 0)
-        code = gv_trace_view_read(
+        code = gv_trace_view_read_older(
             path, report_trace,
             &(struct gv_report_request){.arguments = arguments, .report = report});
     free(report);

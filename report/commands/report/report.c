@@ -7,8 +7,10 @@
 #include "report/commands/summary/error_notes.h"
 #include "report/commands/summary/notes.h"
 #include "report/commands/summary/summary.h"
+#include "report/commands/trace_view.h"
 #include "report/commands_report_sections.inc"
 #include "report/show/format.h"
+#include "report/show/message.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
@@ -95,11 +97,24 @@ static int make_minutes(struct gv_report *report)
     if (report->minutes)
         return 0;
     report->minutes = true;
+    if (!gv_minutes_have(&report->part) && report->picked)
+        gv_message("sums by minute are not known of a single thread, device or range");
     gv_progress_begin(report->trace, "gpuverify: adding up minutes");
-    error = gv_minutes_make(report->trace, &report->part, report->top,
-                            report->picked || report->facts.older.minutes > 0);
+    error =
+        gv_minutes_make(report->trace, &report->part, report->top,
+                        report->picked || report->facts.older.minutes > 0, &report->minutes_scaled);
     gv_progress_end(report->trace);
     return error;
+}
+
+static int words_of_minutes(struct gv_report *report, const struct gv_section_gaps *gaps)
+{
+    (void)gaps;
+    if (report->minutes_scaled)
+        words_write(report,
+                    "The GPU side was seen in windows: what the GPU did in all is estimated by"
+                    " the launches of each minute, and idle time is at least as long as shown.");
+    return 0;
 }
 
 #define SECTION_TABLE             .record = false
@@ -107,7 +122,7 @@ static int make_minutes(struct gv_report *report)
 #define SECTION_TABLE_OF_GPU      .of_gpu = true
 #define SECTION_RECORD_OF_GPU     .record = true, .of_gpu = true
 #define SECTION_TABLE_WITH(below) .words = words_of_##below
-#define SECTION_TABLE_OF(by)      .make = make_##by
+#define SECTION_TABLE_OF(by)      .make = make_##by, .words = words_of_##by
 #define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
@@ -218,7 +233,8 @@ static const char *section_empty(const struct gv_report *report, const struct gv
 {
     return section->of_gpu && !report->facts.gpu_whole
                ? "unknown: GPU activity was not recorded completely\n"
-               : "none\n";
+           : section->make && !gv_minutes_have(&report->part) ? "unknown\n"
+                                                              : "none\n";
 }
 
 /* Also for an empty result, if the section was named. */
@@ -515,6 +531,9 @@ static int report_json(struct gv_report *report)
 
     gv_json_begin(&report->json, report->out, '{');
     gv_json_text(&report->json, "trace", report->path);
+    gv_json_known(&report->json, "snapshot_ns", report->facts.snapshot_ns,
+                  report->facts.snapshot_ns > 0);
+    gv_json_number(&report->json, "older_minutes", report->facts.older.minutes);
     report_json_facts(report);
     report_json_scaled(report);
     if (report->wanted[GV_SECTION_verdict])
@@ -547,6 +566,15 @@ static int report_csv(struct gv_report *report)
     return error;
 }
 
+/* Whether a section other than those of sums by minute is wanted. */
+static bool wants_full(const struct gv_report *report)
+{
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        if (report->wanted[i] && !sections[i].make)
+            return true;
+    return false;
+}
+
 int gv_report_write(struct gv_report *report)
 {
     bool programs = report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV;
@@ -559,6 +587,9 @@ int gv_report_write(struct gv_report *report)
     if (error)
         return error;
     gv_verdict_make(&report->facts, &report->verdict);
+    if (!report->wanted[GV_SECTION_verdict] && report->facts.older.minutes > 0 &&
+        wants_full(report))
+        gv_trace_view_say_older(report->trace, report->path);
     if (report->format == GV_FORMAT_JSON)
         return report_json(report);
     if (report->format == GV_FORMAT_CSV)

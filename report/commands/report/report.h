@@ -33,6 +33,7 @@ struct gv_report {
     bool evidence; /* below each finding */
     bool picked;   /* only named sections, even if empty */
     bool minutes;  /* their tables are made */
+    bool minutes_scaled;
     struct gv_run_facts facts;
     struct gv_verdict verdict;
     struct gv_json json;

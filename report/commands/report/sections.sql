@@ -44,7 +44,7 @@ strftime('%Y-%m-%d %H:%M', ({meta(start_unix_ns)} + {ns}) / 1000000000, 'unixepo
 
 -- name: minutes
 -- Idle time is of the processes' time, as in the section idle.
-SELECT {clock(start_ns)}, start_ns, length_ns, time_ns, {share(busy_ns, seen_ns * devices)}, {share(idle_ns, time_ns)}, idle_reason,
+SELECT {clock(start_ns)}, start_ns, length_ns, time_ns, {share(window_ns, all_ns)}, {share(busy_ns, seen_ns * devices)}, {share(idle_ns, time_ns)}, idle_reason,
     {share(idle_reason_ns, time_ns)}, lost_ns, stall_cause, stall_cause_ns, longest_ns, launches
 FROM minute_bucket ORDER BY start_ns;
 

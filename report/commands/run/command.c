@@ -195,7 +195,7 @@ static void run_summary(struct gv_session_watch *watch, char **program, int note
     report->part = GV_TOTALS_ALL;
     report->ended = (struct gv_ended){pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     report->wanted[GV_SECTION_verdict] = true;
-    gv_trace_view_read(path, run_print_verdict, report);
+    gv_trace_view_read_older(path, run_print_verdict, report);
     free(report);
 }
 

@@ -1,7 +1,7 @@
 -- GPUVERIFY_GPU=windows: launches each 1 ms for 3 s, of `layer` for 300 to 496 us and each tenth time of `head` for 700 us, and copies;
 -- the GPU side is seen for 20 ms in each 200 ms. Two launches of `rare` are in no window. One stall, between windows.
 INSERT INTO meta VALUES ('state', 'complete'), ('session', 'stored'), ('program', 'serve.py'), ('stall_threshold_ns', 100000);
-INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuMemcpyHtoDAsync_v2', 'copy'), (3, 'cuModuleLoadData', 'load');
+INSERT INTO api (id, name, class, gpu_work) VALUES (1, 'cuLaunchKernel', 'launch', 1), (2, 'cuMemcpyHtoDAsync_v2', 'copy', 3), (3, 'cuModuleLoadData', 'load', 0);
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'serve.py', 0, 3000000000, 'exit', 0, 'cupti');
 INSERT INTO gpu_interval VALUES (1, 1, 0, 3000000000);
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'python', 3163);
