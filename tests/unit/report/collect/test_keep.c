@@ -183,6 +183,7 @@ static int close_keep(void **state)
 {
     (void)state;
     unsetenv("GPUVERIFY_KEEP");
+    gv_drain_close(&drain);
     fixture_spool_close(&spool);
     fixture_close(&fixture);
     return 0;
