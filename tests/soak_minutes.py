@@ -89,10 +89,11 @@ class Minutes:
                 self.add_lasting((process, "idle", reason), [(start_ns, start_ns + duration_ns)])
                 continue
             begun, ended = alive[process]
-            ended = max(start_ns + duration_ns, self.last_ns if ended is None else ended)
-            for start, end in self.cut(begun, ended):
-                self.spread[start // self.minute_ns, process, "idle", reason] += (
-                    duration_ns * (end - start) / (ended - begun))
+            recorded = list(self.calls_recorded(process, begun, self.last_ns if ended is None else ended))
+            whole = sum(end - start for start, end in recorded)
+            for span in recorded:
+                for start, end in self.cut(*span):
+                    self.spread[start // self.minute_ns, process, "idle", reason] += duration_ns * (end - start) / whole
 
     def calls_recorded(self, process, start_ns, end_ns):
         changes = self.trace.execute("SELECT number, at_ns FROM recording_change WHERE process = ? ORDER BY number",
