@@ -5,8 +5,8 @@
 
 #include "report/store/database.h"
 
-/* Names its stacks, and stores its stalls, sums and idle time. A failure is told and not fatal:
- * the commands then find it out themselves. */
+/* Names its stacks, and stores its stalls, sums and idle time. If one of them fails,
+ * it says so and goes on: the commands then compute that themselves. */
 void gv_settle(struct gv_database *database, const char *path);
 
 #endif

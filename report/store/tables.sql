@@ -280,8 +280,8 @@ CREATE TABLE recording_change (process INTEGER NOT NULL, number INTEGER NOT NULL
 CREATE TABLE gpu_note (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 -- The windows of GPUVERIFY_GPU=windows whose time was chosen at random, one in each period: together a
--- fair sample of the run, as far as gpu_change says that the GPU side was seen in them. The GPU side is
--- also seen after stalls, which is none. end_ns: as planned.
+-- fair sample of the run, as far as gpu_change says that the GPU side was seen in them. Windows
+-- after stalls are not among them, because they are not chosen at random. end_ns: as planned.
 CREATE TABLE gpu_window (process INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
     PRIMARY KEY (process, start_ns)) WITHOUT ROWID;
 -- From both: from when on another profiler in the process, a stop, or the end of a window left less of

@@ -12,6 +12,8 @@
  */
 #include <cuda.h>
 
+#include "kernels/clock.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +31,6 @@ static CUgraphExec graph; /* of the loop that runs */
 static CUdeviceptr memory;
 static void *pinned;
 static char pageable[64];
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static void must(const char *what, CUresult result)
 {
@@ -130,11 +124,11 @@ static void measure(int loop, int bursts)
         uint64_t start;
 
         must("cuStreamSynchronize", cuStreamSynchronize(stream));
-        start = now_ns();
+        start = gv_clock_ns();
         for (int n = 0; n < loops[loop].burst; n++)
             loops[loop].call();
         if (i >= 0)
-            each_ns[i] = (double)(now_ns() - start) / loops[loop].burst;
+            each_ns[i] = (double)(gv_clock_ns() - start) / loops[loop].burst;
     }
     qsort(each_ns, (size_t)bursts, sizeof each_ns[0], by_size);
     if (loops[loop].nodes)
@@ -167,6 +161,6 @@ int main(int argc, char **argv)
     for (long i = 0; i < launches; i++)
         launch();
     must("cuStreamSynchronize", cuStreamSynchronize(stream));
-    printf("end_ns %llu 0\n", (unsigned long long)now_ns());
+    printf("end_ns %llu 0\n", (unsigned long long)gv_clock_ns());
     return 0;
 }

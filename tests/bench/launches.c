@@ -13,6 +13,8 @@
  */
 #include <cuda.h>
 
+#include "kernels/clock.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,13 +63,6 @@ struct worker {
     pthread_t thread;
     double burst_ns[BURSTS_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static void fail(const char *what, int error)
 {
@@ -129,12 +124,12 @@ static void launch_bursts(struct worker *worker)
 {
     const struct options *options = worker->options;
     for (uint64_t at = 0; worker->done + options->burst <= options->launches; at++) {
-        uint64_t start_ns = now_ns();
+        uint64_t start_ns = gv_clock_ns();
         for (uint64_t i = 0; i < options->burst; i++) {
             launch_once(worker);
         }
         if (at < BURSTS_MAX) {
-            worker->burst_ns[at] = (double)(now_ns() - start_ns) / (double)options->burst;
+            worker->burst_ns[at] = (double)(gv_clock_ns() - start_ns) / (double)options->burst;
         }
         if (options->idle_us) {
             usleep((useconds_t)options->idle_us);
@@ -145,11 +140,11 @@ static void launch_bursts(struct worker *worker)
 static void launch_paced(struct worker *worker)
 {
     const struct options *options = worker->options;
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = gv_clock_ns();
     uint64_t end_ns = start_ns + (uint64_t)(options->seconds * 1e9);
     uint64_t next_ns = start_ns;
     while (options->seconds > 0 || worker->done < options->launches) {
-        uint64_t time_ns = now_ns();
+        uint64_t time_ns = gv_clock_ns();
         if (options->seconds > 0 && time_ns >= end_ns) {
             break;
         }
@@ -158,7 +153,7 @@ static void launch_paced(struct worker *worker)
             launch_once(worker);
             if (options->burst && (worker->done - 1) / options->burst < BURSTS_MAX) {
                 worker->burst_ns[(worker->done - 1) / options->burst] +=
-                    (double)(now_ns() - time_ns) / (double)options->burst;
+                    (double)(gv_clock_ns() - time_ns) / (double)options->burst;
             }
         }
     }
@@ -276,7 +271,7 @@ int main(int argc, char **argv)
     if (!workers) {
         fail("out of memory", 0);
     }
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = gv_clock_ns();
     uint64_t total = 0;
     for (int i = 0; i < options.threads; i++) {
         workers[i].options = &options;
@@ -290,7 +285,7 @@ int main(int argc, char **argv)
         pthread_join(workers[i].thread, NULL);
         total += workers[i].done;
     }
-    printf("elapsed_ns %llu\n", (unsigned long long)(now_ns() - start_ns));
+    printf("elapsed_ns %llu\n", (unsigned long long)(gv_clock_ns() - start_ns));
     printf("launches %llu\n", (unsigned long long)total);
     for (uint64_t i = 0; options.burst && i < workers[0].done / options.burst && i < BURSTS_MAX;
          i++) {
@@ -302,7 +297,7 @@ int main(int argc, char **argv)
     }
     print_memory();
     free(workers);
-    printf("end_ns %llu\n", (unsigned long long)now_ns());
+    printf("end_ns %llu\n", (unsigned long long)gv_clock_ns());
     fflush(stdout);
     return 0;
 }

@@ -14,6 +14,8 @@
  */
 #include <cuda.h>
 
+#include "kernels/clock.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -114,14 +116,6 @@ struct launcher {
     unsigned costs[2];
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static void fail(const char *what, int result)
 {
     fprintf(stderr, "bench_windows: %s: error %d\n", what, result);
@@ -216,7 +210,7 @@ static void do_step(char step)
         break;
     case 'B':
         MUST(cuptiActivityRegisterCallbacks((void *)requested, (void *)completed));
-        MUST(cuptiActivityRegisterTimestampCallback((void *)now_ns));
+        MUST(cuptiActivityRegisterTimestampCallback((void *)gv_clock_ns));
         break;
     case 'b':
         MUST(cuptiActivityRegisterTimestampCallback((void *)realtime));
@@ -346,10 +340,10 @@ static void *launch(void *argument)
             MUST(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
         for (int i = 0; i < COPIES; i++, ids[count++] = correlation)
             MUST(cuMemcpyHtoDAsync(memory, pinned, 64, stream));
-        begun_ns = now_ns();
+        begun_ns = gv_clock_ns();
         for (int i = 0; i < GRAPHS; i++, ids[count++] = correlation)
             MUST(cuGraphLaunch(graph, stream));
-        begun_ns = now_ns() - begun_ns;
+        begun_ns = gv_clock_ns() - begun_ns;
         if (atomic_load(&turn) == begun) {
             keep_cost(own, begun % PHASES, begun_ns);
             own->sure += begun % PHASES == OPEN ? count : 0;
@@ -399,10 +393,10 @@ struct spent {
 
 static uint64_t done_in(const char *steps, uint64_t *most_ns)
 {
-    uint64_t begun_ns = now_ns(), took_ns;
+    uint64_t begun_ns = gv_clock_ns(), took_ns;
 
     do_steps(steps);
-    took_ns = now_ns() - begun_ns;
+    took_ns = gv_clock_ns() - begun_ns;
     if (took_ns > *most_ns)
         *most_ns = took_ns;
     return took_ns;
@@ -412,13 +406,13 @@ static void make_windows(const char *steps, int windows, uint64_t window_ns, uin
                          struct spent *spent)
 {
     const char *opens = next_part(steps), *closes = next_part(opens);
-    uint64_t at_ns = now_ns();
+    uint64_t at_ns = gv_clock_ns();
 
     for (int i = 0; i < windows; i++) {
         atomic_fetch_add(&turn, 1);
         spent->open_ns += done_in(opens, &spent->open_most_ns);
         atomic_fetch_add(&turn, 1);
-        sleep_until(now_ns() + window_ns);
+        sleep_until(gv_clock_ns() + window_ns);
         atomic_fetch_add(&turn, 1);
         spent->close_ns += done_in(closes, &spent->close_most_ns);
         atomic_fetch_add(&turn, 1);

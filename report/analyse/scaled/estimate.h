@@ -110,7 +110,7 @@ struct gv_estimate {
     } devices[GV_ESTIMATE_DEVICES];
     double busy_changes[GV_ESTIMATE_GROUPS], busy_doubt_ns;
     double unseen_calls;
-    size_t windows; /* that have a call, or are told by gv_estimate_window() */
+    size_t windows; /* of the sample: those with a call, and those of gv_estimate_window() */
     unsigned char groups[GV_ESTIMATE_GROUPS];
 };
 

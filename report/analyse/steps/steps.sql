@@ -40,7 +40,8 @@ INSERT INTO temp.step_cover VALUES (?1, ?2, ?3, ?4);
 
 -- name: words
 -- Only of names that cover half of what the thread launched that launched most, of those that wait for the
--- GPU if there are any: there may be millions of ranges of others. What is left of too many names is none.
+-- GPU if there are any: there may be millions of ranges of others. The row for all names beyond
+-- those that have one of their own is no word.
 INSERT INTO temp.step_word
 SELECT process, thread, total, count(*)
 FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r.start_ns AS start_ns,

@@ -15,6 +15,22 @@ void totals_execute(const char *sql)
     assert_int_equal(gv_api_meaning_fill(totals_trace), 0);
 }
 
+sqlite3_stmt *totals_prepare(const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+
+    assert_int_equal(sqlite3_prepare_v2(totals_trace, sql, -1, &statement, NULL), SQLITE_OK);
+    return statement;
+}
+
+void totals_step(sqlite3_stmt *statement, const int64_t *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, values[i]);
+    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_reset(statement);
+}
+
 int64_t totals_number(const char *sql)
 {
     sqlite3_stmt *row = NULL;

@@ -19,6 +19,9 @@ void totals_execute(const char *sql);
 int64_t totals_number(const char *sql);
 /* A stored sum; -1: none. */
 int64_t totals_fact(const char *key);
+/* For many rows: step after step with other values, then finalised by the caller. */
+sqlite3_stmt *totals_prepare(const char *sql);
+void totals_step(sqlite3_stmt *statement, const int64_t *values, int count);
 /* Computes all sums of the trace. */
 void totals_keep(void);
 

@@ -46,41 +46,26 @@ static int setup(void **state)
     return 0;
 }
 
-static void bind_and_step(sqlite3_stmt *statement, const int64_t *values, int count)
-{
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(statement, i + 1, values[i]);
-    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
-    sqlite3_reset(statement);
-}
-
-static sqlite3_stmt *prepared(const char *sql)
-{
-    sqlite3_stmt *statement = NULL;
-
-    assert_int_equal(sqlite3_prepare_v2(totals_trace, sql, -1, &statement, NULL), SQLITE_OK);
-    return statement;
-}
-
 /* Kernels run one after the other, each when the one before has ended. */
 static void record(const struct made_call *calls)
 {
-    sqlite3_stmt *call = prepared("INSERT INTO call (id, thread, api, start_ns, duration_ns,"
-                                  " result, kernel) VALUES (?1, 1, ?2, ?3, 500, 0, ?4)");
-    sqlite3_stmt *operation = prepared("INSERT INTO gpu_op (id, place, kind, shape, start_ns,"
-                                       " duration_ns, call) VALUES (?1, 1, 1, ?2, ?3, ?4, ?1)");
+    sqlite3_stmt *call = totals_prepare("INSERT INTO call (id, thread, api, start_ns, duration_ns,"
+                                        " result, kernel) VALUES (?1, 1, ?2, ?3, 500, 0, ?4)");
+    sqlite3_stmt *operation =
+        totals_prepare("INSERT INTO gpu_op (id, place, kind, shape, start_ns,"
+                       " duration_ns, call) VALUES (?1, 1, 1, ?2, ?3, ?4, ?1)");
     int64_t free_ns = 0;
 
     totals_execute("BEGIN; DELETE FROM call; DELETE FROM gpu_op");
     for (int i = 0; i < CALLS; i++) {
         int64_t start_ns = (int64_t)i * 1000;
         bool waits = calls[i].line == 0;
-        bind_and_step(call, (int64_t[]){i + 1, waits ? 2 : 1, start_ns, calls[i].kernel}, 4);
+        totals_step(call, (int64_t[]){i + 1, waits ? 2 : 1, start_ns, calls[i].kernel}, 4);
         if (waits)
             continue;
         free_ns = free_ns > start_ns ? free_ns : start_ns;
-        bind_and_step(operation, (int64_t[]){i + 1, calls[i].kernel, free_ns, calls[i].duration_ns},
-                      4);
+        totals_step(operation, (int64_t[]){i + 1, calls[i].kernel, free_ns, calls[i].duration_ns},
+                    4);
         free_ns += calls[i].duration_ns;
     }
     totals_execute("COMMIT");
@@ -114,8 +99,8 @@ static void record_backward(void)
 /* One of every EVERY launches, at random. */
 static void choose(const struct made_call *calls)
 {
-    sqlite3_stmt *stack = prepared("INSERT INTO call_stack VALUES (?, ?)");
-    sqlite3_stmt *sample = prepared("INSERT INTO call_sample VALUES (?, ?)");
+    sqlite3_stmt *stack = totals_prepare("INSERT INTO call_stack VALUES (?, ?)");
+    sqlite3_stmt *sample = totals_prepare("INSERT INTO call_sample VALUES (?, ?)");
     int block = 0;
     unsigned chosen = below(EVERY);
 
@@ -124,8 +109,8 @@ static void choose(const struct made_call *calls)
         if (calls[i].line == 0)
             continue;
         if ((unsigned)(block++ % EVERY) == chosen) {
-            bind_and_step(stack, (int64_t[]){i + 1, calls[i].line}, 2);
-            bind_and_step(sample, (int64_t[]){i + 1, EVERY}, 2);
+            totals_step(stack, (int64_t[]){i + 1, calls[i].line}, 2);
+            totals_step(sample, (int64_t[]){i + 1, EVERY}, 2);
         }
         if (block % EVERY == 0)
             chosen = below(EVERY);
@@ -143,7 +128,7 @@ struct outcome {
 
 static void estimate(double shares[LINES + 1], double errors[LINES + 1])
 {
-    sqlite3_stmt *row = prepared("SELECT coalesce(line, 0), share, error FROM gpu_lines");
+    sqlite3_stmt *row = totals_prepare("SELECT coalesce(line, 0), share, error FROM gpu_lines");
 
     memset(shares, 0, sizeof(double) * (LINES + 1));
     memset(errors, 0, sizeof(double) * (LINES + 1));

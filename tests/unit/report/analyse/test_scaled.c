@@ -1,6 +1,7 @@
 /* A GPU side that was seen in windows: the sums of programs of which the whole truth is known,
  * estimated from what began in the windows. */
 #include "report/analyse/totals/totals.h"
+#include "kernels/random.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <math.h>
@@ -28,14 +29,11 @@ struct made_run {
     int64_t at; /* when the host makes the next call */
 };
 
-static uint64_t random_state = 88172645463325252u;
+static uint64_t random_state = GV_RANDOM_START;
 
 static unsigned below(int64_t limit)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)((random_state >> 11) % (uint64_t)limit);
+    return (unsigned)((gv_random(&random_state) >> 11) % (uint64_t)limit);
 }
 
 static int setup(void **state)
@@ -118,34 +116,18 @@ struct truth {
     double ns[KERNELS + 1], busy_ns, count[KERNELS + 1];
 };
 
-static void bind_and_step(sqlite3_stmt *statement, const int64_t *values, int count)
-{
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(statement, i + 1, values[i]);
-    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
-    sqlite3_reset(statement);
-}
-
-static sqlite3_stmt *prepared(const char *sql)
-{
-    sqlite3_stmt *statement = NULL;
-
-    assert_int_equal(sqlite3_prepare_v2(totals_trace, sql, -1, &statement, NULL), SQLITE_OK);
-    return statement;
-}
-
 /* Everything, as in a trace of GPUVERIFY_GPU=on. Work runs in order, each when the one before has
  * ended. */
 static void record(const struct made_run *run, struct truth *truth)
 {
     sqlite3_stmt *call =
-        prepared("INSERT INTO call (id, thread, api, start_ns, duration_ns, result,"
-                 " stream, kernel, bytes, correlation) VALUES (?1, 1, ?2, ?3, 500,"
-                 " 0, 1, nullif(?4, 0), nullif(?5, 0), ?1)");
-    sqlite3_stmt *operation =
-        prepared("INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, bytes,"
-                 " copy_kind) VALUES (?1, 1, ?2, nullif(?3, 0), ?4, ?5, ?1, nullif(?6, 0),"
-                 " CASE ?2 WHEN 2 THEN 33 END)");
+        totals_prepare("INSERT INTO call (id, thread, api, start_ns, duration_ns, result,"
+                       " stream, kernel, bytes, correlation) VALUES (?1, 1, ?2, ?3, 500,"
+                       " 0, 1, nullif(?4, 0), nullif(?5, 0), ?1)");
+    sqlite3_stmt *operation = totals_prepare(
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, bytes,"
+        " copy_kind) VALUES (?1, 1, ?2, nullif(?3, 0), ?4, ?5, ?1, nullif(?6, 0),"
+        " CASE ?2 WHEN 2 THEN 33 END)");
     int64_t free_ns = 0;
 
     *truth = (struct truth){0};
@@ -154,10 +136,10 @@ static void record(const struct made_run *run, struct truth *truth)
     for (int i = 0; i < run->count; i++) {
         const struct made_call *made = &run->calls[i];
         int64_t start_ns = made->start * 1000, ns = made->duration * 1000;
-        bind_and_step(
+        totals_step(
             call, (int64_t[]){i + 1, made->kernel ? 1 : 2, start_ns, made->kernel, made->bytes}, 5);
         free_ns = free_ns > start_ns ? free_ns : start_ns + 500;
-        bind_and_step(
+        totals_step(
             operation,
             (int64_t[]){i + 1, made->kernel ? 1 : 2, made->kernel, free_ns, ns, made->bytes}, 6);
         free_ns += ns;
@@ -173,16 +155,16 @@ static void record(const struct made_run *run, struct truth *truth)
 /* A window in each period, at random; what is launched elsewhere is not seen. */
 static void keep_windows(int64_t period, int64_t window)
 {
-    sqlite3_stmt *change = prepared("INSERT INTO gpu_change VALUES (1, ?1, 'seen', NULL),"
-                                    " (1, ?2, 'between', NULL)");
-    sqlite3_stmt *random = prepared("INSERT INTO gpu_window VALUES (1, ?1, ?2)");
+    sqlite3_stmt *change = totals_prepare("INSERT INTO gpu_change VALUES (1, ?1, 'seen', NULL),"
+                                          " (1, ?2, 'between', NULL)");
+    sqlite3_stmt *random = totals_prepare("INSERT INTO gpu_window VALUES (1, ?1, ?2)");
 
     totals_execute("BEGIN; INSERT INTO gpu_change VALUES (1, 0, 'between', NULL)");
     for (int64_t at = 0; at < RUN; at += period) {
         int64_t start = at + 1 + below(period - window - 2);
         const int64_t times[] = {start * 1000, (start + window) * 1000};
-        bind_and_step(change, times, 2);
-        bind_and_step(random, times, 2);
+        totals_step(change, times, 2);
+        totals_step(random, times, 2);
     }
     totals_execute("DELETE FROM gpu_op WHERE NOT EXISTS (SELECT 1 FROM gpu_window w, call c"
                    " WHERE c.id = call AND c.start_ns >= w.start_ns AND c.start_ns < w.end_ns);"

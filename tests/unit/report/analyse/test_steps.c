@@ -1,6 +1,7 @@
 /* Steps that are found without the program's words: how many, in sequences of events whose loop is
  * known. */
 #include "report/analyse/steps/detector.h"
+#include "kernels/random.h"
 #include "tests/unit/report/cmocka_all.h"
 
 #include <stdlib.h>
@@ -20,10 +21,7 @@ static uint64_t kinds[16]; /* steps of each */
 
 static unsigned chance(unsigned of)
 {
-    sequence.random ^= sequence.random << 13;
-    sequence.random ^= sequence.random >> 7;
-    sequence.random ^= sequence.random << 17;
-    return (unsigned)(sequence.random >> 20) % of;
+    return (unsigned)(gv_random(&sequence.random) >> 20) % of;
 }
 
 static void event(uint64_t symbol, enum gv_step_role role)
@@ -61,7 +59,7 @@ static void sync(void)
 static void begin(void)
 {
     sequence.count = 0;
-    sequence.random = 88172645463325252u;
+    sequence.random = GV_RANDOM_START;
 }
 
 /* How many steps are found; 0: none. */
