@@ -110,11 +110,14 @@ def named_ns(trace, path, lines, where="1"):
 def window(trace, reason):
     """The part of the run in which a workload shows its reason, as a condition. The interpreter's own end is none of it."""
     first_ns, last_ns = trace.execute("SELECT min(start_ns), max(start_ns + duration_ns) FROM gpu_ops").fetchone()
+    if first_ns is None:  # the GPU side was not recorded
+        first_ns, last_ns = trace.execute("SELECT min(start_ns), max(start_ns + duration_ns) FROM calls"
+                                          " WHERE class IN ('launch', 'copy', 'set')").fetchone()
     if reason == "start":
         return f"start_ns < {first_ns}"
     if reason == "end":
         return f"start_ns >= {last_ns}"
-    return f"next_call IS NOT NULL AND reason != 'start' AND start_ns >= {first_ns or 0}"
+    return f"next_call IS NOT NULL AND reason != 'start' AND start_ns >= {first_ns}"
 
 
 def check_sum(trace):

@@ -271,52 +271,72 @@ static uint64_t function_at(struct gv_unwinder *unwinder, uint64_t address)
                : 0;
 }
 
-static bool is_called_from(struct gv_unwinder *unwinder, uint64_t function, uint64_t returns)
+/* How sure it is that what returns to an address was called from there. */
+enum fit { FIT_NONE, FIT_POSSIBLE, FIT_LIKELY, FIT_SURE };
+
+static enum fit fit_of(struct gv_unwinder *unwinder, uint64_t function, uint64_t returns)
 {
     unsigned char code[GV_UNWIND_CODE];
     int32_t distance;
 
     if (!code_before(unwinder, returns, code))
-        return false;
+        return FIT_NONE;
     if (code[1] == 0xe8) {
         memcpy(&distance, code + 2, sizeof(distance));
         uint64_t target = returns + (uint64_t)(int64_t)distance;
-        /* One of another file is called through a stub. */
-        return function_at(unwinder, target) == function_at(unwinder, function) ||
-               dwfl_addrmodule(unwinder->files, target) !=
-                   dwfl_addrmodule(unwinder->files, function);
+        uint64_t called = function_at(unwinder, target);
+        if (called == function_at(unwinder, function))
+            return called ? FIT_SURE : FIT_LIKELY;
+        /* One of another file is called through a stub, */
+        return dwfl_addrmodule(unwinder->files, target) !=
+                       dwfl_addrmodule(unwinder->files, function)
+                   ? FIT_LIKELY
+                   : FIT_NONE;
     }
-    /* Through a register, or memory: of six, seven, three or two bytes */
-    return (code[0] == 0xff && (code[1] == 0x15 || (code[1] & 0xf8) == 0x90)) ||
-           (code[3] == 0xff && (code[4] & 0xf8) == 0x50) ||
-           (code[4] == 0xff && (code[5] & 0xf8) == 0xd0);
+    /* or the program's table. */
+    if (code[0] == 0xff && code[1] == 0x15)
+        return FIT_LIKELY;
+    /* Through a register, or memory at one: of six, three or two bytes */
+    return (code[0] == 0xff && (code[1] & 0xf8) == 0x90) ||
+                   (code[3] == 0xff && (code[4] & 0xf8) == 0x50) ||
+                   (code[4] == 0xff && (code[5] & 0xf8) == 0xd0)
+               ? FIT_POSSIBLE
+               : FIT_NONE;
 }
 
+/* Of those that fit best, the nearest one. What a hook calls through its table is often left on the
+ * stack, and may be any function: sleeping programs on an H100 seemed to be inside
+ * cuCtxSynchronize. */
 static size_t walk_by_frame_pointer(struct gv_unwinder *unwinder,
                                     const struct gv_unwind_stack *stack,
                                     uint64_t address[GV_UNWIND_FRAMES], size_t count)
 {
     struct gv_unwind_stack guess = *stack;
-    uint64_t further[GV_UNWIND_FRAMES], returns;
+    uint64_t further[GV_UNWIND_FRAMES], returns, last = address[count - 1];
     size_t reach = stack->size < GV_UNWIND_FP_REACH ? stack->size : GV_UNWIND_FP_REACH;
+    size_t known = count;
+    enum fit best = FIT_NONE;
     bool needed = false;
 
     guess.known |= 1u << GV_UNWIND_FP;
-    for (size_t at = -stack->sp & 15; at + 16 <= reach; at += 16) {
+    for (size_t at = -stack->sp & 15; at + 16 <= reach && best != FIT_SURE; at += 16) {
         memcpy(&returns, stack->bytes + at + 8, sizeof(returns));
-        if (returns == 0 || (needed && !is_called_from(unwinder, address[count - 1], returns)))
+        if (returns == 0)
+            continue;
+        enum fit fit = fit_of(unwinder, last, returns);
+        if (needed && fit <= best)
             continue;
         guess.value[GV_UNWIND_FP] = stack->sp + at;
         size_t frames = walk(unwinder, &guess, further);
         /* With any frame pointer there is a next frame, unless this is the outermost. */
-        if (frames <= count && !needed)
+        if (frames <= known && !needed)
             break;
-        if (frames > count && further[count] == returns &&
-            (needed || is_called_from(unwinder, address[count - 1], returns))) {
-            memcpy(address, further, frames * sizeof(*address));
-            return frames;
-        }
         needed = true;
+        if (fit > best && frames > known && further[known] == returns) {
+            memcpy(address, further, frames * sizeof(*address));
+            count = frames;
+            best = fit;
+        }
     }
     return count;
 }

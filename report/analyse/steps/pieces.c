@@ -2,6 +2,7 @@
 
 #include "trace/mix.h"
 
+#include <math.h>
 #include <string.h>
 
 #define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
@@ -116,20 +117,27 @@ static double like_of(const struct gv_piece *one, const struct gv_piece *other, 
     return any ? both / (double)any : 1;
 }
 
+/* Of several kinds that it is alike, the one with most pieces: so a kind does not grow that began
+ * with pieces that were unlike most by chance. `like`: to the kind that it is most like. */
 static int kinds_best(const struct gv_piece_kinds *kinds, const struct gv_piece *piece, bool within,
                       double *like)
 {
+    uint64_t most = 0;
     int best = -1;
 
     *like = -1;
-    for (size_t i = 0; i < kinds->count && *like < 1; i++)
-        for (size_t j = 0; j < kinds->kind[i].example_count && *like < 1; j++) {
-            double each = like_of(piece, &kinds->kind[i].examples[j], within);
-            if (each > *like) {
-                *like = each;
-                best = (int)i;
-            }
+    for (size_t i = 0; i < kinds->count; i++) {
+        const struct gv_piece_kind *kind = &kinds->kind[i];
+        double each = -1;
+        for (size_t j = 0; j < kind->example_count; j++)
+            each = fmax(each, like_of(piece, &kind->examples[j], within));
+        bool alike = each >= GV_PIECE_ALIKE;
+        if (alike ? kind->count > most : each > *like) {
+            best = (int)i;
+            most = alike ? kind->count : 0;
         }
+        *like = fmax(*like, each);
+    }
     return best;
 }
 
@@ -161,6 +169,29 @@ static int kinds_new(struct gv_piece_kinds *kinds)
     return (int)rarest;
 }
 
+/* Pieces vary more from each other than from the one that they are variants of, so that one is
+ * kept. */
+static void kind_note(struct gv_piece_kind *kind, const struct gv_piece *piece)
+{
+    size_t least = kind->count % GV_PIECE_EXAMPLES;
+
+    for (size_t i = 0; i < kind->example_count; i++) {
+        if (memcmp(&kind->examples[i], piece, sizeof(*piece)) == 0) {
+            kind->again[i]++;
+            return;
+        }
+        least = kind->again[i] < kind->again[least] ? i : least;
+    }
+    if (kind->example_count < GV_PIECE_EXAMPLES) {
+        least = kind->example_count++;
+    } else if (kind->again[least]) {
+        kind->again[least]--;
+        return;
+    }
+    kind->examples[least] = *piece;
+    kind->again[least] = 0;
+}
+
 int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
                        uint64_t launches)
 {
@@ -173,11 +204,7 @@ int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piec
         kinds->kind[number] = (struct gv_piece_kind){.from_launches = kinds->launches};
     }
     kind = &kinds->kind[number];
-    if (like < 1 || kind->example_count == 0) {
-        kind->examples[kind->example_count < GV_PIECE_EXAMPLES ? kind->example_count++
-                                                               : kind->count % GV_PIECE_EXAMPLES] =
-            *piece;
-    }
+    kind_note(kind, piece);
     kind->count++;
     kind->launches += launches;
     kinds->launches += launches;

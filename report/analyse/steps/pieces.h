@@ -52,7 +52,10 @@ struct gv_piece {
 };
 
 struct gv_piece_kind {
-    struct gv_piece examples[GV_PIECE_EXAMPLES]; /* the last ones that were not quite the same */
+    /* The piece that comes most often if there is one, and the newest that was not quite the same.
+     */
+    struct gv_piece examples[GV_PIECE_EXAMPLES];
+    uint32_t again[GV_PIECE_EXAMPLES]; /* how often it came again, less what spoke against it */
     uint32_t example_count;
     uint64_t count, launches;
     uint64_t from_launches; /* those of all pieces before the first of this kind */
@@ -74,7 +77,8 @@ double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predic
 
 /* The events after this position. */
 void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after);
-/* The kind that it is most like, or -1. `like`: from 0 to 1, how much. */
+/* The kind that it is alike, or else most like; or -1. `like`: from 0 to 1, how much it is like the
+ * one that it is most like. */
 int gv_piece_kinds_find(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
                         double *like);
 /* How much of the best kind's pieces is in this one: 1: all. */
