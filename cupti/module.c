@@ -2,7 +2,8 @@
  * The module: the thread that fetches CUPTI's records, and what the library asks of it.
  *
  * On the program's threads, only starting calls CUPTI. There is no unloading, and no
- * cuptiFinalize() except on request: the program may be inside CUPTI on another thread.
+ * cuptiFinalize(): beside launching threads, it made launches of graphs crash and kernels fail with
+ * illegal addresses (docs/windows.md).
  */
 #include "trace/gpu_module.h"
 
@@ -35,10 +36,6 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
-/* A variable for measurements, not a setting: CUPTI is finalised between two windows, when all
- * records of the last one are here. Launches of graphs then cost what they cost without CUPTI. */
-#define FINALIZE_VARIABLE "GV_WINDOWS_FINALIZE"
-
 /* How long what was launched in a window is awaited after it. Later it comes with the next one. */
 #define AWAIT_NS       1000000000u
 #define AWAIT_LEAST_NS 1000000u
@@ -61,8 +58,6 @@ static _Atomic uint32_t recording;
 static bool stays_away;    /* going back has failed */
 static bool have_calls;    /* the records that come have the numbers of our calls */
 static uint64_t closed_ns; /* BETWEEN: when the last window ended */
-static bool finalizes;
-static _Atomic bool is_final; /* BETWEEN: CUPTI is finalised */
 
 /* What threads of the program wait for, and how many have begun to wait. */
 #define WISH_LEAVE  1u
@@ -99,8 +94,7 @@ static bool is_ours(void)
 {
     uint32_t now = atomic_load(&recording);
 
-    return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED &&
-           !(now == GV_RECORDING_BETWEEN && atomic_load(&is_final));
+    return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED;
 }
 
 static bool is_on(void)
@@ -226,9 +220,8 @@ static void step_aside(enum gv_recording why)
 {
     uint64_t before_ns = host.now_ns();
 
-    if (is_on())
-        gv_switch_records_off();
     if (is_ours()) {
+        gv_switch_records_off();
         gv_buffers_mark();
         flush_until_none();
         gv_switch_off();
@@ -242,20 +235,9 @@ static void close_window(void)
 {
     uint64_t before_ns = host.now_ns();
 
-    gv_switch_records_off();
-    atomic_store(&is_final, false);
+    gv_switch_pause();
     closed_ns = before_ns;
     note_recording(GV_RECORDING_BETWEEN, before_ns, 0);
-}
-
-static void finalize_if_wanted(void)
-{
-    if (!finalizes || !is_ours() || is_on() || is_awaited())
-        return;
-    gv_buffers_mark();
-    flush_until_none();
-    gv_switch_finalize();
-    atomic_store(&is_final, true);
 }
 
 static bool is_stopped(void)
@@ -347,8 +329,6 @@ static void follow(void)
         go_back_if_possible(window_end_ns);
     else if (is_on())
         close_window();
-    else
-        finalize_if_wanted();
 }
 
 /* For all threads that have asked until now. */
@@ -486,7 +466,6 @@ static int start(const struct gv_gpu_host *given)
     snprintf(gpu->library, sizeof gpu->library, "%s", gv_cupti.path);
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
-    finalizes = getenv(FINALIZE_VARIABLE) != NULL;
     gv_switch_prepare(&host, wake);
     gv_windows_prepare((uint64_t)host.window_ms, (uint64_t)host.window_every_ms, host.now_ns());
     error = gv_buffers_prepare(host.other);

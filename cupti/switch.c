@@ -5,6 +5,7 @@
 #include "cupti/library.h"
 #include "cupti/loaded.h"
 #include "cupti/switch.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +16,15 @@
 #define CALLBACKS    4096u /* more than any CUPTI has */
 #define CALLBACK_GAP 64u   /* after this many numbers without a name, there are no more */
 
+/* A thread may be about to call our callback, which cuptiUnsubscribe() takes away: unsubscribing
+ * beside launching threads ended one process in 320 times (CUPTI 13.0). */
+#define LEAVE_CALLBACKS_NS 1000000u
+
 static const struct gv_gpu_host *host;
 static void (*hurry)(void);
 static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
 static uint8_t others_zeroed;             /* CUPTI's setting before ours */
+static bool is_watching;                  /* its callbacks for calls are on */
 static bool is_registered;                /* buffers and clock are ours */
 
 void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
@@ -172,6 +178,7 @@ static int watch_calls(void)
         return refuse(unnamed_with, "cuptiGetCallbackName");
     gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                  CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    is_watching = true;
     return 0;
 }
 
@@ -187,26 +194,54 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_MEMCPY2, false, true},
     {CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
     {CUPTI_ACTIVITY_KIND_JIT, false, false},
-    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, false},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool has_peers;
+
+/* Launches of graphs as a whole: are they recorded, and how many graphs know of it? */
+static bool has_whole_graphs;
+static uint32_t graphs_known;
+
+/* If CUPTI knows all graphs (struct gv_gpu_graphs). It would not in windows: most graphs are
+ * instantiated between two. Otherwise graphs are recorded node by node. */
+static void enable_whole_graphs(void)
+{
+    const struct gv_gpu_graphs *graphs = host->graphs;
+    bool may =
+        !host->graph_nodes && !host->window_ms && atomic_load(&graphs->begun) == graphs_known;
+
+    has_whole_graphs =
+        may && gv_cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) == CUPTI_SUCCESS;
+    if (has_whole_graphs && atomic_load(&graphs->begun) != graphs_known) {
+        gv_cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+        has_whole_graphs = false;
+    }
+    atomic_store(&host->spool->header->gpu.whole_graphs, has_whole_graphs);
+}
+
+/* One that is being instantiated is not known: then `begun` is never again what is known. */
+static void disable_whole_graphs(void)
+{
+    if (!has_whole_graphs)
+        return;
+    graphs_known = atomic_load(&host->graphs->ended);
+    gv_cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    has_whole_graphs = false;
+}
 
 static int enable_kinds(void)
 {
     for (size_t i = 0; i < KINDS; i++) {
         CUptiResult result;
 
-        if ((kinds[i].of_peers && !has_peers) ||
-            (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host->graph_nodes))
+        if (kinds[i].of_peers && !has_peers)
             continue;
         result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && kinds[i].needed)
             return refuse(result, "cuptiActivityEnable");
-        if (result == CUPTI_SUCCESS && kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
-            atomic_store(&host->spool->header->gpu.whole_graphs, 1);
     }
+    enable_whole_graphs();
     return 0;
 }
 
@@ -252,7 +287,7 @@ void gv_switch_buffer_callbacks(void **give, void **take)
 
 int gv_switch_on(bool or_less, enum gv_recording *recording)
 {
-    int error = subscribe();
+    int error = subscriber ? 0 : subscribe();
 
     *recording = GV_RECORDING_ALL;
     if (error == -EBUSY && or_less) {
@@ -262,7 +297,7 @@ int gv_switch_on(bool or_less, enum gv_recording *recording)
     if (error)
         return error;
     error = register_buffers();
-    if (!error && subscriber)
+    if (!error && subscriber && !is_watching)
         error = watch_calls();
     if (!error)
         error = enable_kinds();
@@ -281,20 +316,24 @@ void gv_switch_records_peers(bool now)
             gv_cupti.cuptiActivityEnable(kinds[i].kind);
 }
 
-void gv_switch_records_off(void)
+void gv_switch_pause(void)
 {
+    disable_whole_graphs();
     for (size_t i = 0; i < KINDS; i++)
         gv_cupti.cuptiActivityDisable(kinds[i].kind);
-    if (subscriber)
-        gv_cupti.cuptiUnsubscribe(subscriber);
-    subscriber = NULL;
 }
 
-void gv_switch_finalize(void)
+void gv_switch_records_off(void)
 {
-    gv_cupti.cuptiFinalize();
-    gv_buffers_leave(true);
-    is_registered = false;
+    gv_switch_pause();
+    if (!subscriber)
+        return;
+    gv_cupti.cuptiEnableDomain(0, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    gv_cupti.cuptiEnableDomain(0, subscriber, CUPTI_CB_DOMAIN_RESOURCE);
+    is_watching = false;
+    gv_pause_ns(LEAVE_CALLBACKS_NS);
+    gv_cupti.cuptiUnsubscribe(subscriber);
+    subscriber = NULL;
 }
 
 void gv_switch_off(void)

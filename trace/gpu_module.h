@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (8u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (9u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -43,6 +43,15 @@ struct gv_gpu_other {
     char file[GV_SPOOL_PATH_BYTES]; /* library that made the call; written before yield() */
 };
 
+/*
+ * How many graphs the program began to instantiate, and of how many that ended. CUPTI crashes in
+ * the launch of a graph that was instantiated while launches of whole graphs were not recorded, if
+ * they are now (measured: CUPTI 13.0, driver 580).
+ */
+struct gv_gpu_graphs {
+    _Atomic uint32_t begun, ended;
+};
+
 /* What the library provides. It stays valid while the process lives. */
 struct gv_gpu_host {
     uint64_t (*now_ns)(void); /* the session's clock; calls nothing */
@@ -54,6 +63,7 @@ struct gv_gpu_host {
     int32_t driver_version;
     bool graph_nodes;
     const struct gv_gpu_other *other;
+    const struct gv_gpu_graphs *graphs;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);

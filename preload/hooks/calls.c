@@ -620,6 +620,8 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         gv_process_steps.start_gpu(thread);
 }
 
+struct gv_gpu_graphs gv_graphs;
+
 /* ---- copies between devices ---- */
 
 void gv_call_expect_peers(struct gv_call *call)

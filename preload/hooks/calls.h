@@ -13,12 +13,25 @@
 
 #include "preload/hooks/facts.h"
 #include "trace/call_table.h"
+#include "trace/gpu_module.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
+
+/* MAKES_GRAPH: before the real call, and after it. */
+extern struct gv_gpu_graphs gv_graphs;
+static inline void gv_call_begins_graph(void)
+{
+    atomic_fetch_add(&gv_graphs.begun, 1);
+}
+static inline void gv_call_made_graph(void)
+{
+    atomic_fetch_add(&gv_graphs.ended, 1);
+}
 
 /* PEERS: before the real call, so that CUPTI reports its copy. */
 void gv_call_expect_peers(struct gv_call *call);

@@ -137,6 +137,12 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
+#define GV_MAKES_GRAPH                                                                             \
+    if (gv_phase == GV_BEFORE)                                                                     \
+        gv_call_begins_graph();                                                                    \
+    if (gv_phase == GV_AFTER)                                                                      \
+        gv_call_made_graph();
+
 #define GV_PEERS                                                                                   \
     if (gv_phase == GV_BEGUN)                                                                      \
         gv_call_expect_peers(&gv_call);

@@ -9,6 +9,7 @@
 #include "preload/base/own_work.h"
 #include "preload/bind/entry_points.h"
 #include "preload/bind/other_profilers.h"
+#include "preload/hooks/calls.h"
 #include "trace/futex.h"
 #include "trace/gpu_module.h"
 
@@ -252,6 +253,7 @@ static bool start_module(void)
             .driver_version = atomic_load(&gv_process.spool.header->driver_version),
             .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
             .other = &gv_other_profiler,
+            .graphs = &gv_graphs,
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,

@@ -29,15 +29,18 @@ def find_cupti():
     return None
 
 
+TRACED = {"host-only": "off", "default": "on", "windows": "windows"}
+
+
 def gpu_environment(bench, folder, mode, cupti):
-    """A mode is "plain", "host-only", "default", "rpd_tracer", "lean CUPTI", or what else bare_cupti.c asks for."""
+    """A mode is "plain", one of TRACED, "rpd_tracer", "lean CUPTI", or what else bare_cupti.c asks for."""
     settings = {name: value for name, value in os.environ.items()
                 if not name.startswith(("GPUVERIFY_", "BENCH_", "LD_PRELOAD"))}
-    if mode in ("host-only", "default"):
+    if mode in TRACED:
         settings["LD_PRELOAD"] = bench.path("preload/libgpuverify.so")
         settings["GPUVERIFY_TRACE"] = os.path.join(folder, "trace.db")
         settings["GPUVERIFY_SPOOL_DIR"] = spool_of(folder)
-        settings["GPUVERIFY_GPU"] = "off" if mode == "host-only" else "on"
+        settings["GPUVERIFY_GPU"] = TRACED[mode]
         if cupti:
             settings["GPUVERIFY_CUPTI"] = cupti
     elif mode == "rpd_tracer":

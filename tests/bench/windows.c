@@ -17,7 +17,9 @@
 #include "kernels/clock.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,42 +36,52 @@
  *    S s   subscribe, unsubscribe
  *    C c   callbacks for calls that start work: on, off
  *    K k   records of kernels, copies, sets and graphs: on, off
+ *    0-3   records of one of these: on
+ *    O o   records of overhead and of compiling: on, off
+ *    M     a callback for each module that is loaded: on
  *    B b   buffers and clock are ours; the clock is CUPTI's own
  *    F f   fetch everything; fetch what is complete
+ *    w     wait for a ms
  *    Z     finalize
+ *    G     the launching threads begin, and make their graphs; else after the start
+ *    q Q   no thread begins to launch: from here on, until here
  */
 static const struct {
     const char *name, *steps;
 } sequences[] = {
     {"plain", ""},
-    {"always on", "BSCK//f"},
-    {"attached, off", "BSCKksf//"},
-    {"kinds", "BSC/K/kf"},
-    {"kinds and callbacks", "BS/CK/kcf"},
-    {"gpuverify: subscribe", "B/SCK/ksf"},
-    {"subscribe, fetch all", "B/SCK/ksF"},
-    {"leave for others", "/SBCK/ksFb"},
-    {"finalize", "/SBCK/ksFZ"},
-    {"kinds, in a callback", "BSC/!K./!k.f"},
-    {"finalize, in a callback", "/SBCK/F!kZ."},
+    {"always on", "BSCKG//f"},
+    {"attached, off", "BSCKksG//"},
+    {"gpuverify: no whole graphs", "BSC012G/012/kf"},
+    {"no whole graphs, subscribe", "B/SC012/ksf"},
+    {"gpuverify: leave for others", "B/SC012/kcwsf"},
+    {"whole graphs that are known", "BSCKGk/K/kf"},
+    {"whole graphs that are unknown", "BSCG/K/kf"},
+    {"attach to graphs", "/SBC012/ksf"},
+    {"finalize", "/SBC012/ksFZ"},
+    {"finalize while nothing is launched", "/qSBC012Q/qksFZQ"},
+    {"finalize, in a callback", "/SBC012/F!kZ."},
 };
 
-#define DRIVER_API   1
-#define SITE_END     1
-#define CALLBACKS    2048u
-#define KINDS_COUNT  4
-#define BUFFER_BYTES (256u * 1024u)
-#define THREADS_MOST 64
-#define NODES        20
-#define LAUNCHES     20
-#define COPIES       4
-#define GRAPHS       5
-#define BATCH        (LAUNCHES + COPIES + GRAPHS)
-#define IDS          (1u << 26)
-#define COSTS_MOST   100000u
-#define PAUSE_US     2000 /* between two batches of a thread */
+#define DRIVER_API    1
+#define SITE_END      1
+#define CALLBACKS     2048u
+#define RESOURCES     3
+#define MODULE_LOADED 6
+#define KINDS_COUNT   4
+#define OTHERS_COUNT  2
+#define BUFFER_BYTES  (256u * 1024u)
+#define THREADS_MOST  64
+#define NODES         20
+#define LAUNCHES      20
+#define COPIES        4
+#define GRAPHS        5
+#define BATCH         (LAUNCHES + COPIES + GRAPHS)
+#define IDS           (1u << 26)
+#define COSTS_MOST    100000u
+#define PAUSE_US      2000 /* between two batches of a thread */
 
-static const int kinds[KINDS_COUNT] = {10, 1, 2, 51};
+static const int kinds[KINDS_COUNT] = {10, 1, 2, 51}, others[OTHERS_COUNT] = {17, 52};
 
 static const char empty_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                                 ".visible .entry empty()\n{\n ret;\n}\n";
@@ -106,6 +118,8 @@ static _Atomic uint32_t epoch;
 static _Atomic uint64_t records;
 static __thread uint32_t correlation;
 
+static int thread_count, graphs = GRAPHS;
+static _Atomic int ready;
 static CUcontext context;
 static CUfunction empty;
 
@@ -190,9 +204,21 @@ static uint64_t realtime(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+static void start_launching(void);
+static pthread_rwlock_t launching = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
 static void do_step(char step)
 {
     switch (step) {
+    case 'G':
+        start_launching();
+        break;
+    case 'q':
+        pthread_rwlock_wrlock(&launching);
+        break;
+    case 'Q':
+        pthread_rwlock_unlock(&launching);
+        break;
     case 'S':
         MUST(cuptiSubscribe(&subscriber, (void *)called, NULL));
         break;
@@ -208,6 +234,20 @@ static void do_step(char step)
         for (int i = 0; i < KINDS_COUNT; i++)
             MUST((step == 'K' ? cuptiActivityEnable : cuptiActivityDisable)(kinds[i]));
         break;
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+        MUST(cuptiActivityEnable(kinds[step - '0']));
+        break;
+    case 'O':
+    case 'o':
+        for (int i = 0; i < OTHERS_COUNT; i++)
+            MUST((step == 'O' ? cuptiActivityEnable : cuptiActivityDisable)(others[i]));
+        break;
+    case 'M':
+        MUST(cuptiEnableCallback(1, subscriber, RESOURCES, MODULE_LOADED));
+        break;
     case 'B':
         MUST(cuptiActivityRegisterCallbacks((void *)requested, (void *)completed));
         MUST(cuptiActivityRegisterTimestampCallback((void *)gv_clock_ns));
@@ -218,6 +258,9 @@ static void do_step(char step)
     case 'F':
     case 'f':
         MUST(cuptiActivityFlushAll(step == 'F'));
+        break;
+    case 'w':
+        usleep(1000);
         break;
     case 'Z':
         MUST(cuptiFinalize());
@@ -315,7 +358,7 @@ static void keep_cost(struct launcher *own, enum phase phase, uint64_t duration_
     unsigned which = phase == OPEN;
 
     if (phase % 2 == 0 && own->costs[which] < COSTS_MOST)
-        own->costs_ns[which][own->costs[which]++] = (uint32_t)(duration_ns / GRAPHS);
+        own->costs_ns[which][own->costs[which]++] = (uint32_t)duration_ns;
 }
 
 static void *launch(void *argument)
@@ -330,22 +373,28 @@ static void *launch(void *argument)
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuMemAlloc(&memory, 4096));
     MUST(cuMemHostAlloc(&pinned, 4096, 0));
-    graph = make_graph(stream);
+    graph = graphs ? make_graph(stream) : NULL;
+    atomic_fetch_add(&ready, 1);
     while (!atomic_load(&is_over)) {
         uint32_t begun = atomic_load(&turn), begun_epoch = atomic_load(&epoch);
         uint32_t ids[BATCH], count = 0;
-        uint64_t begun_ns;
+        uint64_t begun_ns, launch_ns;
 
+        pthread_rwlock_rdlock(&launching);
+        begun = atomic_load(&turn), begun_epoch = atomic_load(&epoch);
+        launch_ns = gv_clock_ns();
         for (int i = 0; i < LAUNCHES; i++, ids[count++] = correlation)
             MUST(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+        launch_ns = gv_clock_ns() - launch_ns;
         for (int i = 0; i < COPIES; i++, ids[count++] = correlation)
             MUST(cuMemcpyHtoDAsync(memory, pinned, 64, stream));
         begun_ns = gv_clock_ns();
-        for (int i = 0; i < GRAPHS; i++, ids[count++] = correlation)
+        for (int i = 0; i < graphs; i++, ids[count++] = correlation)
             MUST(cuGraphLaunch(graph, stream));
         begun_ns = gv_clock_ns() - begun_ns;
+        pthread_rwlock_unlock(&launching);
         if (atomic_load(&turn) == begun) {
-            keep_cost(own, begun % PHASES, begun_ns);
+            keep_cost(own, begun % PHASES, graphs ? begun_ns / GRAPHS : launch_ns / LAUNCHES);
             own->sure += begun % PHASES == OPEN ? count : 0;
             for (uint32_t i = 0; has_cupti && begun % PHASES == OPEN && i < count; i++)
                 if (ids[i])
@@ -356,6 +405,16 @@ static void *launch(void *argument)
         usleep(PAUSE_US);
     }
     return NULL;
+}
+
+static struct launcher launchers[THREADS_MOST];
+
+static void start_launching(void)
+{
+    for (int i = 0; i < thread_count; i++)
+        MUST(pthread_create(&launchers[i].thread, NULL, launch, &launchers[i]));
+    while (atomic_load(&ready) < thread_count)
+        usleep(100);
 }
 
 static void prepare(void)
@@ -429,7 +488,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void print_costs(const char *name, struct launcher *launchers, int threads, int which)
+static void print_costs(const char *name, int threads, int which)
 {
     static uint32_t all_ns[THREADS_MOST * (size_t)COSTS_MOST];
     size_t count = 0;
@@ -444,8 +503,7 @@ static void print_costs(const char *name, struct launcher *launchers, int thread
         printf("%s_p10_ns %u\n%s_p50_ns %u\n", name, all_ns[count / 10], name, all_ns[count / 2]);
 }
 
-static void print_found(struct launcher *launchers, int threads, int windows,
-                        const struct spent *spent)
+static void print_found(int threads, int windows, const struct spent *spent)
 {
     uint64_t batches = 0, sure = 0, lost = 0;
 
@@ -455,8 +513,8 @@ static void print_found(struct launcher *launchers, int threads, int windows,
     }
     for (uint32_t i = 0; has_cupti && i < IDS / 8; i++)
         lost += (unsigned)__builtin_popcount(launched[i] & ~recorded[i] & 0xffu);
-    print_costs("between", launchers, threads, 0);
-    print_costs("inside", launchers, threads, 1);
+    print_costs("between", threads, 0);
+    print_costs("inside", threads, 1);
     printf("calls %llu\nsure %llu\nrecords %llu\nlost %llu\n", (unsigned long long)batches * BATCH,
            (unsigned long long)sure, (unsigned long long)atomic_load(&records),
            (unsigned long long)lost);
@@ -473,12 +531,21 @@ static const char *steps_of(const char *name)
     return name;
 }
 
+/* Where it dies, which no one else says. */
+static void died(int number)
+{
+    void *frames[32];
+
+    backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 int main(int argc, char **argv)
 {
     int windows = argc > 2 ? atoi(argv[2]) : 0, threads = argc > 5 ? atoi(argv[5]) : 8;
     uint64_t window_us = argc > 3 ? strtoull(argv[3], NULL, 10) : 5000;
     uint64_t every_us = argc > 4 ? strtoull(argv[4], NULL, 10) : 15000;
-    struct launcher *launchers = calloc(THREADS_MOST, sizeof *launchers);
     struct spent spent = {0};
     const char *steps;
 
@@ -487,18 +554,21 @@ int main(int argc, char **argv)
             printf("%s\n", sequences[i].name);
         return 0;
     }
-    if (windows < 1 || threads < 1 || threads > THREADS_MOST || !launchers) {
+    if (windows < 1 || threads < 1 || threads > THREADS_MOST) {
         fprintf(stderr, "usage: bench_windows SEQUENCE WINDOWS [WINDOW_US [EVERY_US [THREADS]]]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    signal(SIGSEGV, died);
     steps = steps_of(argv[1]);
+    thread_count = threads;
+    graphs = getenv("BENCH_NO_GRAPHS") ? 0 : GRAPHS;
     prepare();
     if (*steps)
         open_cupti();
     do_steps(steps);
-    for (int i = 0; i < threads; i++)
-        MUST(pthread_create(&launchers[i].thread, NULL, launch, &launchers[i]));
+    if (!strchr(steps, 'G'))
+        start_launching();
     make_windows(steps, windows, window_us * 1000u, every_us * 1000u, &spent);
     atomic_store(&is_over, true);
     for (int i = 0; i < threads; i++)
@@ -506,7 +576,6 @@ int main(int argc, char **argv)
     MUST(cuCtxSynchronize());
     if (*steps && !strchr(steps, 'Z'))
         MUST(cuptiActivityFlushAll(1));
-    print_found(launchers, threads, windows, &spent);
-    free(launchers);
+    print_found(threads, windows, &spent);
     return 0;
 }

@@ -16,8 +16,7 @@ IN_WINDOWS = {"GPUVERIFY_GPU": "windows", "GPUVERIFY_WINDOW_MS": str(WINDOW_US /
               "GPUVERIFY_WINDOW_EVERY": str(EVERY_US / 1e6)}
 # Under gpuverify, without windows of the program's own: the mode as gpu_environment() knows it, and more.
 OWN = {"gpuverify: host-only": ("host-only", {}), "gpuverify: always": ("default", {}),
-       "gpuverify: windows": ("default", IN_WINDOWS),
-       "gpuverify: windows, finalized in between": ("default", {**IN_WINDOWS, "GV_WINDOWS_FINALIZE": "1"})}
+       "gpuverify: windows": ("default", IN_WINDOWS)}
 
 
 def run(bench, folder, sequence, windows, **environment):
@@ -39,8 +38,14 @@ def run(bench, folder, sequence, windows, **environment):
     if status is None:
         return values, "hung"
     if status < 0:
-        return values, f"died: {signal.Signals(-status).name}"
+        return values, f"died: {signal.Signals(-status).name} in {died_in(text)}"
     return values, "fine" if status == 0 else (refused or [f"exit code {status}"])[-1].removeprefix("bench_windows: ")
+
+
+def died_in(text):
+    """The innermost library of the stack that windows.c prints, after its own frame and libc's."""
+    files = [os.path.basename(path) for path in re.findall(r"^(/[^(]+)\(.*\[0x", text, re.M)]
+    return next((file for file in files[1:] if not file.startswith("libc.")), "an unknown place")
 
 
 # Of the calls that began and ended in a window, those without an operation. What was captured has none.

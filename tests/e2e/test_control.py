@@ -106,8 +106,17 @@ class FromInside(harness.Case):
 
     def test_a_capture_that_began_before(self):
         trace = self.recorded("captured")
-        self.assertEqual(launches(trace), 1)
+        self.assertEqual(launches(trace), 2)
         self.assertEqual(trace.rows("SELECT kind FROM gpu_ops"), [("graph",)])
+
+    def test_a_graph_that_was_made_before_recording_stopped(self):
+        self.assertEqual(self.recorded("made-before").rows("SELECT kind FROM gpu_ops"), [("graph",)])
+
+    def test_a_graph_that_was_made_while_recording_was_stopped(self):
+        # CUPTI would crash if its launch were recorded as a whole.
+        trace = self.recorded("made-while-stopped")
+        self.assertEqual(trace.rows("SELECT o.kind, c.class FROM gpu_ops o JOIN calls c ON c.id = o.call"),
+                         [("kernel", "launch")] * 2)
 
     def test_killed_while_stopped(self):
         self.assertEqual(self.run_program([PROGRAM, "killed"], env={"GPUVERIFY_GPU": "on"}).status, -9)

@@ -21,6 +21,11 @@ uint32_t gv_sim_graph_id(const void *exec)
     return gv_sim_is(exec, GV_SIM_EXEC) ? ((const struct gv_sim_exec *)exec)->id : 0;
 }
 
+uint32_t gv_sim_graph_newest(void)
+{
+    return atomic_load(&next_id) - 1;
+}
+
 struct gv_sim_graph *gv_sim_graph_new(void)
 {
     return gv_sim_object_new(GV_SIM_GRAPH, sizeof(struct gv_sim_graph));

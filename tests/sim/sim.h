@@ -426,6 +426,7 @@ struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction ha
 struct gv_sim_node *gv_sim_node_host(struct gv_sim_graph *graph, CUhostFn function, void *data);
 
 uint32_t gv_sim_graph_id(const void *exec); /* 0: not one */
+uint32_t gv_sim_graph_newest(void);
 
 /* Reports to a tracer (trace.c) */
 extern const struct gv_sim_tracer *_Atomic gv_sim_tracer;

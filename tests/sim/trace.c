@@ -210,6 +210,7 @@ static const struct gv_sim_tracing table = {.size_bytes = sizeof table,
                                             .context_id = context_id,
                                             .stream_id = stream_id,
                                             .graph_id = gv_sim_graph_id,
+                                            .newest_graph = gv_sim_graph_newest,
                                             .devices = devices,
                                             .settle = gv_sim_contexts_settle};
 

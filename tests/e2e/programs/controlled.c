@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -174,7 +175,9 @@ static void left(void)
     raise(SIGKILL);
 }
 
-static void captured(void)
+/* A graph of two kernels. Recording stops before the capture, and starts in it or when the graph is
+ * made; or it stops and starts after that. */
+static void captured(bool starts_in_it, bool starts_after)
 {
     CUgraphExec ready;
     CUgraph graph;
@@ -182,12 +185,18 @@ static void captured(void)
 
     e2e_open(&gpu);
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    gv_stop();
+    if (starts_in_it || starts_after)
+        gv_stop();
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    gv_start();
+    if (starts_in_it)
+        gv_start();
+    e2e_spin(&gpu, stream, 1000);
     e2e_spin(&gpu, stream, 1000);
     OK(cuStreamEndCapture(stream, &graph));
     OK(cuGraphInstantiateWithFlags(&ready, graph, 0));
+    if (!starts_in_it && !starts_after)
+        gv_stop();
+    gv_start();
     OK(cuGraphLaunch(ready, stream));
     OK(cuStreamSynchronize(stream));
 }
@@ -211,7 +220,11 @@ int main(int count, char **arguments)
     else if (strcmp(how, "fork") == 0)
         fork_stopped();
     else if (strcmp(how, "captured") == 0)
-        captured();
+        captured(true, false);
+    else if (strcmp(how, "made-before") == 0)
+        captured(false, false);
+    else if (strcmp(how, "made-while-stopped") == 0)
+        captured(false, true);
     else if (strcmp(how, "left") == 0)
         left();
     else if (strcmp(how, "killed") == 0) {

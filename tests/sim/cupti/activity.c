@@ -1,12 +1,15 @@
 /* The activity API: which kinds are enabled, and how records reach the client. */
 #include "tests/sim/cupti/cupti_sim.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #define EXTERNAL_DEPTH 32
 #define ATTRIBUTES     11
+#define GRAPH_RANGES   16
 
 _Atomic bool gv_cupti_kinds[GV_CUPTI_KINDS];
 _Atomic bool gv_cupti_driver_apis[GV_CUPTI_CBIDS];
@@ -46,12 +49,53 @@ static void log_kind(CUpti_ActivityKind kind, bool on)
     }
 }
 
+/*
+ * Graphs that were instantiated while launches of whole graphs were recorded, as ranges of numbers.
+ * CUPTI 13.0 crashes in the launch of any other one, if they are recorded then.
+ */
+static struct {
+    uint32_t first, last;
+} known_graphs[GRAPH_RANGES];
+static unsigned known_ranges;
+static uint32_t graphs_before; /* of the range that is open */
+static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void note_whole_graphs(bool on)
+{
+    bool was_on = gv_cupti_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    uint32_t newest = gv_cupti_driver()->newest_graph();
+
+    pthread_mutex_lock(&graphs_lock);
+    if (on && !was_on) {
+        graphs_before = newest;
+    } else if (!on && was_on && newest > graphs_before) {
+        known_graphs[known_ranges % GRAPH_RANGES].first = graphs_before + 1;
+        known_graphs[known_ranges++ % GRAPH_RANGES].last = newest;
+    }
+    pthread_mutex_unlock(&graphs_lock);
+}
+
+void gv_cupti_check_graph(uint32_t graph)
+{
+    bool known;
+
+    pthread_mutex_lock(&graphs_lock);
+    known = graph > graphs_before;
+    for (unsigned i = 0; i < known_ranges && i < GRAPH_RANGES; i++)
+        known = known || (graph >= known_graphs[i].first && graph <= known_graphs[i].last);
+    pthread_mutex_unlock(&graphs_lock);
+    if (!known)
+        raise(SIGSEGV);
+}
+
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
 {
     if (!kind_exists(kind))
         return CUPTI_ERROR_INVALID_KIND;
     if (gv_cupti_no_driver())
         return gv_cupti_no_driver();
+    if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+        note_whole_graphs(on);
     atomic_store(&gv_cupti_kinds[kind], on);
     log_kind(kind, on);
     for (unsigned i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < GV_CUPTI_CBIDS; i++)
@@ -61,6 +105,7 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
 
 void gv_cupti_kinds_forget(void)
 {
+    known_ranges = 0;
     for (unsigned kind = 0; kind < GV_CUPTI_KINDS; kind++)
         atomic_store(&gv_cupti_kinds[kind], false);
     for (unsigned i = 0; i < GV_CUPTI_CBIDS; i++)

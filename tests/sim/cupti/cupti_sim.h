@@ -65,6 +65,8 @@ static inline bool gv_cupti_on(CUpti_ActivityKind kind)
 }
 /* The calling thread's innermost external id of each kind; false: none. */
 void gv_cupti_kinds_forget(void);
+/* The program ends if CUPTI does not know the graph that is launched. */
+void gv_cupti_check_graph(uint32_t graph);
 bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id);
 
 /* clock.c: the client's clock, now and at a time of the simulator's. */

@@ -276,6 +276,8 @@ void gv_cupti_record_operation(const struct gv_sim_operation *o)
         [GV_SIM_OPERATION_GRAPH] = graph_add,
     };
     static _Atomic uint64_t count, lost;
+    if (o->kind == GV_SIM_OPERATION_GRAPH && gv_cupti_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
+        gv_cupti_check_graph(o->graph);
     if (!gv_cupti_buffers_ready() || !wanted(o))
         return;
     uint64_t every = gv_cupti_settings.drop_every;
