@@ -36,6 +36,12 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
+/* How long CUPTI is not switched because a call is under way, before the next try; and how long at
+ * most if another profiler waits, or the program. */
+#define HOLD_NS       500000u
+#define HOLD_NOW_NS   20000000u
+#define HOLD_EVERY_NS 1000000u
+
 /* How long what was launched in a window is awaited after it. Later it comes with the next one. */
 #define AWAIT_NS       1000000000u
 #define AWAIT_LEAST_NS 1000000u
@@ -58,6 +64,7 @@ static _Atomic uint32_t recording;
 static bool stays_away;    /* going back has failed */
 static bool have_calls;    /* the records that come have the numbers of our calls */
 static uint64_t closed_ns; /* BETWEEN: when the last window ended */
+static bool is_late;       /* CUPTI could not be switched when it should have been */
 
 /* What threads of the program wait for, and how many have begun to wait. */
 #define WISH_LEAVE  1u
@@ -221,7 +228,10 @@ static void step_aside(enum gv_recording why)
     uint64_t before_ns = host.now_ns();
 
     if (is_ours()) {
+        bool held = host.hold(HOLD_NOW_NS);
         gv_switch_records_off();
+        if (held)
+            host.release();
         gv_buffers_mark();
         flush_until_none();
         gv_switch_off();
@@ -233,9 +243,14 @@ static void step_aside(enum gv_recording why)
 /* Until the next window. What was launched in this one may still run. */
 static void close_window(void)
 {
-    uint64_t before_ns = host.now_ns();
+    uint64_t before_ns;
 
+    is_late = !host.hold(HOLD_NS);
+    if (is_late)
+        return;
+    before_ns = host.now_ns();
     gv_switch_pause();
+    host.release();
     closed_ns = before_ns;
     note_recording(GV_RECORDING_BETWEEN, before_ns, 0);
 }
@@ -281,6 +296,7 @@ static void go_back_if_possible(uint64_t window_end_ns)
 {
     uint32_t before = atomic_load(&recording);
     enum gv_recording now;
+    int error;
 
     if (is_on() || stays_away || is_stopped() || !other_is_done())
         return;
@@ -293,7 +309,14 @@ static void go_back_if_possible(uint64_t window_end_ns)
     if (gv_buffers_are_others())
         note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
                      "cuptiActivityFlushAll");
-    if (gv_switch_on(true, &now)) {
+    is_late = !host.hold(before == GV_RECORDING_STOPPED ? HOLD_NOW_NS : HOLD_NS);
+    if (is_late) {
+        atomic_store(&recording, before);
+        return;
+    }
+    error = gv_switch_on(true, &now);
+    host.release();
+    if (error) {
         atomic_store(&recording, before);
         stays_away = true;
         if (before == GV_RECORDING_BETWEEN)
@@ -311,12 +334,16 @@ static _Atomic bool is_leaving;
 /* While recording is stopped, or no window is open, CUPTI would only cost the program time. */
 static void follow(void)
 {
+    static uint64_t late_end_ns; /* of the window that could not begin yet */
     bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED, is_open;
     uint64_t window_end_ns;
 
+    is_late = false;
     if (was_stopped && !is_stopped())
         gv_windows_begin(host.now_ns());
     is_open = gv_windows_are_open(host.now_ns(), &window_end_ns);
+    if (window_end_ns || !is_open)
+        late_end_ns = window_end_ns;
     atomic_store(&is_leaving, true);
     if (is_ours() && is_stopped())
         step_aside(GV_RECORDING_STOPPED);
@@ -326,7 +353,7 @@ static void follow(void)
     if (is_open && is_on() && window_end_ns)
         write_recording((enum gv_recording)atomic_load(&recording), host.now_ns(), window_end_ns);
     else if (is_open)
-        go_back_if_possible(window_end_ns);
+        go_back_if_possible(late_end_ns);
     else if (is_on())
         close_window();
 }
@@ -399,7 +426,11 @@ static uint64_t pause_after_ns(uint64_t took_ns)
 static void await_request(uint64_t pause_ns)
 {
     uint64_t window_ns = gv_windows_lasts_ns(host.now_ns());
-    uint64_t end_ns = gv_monotonic_ns() + (window_ns < pause_ns ? window_ns : pause_ns);
+    uint64_t end_ns;
+
+    if (is_late && pause_ns > HOLD_EVERY_NS)
+        pause_ns = HOLD_EVERY_NS;
+    end_ns = gv_monotonic_ns() + (window_ns < pause_ns ? window_ns : pause_ns);
 
     fetched = 0;
     while (gv_futex_wait_until(&asked, ASKED_NOTHING, end_ns) && gv_buffers_are_many())

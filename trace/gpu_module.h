@@ -68,6 +68,10 @@ struct gv_gpu_host {
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
+    /* No call that puts work on the GPU is under way or begins until release(); false: one takes
+     * longer than `patience_ns` (preload/process/hold.h). */
+    bool (*hold)(uint64_t patience_ns);
+    void (*release)(void);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 

@@ -43,8 +43,9 @@ extern struct gv_process gv_process;
 struct gv_process_own {
     /* Not 0 while it records, and unique to each recording process. */
     _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;
-    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
+    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter`, or are held */
     _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
+    _Atomic uint32_t held;        /* futex: 1: calls wait until it is 0 (preload/process/hold.h) */
     /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
     _Atomic(_Atomic uint32_t *) changes;
 };

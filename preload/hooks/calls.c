@@ -10,6 +10,7 @@
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/samples.h"
 #include "preload/stacks/stacks.h"
+#include "trace/futex.h"
 
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 
 /* A call that takes this long without being a wait has probably stalled. */
 #define GV_LONG_STALL_NS UINT64_C(10000000)
+
+#define HELD_MOST_NS 100000000u /* who holds calls does so for less than a millisecond */
 
 /* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */
 #define GV_NOT_CHOSEN    0u
@@ -86,6 +89,23 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->correlation = 0;
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_release);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
+}
+
+/* The call is noted, so that who holds calls sees it; if he did before, it waits. */
+__attribute__((noinline)) static void
+stay_out_while_held(struct gv_call *call, struct gv_thread *thread, const struct gv_facts *facts)
+{
+    uint64_t end_ns = gv_monotonic_ns() + HELD_MOST_NS;
+    int saved_errno = gv_own_work_begin();
+
+    while (atomic_load(&gv_process_own.held)) {
+        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+        if (!gv_futex_wait_until(&gv_process_own.held, 1, end_ns))
+            break;
+        enter_outermost(call, thread, facts);
+    }
+    enter_outermost(call, thread, facts);
+    gv_own_work_end(saved_errno);
 }
 
 /* A signal handler with a stack of its own, at any address. */
@@ -156,6 +176,8 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         return;
     if (call->depth == 0) {
         enter_outermost(call, thread, facts);
+        if (atomic_load(&gv_process_own.held))
+            stay_out_while_held(call, thread, facts);
         return;
     }
     if (thread->writing) { /* a handler, not a part of the call whose record is being written */
@@ -185,6 +207,9 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
     call->live = true;
     thread->depth = 1;
     enter_outermost(call, thread, facts);
+    /* Again: who closes after the first look finds this call. */
+    if (__builtin_expect(!gv_thread_may_call(thread), 0))
+        stay_out_while_held(call, thread, facts);
 }
 
 /* ---- facts of a call ---- */

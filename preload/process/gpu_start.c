@@ -10,6 +10,7 @@
 #include "preload/bind/entry_points.h"
 #include "preload/bind/other_profilers.h"
 #include "preload/hooks/calls.h"
+#include "preload/process/hold.h"
 #include "trace/futex.h"
 #include "trace/gpu_module.h"
 
@@ -257,6 +258,8 @@ static bool start_module(void)
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,
+            .hold = gv_hold_calls,
+            .release = gv_hold_release,
             .start_thread = gv_own_thread_start,
         };
         reason = start_beside();

@@ -50,6 +50,12 @@ class Windows(harness.Case):
                          "graphs that are made between windows are not known to CUPTI")
         self.assertLess(trace.value("SELECT count(DISTINCT call) FROM gpu_ops"), 0.7 * 12 * count)
 
+    def test_no_launch_is_under_way_when_a_window_begins_or_ends(self):
+        result = self.run_well([harness.built("tests", "bench", "bench_windows"), "plain", "60"],
+                               env={**OFTEN, "GPUVERIFY_WINDOW_MS": "5", "GPUVERIFY_WINDOW_EVERY": "0.015", "GV_SIM_CUPTI_STRICT": "1"})
+        self.assertEqual(result.err, "")
+        self.assertGreater(self.periods(self.trace()).count("seen"), 20)
+
     def test_work_that_runs_after_its_window_is_whole(self):
         _, trace = self.work("measured", 60, FIRST_ALONE)  # 0.3 s of work
         self.assertEqual(self.periods(trace), ["seen", "between"])

@@ -237,7 +237,9 @@ SEQUENCES = """#!/bin/sh
 case $1 in
 --list) printf 'good\nbad\nstuck\nrefused\n' ;;
 good) echo "done $2"; echo "lost 3" ;;
-bad) echo "done 7"; kill -SEGV $$ ;;
+bad) echo "done 7"
+    for frame in bin/bench lib/libc.so.6 lib/libcupti.so.13 lib/libcuda.so.1; do echo "/usr/$frame(+0x1)[0x2]"; done
+    kill -SEGV $$ ;;
 stuck) echo "done 8"; exec sleep 60 ;;
 refused) echo "bench_windows: cuptiFinalize(): error 7" >&2; exit 1 ;;
 esac
@@ -261,7 +263,7 @@ class Windows(unittest.TestCase):
                 windows_bench.bench_windows(bench)
         (table,) = bench.tables
         self.assertEqual([row[:3] + [row[4]] for row in table["rows"]], [
-            ["good", 100, "fine", 3], ["bad", 7, "died: SIGSEGV", None], ["stuck", 8, "hung", None],
+            ["good", 100, "fine", 3], ["bad", 7, "died: SIGSEGV in libcupti.so.13", None], ["stuck", 8, "hung", None],
             ["refused", None, "cuptiFinalize(): error 7", None]])
 
 
@@ -306,8 +308,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(judged["sleep: p50: default / plain"][1:], [None, None])
         self.assertEqual(bench.wrong, [])
 
-    def test_a_default_mode_without_gpu_operations_is_wrong(self):
-        self.assertEqual(len(self.measure("os", gpu_ops=0).wrong), 1)
+    def test_a_gpu_side_without_operations_is_wrong(self):
+        self.assertEqual(len(self.measure("os", gpu_ops=0).wrong), 2)
 
     def test_a_missing_package_is_named(self):
         bench = self.measure("no_such_package")

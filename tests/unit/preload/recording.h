@@ -61,7 +61,8 @@ static int close_recording(void **state)
 }
 
 /* The segment of a thread with this sequence number, or NULL. */
-static struct gv_spool_segment *segment_of(uint64_t thread, uint32_t sequence)
+__attribute__((unused)) static struct gv_spool_segment *segment_of(uint64_t thread,
+                                                                   uint32_t sequence)
 {
     for (uint32_t i = 0; i < atomic_load(&gv_process.spool.fresh); i++) {
         struct gv_spool_segment *segment = &gv_process.spool.segments[i];
