@@ -62,7 +62,7 @@ FROM temp.minute_all WHERE what = 'recorded' AND process IS nullif(?1, 0);
 -- name: scale
 -- If the GPU side was seen in windows, what it did in all: launches are known, and took as long as those of the same
 -- kernel that were seen in the same minute, or else in the part; copies and sets by their bytes;
--- what no call is known to have launched, by the time. ?1: process, 0: all.
+-- what no call is known to have launched, by the time; kernels too, if those of graphs are among them. ?1: process, 0: all.
 -- minute_work: done: how much was launched, and seen: how much was seen of it. Kernels of which only launches or
 -- only operations have a name are one.
 CREATE TEMP TABLE minute_work AS
@@ -80,10 +80,12 @@ SELECT minute_ns, process, kind, kernel, total(done) AS done, total(seen) AS see
 FROM work LEFT JOIN named ON kind = 'kernel' AND of = process AND kernel = name
 GROUP BY 1, 2, 3, 4;
 CREATE TEMP TABLE minute_scaled AS
-SELECT w.minute_ns, w.process, w.kernel, max(w.done, w.seen) AS count, w.ns,
-    CASE WHEN p.done = 0 THEN w.ns * coalesce(t.factor, 1) WHEN w.seen > 0 THEN w.ns * max(1, w.done / w.seen)
+SELECT w.minute_ns, w.process, w.kernel, max(w.done, w.seen * CASE WHEN p.by_time THEN coalesce(t.factor, 1) ELSE 1 END) AS count, w.ns,
+    CASE WHEN p.by_time THEN w.ns * coalesce(t.factor, 1) WHEN w.seen > 0 THEN w.ns * max(1, w.done / w.seen)
         ELSE coalesce(w.done * p.ns / nullif(p.seen, 0), 0) END AS all_ns
-FROM temp.minute_work w JOIN (SELECT process, kind, kernel, total(done) AS done, total(seen) AS seen, total(ns) AS ns FROM temp.minute_work GROUP BY 1, 2, 3) p
+FROM temp.minute_work w JOIN (SELECT process, kind, kernel, total(done) AS done, total(seen) AS seen, total(ns) AS ns,
+        total(done) = 0 OR kind = 'kernel' AND process IN (SELECT process FROM temp.minute_work WHERE kind = 'graph' GROUP BY 1 HAVING total(done) > 0 AND total(seen) = 0) AS by_time
+    FROM temp.minute_work GROUP BY 1, 2, 3) p
     ON p.process IS w.process AND p.kind = w.kind AND p.kernel IS w.kernel
     LEFT JOIN (SELECT minute_ns, total(CASE what WHEN 'all' THEN total_ns END) / nullif(total(CASE what WHEN 'window' THEN total_ns END), 0) AS factor
         FROM temp.minute_row WHERE what IN ('all', 'window') GROUP BY 1) t ON t.minute_ns = w.minute_ns;

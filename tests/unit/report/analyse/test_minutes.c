@@ -339,6 +339,39 @@ static void windows_stand_for_all_launches(void **state)
     assert_int_equal(totals_number("SELECT after_ns / 100000 FROM minute_change"), 20);
 }
 
+/* A kernel of 10 ms is launched once a minute, and 600 times by graphs. Windows of 1.2 s see it 12
+ * times, and no graph as a whole. */
+static void kernels_of_graphs_are_scaled_by_the_time(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    bool scaled;
+
+    (void)state;
+    totals_execute(
+        "DELETE FROM gpu_interval; DELETE FROM process WHERE id <> 1; UPDATE process SET end_ns = "
+        "1;"
+        "INSERT INTO gpu_change VALUES (1, 0, 'seen', NULL), (1, 1, 'between', NULL);"
+        "INSERT INTO older_name VALUES (1, 'calls'), (2, 'gpu'), (3, 'GPU-1'), (4, 'k'), (5, "
+        "'graph');"
+        "CREATE TEMP TABLE m AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+        "WHERE i < 10) SELECT i FROM n;"
+        "INSERT INTO older SELECT i, p, 1, 1, 0, 60000000000, 60000000000, NULL FROM m, (SELECT 0 "
+        "AS p UNION SELECT 1);"
+        "INSERT INTO older SELECT i, p, 1, 2, 0, 1200000000, 100000000, NULL FROM m, (SELECT 0 AS "
+        "p UNION SELECT 1);"
+        "INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000, 10000000, NULL FROM m;"
+        "INSERT INTO older SELECT i, 1, 6, 4, 1, 10000, 10000, NULL FROM m;"
+        "INSERT INTO older SELECT i, 1, 6, 5, 100, 1000000, 10000, NULL FROM m;"
+        "INSERT INTO older SELECT i, 1, 7, 4, 12, 120000000, 10000000, NULL FROM m;");
+    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
+    assert_true(scaled);
+    assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket WHERE start_ns >= "
+                                   "60000000000 AND round(100.0 * busy_ns / seen_ns) = 10"),
+                     10);
+    assert_int_equal(totals_number("SELECT DISTINCT count FROM minute_row WHERE what = 'kernel'"),
+                     600);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +384,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(sums_stay_when_their_rows_go, setup, totals_close),
         cmocka_unit_test_setup_teardown(most_traces_store_none, setup, totals_close),
         cmocka_unit_test_setup_teardown(windows_stand_for_all_launches, setup, totals_close),
+        cmocka_unit_test_setup_teardown(kernels_of_graphs_are_scaled_by_the_time, setup,
+                                        totals_close),
         cmocka_unit_test_setup_teardown(buckets_and_changes_are_of_the_part, setup, totals_close),
     };
 
