@@ -36,11 +36,11 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
-/* How long CUPTI is not switched because a call is under way, before the next try; and how long at
- * most if another profiler waits, or the program. */
-#define HOLD_NS       500000u
-#define HOLD_NOW_NS   20000000u
-#define HOLD_EVERY_NS 1000000u
+/* How long a call that is under way is waited for, while others wait: twice as long with each try
+ * in vain. In between, calls go on for so many times as long. */
+#define HOLD_LEAST_NS 500000u
+#define HOLD_MOST_NS  20000000u
+#define HOLD_PAUSES   20u
 
 /* How long what was launched in a window is awaited after it. Later it comes with the next one. */
 #define AWAIT_NS       1000000000u
@@ -65,6 +65,8 @@ static bool stays_away;    /* going back has failed */
 static bool have_calls;    /* the records that come have the numbers of our calls */
 static uint64_t closed_ns; /* BETWEEN: when the last window ended */
 static bool is_late;       /* CUPTI could not be switched when it should have been */
+static uint64_t hold_ns = HOLD_LEAST_NS;
+static uint64_t late_end_ns; /* of the window that could not begin yet; 0: no chosen one */
 
 /* What threads of the program wait for, and how many have begun to wait. */
 #define WISH_LEAVE  1u
@@ -228,7 +230,7 @@ static void step_aside(enum gv_recording why)
     uint64_t before_ns = host.now_ns();
 
     if (is_ours()) {
-        bool held = host.hold(HOLD_NOW_NS);
+        bool held = host.hold(HOLD_MOST_NS);
         gv_switch_records_off();
         if (held)
             host.release();
@@ -240,13 +242,23 @@ static void step_aside(enum gv_recording why)
         note_recording(why, before_ns, 0);
 }
 
+/* To switch CUPTI. In windows it can wait: is_late. */
+static bool hold_calls(bool now)
+{
+    is_late = !host.hold(now ? HOLD_MOST_NS : hold_ns);
+    hold_ns = is_late ? hold_ns * 2 : hold_ns / 2;
+    hold_ns = hold_ns < HOLD_LEAST_NS  ? HOLD_LEAST_NS
+              : hold_ns > HOLD_MOST_NS ? HOLD_MOST_NS
+                                       : hold_ns;
+    return !is_late;
+}
+
 /* Until the next window. What was launched in this one may still run. */
 static void close_window(void)
 {
     uint64_t before_ns;
 
-    is_late = !host.hold(HOLD_NS);
-    if (is_late)
+    if (!hold_calls(false))
         return;
     before_ns = host.now_ns();
     gv_switch_pause();
@@ -296,6 +308,7 @@ static void go_back_if_possible(uint64_t window_end_ns)
 {
     uint32_t before = atomic_load(&recording);
     enum gv_recording now;
+    uint64_t on_ns;
     int error;
 
     if (is_on() || stays_away || is_stopped() || !other_is_done())
@@ -309,12 +322,13 @@ static void go_back_if_possible(uint64_t window_end_ns)
     if (gv_buffers_are_others())
         note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
                      "cuptiActivityFlushAll");
-    is_late = !host.hold(before == GV_RECORDING_STOPPED ? HOLD_NOW_NS : HOLD_NS);
-    if (is_late) {
+    if (!hold_calls(before == GV_RECORDING_STOPPED)) {
         atomic_store(&recording, before);
         return;
     }
     error = gv_switch_on(true, &now);
+    on_ns = host.now_ns();
+    late_end_ns = 0;
     host.release();
     if (error) {
         atomic_store(&recording, before);
@@ -322,7 +336,7 @@ static void go_back_if_possible(uint64_t window_end_ns)
         if (before == GV_RECORDING_BETWEEN)
             give_up();
     } else {
-        note_recording(now, host.now_ns(), window_end_ns);
+        note_recording(now, on_ns, window_end_ns);
         if (!atomic_load(&host.spool->header->gpu.started_ns))
             atomic_store(&host.spool->header->gpu.started_ns, host.now_ns());
     }
@@ -334,13 +348,14 @@ static _Atomic bool is_leaving;
 /* While recording is stopped, or no window is open, CUPTI would only cost the program time. */
 static void follow(void)
 {
-    static uint64_t late_end_ns; /* of the window that could not begin yet */
     bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED, is_open;
     uint64_t window_end_ns;
 
     is_late = false;
-    if (was_stopped && !is_stopped())
+    if (was_stopped && !is_stopped()) {
         gv_windows_begin(host.now_ns());
+        late_end_ns = 0;
+    }
     is_open = gv_windows_are_open(host.now_ns(), &window_end_ns);
     if (window_end_ns || !is_open)
         late_end_ns = window_end_ns;
@@ -428,8 +443,8 @@ static void await_request(uint64_t pause_ns)
     uint64_t window_ns = gv_windows_lasts_ns(host.now_ns());
     uint64_t end_ns;
 
-    if (is_late && pause_ns > HOLD_EVERY_NS)
-        pause_ns = HOLD_EVERY_NS;
+    if (is_late && pause_ns > hold_ns * HOLD_PAUSES)
+        pause_ns = hold_ns * HOLD_PAUSES;
     end_ns = gv_monotonic_ns() + (window_ns < pause_ns ? window_ns : pause_ns);
 
     fetched = 0;

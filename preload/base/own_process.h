@@ -8,6 +8,7 @@
 #ifndef GV_BASE_OWN_PROCESS_H
 #define GV_BASE_OWN_PROCESS_H
 
+#include "trace/futex.h"
 #include "trace/session.h"
 #include "trace/settings.h"
 #include "trace/spool_writer.h"
@@ -67,6 +68,18 @@ static inline bool gv_process_is_stopped(void)
     _Atomic uint32_t *changes = atomic_load_explicit(&gv_process_own.changes, memory_order_relaxed);
 
     return atomic_load_explicit(changes, memory_order_relaxed) & 1;
+}
+
+/* Calls that are held begin now (`held`). Any thread. */
+static inline void gv_process_let_calls_begin(void)
+{
+    uint64_t closed = 0;
+
+    if (!atomic_load(&gv_process_own.gpu_starter))
+        atomic_compare_exchange_strong(&gv_process_own.open, &closed,
+                                       atomic_load(&gv_process_own.token));
+    atomic_store(&gv_process_own.held, 0);
+    gv_futex_wake(&gv_process_own.held);
 }
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */

@@ -91,7 +91,8 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
 
-/* The call is noted, so that who holds calls sees it; if he did before, it waits. */
+/* The call is noted, so that who holds calls sees it; if he did before, it waits. A handler's call
+ * meanwhile waits as well. */
 __attribute__((noinline)) static void
 stay_out_while_held(struct gv_call *call, struct gv_thread *thread, const struct gv_facts *facts)
 {
@@ -100,11 +101,12 @@ stay_out_while_held(struct gv_call *call, struct gv_thread *thread, const struct
 
     while (atomic_load(&gv_process_own.held)) {
         atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+        thread->depth = 0;
         if (!gv_futex_wait_until(&gv_process_own.held, 1, end_ns))
-            break;
+            gv_process_let_calls_begin(); /* CUPTI hangs */
+        thread->depth = 1;
         enter_outermost(call, thread, facts);
     }
-    enter_outermost(call, thread, facts);
     gv_own_work_end(saved_errno);
 }
 

@@ -243,6 +243,7 @@ static bool start_module(void)
         reason = "this process was forked without exec, so it cannot use CUPTI";
     } else {
         module_pid = gv_process.pid;
+        gv_hold_prepare();
         host = (struct gv_gpu_host){
             .now_ns = gv_clock_now_ns,
             .spool = &gv_process.spool,
@@ -321,7 +322,8 @@ static bool close_to_others(struct gv_process_own *own, const struct gv_thread *
 
 static void open_to_others(struct gv_process_own *own)
 {
-    atomic_store(&own->open, atomic_load(&own->token));
+    if (!atomic_load(&own->held))
+        atomic_store(&own->open, atomic_load(&own->token));
     atomic_store(&own->gpu_starter, 0);
     gv_futex_wake(&own->gpu_starter);
 }

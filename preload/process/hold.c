@@ -14,15 +14,17 @@
 
 /* A thread notes its call, and then looks whether it may make it. After this, either we see the
  * call or it sees that it may not. */
+static bool has_barrier;
+
 static void settle(void)
 {
-    static bool is_registered;
-
-    if (!is_registered)
-        is_registered =
-            syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-    if (!is_registered || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (!has_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
         gv_pause_ns(SETTLE_NS); /* before Linux 4.14, or forbidden */
+}
+
+void gv_hold_prepare(void)
+{
+    has_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 static bool is_putting_work(const struct gv_spool_slot *slot)
@@ -48,12 +50,6 @@ bool gv_hold_calls(uint64_t patience_ns)
     struct gv_process_own *own = &gv_process_own;
     uint64_t end_ns = gv_monotonic_ns() + patience_ns, token = atomic_load(&own->token);
 
-    /* Nobody waits for a call that takes long. */
-    while (is_any_putting_work()) {
-        if (gv_monotonic_ns() >= end_ns)
-            return false;
-        gv_pause_ns(LOOK_EVERY_NS);
-    }
     atomic_store(&own->held, 1);
     if (!atomic_compare_exchange_strong(&own->open, &token, 0)) {
         gv_hold_release();
@@ -72,11 +68,5 @@ bool gv_hold_calls(uint64_t patience_ns)
 
 void gv_hold_release(void)
 {
-    struct gv_process_own *own = &gv_process_own;
-    uint64_t closed = 0;
-
-    if (!atomic_load(&own->gpu_starter))
-        atomic_compare_exchange_strong(&own->open, &closed, atomic_load(&own->token));
-    atomic_store(&own->held, 0);
-    gv_futex_wake(&own->held);
+    gv_process_let_calls_begin();
 }

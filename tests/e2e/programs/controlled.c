@@ -187,6 +187,8 @@ static void captured(bool starts_in_it, bool starts_after)
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     if (starts_in_it || starts_after)
         gv_stop();
+    if (starts_after)
+        sleep_us(300000); /* until CUPTI is off, too */
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     if (starts_in_it)
         gv_start();
