@@ -58,7 +58,7 @@ class Soak(unittest.TestCase):
             "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count,"
             " start_ns DEFAULT 10, duration_ns DEFAULT 1);"
             "CREATE TABLE recording (process, side, start_ns, end_ns, gpu); CREATE TABLE losses (process, what, class, count);"
-            "CREATE TABLE loads (call, result, kind);"
+            "CREATE TABLE loads (call, result, kind); CREATE TABLE meta (key, value);"
             "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
             f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL); INSERT INTO threads VALUES (1, 1, 1, {TID});")
         trace.executemany("INSERT INTO calls (process, thread, name, result, kernel, bytes, count)"
