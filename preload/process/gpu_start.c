@@ -243,7 +243,6 @@ static bool start_module(void)
         reason = "this process was forked without exec, so it cannot use CUPTI";
     } else {
         module_pid = gv_process.pid;
-        gv_hold_prepare();
         host = (struct gv_gpu_host){
             .now_ns = gv_clock_now_ns,
             .spool = &gv_process.spool,

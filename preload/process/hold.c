@@ -12,19 +12,24 @@
 #define LOOK_EVERY_NS 20000
 #define SETTLE_NS     10000000
 
-/* A thread notes its call, and then looks whether it may make it. After this, either we see the
- * call or it sees that it may not. */
 static bool has_barrier;
 
+/* A thread notes its call, and then looks whether it may make it. After this, either we see the
+ * call or it sees that it may not. */
 static void settle(void)
 {
     if (!has_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
         gv_pause_ns(SETTLE_NS); /* before Linux 4.14, or forbidden */
 }
 
-void gv_hold_prepare(void)
+/* Takes some 10 ms in a process with threads, because Linux waits until each has been switched. */
+static void prepare(void)
 {
-    has_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    static bool is_done;
+
+    if (!is_done)
+        has_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    is_done = true;
 }
 
 static bool is_putting_work(const struct gv_spool_slot *slot)
@@ -48,8 +53,10 @@ static bool is_any_putting_work(void)
 bool gv_hold_calls(uint64_t patience_ns)
 {
     struct gv_process_own *own = &gv_process_own;
-    uint64_t end_ns = gv_monotonic_ns() + patience_ns, token = atomic_load(&own->token);
+    uint64_t end_ns, token = atomic_load(&own->token);
 
+    prepare();
+    end_ns = gv_monotonic_ns() + patience_ns;
     atomic_store(&own->held, 1);
     if (!atomic_compare_exchange_strong(&own->open, &token, 0)) {
         gv_hold_release();

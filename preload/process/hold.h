@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Takes some 10 ms in a process with threads: Linux waits until each has been switched. */
-void gv_hold_prepare(void);
-
 /* Other threads' calls wait from now on, 0.1 s at most. False: a call that puts work on the GPU did
  * not end in time, and nobody waits. */
 bool gv_hold_calls(uint64_t patience_ns);
