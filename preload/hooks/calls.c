@@ -178,7 +178,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         return;
     if (call->depth == 0) {
         enter_outermost(call, thread, facts);
-        if (atomic_load(&gv_process_own.held))
+        if (atomic_load_explicit(&gv_process_own.held, memory_order_relaxed))
             stay_out_while_held(call, thread, facts);
         return;
     }

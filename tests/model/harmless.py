@@ -57,6 +57,8 @@ UNREACHED = {
     (WRITER, "atomic_compare_exchange_strong(&writer->refusals"): "growing was refused; a number",
     (READER, "atomic_thread_fence(memory_order_acquire)"): (
         "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
+    (CALLS, "while (atomic_load(&gv_process_own.held))"): (
+        "calls are held by membarrier(), which the model does not have (tests/unit/preload/process/test_hold.c)"),
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
         "a signal handler; the store is that of leave_outermost()"),
     (CALLS, "atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns"): "code goes; a number",
