@@ -365,12 +365,14 @@ static void follow(void)
     atomic_store(&is_leaving, false);
     if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
         step_aside(GV_RECORDING_OTHER);
-    if (is_open && is_on() && window_end_ns)
-        write_recording((enum gv_recording)atomic_load(&recording), host.now_ns(), window_end_ns);
-    else if (is_open)
-        go_back_if_possible(late_end_ns);
-    else if (is_on())
+    if (!is_open && is_on())
         close_window();
+    else if (is_open && !is_on())
+        go_back_if_possible(late_end_ns);
+    else if (late_end_ns) {
+        write_recording((enum gv_recording)atomic_load(&recording), host.now_ns(), late_end_ns);
+        late_end_ns = 0;
+    }
 }
 
 /* For all threads that have asked until now. */

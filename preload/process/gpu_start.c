@@ -259,7 +259,7 @@ static bool start_module(void)
             .is_wanted = is_wanted,
             .claim = claim,
             .hold = gv_hold_calls,
-            .release = gv_hold_release,
+            .release = gv_process_let_calls_begin,
             .start_thread = gv_own_thread_start,
         };
         reason = start_beside();

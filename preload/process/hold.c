@@ -59,21 +59,16 @@ bool gv_hold_calls(uint64_t patience_ns)
     end_ns = gv_monotonic_ns() + patience_ns;
     atomic_store(&own->held, 1);
     if (!atomic_compare_exchange_strong(&own->open, &token, 0)) {
-        gv_hold_release();
+        gv_process_let_calls_begin();
         return false;
     }
     settle();
     while (is_any_putting_work()) {
         if (gv_monotonic_ns() >= end_ns) {
-            gv_hold_release();
+            gv_process_let_calls_begin();
             return false;
         }
         gv_pause_ns(LOOK_EVERY_NS);
     }
     return true;
-}
-
-void gv_hold_release(void)
-{
-    gv_process_let_calls_begin();
 }

@@ -10,9 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Other threads' calls wait from now on, 0.1 s at most. False: a call that puts work on the GPU did
- * not end in time, and nobody waits. */
+/* Other threads' calls wait until gv_process_let_calls_begin(), 0.1 s at most. False: a call that
+ * puts work on the GPU did not end in time, and nobody waits. */
 bool gv_hold_calls(uint64_t patience_ns);
-void gv_hold_release(void);
 
 #endif

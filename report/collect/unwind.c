@@ -274,7 +274,9 @@ static uint64_t function_at(struct gv_unwinder *unwinder, uint64_t address)
 /* How sure it is that what returns to an address was called from there. */
 enum fit { FIT_NONE, FIT_POSSIBLE, FIT_LIKELY, FIT_SURE };
 
-static enum fit fit_of(struct gv_unwinder *unwinder, uint64_t function, uint64_t returns)
+/* `function`: that of the address `last`; 0: unknown. */
+static enum fit fit_of(struct gv_unwinder *unwinder, uint64_t last, uint64_t function,
+                       uint64_t returns)
 {
     unsigned char code[GV_UNWIND_CODE];
     int32_t distance;
@@ -285,11 +287,10 @@ static enum fit fit_of(struct gv_unwinder *unwinder, uint64_t function, uint64_t
         memcpy(&distance, code + 2, sizeof(distance));
         uint64_t target = returns + (uint64_t)(int64_t)distance;
         uint64_t called = function_at(unwinder, target);
-        if (called == function_at(unwinder, function))
+        if (called == function)
             return called ? FIT_SURE : FIT_LIKELY;
         /* One of another file is called through a stub, */
-        return dwfl_addrmodule(unwinder->files, target) !=
-                       dwfl_addrmodule(unwinder->files, function)
+        return dwfl_addrmodule(unwinder->files, target) != dwfl_addrmodule(unwinder->files, last)
                    ? FIT_LIKELY
                    : FIT_NONE;
     }
@@ -314,6 +315,7 @@ static size_t walk_by_frame_pointer(struct gv_unwinder *unwinder,
     struct gv_unwind_stack guess = *stack;
     uint64_t further[GV_UNWIND_FRAMES], returns, last = address[count - 1];
     size_t reach = stack->size < GV_UNWIND_FP_REACH ? stack->size : GV_UNWIND_FP_REACH;
+    uint64_t function = function_at(unwinder, last);
     size_t known = count;
     enum fit best = FIT_NONE;
     bool needed = false;
@@ -323,7 +325,7 @@ static size_t walk_by_frame_pointer(struct gv_unwinder *unwinder,
         memcpy(&returns, stack->bytes + at + 8, sizeof(returns));
         if (returns == 0)
             continue;
-        enum fit fit = fit_of(unwinder, last, returns);
+        enum fit fit = fit_of(unwinder, last, function, returns);
         if (needed && fit <= best)
             continue;
         guess.value[GV_UNWIND_FP] = stack->sp + at;

@@ -6,7 +6,8 @@
  *    bench_windows SEQUENCE WINDOWS [WINDOW_US [EVERY_US [THREADS]]]
  *    bench_windows --list
  *
- *    BENCH_CUPTI   path of libcupti
+ *    BENCH_CUPTI       path of libcupti
+ *    BENCH_NO_GRAPHS   set: only kernels and copies
  *
  * Prints `name value` lines. A sequence that the table below does not have can be given as its
  * steps, such as B/SCK/ksf. Without CUPTI (`plain`) it only launches, for as long as the windows
@@ -37,8 +38,6 @@
  *    C c   callbacks for calls that start work: on, off
  *    K k   records of kernels, copies, sets and graphs: on, off
  *    0-3   records of one of these: on
- *    O o   records of overhead and of compiling: on, off
- *    M     a callback for each module that is loaded: on
  *    B b   buffers and clock are ours; the clock is CUPTI's own
  *    F f   fetch everything; fetch what is complete
  *    w     wait for a ms
@@ -63,25 +62,22 @@ static const struct {
     {"finalize, in a callback", "/SBC012/F!kZ."},
 };
 
-#define DRIVER_API    1
-#define SITE_END      1
-#define CALLBACKS     2048u
-#define RESOURCES     3
-#define MODULE_LOADED 6
-#define KINDS_COUNT   4
-#define OTHERS_COUNT  2
-#define BUFFER_BYTES  (256u * 1024u)
-#define THREADS_MOST  64
-#define NODES         20
-#define LAUNCHES      20
-#define COPIES        4
-#define GRAPHS        5
-#define BATCH         (LAUNCHES + COPIES + GRAPHS)
-#define IDS           (1u << 26)
-#define COSTS_MOST    100000u
-#define PAUSE_US      2000 /* between two batches of a thread */
+#define DRIVER_API   1
+#define SITE_END     1
+#define CALLBACKS    2048u
+#define KINDS_COUNT  4
+#define BUFFER_BYTES (256u * 1024u)
+#define THREADS_MOST 64
+#define NODES        20
+#define LAUNCHES     20
+#define COPIES       4
+#define GRAPHS       5
+#define BATCH        (LAUNCHES + COPIES + GRAPHS)
+#define IDS          (1u << 26)
+#define COSTS_MOST   100000u
+#define PAUSE_US     2000 /* between two batches of a thread */
 
-static const int kinds[KINDS_COUNT] = {10, 1, 2, 51}, others[OTHERS_COUNT] = {17, 52};
+static const int kinds[KINDS_COUNT] = {10, 1, 2, 51};
 
 static const char empty_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                                 ".visible .entry empty()\n{\n ret;\n}\n";
@@ -239,14 +235,6 @@ static void do_step(char step)
     case '2':
     case '3':
         MUST(cuptiActivityEnable(kinds[step - '0']));
-        break;
-    case 'O':
-    case 'o':
-        for (int i = 0; i < OTHERS_COUNT; i++)
-            MUST((step == 'O' ? cuptiActivityEnable : cuptiActivityDisable)(others[i]));
-        break;
-    case 'M':
-        MUST(cuptiEnableCallback(1, subscriber, RESOURCES, MODULE_LOADED));
         break;
     case 'B':
         MUST(cuptiActivityRegisterCallbacks((void *)requested, (void *)completed));

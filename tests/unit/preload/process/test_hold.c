@@ -48,7 +48,7 @@ static void a_wait_for_the_gpu_may_go_on(void **state)
     enter(GV_ID_cuStreamSynchronize);
     assert_true(gv_hold_calls(SHORT_NS));
     assert_open(false);
-    gv_hold_release();
+    gv_process_let_calls_begin();
     assert_open(true);
     leave();
 }
@@ -69,7 +69,7 @@ static void a_launch_that_ends_in_time_is_waited_for(void **state)
     assert_int_equal(pthread_create(&thread, NULL, leave_soon, NULL), 0);
     assert_true(gv_hold_calls(LONG_NS));
     assert_int_equal(atomic_load(&gv_process.spool.slots[0].api_plus_one), 0);
-    gv_hold_release();
+    gv_process_let_calls_begin();
     pthread_join(thread, NULL);
 }
 

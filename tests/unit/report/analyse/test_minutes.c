@@ -293,6 +293,29 @@ static void buckets_and_changes_are_of_the_part(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"), 0);
 }
 
+/* Minutes 1 to `minutes` as sums, of a process whose GPU side was seen in windows for `seen_ns` of
+ * each. */
+static void see_in_windows(int minutes, const char *seen_ns, const char *names)
+{
+    char sql[1024];
+
+    snprintf(
+        sql, sizeof(sql),
+        "DELETE FROM gpu_interval; DELETE FROM process WHERE id <> 1; UPDATE process SET end_ns = "
+        "1;"
+        "INSERT INTO gpu_change VALUES (1, 0, 'seen', NULL), (1, 1, 'between', NULL);"
+        "INSERT INTO older_name VALUES (1, 'calls'), (2, 'gpu'), (3, 'GPU-1'), %s;"
+        "CREATE TEMP TABLE m AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+        "WHERE i < %d)"
+        " SELECT i, i >= 30 AS late, i %% 5 > 0 AS seen, i * 37 %% 11 AS noise FROM n;"
+        "INSERT INTO older SELECT i, p, 1, 1, 0, 60000000000, 60000000000, NULL FROM m, (SELECT 0 "
+        "AS p UNION SELECT 1);"
+        "INSERT INTO older SELECT i, p, 1, 2, 0, %s, 100000000, NULL FROM m, (SELECT 0 AS p UNION "
+        "SELECT 1);",
+        names, minutes, seen_ns);
+    totals_execute(sql);
+}
+
 /* A kernel of 10 ms is launched 600 times in each minute, 6 s, and windows see it 12 times, or
  * never. From minute 30 on, windows after stalls see as much time again in which it does not run.
  * Another kernel takes twice as long from there on. */
@@ -302,19 +325,8 @@ static void windows_stand_for_all_launches(void **state)
     bool scaled;
 
     (void)state;
+    see_in_windows(60, "1200000000 * (1 + late)", "(4, 'steady'), (5, 'slower')");
     totals_execute(
-        "DELETE FROM gpu_interval; DELETE FROM process WHERE id <> 1; UPDATE process SET end_ns = "
-        "1;"
-        "INSERT INTO gpu_change VALUES (1, 0, 'seen', NULL), (1, 1, 'between', NULL);"
-        "INSERT INTO older_name VALUES (1, 'calls'), (2, 'gpu'), (3, 'GPU-1'), (4, 'steady'), (5, "
-        "'slower');"
-        "CREATE TEMP TABLE m AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-        "WHERE i < 60)"
-        " SELECT i, i >= 30 AS late, i % 5 > 0 AS seen, i * 37 % 11 AS noise FROM n;"
-        "INSERT INTO older SELECT i, p, 1, 1, 0, 60000000000, 60000000000, NULL FROM m, (SELECT 0 "
-        "AS p UNION SELECT 1);"
-        "INSERT INTO older SELECT i, p, 1, 2, 0, 1200000000 * (1 + late), 100000000, NULL FROM m, "
-        "(SELECT 0 AS p UNION SELECT 1);"
         "INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000 * seen + (20000000 + noise * 10000) * "
         "(1 + late), 10000000, NULL FROM m;"
         "INSERT INTO older SELECT i, 1, 6, 4, 600, 6000000, 10000, NULL FROM m;"
@@ -347,22 +359,11 @@ static void kernels_of_graphs_are_scaled_by_the_time(void **state)
     bool scaled;
 
     (void)state;
-    totals_execute(
-        "DELETE FROM gpu_interval; DELETE FROM process WHERE id <> 1; UPDATE process SET end_ns = "
-        "1;"
-        "INSERT INTO gpu_change VALUES (1, 0, 'seen', NULL), (1, 1, 'between', NULL);"
-        "INSERT INTO older_name VALUES (1, 'calls'), (2, 'gpu'), (3, 'GPU-1'), (4, 'k'), (5, "
-        "'graph');"
-        "CREATE TEMP TABLE m AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-        "WHERE i < 10) SELECT i FROM n;"
-        "INSERT INTO older SELECT i, p, 1, 1, 0, 60000000000, 60000000000, NULL FROM m, (SELECT 0 "
-        "AS p UNION SELECT 1);"
-        "INSERT INTO older SELECT i, p, 1, 2, 0, 1200000000, 100000000, NULL FROM m, (SELECT 0 AS "
-        "p UNION SELECT 1);"
-        "INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000, 10000000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 6, 4, 1, 10000, 10000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 6, 5, 100, 1000000, 10000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 7, 4, 12, 120000000, 10000000, NULL FROM m;");
+    see_in_windows(10, "1200000000", "(4, 'k'), (5, 'graph')");
+    totals_execute("INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000, 10000000, NULL FROM m;"
+                   "INSERT INTO older SELECT i, 1, 6, 4, 1, 10000, 10000, NULL FROM m;"
+                   "INSERT INTO older SELECT i, 1, 6, 5, 100, 1000000, 10000, NULL FROM m;"
+                   "INSERT INTO older SELECT i, 1, 7, 4, 12, 120000000, 10000000, NULL FROM m;");
     assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
     assert_true(scaled);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket WHERE start_ns >= "
