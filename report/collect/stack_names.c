@@ -28,6 +28,7 @@
 struct gv_object_names;
 
 struct gv_object_place {
+    uint64_t address;     /* relative to the file's mapping */
     const char *function; /* linked name; NULL: unknown. Lives as long as the file is open. */
     const char *file;     /* NULL: unknown */
     int line;             /* 0: unknown */
@@ -169,10 +170,10 @@ static void object_outwards(Dwarf_Die *unit, Dwarf_Addr at, struct gv_object_pla
     free(found);
 }
 
-static void object_line(Dwfl_Module *module, GElf_Addr at, struct gv_object_place *place)
+static void object_line(struct gv_object_names *names, struct gv_object_place *place)
 {
-    Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = object_unit(module, at, &bias);
+    Dwarf_Addr bias = 0, at = names->bias + place->address;
+    Dwarf_Die *unit = object_unit(names->module, at, &bias);
     Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, at - bias) : NULL;
 
     if (!line || dwarf_lineno(line, &place->line) != 0)
@@ -181,17 +182,117 @@ static void object_line(Dwfl_Module *module, GElf_Addr at, struct gv_object_plac
     object_outwards(unit, at - bias, place);
 }
 
-/* `address` is relative to the file's mapping. */
-static void object_find(struct gv_object_names *names, uint64_t address,
-                        struct gv_object_place *place)
-{
-    GElf_Addr at = names->bias + address;
-    GElf_Off offset;
-    GElf_Sym symbol;
+/* A function that an address may be in. */
+struct object_symbol {
+    const char *name; /* NULL: none */
+    GElf_Addr start;
+    GElf_Word section;
+    unsigned char binding;
+};
 
-    memset(place, 0, sizeof(*place));
-    place->function = dwfl_module_addrinfo(names->module, at, &offset, &symbol, NULL, NULL, NULL);
-    object_line(names->module, at, place);
+/* One of the addresses, which are in ascending order. */
+struct object_address {
+    GElf_Addr at;
+    struct object_symbol around; /* the innermost function with a size */
+    struct object_symbol
+        label;     /* the last one without a size between the address before and this */
+    GElf_Addr end; /* of functions that begin between the address before and this */
+};
+
+/* The first one at or behind it. */
+static size_t object_first(const struct object_address *wanted, size_t count, GElf_Addr start)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (wanted[middle].at < start)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* Of a function's names, a global one comes first. */
+static bool object_is_better(const struct object_symbol *one, const struct object_symbol *other)
+{
+    if (!other->name || one->start != other->start)
+        return !other->name || one->start > other->start;
+    return one->binding != other->binding &&
+           (one->binding == STB_GLOBAL || other->binding == STB_LOCAL);
+}
+
+static void object_offer(struct object_address *wanted, size_t count, struct object_symbol symbol,
+                         GElf_Xword size)
+{
+    size_t first = object_first(wanted, count, symbol.start);
+
+    if (first == count)
+        return;
+    if (size == 0 && object_is_better(&symbol, &wanted[first].label))
+        wanted[first].label = symbol;
+    if (symbol.start + size > wanted[first].end)
+        wanted[first].end = symbol.start + size;
+    for (size_t i = first; i < count && wanted[i].at - symbol.start < size; i++)
+        if (object_is_better(&symbol, &wanted[i].around))
+            wanted[i].around = symbol;
+}
+
+static bool object_is_in(Dwfl_Module *module, GElf_Addr at, GElf_Word section)
+{
+    Dwarf_Addr bias;
+    Elf_Scn *found = dwfl_module_address_section(module, &at, &bias);
+
+    return found && elf_ndxscn(found) == section;
+}
+
+/* Reads the symbols once: dwfl_module_addrinfo() would do so for each address. In PyTorch's
+ * libraries that takes some ms, and a trace with every stack has thousands of addresses. */
+static void object_search(Dwfl_Module *module, struct object_address *wanted, size_t count)
+{
+    struct object_symbol label = {.name = NULL};
+    int symbols = dwfl_module_getsymtab(module);
+    GElf_Addr end = 0;
+
+    for (int i = 1; i < symbols; i++) {
+        GElf_Sym symbol;
+        struct object_symbol one;
+        one.name =
+            dwfl_module_getsym_info(module, i, &symbol, &one.start, &one.section, NULL, NULL);
+        one.binding = GELF_ST_BIND(symbol.st_info);
+        int type = GELF_ST_TYPE(symbol.st_info);
+        if (one.name && one.name[0] && one.section != SHN_UNDEF && type != STT_SECTION &&
+            type != STT_FILE && type != STT_TLS)
+            object_offer(wanted, count, one, symbol.st_size);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (wanted[i].end > end)
+            end = wanted[i].end;
+        if (wanted[i].label.name)
+            label = wanted[i].label;
+        /* Assembly. What lies behind a function with a size belongs to nothing before that. */
+        if (!wanted[i].around.name && label.name && label.start >= end &&
+            object_is_in(module, wanted[i].at, label.section))
+            wanted[i].around = label;
+    }
+}
+
+/* The addresses ascend. 0 or -ENOMEM. */
+static int object_functions(struct gv_object_names *names, struct gv_object_place *places,
+                            size_t count)
+{
+    struct object_address *wanted = calloc(count, sizeof(*wanted));
+
+    if (!wanted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        wanted[i].at = names->bias + places[i].address;
+    object_search(names->module, wanted, count);
+    for (size_t i = 0; i < count; i++)
+        places[i].function = wanted[i].around.name;
+    free(wanted);
+    return 0;
 }
 
 #else
@@ -207,11 +308,16 @@ static void object_close(struct gv_object_names *names)
     (void)names;
 }
 
-static void object_find(struct gv_object_names *names, uint64_t address,
-                        struct gv_object_place *place)
+static int object_functions(struct gv_object_names *names, struct gv_object_place *places,
+                            size_t count)
 {
-    (void)names, (void)address;
-    memset(place, 0, sizeof(*place));
+    (void)names, (void)places, (void)count;
+    return 0;
+}
+
+static void object_line(struct gv_object_names *names, struct gv_object_place *place)
+{
+    (void)names, (void)place;
 }
 
 #endif
@@ -224,16 +330,21 @@ static void object_find(struct gv_object_names *names, uint64_t address,
 static const char objects_sql[] =
     "SELECT id, path, build_id FROM object WHERE path IS NOT NULL AND id IN"
     " (SELECT object FROM frame WHERE function IS NULL)";
+/* A frame is in many stacks: without these, each name would be looked for in all of them. */
+static const char begin_sql[] =
+    "CREATE INDEX nameless ON frame (object, address) WHERE function IS NULL";
+static const char end_sql[] = "DROP INDEX nameless";
 /* Uses the address before it: a return address is behind the call, and may be the next line. */
 static const char frames_sql[] =
-    "SELECT DISTINCT address FROM frame WHERE object = ? AND function IS NULL";
+    "SELECT DISTINCT address FROM frame WHERE object = ? AND function IS NULL ORDER BY address";
 
 struct gv_stack_names {
     struct gv_database *database;
     struct timespec end;
     /* the current object */
     int64_t object;
-    struct gv_object_names *file;
+    struct gv_object_place *places;
+    size_t count, room;
 };
 
 static int is_late(const struct gv_stack_names *names)
@@ -244,8 +355,7 @@ static int is_late(const struct gv_stack_names *names)
     return now.tv_sec >= names->end.tv_sec;
 }
 
-static int store_place(struct gv_stack_names *names, int64_t address,
-                       const struct gv_object_place *place)
+static int store_place(struct gv_stack_names *names, const struct gv_object_place *place)
 {
     char function[1024], file[1024];
     char readable[1024];
@@ -258,36 +368,48 @@ static int store_place(struct gv_stack_names *names, int64_t address,
     gv_text_repair(file, sizeof(file), place->file ? place->file : "",
                    place->file ? strlen(place->file) : 0);
     return gv_database_run(names->database, GV_STATEMENT_FRAME_NAME, "iittz", names->object,
-                           address, function[0] ? function : NULL, file[0] ? file : NULL,
-                           (int64_t)(place->line > 0 ? place->line : 0));
+                           (int64_t)place->address + 1, function[0] ? function : NULL,
+                           file[0] ? file : NULL, (int64_t)(place->line > 0 ? place->line : 0));
 }
 
-static int name_frame(void *context, sqlite3_stmt *row)
+static int add_place(void *context, sqlite3_stmt *row)
 {
     struct gv_stack_names *names = context;
-    struct gv_object_place place;
-    int64_t address = sqlite3_column_int64(row, 0);
 
-    if (is_late(names))
-        return 1;
-    object_find(names->file, (uint64_t)address - 1, &place);
-    return store_place(names, address, &place);
+    if (names->count == names->room) {
+        size_t room = names->room ? 2 * names->room : 256;
+        void *grown = realloc(names->places, room * sizeof(*names->places));
+        if (!grown)
+            return -ENOMEM;
+        names->places = grown;
+        names->room = room;
+    }
+    names->places[names->count++] =
+        (struct gv_object_place){.address = (uint64_t)sqlite3_column_int64(row, 0) - 1};
+    return 0;
 }
 
 static int name_object(void *context, sqlite3_stmt *row)
 {
     struct gv_stack_names *names = context;
-    int error;
+    struct gv_object_names *file;
 
     if (is_late(names))
         return 1;
     names->object = sqlite3_column_int64(row, 0);
-    if (object_open(&names->file, (const char *)sqlite3_column_text(row, 1),
+    names->count = 0;
+    if (object_open(&file, (const char *)sqlite3_column_text(row, 1),
                     (const char *)sqlite3_column_text(row, 2)))
         return 0;
-    error =
-        gv_database_each(names->database->handle, frames_sql, &names->object, 1, name_frame, names);
-    object_close(names->file);
+    int error =
+        gv_database_each(names->database->handle, frames_sql, &names->object, 1, add_place, names);
+    if (!error)
+        error = object_functions(file, names->places, names->count);
+    for (size_t i = 0; i < names->count && !error; i++) {
+        object_line(file, &names->places[i]);
+        error = is_late(names) ? 1 : store_place(names, &names->places[i]);
+    }
+    object_close(file);
     return error;
 }
 
@@ -316,6 +438,11 @@ int gv_stack_names_find(struct gv_database *database)
     unsetenv("DEBUGINFOD_URLS");
     clock_gettime(CLOCK_MONOTONIC, &names.end);
     names.end.tv_sec += GV_STACK_NAMES_PATIENCE_S;
-    int error = gv_database_each(database->handle, objects_sql, NULL, 0, name_object, &names);
-    return error < 0 ? error : gv_runtime_frames_mark(database);
+    int error = gv_database_script(database->handle, begin_sql, NULL, 0);
+    if (!error)
+        error = gv_database_each(database->handle, objects_sql, NULL, 0, name_object, &names);
+    free(names.places);
+    if (error >= 0)
+        error = gv_database_script(database->handle, end_sql, NULL, 0);
+    return error ? error : gv_runtime_frames_mark(database);
 }

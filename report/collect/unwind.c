@@ -286,11 +286,11 @@ static enum fit fit_of(struct gv_unwinder *unwinder, uint64_t last, uint64_t fun
     if (code[1] == 0xe8) {
         memcpy(&distance, code + 2, sizeof(distance));
         uint64_t target = returns + (uint64_t)(int64_t)distance;
-        uint64_t called = function_at(unwinder, target);
-        if (called == function)
-            return called ? FIT_SURE : FIT_LIKELY;
+        if (target == function)
+            return FIT_SURE;
         /* One of another file is called through a stub, */
-        return dwfl_addrmodule(unwinder->files, target) != dwfl_addrmodule(unwinder->files, last)
+        return !function || dwfl_addrmodule(unwinder->files, target) !=
+                                dwfl_addrmodule(unwinder->files, last)
                    ? FIT_LIKELY
                    : FIT_NONE;
     }

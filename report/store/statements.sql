@@ -227,7 +227,8 @@ INSERT INTO frame SELECT ?2, depth, kind, function, library, file, line, address
 FROM frame WHERE stack = ?1 AND kind = 'python';
 
 -- name: FRAME_NAME
-UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND address = ?2;
+UPDATE frame SET function = ?3, file = ?4, line = ?5
+WHERE object = ?1 AND address = ?2 AND function IS NULL;
 
 -- name: FRAME_RUNTIME
 UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
