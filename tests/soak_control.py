@@ -67,7 +67,11 @@ class Commands:
                 time.sleep(self.dice.choice(KILLED_AFTER_S))
                 command.kill()
                 self.killed.append(f"snapshot-{self.number}.db")
-            out, err = command.communicate(timeout=soak.LIMIT_S)
+            try:
+                out, err = command.communicate(timeout=soak.LIMIT_S)
+            except subprocess.TimeoutExpired:
+                command.kill()
+                raise soak_logs.Mismatch(f"{what} {operand}: no answer for {soak.LIMIT_S} s") from None
         if command.returncode == 0:
             self.done(what, out)
         # It may be too early, or too late.
