@@ -55,7 +55,8 @@ static bool export_may_replace(const char *path, const struct export_format *for
     bytes = fread(head, 1, sizeof(head) - 1, file);
     head[bytes] = '\0';
     (void)fclose(file);
-    return strlen(head) == bytes && format->is_own(head);
+    return (strlen(head) == bytes || format->write == gv_export_perfetto /* not a text */) &&
+           format->is_own(head);
 }
 
 static int export_say_word(void *context, sqlite3_stmt *row)
