@@ -9,6 +9,7 @@
 #include "report/commands/export/tracks.h"
 #include "report/show/protobuf.h"
 #include "report/store/database.h"
+#include "trace/mix.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -155,20 +156,12 @@ static void texts_clear(struct perfetto *perfetto)
     perfetto->count = 0;
 }
 
-static uint32_t text_hash(int field, const char *text, uint32_t length)
-{
-    uint32_t hash = 2166136261u ^ (uint32_t)field;
-
-    for (uint32_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
 /* The number of a text that an interned field has. */
 static uint64_t text_number(struct perfetto *perfetto, int field, const char *text)
 {
     uint32_t length = (uint32_t)strnlen(text, PERFETTO_TEXT_BYTES - 1);
-    uint32_t hash = text_hash(field, text, length), slot = hash % PERFETTO_SLOTS;
+    uint32_t hash = (uint32_t)gv_mix_bytes((uint64_t)field, text, length);
+    uint32_t slot = hash % PERFETTO_SLOTS;
     char shown[4 * PERFETTO_TEXT_BYTES], cut[PERFETTO_TEXT_BYTES];
     struct perfetto_text *found;
     size_t opened;

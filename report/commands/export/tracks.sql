@@ -100,7 +100,7 @@ FROM host_functions WHERE id > ?1 AND start_ns IS NOT NULL AND thread IS NOT NUL
 
 -- name: pieces_stalls
 SELECT s.id, s.thread, 0, s.start_ns, s.duration_ns, s.cause, CASE WHEN s.expected THEN 'requested wait' ELSE 'stall' END,
-    (SELECT call FROM gpu_ops WHERE id = s.waited_for), s.blocked_by, 's' || s.id AS stall, s.call, s.name AS function,
+    s.blocked_by, (SELECT call FROM gpu_ops WHERE id = s.waited_for), 's' || s.id AS stall, s.call, s.name AS function,
     gv_kernel(s.kernel) AS kernel, s.wait_ns, s.work_ns, s.jit_ns, s.confidence, s.advice, s.waited_for, s.blocked_by,
     s.drained_count, s.drained_ns, s.delay_ns, s.other_pid, s.other_name, gv_line_of_stack(s.stack) AS line
 FROM stalls s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;
