@@ -19,7 +19,7 @@
 struct gv_json {
     FILE *out;
     unsigned int depth;
-    unsigned int line; /* depth of the object or array that is on one line; 0: none is */
+    unsigned int line;          /* depth of the object or array that is on one line; 0: none is */
     bool filled[GV_JSON_DEPTH]; /* whether the open object or array at each depth has members */
 };
 

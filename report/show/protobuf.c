@@ -88,8 +88,8 @@ void gv_protobuf_text(struct gv_protobuf *message, unsigned int field, const cha
     gv_protobuf_bytes(message, field, text, strlen(text));
 }
 
-/* Most inner messages are short: one byte is kept for the length, and the rest is moved if that is not
- * enough. */
+/* Most inner messages are short: one byte is kept for the length, and the rest is moved if that is
+ * not enough. */
 size_t gv_protobuf_open(struct gv_protobuf *message, unsigned int field)
 {
     if (!protobuf_fits(message, 1))
@@ -106,8 +106,7 @@ void gv_protobuf_close(struct gv_protobuf *message, size_t opened)
     if (!protobuf_fits(message, 0))
         return;
     bytes = protobuf_varint(length, message->count - opened);
-    memmove(message->bytes + opened - 1 + bytes, message->bytes + opened,
-            message->count - opened);
+    memmove(message->bytes + opened - 1 + bytes, message->bytes + opened, message->count - opened);
     memcpy(message->bytes + opened - 1, length, bytes);
     message->count += bytes - 1;
 }

@@ -1,6 +1,6 @@
 /*
- * Writes Protocol Buffers messages into a buffer of a fixed size: https://protobuf.dev. Values that do not
- * fit are left out, and `full` is set.
+ * Writes Protocol Buffers messages into a buffer of a fixed size: https://protobuf.dev. Values that
+ * do not fit are left out, and `full` is set.
  */
 #ifndef GV_SHOW_PROTOBUF_H
 #define GV_SHOW_PROTOBUF_H
@@ -20,8 +20,8 @@ struct gv_protobuf {
 /* Empties the buffer. */
 void gv_protobuf_begin(struct gv_protobuf *message);
 
-/* Of a field of type uint32, uint64, bool or enum; also int32 and int64 of which negative values are converted
- * to uint64_t. */
+/* Of a field of type uint32, uint64, bool or enum; also int32 and int64 of which negative values
+ * are converted to uint64_t. */
 void gv_protobuf_number(struct gv_protobuf *message, unsigned int field, uint64_t number);
 void gv_protobuf_fixed64(struct gv_protobuf *message, unsigned int field, uint64_t number);
 void gv_protobuf_double(struct gv_protobuf *message, unsigned int field, double number);

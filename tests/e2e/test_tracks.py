@@ -368,6 +368,11 @@ class Files(Tracks):
         for to in FORMATS:
             self.assertEqual(self.export(to).pieces, [])
 
+    def test_wrong_use(self):
+        self.make()
+        for word, value in (("--of", "idle"), ("--range", "forward")):
+            self.assertIn("--of and --range have no effect on --to perfetto", self.export("perfetto", word, value, status=2, err="any").err)
+
     def test_what_cannot_be_written(self):
         self.make(*CHANGES)
         for to in ("perfetto", "chrome"):

@@ -1,7 +1,7 @@
 /*
- * The timeline as JSON in the Trace Event Format of chrome://tracing, which Perfetto and others read too: an event a
- * line. It knows processes and threads only, so each other track is a thread of its own, with a number above those of
- * the system. Times are microseconds.
+ * The timeline as JSON in the Trace Event Format of chrome://tracing, which Perfetto and others
+ * read too: an event a line. It knows processes and threads only, so each other track is a thread
+ * of its own, with a number above those of the system. Times are microseconds.
  */
 #include "report/commands/export/export.h"
 #include "report/commands/export/tracks.h"
@@ -23,7 +23,7 @@ static int64_t chrome_pid(const struct gv_track *track)
 static int64_t chrome_tid(const struct gv_track *track)
 {
     return track->shape == GV_TRACK_THREAD && track->tid > 0 ? track->tid
-                                                            : CHROME_OWN_NUMBERS + track->id;
+                                                             : CHROME_OWN_NUMBERS + track->id;
 }
 
 static void chrome_open(struct gv_json *json, const char *phase, const struct gv_track *track)

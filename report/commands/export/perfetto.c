@@ -1,9 +1,9 @@
 /*
- * The timeline as a trace of Perfetto: TracePackets of one sequence, with TrackEvents. Its messages and their
- * fields are described at https://perfetto.dev/docs/reference/trace-packet-proto.
+ * The timeline as a trace of Perfetto: TracePackets of one sequence, with TrackEvents. Its messages
+ * and their fields are described at https://perfetto.dev/docs/reference/trace-packet-proto.
  *
- * Texts that come again are interned: written once, then named by a number. The reader's memory of them is cleared
- * when ours is full.
+ * Texts that come again are interned: written once, then named by a number. The reader's memory of
+ * them is cleared when ours is full.
  */
 #include "report/commands/export/export.h"
 #include "report/commands/export/tracks.h"
@@ -244,10 +244,10 @@ static int perfetto_track(void *context, const struct gv_track *track)
         size_t counter = gv_protobuf_open(packets, TRACK_COUNTER);
         field_text(packets, COUNTER_UNIT, track->unit);
         gv_protobuf_close(packets, counter);
-    } else {
+    } else
         gv_protobuf_number(packets, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
+    if (track->shape == GV_TRACK_PIECES || track->shape == GV_TRACK_NESTED)
         gv_protobuf_number(packets, TRACK_SIBLINGS, SIBLINGS_BY_NAME);
-    }
     gv_protobuf_number(packets, TRACK_RANK, (uint64_t)track->rank & INT32_MAX);
     gv_protobuf_close(packets, told);
     gv_protobuf_close(packets, packet);
@@ -321,7 +321,8 @@ static int perfetto_count(void *context, const struct gv_track *track, int64_t a
 {
     struct perfetto *perfetto = context;
     struct gv_protobuf *packets = &perfetto->packets;
-    size_t packet = packet_open(perfetto, at_ns, 0), event = gv_protobuf_open(packets, PACKET_EVENT);
+    size_t packet = packet_open(perfetto, at_ns, 0),
+           event = gv_protobuf_open(packets, PACKET_EVENT);
 
     gv_protobuf_number(packets, EVENT_TYPE, TYPE_COUNTER);
     gv_protobuf_number(packets, EVENT_TRACK, track->id);
@@ -347,8 +348,8 @@ static int perfetto_begin(struct perfetto *perfetto, sqlite3 *trace)
 {
     struct gv_protobuf *packets = &perfetto->packets;
     int64_t unix_ns = 0;
-    int error = gv_database_number(
-        trace, "SELECT value FROM meta WHERE key = 'unix_offset_ns'", NULL, 0, &unix_ns);
+    int error = gv_database_number(trace, "SELECT value FROM meta WHERE key = 'unix_offset_ns'",
+                                   NULL, 0, &unix_ns);
     size_t packet = packet_open(perfetto, -1, 0), opened = gv_protobuf_open(packets, PACKET_TRACK);
 
     gv_protobuf_number(packets, TRACK_UUID, PERFETTO_MADE_BY_TRACK);

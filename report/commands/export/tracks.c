@@ -19,8 +19,8 @@
 /* Beside each other, for pieces that overlap. Further pieces are shown as moments. */
 #define GV_TRACK_LANES 64u
 /* How deep pieces may be nested in a lane. */
-#define GV_TRACK_DEPTH 256u
-#define GV_TRACK_STACKS 4096u
+#define GV_TRACK_DEPTH      256u
+#define GV_TRACK_STACKS     4096u
 #define GV_TRACK_LINE_BYTES 256u
 
 enum track_kind {
@@ -82,7 +82,8 @@ enum {
 /* A row of pieces that do not overlap, unless one is inside another. */
 struct track_lane {
     uint32_t id;
-    uint16_t count, room; /* of the pieces that its last one is in: their ends, the outermost first */
+    uint16_t count,
+        room; /* of the pieces that its last one is in: their ends, the outermost first */
     int64_t *ends_ns;
     int64_t start_ns; /* of the last piece */
 };
@@ -149,8 +150,8 @@ static void tracks_line(sqlite3_context *context, int count, sqlite3_value **val
 
 /* ---- tracks ---- */
 
-static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t first, int64_t second,
-                       struct track_base **base);
+static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t first,
+                       int64_t second, struct track_base **base);
 
 static enum track_kind tracks_kind_of(const char *name)
 {
@@ -177,16 +178,18 @@ static int tracks_tell(struct tracks_walk *walk, struct gv_track *track)
 }
 
 /* Reads a description, and that of the parent before. *known stays false if the parent has none. */
-static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite3_stmt *row, bool *known)
+static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite3_stmt *row,
+                       bool *known)
 {
     struct gv_track *track = &base->track;
     struct track_base *parent = NULL;
 
     if (sqlite3_column_type(row, TRACK_PARENT) != SQLITE_NULL) {
         enum track_kind above = tracks_kind_of(column_text(row, TRACK_PARENT));
-        int error = above >= base->kind ? -EPROTO
-                                        : tracks_base(walk, above, sqlite3_column_int64(row, TRACK_PARENT_FIRST),
-                                                      sqlite3_column_int64(row, TRACK_PARENT_SECOND), &parent);
+        int error = above >= base->kind
+                        ? -EPROTO
+                        : tracks_base(walk, above, sqlite3_column_int64(row, TRACK_PARENT_FIRST),
+                                      sqlite3_column_int64(row, TRACK_PARENT_SECOND), &parent);
         if (error || !parent)
             return error;
         track->parent = parent->track.id;
@@ -206,8 +209,8 @@ static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite
     return 0;
 }
 
-/* Finds out what a track is, and tells the writer; again for each further lane. The track's id is 0 if it has no
- * description. */
+/* Finds out what a track is, and tells the writer; again for each further lane. The track's id is 0
+ * if it has no description. */
 static int tracks_describe(struct tracks_walk *walk, struct track_base *base, bool is_lane)
 {
     sqlite3_stmt *row = walk->describe[base->kind];
@@ -215,7 +218,8 @@ static int tracks_describe(struct tracks_walk *walk, struct track_base *base, bo
     int result, error;
 
     if (sqlite3_bind_int64(row, 1, base->first) != SQLITE_OK ||
-        (sqlite3_bind_parameter_count(row) > 1 && sqlite3_bind_int64(row, 2, base->second) != SQLITE_OK))
+        (sqlite3_bind_parameter_count(row) > 1 &&
+         sqlite3_bind_int64(row, 2, base->second) != SQLITE_OK))
         return -ENOMEM;
     result = sqlite3_step(row);
     error = gv_database_error(walk->trace, result);
@@ -235,8 +239,8 @@ static int tracks_describe(struct tracks_walk *walk, struct track_base *base, bo
 }
 
 /* The track of a kind with two numbers. NULL: the trace does not have it, or has too many. */
-static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t first, int64_t second,
-                       struct track_base **base)
+static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t first,
+                       int64_t second, struct track_base **base)
 {
     const struct gv_key key = {{(uint64_t)kind, (uint64_t)first, (uint64_t)second}};
     const int64_t found = gv_key_map_find(&walk->numbers, &key);
@@ -265,8 +269,10 @@ static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t f
 
 /* ---- lanes ---- */
 
-/* Puts a piece into a lane, if it fits: it is after the others, or inside one that may have some. */
-static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece, bool nested, bool *taken)
+/* Puts a piece into a lane, if it fits: it is after the others, or inside one that may have some.
+ */
+static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece, bool nested,
+                     bool *taken)
 {
     int64_t end_ns = piece->extent == GV_TRACK_OPEN ? INT64_MAX : piece->end_ns;
 
@@ -274,7 +280,8 @@ static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece
         return 0;
     while (lane->count > 0 && lane->ends_ns[lane->count - 1] <= piece->start_ns)
         lane->count--;
-    if (lane->count > 0 && (!nested || lane->count == GV_TRACK_DEPTH || end_ns > lane->ends_ns[lane->count - 1]))
+    if (lane->count > 0 &&
+        (!nested || lane->count == GV_TRACK_DEPTH || end_ns > lane->ends_ns[lane->count - 1]))
         return 0;
     if (lane->count == lane->room) {
         uint16_t room = lane->room ? (uint16_t)(2 * lane->room) : 1;
@@ -293,7 +300,8 @@ static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece
 /* One more lane. It has the track's name, so that viewers show them as one. */
 static int tracks_lane_add(struct tracks_walk *walk, struct track_base *base)
 {
-    struct track_base again = {.track = base->track, .kind = base->kind, .first = base->first, .second = base->second};
+    struct track_base again = {
+        .track = base->track, .kind = base->kind, .first = base->first, .second = base->second};
     int error = gv_array_room(&base->lanes, base->count, &base->room, sizeof(*base->lanes));
 
     if (!error)
@@ -304,8 +312,8 @@ static int tracks_lane_add(struct tracks_walk *walk, struct track_base *base)
 }
 
 /* The number of the first lane with room for the piece. 0: there are too many. */
-static int tracks_lane(struct tracks_walk *walk, struct track_base *base, const struct gv_track_piece *piece,
-                       uint32_t *id)
+static int tracks_lane(struct tracks_walk *walk, struct track_base *base,
+                       const struct gv_track_piece *piece, uint32_t *id)
 {
     const bool nested = track_kinds[base->kind].shape == GV_TRACK_NESTED;
     struct track_lane *lane = &base->lane;
@@ -347,7 +355,8 @@ static bool tracks_argument(sqlite3_stmt *row, int column, struct gv_track_argum
 }
 
 /* What a piece takes of its row. */
-static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row, struct gv_track_piece *piece)
+static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row,
+                              struct gv_track_piece *piece)
 {
     int64_t duration_ns = gv_time_column(row, PIECE_DURATION);
     int columns = sqlite3_column_count(row);
@@ -355,8 +364,8 @@ static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row, struc
     piece->start_ns = gv_time_column_duration(row, PIECE_START);
     piece->end_ns = piece->start_ns + (duration_ns > 0 ? duration_ns : 0);
     piece->extent = sqlite3_column_type(row, PIECE_DURATION) == SQLITE_NULL ? GV_TRACK_OPEN
-                    : duration_ns < 0                                      ? GV_TRACK_MOMENT
-                                                                           : GV_TRACK_ENDED;
+                    : duration_ns < 0                                       ? GV_TRACK_MOMENT
+                                                                            : GV_TRACK_ENDED;
     piece->name = column_text(row, PIECE_NAME);
     piece->category = column_text(row, PIECE_CATEGORY);
     piece->arrows[0] = (uint64_t)sqlite3_column_int64(row, PIECE_ARROW);
@@ -411,7 +420,8 @@ static int tracks_piece(void *context, sqlite3_stmt *row)
 /* ---- counters ---- */
 
 /* The counter in a column of a device's samples. */
-static int tracks_counter(struct tracks_walk *walk, sqlite3_stmt *row, int column, struct gv_track *track)
+static int tracks_counter(struct tracks_walk *walk, sqlite3_stmt *row, int column,
+                          struct gv_track *track)
 {
     const int64_t device = sqlite3_column_int64(row, SAMPLE_DEVICE);
     const struct gv_key key = {{TRACK_COUNTERS, (uint64_t)device, (uint64_t)column}};
@@ -449,7 +459,8 @@ static int tracks_sample(void *context, sqlite3_stmt *row)
             continue;
         error = tracks_counter(walk, row, i, &track);
         if (!error && track.id)
-            error = walk->writer->count(walk->writer->context, &track, gv_time_column_duration(row, SAMPLE_AT),
+            error = walk->writer->count(walk->writer->context, &track,
+                                        gv_time_column_duration(row, SAMPLE_AT),
                                         sqlite3_column_double(row, i));
     }
     return error;
@@ -458,10 +469,12 @@ static int tracks_sample(void *context, sqlite3_stmt *row)
 /* ---- the walk ---- */
 
 /* Reads pages until there is none. */
-static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged, gv_database_take *take)
+static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged,
+                        gv_database_take *take)
 {
     sqlite3_stmt *rows = NULL;
-    int error = gv_database_error(walk->trace, sqlite3_prepare_v2(walk->trace, sql, -1, &rows, NULL));
+    int error =
+        gv_database_error(walk->trace, sqlite3_prepare_v2(walk->trace, sql, -1, &rows, NULL));
 
     walk->last_id = INT64_MIN;
     do {
@@ -475,11 +488,13 @@ static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged
 
 static int tracks_prepare(struct tracks_walk *walk)
 {
-    int result = sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, walk,
-                                         tracks_line, NULL, NULL);
+    int result =
+        sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                walk, tracks_line, NULL, NULL);
 
     for (int kind = 0; kind < TRACK_KINDS && result == SQLITE_OK; kind++)
-        result = sqlite3_prepare_v2(walk->trace, track_kinds[kind].sql, -1, &walk->describe[kind], NULL);
+        result =
+            sqlite3_prepare_v2(walk->trace, track_kinds[kind].sql, -1, &walk->describe[kind], NULL);
     return result == SQLITE_OK ? gv_database_script(walk->trace, sql_shapes, NULL, 0)
                                : gv_database_error(walk->trace, result);
 }
@@ -497,7 +512,8 @@ static void tracks_free(struct tracks_walk *walk)
     free(walk->bases);
     gv_key_map_free(&walk->numbers);
     /* Its data is freed. */
-    (void)sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+    (void)sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8, NULL, NULL, NULL,
+                                  NULL);
     free(walk);
 }
 
@@ -518,7 +534,8 @@ int gv_tracks_walk(sqlite3 *trace, const struct gv_tracks_writer *writer)
     if (!error)
         error = tracks_pages(walk, sql_samples, true, tracks_sample);
     if (!error && walk->left_out)
-        gv_message("left out: %" PRIu64 " of what is shown, because its thread or stream is unknown, or one of more"
+        gv_message("left out: %" PRIu64
+                   " of what is shown, because its thread or stream is unknown, or one of more"
                    " than %u",
                    walk->left_out, GV_TRACKS_MOST);
     tracks_free(walk);

@@ -4,7 +4,7 @@
 -- What operations say of their kernel, made once for each shape of a launch instead of for each operation.
 CREATE TEMP TABLE track_shape (id INTEGER PRIMARY KEY, name, full_name, grid, block, registers, shared_bytes,
     local_bytes);
-INSERT INTO temp.track_shape SELECT s.id, gv_kernel(n.name), n.name, s.grid_x || 'x' || s.grid_y || 'x' || s.grid_z,
+INSERT INTO temp.track_shape SELECT s.id, gv_kernel(n.name), nullif(n.name, gv_kernel(n.name)), s.grid_x || 'x' || s.grid_y || 'x' || s.grid_z,
     s.block_x || 'x' || s.block_y || 'x' || s.block_z, s.registers,
     s.static_shared_bytes + s.dynamic_shared_bytes, s.local_bytes
 FROM gpu_shape s LEFT JOIN gpu_name n ON n.id = s.name;
@@ -117,7 +117,7 @@ SELECT id, process, device, start_ns, CASE WHEN gaps > 1 THEN -1 ELSE duration_n
     'i' || id AS idle, detail, confidence, samples, CASE WHEN gaps > 1 THEN gaps END AS times,
     CASE WHEN gaps > 1 THEN duration_ns END AS together_ns, thread, previous_call, next_call,
     gv_line_of_stack(stack) AS line
-FROM idle WHERE id > ?1 ORDER BY id LIMIT 32768;
+FROM idle ORDER BY start_ns;
 
 -- name: pieces_operations
 -- They are stored almost in the order of time: each page is sorted, which needs less than all of them.
