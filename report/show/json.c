@@ -50,14 +50,12 @@ static void json_value(struct gv_json *json, const char *key)
     if (json->depth > 0) {
         if (json->filled[json->depth - 1])
             fputc(',', json->out);
-        if (json->line && json->filled[json->depth - 1])
-            fputc(' ', json->out);
         json->filled[json->depth - 1] = true;
         json_line(json);
     }
     if (key) {
         json_string(json->out, key, strlen(key));
-        fputs(": ", json->out);
+        fputs(json->line ? ":" : ": ", json->out);
     }
 }
 

@@ -29,7 +29,7 @@ void gv_json_begin(struct gv_json *json, FILE *out, char bracket);
 void gv_json_end(struct gv_json *json, char bracket);
 
 void gv_json_open(struct gv_json *json, const char *key, char bracket); /* '{' or '[' */
-/* The same, with everything in it on one line. */
+/* The same, with everything in it on one line, without spaces. */
 void gv_json_open_line(struct gv_json *json, const char *key, char bracket);
 void gv_json_close(struct gv_json *json, char bracket); /* '}' or ']' */
 

@@ -158,7 +158,7 @@ int gv_export_chrome(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
 
 bool gv_export_is_chrome(const char *head)
 {
-    static const char beginning[] = "{\n  \"otherData\": {\"made_by\": \"" CHROME_MADE_BY "\"";
+    static const char beginning[] = "{\n  \"otherData\": {\"made_by\":\"" CHROME_MADE_BY "\"";
 
     return strncmp(head, beginning, sizeof(beginning) - 1) == 0;
 }

@@ -34,7 +34,7 @@ static const struct {
     const char *name, *sql;
     enum gv_track_shape shape;
 } track_kinds[] = {
-#define GV_TRACK(name, shape) {#name, sql_track_##name, GV_TRACK_##shape},
+#define GV_TRACK(name, shape) {#name, sql_##name, GV_TRACK_##shape},
 #include "report/commands/export/tracks.def"
 };
 
@@ -43,7 +43,7 @@ static const struct track_source {
     enum track_kind kind;
     bool is_paged;
 } track_sources[] = {
-#define GV_TRACK_PIECES(name, track, is_paged) {sql_pieces_##name, TRACK_##track, is_paged},
+#define GV_TRACK_PIECES(name, track, is_paged) {sql_##name, TRACK_##track, is_paged},
 #include "report/commands/export/track_pieces.def"
 };
 

@@ -13,11 +13,11 @@ FROM gpu_shape s LEFT JOIN gpu_name n ON n.id = s.name;
 -- Parent: its name in tracks.def, its two numbers. Then the name of the track, the name for those who do not see
 -- the parent's, pid, tid, rank among the tracks of its process, and for a process its arguments.
 
--- name: track_process
+-- name: process
 SELECT NULL, NULL, NULL, coalesce(program, 'process'), NULL, coalesce(pid, id), NULL, 0, arguments, start_ns
 FROM processes WHERE id = ?1;
 
--- name: track_thread
+-- name: thread
 SELECT 'process', process, 0, coalesce(name, 'thread'), NULL, (SELECT coalesce(pid, id) FROM processes WHERE id = t.process),
     tid, 8 * serial FROM threads t WHERE id = ?1;
 
@@ -26,13 +26,13 @@ SELECT 'thread', id, 0, '{name}', coalesce(name, 'thread') || coalesce(' ' || ti
     (SELECT coalesce(pid, id) FROM processes WHERE id = t.process), NULL, 8 * serial + {rank}
 FROM threads t WHERE id = ?1
 
--- name: track_steps
+-- name: steps
 {of_thread(steps, 1)};
 
--- name: track_ranges
+-- name: ranges
 {of_thread(ranges, 2)};
 
--- name: track_stalls
+-- name: stalls
 {of_thread(stalls, 3)};
 
 -- define: device(process, number)
@@ -41,14 +41,14 @@ FROM threads t WHERE id = ?1
 -- define: after_threads(rank)
 (1 << 28) + min(coalesce({rank}, 0), 1 << 24)
 
--- name: track_unseen
+-- name: unseen
 SELECT 'process', ?1, 0, 'not recorded', NULL, coalesce(pid, id), NULL, (1 << 28) - 1 FROM processes WHERE id = ?1;
 
--- name: track_device
+-- name: device
 SELECT 'process', ?1, 0, {device(?1, ?2)}, NULL, coalesce(pid, id), NULL, {after_threads(?2 * 1024)}
 FROM processes WHERE id = ?1;
 
--- name: track_idle
+-- name: idle
 SELECT 'device', ?1, ?2, 'idle', {device(?1, ?2)} || ': idle', coalesce(pid, id), NULL, {after_threads(?2 * 1024)}
 FROM processes WHERE id = ?1;
 
@@ -56,13 +56,13 @@ FROM processes WHERE id = ?1;
 'stream ' || p.stream || CASE WHEN EXISTS (SELECT 1 FROM gpu_place WHERE process = p.process AND device = p.device
     AND context <> p.context) THEN ', context ' || p.context ELSE '' END
 
--- name: track_stream
+-- name: stream
 SELECT 'device', p.process, p.device, {stream_name}, {device(p.process, p.device)} || ': ' || {stream_name},
     (SELECT coalesce(pid, id) FROM processes WHERE id = p.process), NULL,
     {after_threads(p.device * 1024 + 1 + min(p.stream, 1022))}
 FROM gpu_place p WHERE p.id = ?1;
 
--- name: track_sampled
+-- name: sampled
 SELECT NULL, NULL, NULL, coalesce(gv_device(name), 'GPU') || coalesce(', ' || uuid, ''), NULL, NULL, NULL, ?1
 FROM devices WHERE id = ?1;
 
