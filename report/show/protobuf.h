@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_PROTOBUF_BYTES 262144u
+#define GV_PROTOBUF_BYTES 524288u
 
 struct gv_protobuf {
     size_t count;
