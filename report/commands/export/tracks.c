@@ -534,9 +534,9 @@ int gv_tracks_walk(sqlite3 *trace, const struct gv_tracks_writer *writer)
     if (!error)
         error = tracks_pages(walk, sql_samples, true, tracks_sample);
     if (!error && walk->left_out)
-        gv_message("left out: %" PRIu64
-                   " of what is shown, because its thread or stream is unknown, or one of more"
-                   " than %u",
+        gv_message("%" PRIu64
+                   " calls or operations are left out: their thread or stream is unknown, or"
+                   " there are more than %u tracks",
                    walk->left_out, GV_TRACKS_MOST);
     tracks_free(walk);
     return error;
