@@ -16,12 +16,13 @@ from ground import CHECKOUT
 CALLS = 10_000_000
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The limits for a trace of that size, in seconds and MB.
-BUDGETS = {"finish": (20, 64), "report": (5, 500), "summary": (0.5, None), "help": (0.010, None)}
+BUDGETS = {"finish": (20, 64), "report": (5, 500), "summary": (0.5, None), "perfetto": (60, 300), "help": (0.010, None)}
 COMMANDS = {
     "report": ["report", "{}"],
     "stalls": ["stalls", "{}"],
     "explain": ["explain", "{}"],
     "summary": ["query", "{}", "SELECT * FROM api_summary, kernel_summary, copy_summary"],
+    "perfetto": ["export", "{}", "--to", "perfetto"],
     "query": ["query", "{}", "SELECT name, count(*), sum(duration_ns) FROM calls GROUP BY name"],
 }
 

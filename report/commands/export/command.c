@@ -19,6 +19,11 @@
 
 #define GV_EXPORT_HEAD_BYTES 65536
 
+enum export_format_id {
+#define GV_EXPORT_FORMAT(name, write, is_own) GV_EXPORT_##name,
+#include "report/commands/export/formats.def"
+};
+
 /* In the order of the option's words. */
 static const struct export_format {
     const char *name;
@@ -55,7 +60,9 @@ static bool export_may_replace(const char *path, const struct export_format *for
     bytes = fread(head, 1, sizeof(head) - 1, file);
     head[bytes] = '\0';
     (void)fclose(file);
-    return strlen(head) == bytes && format->is_own(head);
+    /* Only this one is no text. */
+    return (strlen(head) == bytes || format == &export_formats[GV_EXPORT_perfetto]) &&
+           format->is_own(head);
 }
 
 static int export_say_word(void *context, sqlite3_stmt *row)
@@ -137,6 +144,11 @@ int gv_command_export(const struct gv_arguments *arguments)
         return gv_arguments_refuse(arguments->command, "--to is missing: %s",
                                    gv_options[GV_OPTION_export_to].value);
     export.format = &export_formats[to->number];
+    if ((to->number == GV_EXPORT_perfetto || to->number == GV_EXPORT_chrome) &&
+        (gv_arguments_has(arguments, GV_OPTION_export_of) ||
+         gv_arguments_has(arguments, GV_OPTION_export_range)))
+        return gv_arguments_refuse(arguments->command, "--of and --range have no effect on --to %s",
+                                   export.format->name);
     if (!gv_arguments_has(arguments, GV_OPTION_export_force) &&
         !export_may_replace(export.path, export.format)) {
         gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",

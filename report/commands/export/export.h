@@ -25,6 +25,9 @@ extern const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT];
 
 /* Writes the format. 0; -ENODATA: the trace has none of it, and nothing was written; -errno. */
 typedef int gv_export_write(sqlite3 *trace, const struct gv_weighed *what, FILE *out);
+/* What the writer of a walk over a trace returns when nothing more can be written; the export then
+ * returns 0, because closing the output says why. */
+#define GV_EXPORT_STOPPED 1
 /* Whether a file that begins with `head`, which a NUL ends, is of the format: such a file may be
  * overwritten. */
 typedef bool gv_export_is_own(const char *head);
