@@ -125,8 +125,6 @@ int gv_export_openmetrics(sqlite3 *trace, const struct gv_weighed *what, FILE *o
 
     (void)what;
     if (!error)
-        error = gv_database_script(trace, sql_prepare, NULL, 0);
-    if (!error)
         error = gv_database_script(trace, sql_once, NULL, 0);
     return error ? error : gv_openmetrics_write(trace, out);
 }
