@@ -26,7 +26,7 @@ except ImportError:
 finally:
     sys.path.remove(SITES)
 PROGRAM = harness.program("controlled")
-NAME = re.compile(r'GV_METRIC\(\w+, \w+, (\w+), "(\w+)"')
+NAME = re.compile(r'^GV_METRIC\(\w+, \w+, (\w+), "(\w+)"', re.M)
 SUFFIX = {"counter": "_total", "info": "_info", "gauge": ""}
 # Names that could break a line of the format, or bring another one.
 HOSTILE = ("'a\"b\\c' || char(10) || 'gpuverify_stalls_total 9'", "'}  1'", "CAST(x'66ff80' AS TEXT)", "char(27) || '[31m'", "''",
@@ -180,19 +180,22 @@ class Live(Metrics):
         process.stdout.close()
         process.stderr.close()
         harness.wait_for(lambda: total(read(self.ask()), "gpuverify_running_processes") == 0, "the end")
+        at_end = read(self.ask())
+        self.assertEqual(self.stop(server), "")
         self.trace()
-        at_end, once = read(self.ask()), self.once()
+        once = self.once()
         for name in once.keys() - {"gpuverify_analysed_timestamp_seconds"}:
             for labels in once[name]:
                 self.assertAlmostEqual(at_end[name].get(labels, 0), once[name][labels], 3, (name, labels))
-        self.assertEqual(self.stop(server), "")
 
     def test_of_a_process_number(self):
         process = self.begin()
         server = self.serve("--interval", "1s", str(process.pid))
         harness.wait_for(lambda: "run_info" in self.text_or_nothing(), "the first sums")
         process.stdin.close()
-        process.communicate(timeout=harness.SOON_S)
+        self.assertEqual(process.wait(harness.SOON_S), 0)
+        process.stdout.close()
+        process.stderr.close()
         self.stop(server)
 
     def text_or_nothing(self):
