@@ -5,6 +5,7 @@
 #include "report/commands_metrics_sums.inc"
 #include "report/store/database.h"
 #include "report/store/schema.h"
+#include "report/store/trusted_schema.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -257,7 +258,7 @@ static int follow_look(const char *path, const char *state_path, struct follow_n
     int error = follow_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, &trace);
 
     if (!error)
-        error = gv_database_number(trace, "PRAGMA user_version", NULL, 0, &version);
+        error = gv_trusted_schema_ensure(trace, &version);
     if (!error && version != GV_SCHEMA_VERSION)
         error = -ENOTSUP;
     if (!error)
