@@ -276,6 +276,10 @@ static int metrics_listen(struct metrics *metrics, const struct gv_arguments *ar
     char own[64];
     int error = gv_http_open(address, &metrics->http);
 
+    /* A container may have no IPv6. */
+    if ((error == -EADDRNOTAVAIL || error == -EAFNOSUPPORT) &&
+        !gv_arguments_has(arguments, GV_OPTION_metrics_listen))
+        error = gv_http_open(address = "127.0.0.1:9400", &metrics->http);
     if (error == -EINVAL)
         return gv_arguments_refuse(arguments->command,
                                    "--listen needs an IP address and a port, such as [::1]:9400 or"
