@@ -23,7 +23,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define METRICS_TURN_MS 100
@@ -31,6 +33,8 @@
 #define METRICS_LAST_NS INT64_C(60000000000)
 /* A collector that has not finished a trace by then will not. */
 #define METRICS_UNFINISHED_NS INT64_C(600000000000)
+/* A collector writes what the devices do several times a second. */
+#define METRICS_WRITTEN_S 60
 /* The part of the time in which it analyses. */
 #define METRICS_LEISURE 4
 
@@ -140,20 +144,31 @@ static int metrics_look_at_child(struct metrics *metrics)
     return error;
 }
 
+/* Whether more may come. In another container its processes cannot be seen, but the trace can. */
+static bool metrics_goes_on(const struct metrics *metrics)
+{
+    struct stat status;
+    uint32_t pid;
+    uint64_t ticks;
+
+    if (metrics->finished)
+        return false;
+    return (gv_session_id_parse(metrics->session, &pid, &ticks) == 0 &&
+            gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE) ||
+           (stat(metrics->trace, &status) == 0 && time(NULL) - status.st_mtime < METRICS_WRITTEN_S);
+}
+
 /* Whether the last sums were there to be asked for. */
 static bool metrics_is_over(struct metrics *metrics)
 {
     const int64_t now_ns = (int64_t)gv_monotonic_ns();
-    uint32_t pid;
-    uint64_t ticks;
+    const int64_t last_ns = metrics->finished ? METRICS_LAST_NS : METRICS_UNFINISHED_NS;
 
-    if (!metrics->finished && gv_session_id_parse(metrics->session, &pid, &ticks) == 0 &&
-        gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE)
+    if (metrics_goes_on(metrics))
         metrics->ended_ns = 0;
     else if (!metrics->ended_ns)
         metrics->ended_ns = now_ns;
-    return metrics->ended_ns && now_ns - metrics->ended_ns >
-                                    (metrics->finished ? METRICS_LAST_NS : METRICS_UNFINISHED_NS);
+    return metrics->ended_ns && now_ns - metrics->ended_ns > last_ns;
 }
 
 static int metrics_follow(struct metrics *metrics)
