@@ -12,15 +12,17 @@
 #include <errno.h>
 
 /* Rows that are read at a time, while the trace is locked: some 20 ms. */
-#define GV_KEEP_WINDOW  65536
-#define GV_KEEP_BUSY_MS 10000
+#define GV_KEEP_WINDOW 65536
+/* The same beside a collector that drains: some 3 ms. */
+#define GV_KEEP_WINDOW_SHORT 8192
+#define GV_KEEP_BUSY_MS      10000
 
 /* Small: one row for each thing of the program, not for what it does. */
 static const char *const whole_tables[] = {
-    "meta",           "api",          "process",  "variable",   "thread",           "context",
-    "context_device", "stream",       "kernel",   "module",     "gpu_window",       "loss",
-    "stack",          "frame",        "object",   "device",     "gpu_name",         "gpu_shape",
-    "gpu_place",      "gpu_interval", "gpu_note", "gpu_change", "recording_change", "other_process",
+    "meta",           "api",      "process",    "variable",         "thread",        "context",
+    "context_device", "stream",   "kernel",     "module",           "gpu_window",    "loss",
+    "cost",           "object",   "device",     "gpu_name",         "gpu_shape",     "gpu_place",
+    "gpu_interval",   "gpu_note", "gpu_change", "recording_change", "other_process",
 };
 
 static int attach(sqlite3 *piece, const char *path, const char *name)
@@ -32,7 +34,8 @@ static int attach(sqlite3 *piece, const char *path, const char *name)
     return error;
 }
 
-static int open_piece(struct gv_database *piece, const char *trace, const char *result)
+static int open_piece(struct gv_database *piece, const char *trace, const char *result,
+                      const char *open_result)
 {
     /* Without a name: a temporary file. */
     int error = gv_database_error(
@@ -50,7 +53,7 @@ static int open_piece(struct gv_database *piece, const char *trace, const char *
         error = attach(piece->handle, trace, "trace");
     if (!error)
         error = attach(piece->handle, result, "result");
-    return error ? error : gv_database_script(piece->handle, sql_open_result, NULL, 0);
+    return error ? error : gv_database_script(piece->handle, open_result, NULL, 0);
 }
 
 static int copy_whole(sqlite3 *piece)
@@ -67,18 +70,19 @@ static int copy_whole(sqlite3 *piece)
 }
 
 /* By rows, whose order is nearly that of time. */
-static int copy_windows(sqlite3 *piece, const char *next, const char *copy, int64_t end,
-                        int64_t until_ns)
+static int copy_windows(sqlite3 *piece, const char *next, const char *copy, int64_t begin,
+                        int64_t end, int64_t until_ns)
 {
-    int64_t range[] = {1, end}, first = 0;
+    const int64_t window = begin > 1 ? GV_KEEP_WINDOW_SHORT : GV_KEEP_WINDOW;
+    int64_t range[] = {begin > 1 ? begin : 1, end}, first = 0;
     int error;
 
     while (!(error = gv_database_number(piece, next, range, 2, &first)) && first > 0) {
-        const int64_t values[] = {first, first + GV_KEEP_WINDOW - 1, until_ns};
+        const int64_t values[] = {first, first + window - 1, until_ns};
         error = gv_database_script(piece, copy, values, 3);
         if (error)
             break;
-        range[0] = first + GV_KEEP_WINDOW;
+        range[0] = first + window;
     }
     return error;
 }
@@ -128,45 +132,77 @@ static int find_places(sqlite3 *piece)
 
 /* An idle time that goes on in another fold is cut: of short ones, which are stored together, that
  * could not be done later. */
-static int analyse(struct gv_database *piece, int64_t from_ns, int64_t until_ns)
+static int analyse(struct gv_database *database, const struct gv_keep_piece *piece)
 {
-    int error = gv_stack_names_find(piece);
+    int error = gv_stack_names_find(database);
+
+    if (!error && !piece->sums)
+        error = find_places(database->handle);
+    if (!error)
+        error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
+    return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);
+}
+
+static int copy_others(sqlite3 *piece, const struct gv_keep_piece *what, int64_t end_ns)
+{
+    (void)what;
+    return gv_database_script(piece, sql_copy_others, &end_ns, 1);
+}
+
+static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece,
+                      const struct gv_keep_sums *sums, int64_t end_ns)
+{
+    int error = copy_windows(main, sql_calls_next, sql_copy_calls, piece->copy_call,
+                             piece->next_call, end_ns);
 
     if (!error)
-        error = find_places(piece->handle);
+        error = copy_windows(main, sql_ops_next, sql_copy_ops, piece->copy_op,
+                             piece->sums ? piece->next_op : INT64_MAX, end_ns);
     if (!error)
-        error = gv_stalls_analyse(piece->handle, gv_stalls_threshold_ns());
-    return error ? error : gv_idle_keep(piece->handle, from_ns, until_ns);
+        error = sums->copy(main, piece, end_ns);
+    return error ? error : copy_whole(main);
 }
+
+static const struct gv_keep_sums oldest_sums = {
+    .open_result = sql_open_result,
+    .copy = copy_others,
+    .leave_trace = sql_leave_trace,
+    .sum = sql_sum,
+};
 
 int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_piece *piece)
 {
-    const int64_t values[] = {piece->from_ns, piece->until_ns, piece->from_call, GV_KEEP_MARGIN_NS,
-                              piece->older_most};
+    const struct gv_keep_sums *sums = piece->sums ? piece->sums : &oldest_sums;
+    const int64_t values[] = {
+        piece->from_ns,
+        piece->until_ns,
+        piece->from_call,
+        GV_KEEP_MARGIN_NS,
+        piece->older_most,
+        piece->sums ? piece->from_op : INT64_MAX,
+        piece->sums ? piece->from_load : INT64_MAX,
+        piece->next_call,
+        piece->next_op,
+        piece->next_load,
+    };
+    const int count = sizeof(values) / sizeof(values[0]);
     const int64_t end_ns = piece->until_ns + GV_KEEP_MARGIN_NS;
-    static const char *const last[] = {sql_find_stay, sql_cut, sql_sum, sql_stalls, sql_frames};
+    const char *const last[] = {sql_find_stay, sql_cut, sums->sum};
     struct gv_database database = {0};
-    int error = open_piece(&database, trace, result);
+    int error = open_piece(&database, trace, result, sums->open_result);
 
     if (!error)
-        error =
-            copy_windows(database.handle, sql_calls_next, sql_copy_calls, piece->next_call, end_ns);
-    if (!error)
-        error = copy_windows(database.handle, sql_ops_next, sql_copy_ops, INT64_MAX, end_ns);
-    if (!error)
-        error = gv_database_script(database.handle, sql_copy_others, &end_ns, 1);
-    if (!error)
-        error = copy_whole(database.handle);
+        error = copy_piece(database.handle, piece, sums, end_ns);
     if (!error)
         error = find_followed(database.handle);
     if (!error)
-        error = gv_database_script(database.handle, sql_leave_trace, values, 5);
+        error = gv_database_script(database.handle, sums->leave_trace, values, count);
     if (!error)
         error = gv_database_script(database.handle, sql_begin_piece, &end_ns, 1);
     if (!error)
-        error = analyse(&database, piece->from_ns, piece->until_ns);
+        error = analyse(&database, piece);
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]) && !error; i++)
-        error = gv_database_script(database.handle, last[i], values, 5);
+        error = gv_database_script(database.handle, last[i], values, count);
     gv_database_close(&database);
     return error;
 }

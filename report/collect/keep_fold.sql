@@ -1,5 +1,6 @@
 -- What a fold reads and writes. main: the piece, with the schema of a trace. trace: the trace. result: what the
--- collector stores. ?1, ?2: the piece's time; ?3: its first call; ?4: the margin.
+-- collector stores. ?1, ?2: the piece's time; ?3: its first call; ?4: the margin; ?6, ?7: its first operation and
+-- load; ?8, ?9, ?10: the first ones after it.
 
 -- name: open_piece
 -- A database that is gone with its process.
@@ -48,6 +49,8 @@ INSERT INTO main.gpu_op SELECT * FROM trace.gpu_op o WHERE id BETWEEN ?1 AND ?2
 
 -- name: copy_others
 -- What began before ?1.
+INSERT INTO main.stack SELECT * FROM trace.stack;
+INSERT INTO main.frame SELECT * FROM trace.frame;
 INSERT INTO main.load SELECT * FROM trace.load WHERE start_ns < ?1;
 INSERT INTO main.jit SELECT * FROM trace.jit WHERE start_ns < ?1;
 INSERT INTO main.overhead SELECT * FROM trace.overhead WHERE start_ns < ?1;
@@ -111,8 +114,8 @@ INSERT INTO result.older_row SELECT DISTINCT what, id FROM temp.stay;
 -- name: cut
 -- Leaves what counts in this fold.
 DELETE FROM main.call WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?3;
-DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1;
-DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1;
+DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1 AND id < ?6;
+DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?7;
 DELETE FROM main.process WHERE start_ns >= ?2 OR end_ns <= ?1;
 UPDATE main.process SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
 UPDATE main.gpu_interval SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
@@ -132,16 +135,12 @@ FROM (SELECT *, minute_ns / 60000000000 AS minute, row_number() OVER (PARTITION 
         ORDER BY total_ns DESC) AS rank
     FROM main.minutes WHERE minute_ns < ?2)
 GROUP BY minute, process, what, shown;
-
--- name: stalls
 INSERT INTO result.older_stall
 SELECT NULL, x.process, x.thread, c.api, c.kernel, x.start_ns, x.duration_ns, x.cause, x.wait_ns, x.work_ns,
     x.jit_ns, x.confidence, x.stack, x.advice
 FROM main.stalls x JOIN main.call c ON c.id = x.call
 WHERE NOT x.expected
 ORDER BY x.wait_ns + x.jit_ns DESC LIMIT 20000;
-
--- name: frames
--- The names that were found for them.
+-- The names that were found for their frames.
 INSERT INTO result.frame SELECT f.* FROM temp.unnamed u JOIN main.frame f ON f.stack = u.stack AND f.depth = u.depth
 WHERE f.function IS NOT NULL;

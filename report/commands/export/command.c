@@ -20,17 +20,23 @@
 #define GV_EXPORT_HEAD_BYTES 65536
 
 enum export_format_id {
-#define GV_EXPORT_FORMAT(name, write, is_own) GV_EXPORT_##name,
+#define GV_EXPORT_STACKS(name, write, is_own) GV_EXPORT_##name,
+#define GV_EXPORT_TRACE(name, write, is_own)  GV_EXPORT_##name,
+#define GV_EXPORT_FOLDER(name, write)         GV_EXPORT_##name,
 #include "report/commands/export/formats.def"
 };
 
 /* In the order of the option's words. */
 static const struct export_format {
     const char *name;
+    bool of_stacks;
     gv_export_write *write;
     gv_export_is_own *is_own;
+    gv_export_write_folder *write_folder; /* instead of both */
 } export_formats[] = {
-#define GV_EXPORT_FORMAT(name, write, is_own) {#name, write, is_own},
+#define GV_EXPORT_STACKS(name, write, is_own) {#name, true, write, is_own, NULL},
+#define GV_EXPORT_TRACE(name, write, is_own)  {#name, false, write, is_own, NULL},
+#define GV_EXPORT_FOLDER(name, write)         {#name, false, NULL, NULL, write},
 #include "report/commands/export/formats.def"
 };
 
@@ -114,6 +120,24 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
     return error ? error : failed ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
 
+static int export_folder(sqlite3 *trace, void *context)
+{
+    const struct export *export = context;
+    int error;
+
+    gv_progress_begin(trace, "gpuverify: reading");
+    error = export->format->write_folder(
+        trace, export->path, gv_arguments_has(export->arguments, GV_OPTION_export_force));
+    gv_progress_end(trace);
+    return error == -EEXIST ? GV_EXIT_FAILED : error;
+}
+
+static bool export_has_folder(const struct export *export)
+{
+    return gv_arguments_has(export->arguments, GV_OPTION_export_output) &&
+           !gv_output_file_is_stdout(export->path);
+}
+
 static int export_trace(sqlite3 *trace, void *context)
 {
     const struct export *export = context;
@@ -144,17 +168,24 @@ int gv_command_export(const struct gv_arguments *arguments)
         return gv_arguments_refuse(arguments->command, "--to is missing: %s",
                                    gv_options[GV_OPTION_export_to].value);
     export.format = &export_formats[to->number];
-    if ((to->number == GV_EXPORT_perfetto || to->number == GV_EXPORT_chrome) &&
-        (gv_arguments_has(arguments, GV_OPTION_export_of) ||
-         gv_arguments_has(arguments, GV_OPTION_export_range)))
+    if (!export.format->of_stacks && (gv_arguments_has(arguments, GV_OPTION_export_of) ||
+                                      gv_arguments_has(arguments, GV_OPTION_export_range)))
         return gv_arguments_refuse(arguments->command, "--of and --range have no effect on --to %s",
                                    export.format->name);
-    if (!gv_arguments_has(arguments, GV_OPTION_export_force) &&
+    if (export.format->write_folder && !export_has_folder(&export))
+        return gv_arguments_refuse(arguments->command,
+                                   "--to %s needs -o FOLDER: it writes a file for each view",
+                                   export.format->name);
+    if (!export.format->write_folder && !gv_arguments_has(arguments, GV_OPTION_export_force) &&
         !export_may_replace(export.path, export.format)) {
         gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",
                    export.path, export.format->name);
         return GV_EXIT_FAILED;
     }
     export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
-    return export.trace_path ? gv_trace_view_read(export.trace_path, export_trace, &export) : code;
+    return export.trace_path
+               ? gv_trace_view_read(export.trace_path,
+                                    export.format->write_folder ? export_folder : export_trace,
+                                    &export)
+               : code;
 }

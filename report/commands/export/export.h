@@ -31,10 +31,16 @@ typedef int gv_export_write(sqlite3 *trace, const struct gv_weighed *what, FILE 
 /* Whether a file that begins with `head`, which a NUL ends, is of the format: such a file may be
  * overwritten. */
 typedef bool gv_export_is_own(const char *head);
+/* Writes a format's files into a folder, which is made if it does not exist. Overwrites only its
+ * own files, unless `force`. 0; -EEXIST: after a message, there is another file with that name;
+ * -errno. */
+typedef int gv_export_write_folder(sqlite3 *trace, const char *path, bool force);
 
-#define GV_EXPORT_FORMAT(name, write, is_own)                                                      \
+#define GV_EXPORT_STACKS(name, write, is_own)                                                      \
     gv_export_write write;                                                                         \
     gv_export_is_own is_own;
+#define GV_EXPORT_TRACE               GV_EXPORT_STACKS
+#define GV_EXPORT_FOLDER(name, write) gv_export_write_folder write;
 #include "report/commands/export/formats.def"
 
 #endif

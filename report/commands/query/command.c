@@ -2,6 +2,7 @@
  * Only reading is allowed: no writing, no other files, no settings of SQLite. */
 #include "report/commands/commands.h"
 #include "report/commands/progress.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_query_empty.inc"
 #include "report/show/format.h"
@@ -107,48 +108,6 @@ static int query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **stateme
     return -EINVAL;
 }
 
-static void query_put_blob(struct gv_rows *rows, const unsigned char *bytes, size_t count)
-{
-    char *text = malloc(count * 2 + 4);
-
-    if (!text) {
-        gv_rows_null(rows);
-        rows->error = -ENOMEM;
-        return;
-    }
-    strcpy(text, "x'");
-    for (size_t i = 0; i < count; i++)
-        snprintf(text + 2 + i * 2, 3, "%02x", bytes[i]);
-    strcpy(text + 2 + count * 2, "'");
-    gv_rows_bytes(rows, text, strlen(text));
-    free(text);
-}
-
-static void query_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
-{
-    switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-        gv_rows_number(rows, sqlite3_column_int64(statement, column));
-        break;
-    case SQLITE_FLOAT:
-        gv_rows_real(rows, sqlite3_column_double(statement, column));
-        break;
-    case SQLITE_TEXT: {
-        const char *text = (const char *)sqlite3_column_text(statement, column);
-        gv_rows_bytes(rows, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
-        break;
-    }
-    case SQLITE_BLOB: {
-        const unsigned char *bytes = sqlite3_column_blob(statement, column);
-        query_put_blob(rows, bytes, (size_t)sqlite3_column_bytes(statement, column));
-        break;
-    }
-    default:
-        gv_rows_null(rows);
-        break;
-    }
-}
-
 /* The first step may take long: a sort or sum reads everything before its first row. */
 static int query_first(sqlite3_stmt *statement)
 {
@@ -212,21 +171,6 @@ static int query_name_apart(struct gv_column *columns, char **others, int count)
     return error;
 }
 
-static int query_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
-                       const struct gv_column *columns, int count, int result)
-{
-    struct gv_rows rows;
-
-    gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
-    for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
-        for (int i = 0; i < count; i++)
-            query_put(&rows, statement, i);
-    int error = gv_rows_end(&rows);
-    if (!error && result != SQLITE_DONE)
-        error = ferror(out) ? -EIO : -EINVAL;
-    return error;
-}
-
 /* Writes all rows; *any: there were some. 0; -EINVAL: SQL failed, see sqlite3_errmsg(); or
  * -errno. */
 static int query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bool *any)
@@ -245,7 +189,7 @@ static int query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format
     if (!error && format == GV_FORMAT_JSON)
         error = query_name_apart(columns, others, count);
     if (!error)
-        error = query_write(statement, out, format, columns, count, result);
+        error = gv_statement_rows_write(statement, out, format, columns, count, result);
     for (int i = 0; others && i < count; i++)
         sqlite3_free(others[i]);
     free(others);

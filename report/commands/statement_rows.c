@@ -1,0 +1,62 @@
+#include "report/commands/statement_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void statement_rows_put_blob(struct gv_rows *rows, const unsigned char *bytes, size_t count)
+{
+    char *text = malloc(count * 2 + 4);
+
+    if (!text) {
+        gv_rows_null(rows);
+        rows->error = -ENOMEM;
+        return;
+    }
+    strcpy(text, "x'");
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + 2 + i * 2, 3, "%02x", bytes[i]);
+    strcpy(text + 2 + count * 2, "'");
+    gv_rows_bytes(rows, text, strlen(text));
+    free(text);
+}
+
+void gv_statement_rows_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        gv_rows_number(rows, sqlite3_column_int64(statement, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_rows_real(rows, sqlite3_column_double(statement, column));
+        break;
+    case SQLITE_TEXT: {
+        const char *text = (const char *)sqlite3_column_text(statement, column);
+        gv_rows_bytes(rows, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
+        break;
+    }
+    case SQLITE_BLOB: {
+        const unsigned char *bytes = sqlite3_column_blob(statement, column);
+        statement_rows_put_blob(rows, bytes, (size_t)sqlite3_column_bytes(statement, column));
+        break;
+    }
+    default:
+        gv_rows_null(rows);
+        break;
+    }
+}
+
+int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                            const struct gv_column *columns, int count, int result)
+{
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
+    for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
+        for (int i = 0; i < count; i++)
+            gv_statement_rows_put(&rows, statement, i);
+    int error = gv_rows_end(&rows);
+    if (!error && result != SQLITE_DONE)
+        error = ferror(out) ? -EIO : -EINVAL;
+    return error;
+}

@@ -1,0 +1,122 @@
+"""export --to speedscope and csv, read back."""
+
+import csv
+import json
+import os
+import re
+
+import harness
+import stored
+
+HOSTILE = ("'a,b\"c' || char(10) || 'd'", "'=cmd()'", "char(27) || '[31m'", "CAST(x'66ff80' AS TEXT)", "'</script>'", "''")
+
+
+class Exported(harness.Case):
+    def make(self, source, *changes):
+        stored.make_anew(source, self.path("trace.db"), *changes)
+
+    def export(self, *words, status=0):
+        return self.command("export", self.path("trace.db"), *words, status=status, sim=False)
+
+
+def check_speedscope(file):
+    """The rules of speedscope's published schema for a sampled profile, and that the numbers fit together. Returns
+    {stack: weight}."""
+    assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    assert isinstance(file["name"], str) and isinstance(file["exporter"], str)
+    assert file["activeProfileIndex"] == 0
+    frames = file["shared"]["frames"]
+    for frame in frames:
+        assert set(frame) <= {"name", "file", "line", "col"} and isinstance(frame["name"], str), frame
+    assert len({frame["name"] for frame in frames}) == len(frames)
+    [profile] = file["profiles"]
+    assert set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
+    assert profile["type"] == "sampled" and profile["unit"] == "nanoseconds"
+    assert len(profile["samples"]) == len(profile["weights"]) > 0
+    assert all(isinstance(weight, int) and weight >= 0 for weight in profile["weights"])
+    assert profile["endValue"] - profile["startValue"] == sum(profile["weights"])
+    assert {at for sample in profile["samples"] for at in sample} == set(range(len(frames)))
+    return {";".join(frames[at]["name"] for at in sample): weight
+            for sample, weight in zip(profile["samples"], profile["weights"])}
+
+
+class Speedscope(Exported):
+    def test_the_stacks_are_those_of_folded(self):
+        for source, what in (("lines", "gpu"), ("starved", "idle"), ("lazy_launch", "stalls")):
+            self.make(source)
+            found = check_speedscope(json.loads(self.export("--to", "speedscope", "--of", what).out))
+            folded = self.export("--to", "folded", "--of", what).out.splitlines()
+            self.assertEqual(found, {stack: int(ns) for stack, ns in (line.rsplit(" ", 1) for line in folded)})
+
+    def test_hostile_names(self):
+        for name in HOSTILE:
+            self.make("lines", f"UPDATE gpu_name SET name = {name}", f"UPDATE frame SET function = {name}, file = {name}",
+                      f"UPDATE meta SET value = {name} WHERE key = 'program'")
+            text = self.export("--to", "speedscope").out
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f]")
+            check_speedscope(json.loads(text))
+
+    def test_only_its_own_files_are_overwritten(self):
+        self.make("lines")
+        for _ in range(2):
+            self.export("--to", "speedscope", "-o", self.path("x.json"))
+        self.write("other.json", '{\n  "$schema": "https://example.org"\n}\n')
+        self.assertIn("not an earlier export as speedscope",
+                      self.export("--to", "speedscope", "-o", self.path("other.json"), status=3).err)
+
+
+class Csv(Exported):
+    def views(self):
+        return re.findall(r"^(\w+): ", self.command("schema", sim=False).out, re.M)
+
+    def read(self, view):
+        with open(self.path(f"out/{view}.csv"), encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))
+
+    def check(self, *views):
+        """Each view has its file, and these (default: all) the same rows as a query has."""
+        every = self.views()
+        self.assertEqual(sorted(os.listdir(self.path("out"))), sorted(view + ".csv" for view in every))
+        for view in views or every:
+            head, *rows = self.read(view)
+            wanted = json.loads(self.command("query", self.path("trace.db"), f"SELECT * FROM {view}", "--format", "json",
+                                             sim=False).out)
+            self.assertEqual(len(rows), len(wanted), view)
+            for row, want in zip(rows, wanted):
+                self.assertEqual(head, list(want), view)
+                for found, value in zip(row, want.values()):
+                    if isinstance(value, (int, float)):
+                        self.assertEqual(float(found), value, view)
+                    elif value is None:
+                        self.assertEqual(found, "", view)
+
+    def test_a_file_for_each_view(self):
+        for source in ("add", "starved"):
+            self.make(source)
+            self.export("--to", "csv", "-o", self.path("out"))
+            self.check()
+
+    def test_hostile_texts_stay_in_their_fields(self):
+        for name in HOSTILE:
+            self.make("lines", f"UPDATE gpu_name SET name = {name}", f"UPDATE frame SET function = {name}")
+            self.export("--to", "csv", "-o", self.path("out"))
+            self.check("kernel_summary", "frames")
+
+    def test_only_its_own_files_are_overwritten(self):
+        self.make("lines")
+        os.mkdir(self.path("out"))
+        self.write("out/notes.txt", "mine\n")
+        self.write("out/stalls.csv", "mine\n")
+        self.assertIn("stalls.csv exists, and is not an earlier export as csv",
+                      self.export("--to", "csv", "-o", self.path("out"), status=3).err)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["notes.txt", "stalls.csv"])
+        self.export("--to", "csv", "-o", self.path("out"), "--force")
+        self.assertIn("notes.txt", os.listdir(self.path("out")))
+
+    def test_wrong_use(self):
+        self.make("lines")
+        self.assertIn("needs -o FOLDER", self.export("--to", "csv", status=2).err)
+        self.assertIn("needs -o FOLDER", self.export("--to", "csv", "-o", "-", status=2).err)
+        self.assertIn("have no effect", self.export("--to", "csv", "-o", "x", "--of", "idle", status=2).err)
+        self.assertIn("Not a directory", self.export("--to", "csv", "-o", self.path("trace.db"), status=3).err)
+        self.assertIn("cannot make", self.export("--to", "csv", "-o", self.path("no/where"), status=3).err)
