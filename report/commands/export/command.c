@@ -92,6 +92,7 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
     failed = gv_output_file_open(&file, export->path);
     if (!failed) {
         what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
+        what.path = export->trace_path;
         gv_progress_begin(trace, "gpuverify: reading");
         error = export->format->write(trace, &what, file.out);
         gv_progress_end(trace);

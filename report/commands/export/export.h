@@ -19,6 +19,7 @@ struct gv_weighed {
     const char *leaf;
     const char *sql;
     const char *range; /* of what; NULL: all */
+    const char *path;  /* of the trace */
 };
 
 extern const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT];
