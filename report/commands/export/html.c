@@ -156,15 +156,12 @@ static int html_about(struct html *html, FILE *out)
 static int html_findings(struct html *html)
 {
     struct gv_summary summary = html_subject(html, NULL);
-    char explain[GV_OFFER_BYTES], *text = NULL, *rest = NULL;
+    char *text = NULL, *rest = NULL;
     struct gv_json json;
     int error = html_print(html, html_about, &text);
 
     gv_json_begin(&json, html->out, '{');
     gv_json_text(&json, "version", GV_VERSION);
-    gv_json_text(&json, "explain",
-                 gv_offer_fill(explain, sizeof(explain), "gpuverify explain FILE",
-                               html->report->path, true));
     gv_json_open(&json, "about", '[');
     for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest))
@@ -288,6 +285,7 @@ int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
     struct html html = {.trace = trace, .report = report, .page = out};
     int error = report ? 0 : -ENOMEM;
 
+    gv_offer_called("gpuverify"); /* the page may be read elsewhere */
     html.out = fopencookie(out, "w", (cookie_io_functions_t){.write = html_write_json});
     if (!html.out)
         error = -ENOMEM;
