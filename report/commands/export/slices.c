@@ -3,8 +3,6 @@
 #include "report/analyse/time_sum.h"
 #include "report/store/array.h"
 
-#include <stdbool.h>
-
 /* Printable, and nothing that JSON or HTML would escape. */
 const char gv_slices_digits[] = "#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQR"
                                 "STUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~! ";
@@ -145,7 +143,8 @@ static int64_t slices_step(int64_t now, int64_t before)
 }
 
 static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *slice,
-                            uint64_t start, const uint32_t *codes, struct slices_before *before)
+                            uint64_t start, const uint32_t *codes, bool links,
+                            struct slices_before *before)
 {
     int error = gv_slices_number(body, start - before->start);
 
@@ -163,7 +162,7 @@ static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *
         error = gv_slices_number(body, codes[slice->name]);
     if (!error)
         error = gv_slices_signed(body, slices_step(slice->id, before->id));
-    if (!error)
+    if (!error && links)
         error = gv_slices_number(
             body, slice->link ? slices_folded(slices_step(slice->link, before->link)) + 1 : 0);
     before->start = start;
@@ -205,7 +204,7 @@ static int slices_write_group(struct gv_slices_text *index, const struct gv_slic
 }
 
 int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, int64_t from_ns,
-                    const uint32_t *codes, struct gv_slices_text *index,
+                    const uint32_t *codes, bool links, struct gv_slices_text *index,
                     struct gv_slices_text *body)
 {
     const struct gv_slice *list = slices->list + first;
@@ -221,7 +220,7 @@ int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, 
         for (size_t i = at; !error && i < at + members; i++)
             error = slices_write_one(body, &list[i],
                                      slices_units(gv_time_difference(list[i].start_ns, from_ns)),
-                                     codes, &before);
+                                     codes, links, &before);
         if (!error)
             error = slices_write_group(index, &list[at], members, start, codes, body->count - bytes,
                                        &group);

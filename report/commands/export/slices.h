@@ -5,24 +5,24 @@
  * of one track that begin in the same stretch of time. A longer trace has longer stretches, so that
  * the text never exceeds its limit.
  *
- * The text is a sequence of numbers, in a code that needs no escaping in JSON and one character for
- * numbers below GV_SLICES_HALF. The 2 * GV_SLICES_HALF digits are those of gv_slices_digits; a
- * digit of the upper half says that the number continues:
- *
- *     number = d0 + HALF * (d1 + HALF * (...)), where each digit but the last counts from 1
+ * The text is a sequence of numbers, in a code that needs no escaping in JSON, with one character for
+ * numbers below GV_SLICES_HALF. The digits are those of gv_slices_digits, the least first, and count
+ * 1, HALF, HALF * HALF, ... times their value. A digit of the upper half of them says that the number
+ * continues.
  *
  * A signed number n is 2n, or -2n - 1 if it is negative.
  */
 #ifndef GV_COMMANDS_EXPORT_SLICES_H
 #define GV_COMMANDS_EXPORT_SLICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is kept at most: 100 MB, and 15 MB of text. */
+/* What is kept at most: 100 MB, and 16 MB of text. */
 #define GV_SLICES_MOST       (UINT32_C(1) << 21)
-#define GV_SLICES_TEXT_BYTES (UINT32_C(15) << 20)
+#define GV_SLICES_TEXT_BYTES (UINT32_C(16) << 20)
 /* Slices of a group, which a page draws as one from afar. */
 #define GV_SLICES_GROUP 32u
 /* The unit of times in the text. */
@@ -72,7 +72,7 @@ void gv_slices_free(struct gv_slices *slices);
  * before
  */
 int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, int64_t from_ns,
-                    const uint32_t *codes, struct gv_slices_text *index,
+                    const uint32_t *codes, bool links, struct gv_slices_text *index,
                     struct gv_slices_text *body);
 
 int gv_slices_number(struct gv_slices_text *text, uint64_t number);

@@ -22,11 +22,12 @@
 /* In the order of a page, those of a device or thread together. */
 static const struct timeline_kind {
     const char *name, *sql;
-    bool of_thread;
+    bool of_thread, links;
 } timeline_kinds[] = {
-    {"idle", sql_idle, false},       {"ops", sql_ops, false},    {"steps", sql_steps, true},
-    {"ranges", sql_ranges, true},    {"calls", sql_calls, true}, {"stalls", sql_stalls, true},
-    {"calls", sql_unfinished, true},
+    {"idle", sql_idle, false, true},        {"ops", sql_ops, false, true},
+    {"steps", sql_steps, true, false},      {"ranges", sql_ranges, true, false},
+    {"calls", sql_calls, true, false},      {"stalls", sql_stalls, true, true},
+    {"calls", sql_unfinished, true, false},
 };
 enum { TIMELINE_OPS = 1, TIMELINE_CALLS = 4, TIMELINE_UNFINISHED = 6, TIMELINE_KINDS };
 
@@ -281,7 +282,7 @@ static int timeline_encode(struct timeline *timeline)
             count++;
         track->count = count;
         error = gv_slices_write(slices, first, count, timeline->from_ns, timeline->codes,
-                                &track->index, &track->body);
+                                timeline_kinds[track->kind].links, &track->index, &track->body);
         bytes += track->index.count + track->body.count;
         if (!error && bytes > GV_SLICES_TEXT_BYTES)
             error = -EFBIG;
@@ -327,6 +328,7 @@ static int timeline_write_track(struct timeline *timeline, const struct timeline
     gv_json_number(json, "a", track->a);
     gv_json_number(json, "b", track->b);
     gv_json_number(json, "count", (int64_t)track->count);
+    gv_json_bool(json, "links", timeline_kinds[track->kind].links);
     gv_json_bytes(json, "groups", track->index.bytes ? track->index.bytes : "", track->index.count);
     gv_json_bytes(json, "slices", track->body.bytes ? track->body.bytes : "", track->body.count);
     gv_json_close(json, '}');
