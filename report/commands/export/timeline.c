@@ -394,6 +394,8 @@ static int timeline_write(struct timeline *timeline, FILE *out)
     struct gv_json *json = &timeline->json;
     int error;
 
+    if (timeline->track_count == 0)
+        return fputs("null", out) < 0 ? -EIO : 0;
     gv_json_begin(json, out, '{');
     gv_json_number(json, "from_ns", timeline->from_ns);
     gv_json_number(json, "until_ns", timeline->until_ns);

@@ -330,8 +330,8 @@ const gvTimeline = (() => {
   }
 
   function drawText(words, x, y, room) {
-    const most = Math.floor(room / 6.3);
-    if (most > 3) context.fillText(words.length > most ? `${words.slice(0, most - 1)}…` : words, x, y);
+    const most = Math.floor(room / 7);
+    if (most > 2) context.fillText(words.length > most ? `${words.slice(0, most - 1)}…` : words, x, y);
   }
 
   function drawWide(track, i, left, right) {
