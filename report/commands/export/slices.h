@@ -5,10 +5,10 @@
  * of one track that begin in the same stretch of time. A longer trace has longer stretches, so that
  * the text never exceeds its limit.
  *
- * The text is a sequence of numbers, in a code that needs no escaping in JSON, with one character for
- * numbers below GV_SLICES_HALF. The digits are those of gv_slices_digits, the least first, and count
- * 1, HALF, HALF * HALF, ... times their value. A digit of the upper half of them says that the number
- * continues.
+ * The text is a sequence of numbers, in a code that needs no escaping in JSON, with one character
+ * for numbers below GV_SLICES_HALF. The digits are those of gv_slices_digits, the least first, and
+ * count 1, HALF, HALF * HALF, ... times their value. A digit of the upper half of them says that
+ * the number continues.
  *
  * A signed number n is 2n, or -2n - 1 if it is negative.
  */

@@ -5,7 +5,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-/* Writes it as JSON, null if nothing was recorded, of 18 MB at most, with 300 MB of memory at most. 0 or -errno. */
+/* Writes it as JSON, null if nothing was recorded, of 18 MB at most, with 300 MB of memory at most.
+ * 0 or -errno. */
 int gv_timeline_write(sqlite3 *trace, FILE *out);
 
 #endif

@@ -142,11 +142,7 @@ const gvTimeline = (() => {
 
   // ---- words ----
 
-  function time(ns) {
-    for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]])
-      if (Math.abs(ns) >= size) return `${(ns / size).toPrecision(3).replace(/\.?0+e.*$/, "")} ${unit}`;
-    return `${Math.round(ns)} ns`;
-  }
+  const { clean, duration: time, make, number: counted } = gvText;
 
   // A point in time, to a precision of `step` ns.
   function moment(ns, step) {
@@ -155,7 +151,12 @@ const gvTimeline = (() => {
     return `${(ns / 1e9).toFixed(Math.ceil(9 - Math.log10(step)))} s`;
   }
 
-  const nameOf = (track, index) => data.names[track.name[index] - 1] || ["?", ""];
+  const point = (ns) => (Math.abs(ns) < 1e9 ? `${(ns / 1e6).toFixed(3)} ms` : `${(ns / 1e9).toFixed(6)} s`);
+
+  function nameOf(track, index) {
+    const [name, kind] = data.names[track.name[index] - 1] || ["?", ""];
+    return [kind === "step" ? `${name} ${track.id[index]}` : name, kind];
+  }
 
   function titleOf(track) {
     if (track.kind === "ops") return `GPU ${track.a} stream ${track.b}`;
@@ -167,13 +168,13 @@ const gvTimeline = (() => {
 
   function facts(track, index) {
     const [name, kind] = nameOf(track, index), count = track.several[index];
-    const told = [["from", moment(track.start[index], 1)], ["duration", time(track.duration[index])]];
+    const told = [["from", point(track.start[index])], ["duration", time(track.duration[index])]];
     if (kind && !["idle", "stall", "step", "mark", "push", "start"].includes(kind)) told.unshift(["kind", kind]);
     if (track.kind === "ops") told.push(["on", `GPU ${track.a}, stream ${track.b}`]);
     else if (track.thread) told.push(["thread", track.thread]);
     if (track.process) told.push(["process", track.process]);
-    if (count > 1) told.push(["stands for", `${count} together, ${time(track.duration[index] * track.busy[index])} of the time; the longest: ${name}`]);
-    return { title: count > 1 ? `${count} × ${name}` : name, facts: told };
+    if (count > 1) told.push(["stands for", `${counted(count)} together, ${time(track.duration[index] * track.busy[index])} of the time; the longest: ${name}`]);
+    return { title: count > 1 ? `${counted(count)} × ${name}` : name, facts: told };
   }
 
   function describe(kind, id) {
@@ -184,7 +185,7 @@ const gvTimeline = (() => {
       const call = track.link[index] && find("call", track.link[index]);
       if (call) told.facts.push(
         ["launched by", nameOf(...call)[0]],
-        ["waited in its stream", time(Math.max(0, track.start[index] - call[0].start[call[1]]))]);
+        ["began", `${time(Math.max(0, track.start[index] - call[0].start[call[1]]))} after that call did`]);
     } else if (kind === "call") {
       for (const [on, i] of operationsOf(found).slice(0, 5))
         told.facts.push(["on the GPU", `${nameOf(on, i)[0]}, ${time(on.duration[i])}, ${time(Math.max(0, on.start[i] - track.start[index]))} later`]);
@@ -196,7 +197,7 @@ const gvTimeline = (() => {
   // ---- what is shown ----
 
   let data, tracks = [], rows = [], section, scroller, sized, canvas, context, tip, status, shown;
-  let view, width = 0, height = 0, gutter = 0, colors, waiting = false;
+  let view, width = 0, height = 0, gutter = 0, scrolled = 0, colors, waiting = false;
   let selected = null, hovered = null, arrows = new Map(), marked = null;
   const dense = document.createElement("canvas");
 
@@ -247,7 +248,7 @@ const gvTimeline = (() => {
     const several = new Set(tracks.map((track) => track.process)).size > 1;
     for (const track of tracks) {
       if (several && track.process !== process) {
-        rows.push({ title: track.process || "", top, height: HEIGHTS.process });
+        rows.push({ title: track.process, top, height: HEIGHTS.process });
         top += HEIGHTS.process;
       }
       process = track.process;
@@ -275,7 +276,7 @@ const gvTimeline = (() => {
   const scale = () => (width - gutter) / (view.until - view.from);
   const xOf = (ns) => gutter + (ns - view.from) * scale();
   const nsAt = (x) => view.from + (x - gutter) / scale();
-  const yOf = (track) => AXIS + track.top - scroller.scrollTop;
+  const yOf = (track) => AXIS + track.top - scrolled;
 
   // ---- drawing ----
 
@@ -439,6 +440,7 @@ const gvTimeline = (() => {
   function draw() {
     waiting = false;
     if (!view || width <= gutter) return;
+    scrolled = scroller.scrollTop;
     const visible = tracks.filter((track) => yOf(track) < height && yOf(track) + track.height > AXIS);
     const columns = Math.max(1, width - gutter), wide = [];
     if (dense.width !== columns || dense.height < visible.length) {
@@ -496,7 +498,7 @@ const gvTimeline = (() => {
 
   function zoomTo([track, i], least) {
     const start = track.start[i], duration = track.duration[i];
-    const room = Math.max(duration * 2, 1000);
+    const room = Math.max(duration * 0.6, 1000);
     if (least && duration * scale() > 20 && start >= view.from && start + duration <= view.until) return;
     zoom(start - room, start + duration + room);
   }
@@ -555,8 +557,8 @@ const gvTimeline = (() => {
     tip.hidden = !found;
     if (!found) return;
     const told = facts(...found);
-    tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: told.title }),
-      ...told.facts.map((fact) => Object.assign(document.createElement("div"), { textContent: fact.join(": ") })));
+    tip.replaceChildren(make("b", {}, told.title),
+      ...told.facts.map((fact) => make("div", {}, fact.join(": "))));
     const left = Math.max(0, Math.min(x + 14, width - tip.offsetWidth - 4));
     const above = y + 20 + tip.offsetHeight > height;
     tip.style.left = `${left}px`;
@@ -604,7 +606,7 @@ const gvTimeline = (() => {
     scroller.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
       event.preventDefault();
-      event.stopPropagation();
+      if (event.key !== "Escape") event.stopPropagation();
       KEYS[event.key]();
     });
     scroller.addEventListener("wheel", (event) => {
@@ -675,52 +677,43 @@ const gvTimeline = (() => {
 
   // ---- the section ----
 
-  function element(tag, attributes, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    made.append(...children);
-    return made;
-  }
-
   function build() {
-    const buttons = element("div", { class: "timeline-buttons", role: "toolbar", "aria-label": "Timeline" });
+    const buttons = make("div", { class: "timeline-buttons", role: "toolbar", "aria-label": "Timeline" });
     for (const [label, title, act] of [["+", "Zoom in (+)", () => zoomBy(0.5)], ["−", "Zoom out (-)", () => zoomBy(2)],
       ["◂", "Earlier (←)", () => pan(-0.5)], ["▸", "Later (→)", () => pan(0.5)],
       ["All", "The whole time (0)", zoomAll], ["Selected", "Zoom to the selected one (f)", KEYS.f]]) {
-      const button = element("button", { type: "button", title, "aria-label": title }, label);
-      button.addEventListener("click", act);
-      buttons.append(button);
+      buttons.append(make("button", { type: "button", title, "aria-label": title, onclick: act }, label));
     }
-    shown = element("output", {});
+    shown = make("output", {});
     buttons.append(shown);
-    canvas = element("canvas", { "aria-hidden": "true" });
+    canvas = make("canvas", { "aria-hidden": "true" });
     context = canvas.getContext("2d");
-    sized = element("div", { class: "timeline-size" }, canvas);
-    scroller = element("div", { class: "timeline-tracks", tabindex: "0", role: "application", "aria-label": "Timeline of threads and streams",
+    sized = make("div", { class: "timeline-size" }, canvas);
+    scroller = make("div", { class: "timeline-tracks", tabindex: "0", role: "application", "aria-label": "Timeline of threads and streams",
       "aria-describedby": "timeline-help" }, sized);
-    tip = element("div", { class: "timeline-tip", role: "tooltip", hidden: "" });
-    status = element("div", { class: "timeline-status", role: "status" });
+    tip = make("div", { class: "timeline-tip", role: "tooltip", hidden: true });
+    status = make("div", { class: "timeline-status", role: "status" });
     const notes = [];
     if (data.merged_ns) notes.push(`This trace is too long to show every call: neighbours within ${time(data.merged_ns)} are shown as one.`);
-    if (data.left_out) notes.push(`${data.left_out} calls and operations are on tracks that are not shown.`);
+    if (data.left_out) notes.push(`${counted(data.left_out)} calls and operations are on tracks that are not shown.`);
     section.append(buttons, scroller, tip, status,
-      element("p", { id: "timeline-help", class: "timeline-help" },
-        "Ctrl and wheel zooms, dragging moves, dragging on the scale zooms to a part, a click explains. Keys: + − ← → 0 whole, ↑ ↓ n p select, f zooms to it, Enter explains. ",
+      make("p", { id: "timeline-help", class: "timeline-help" },
+        make("span", { class: "with-mouse" }, "Ctrl and wheel zooms, dragging moves, dragging on the scale zooms to a part, a click explains. " +
+          "Keys: + \u2212 \u2190 \u2192 0 (all), \u2191 \u2193 n p select, f zooms to the selected one, Enter explains. "),
+        make("span", { class: "with-fingers" }, "Pinching zooms, dragging moves, a tap explains. "),
         ...notes));
   }
 
   function show(into, from) {
     section = into;
     data = from;
-    if (!data || data.tracks.length === 0) {
-      section.append(element("p", {}, "The trace has no calls and no GPU operations to draw."));
-      data = null;
-      return;
-    }
+    for (const name of data.names) name[0] = clean(name[0]);
     half = data.digits.length / 2;
     [...data.digits].forEach((digit, value) => (digits[digit.charCodeAt(0)] = value));
     tracks = data.tracks;
     for (const track of tracks) {
+      track.process = clean(track.process || "");
+      track.thread = clean(track.thread || "");
       track.group = {};
       readGroups(track);
     }
@@ -736,7 +729,7 @@ const gvTimeline = (() => {
   return {
     show,
     zoom: (from, until) => data && zoom(from, until),
-    select: (kind, id) => data !== null && data !== undefined && select(kind, id),
+    select: (kind, id) => data && select(kind, id),
     describe: (kind, id) => (data ? describe(kind, id) : null),
   };
 })();
