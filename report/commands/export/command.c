@@ -19,6 +19,11 @@
 
 #define GV_EXPORT_HEAD_BYTES 65536
 
+enum export_format_id {
+#define GV_EXPORT_FORMAT(name, write, is_own) GV_EXPORT_##name,
+#include "report/commands/export/formats.def"
+};
+
 /* In the order of the option's words. */
 static const struct export_format {
     const char *name;
@@ -31,7 +36,7 @@ static const struct export_format {
 
 struct export
 {
-    const struct gv_arguments *arguments;
+    const struct gv_arguments *arguments; /* NULL: of another command */
     const char *trace_path;
     const struct export_format *format;
     enum gv_weighed_id what;
@@ -91,7 +96,8 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
         return error;
     failed = gv_output_file_open(&file, export->path);
     if (!failed) {
-        what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
+        if (export->arguments)
+            what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
         what.path = export->trace_path;
         gv_progress_begin(trace, "gpuverify: reading");
         error = export->format->write(trace, &what, file.out);
@@ -124,6 +130,21 @@ static int export_trace(sqlite3 *trace, void *context)
     return code;
 }
 
+int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path)
+{
+    const struct export export = {
+        .trace_path = trace_path,
+        .format = &export_formats[GV_EXPORT_html],
+        .path = path,
+    };
+
+    if (!export_may_replace(path, export.format)) {
+        gv_message("no page is written: %s exists, and is not an earlier one", gv_shown_path(path));
+        return GV_EXIT_FAILED;
+    }
+    return export_chosen(trace, &export);
+}
+
 int gv_command_export(const struct gv_arguments *arguments)
 {
     const struct gv_given *to = gv_arguments_find(arguments, GV_OPTION_export_to);
@@ -138,6 +159,10 @@ int gv_command_export(const struct gv_arguments *arguments)
         return gv_arguments_refuse(arguments->command, "--to is missing: %s",
                                    gv_options[GV_OPTION_export_to].value);
     export.format = &export_formats[to->number];
+    if (to->number == GV_EXPORT_html && (gv_arguments_has(arguments, GV_OPTION_export_of) ||
+                                         gv_arguments_has(arguments, GV_OPTION_export_range)))
+        return gv_arguments_refuse(arguments->command, "--of and --range have no effect on --to %s",
+                                   export.format->name);
     if (!gv_arguments_has(arguments, GV_OPTION_export_force) &&
         !export_may_replace(export.path, export.format)) {
         gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",

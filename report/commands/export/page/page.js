@@ -8,7 +8,8 @@ const gvPage = (() => {
   const layouts = data("tables");
   const stories = data("stories");
   const file = String(report.trace).split("/").pop();
-  const HITS = 40;
+  const HITS = 40; // shown of a search,
+  const HITS_EACH = 6; // and of each kind
 
   // ---- stories: "s6", "i1", and "f1" of a call that had not returned ----
 
@@ -255,7 +256,7 @@ const gvPage = (() => {
   const ORDER = ["stalls", "idle", "kernels", "gpu_lines", "calls", "launches", "copies", "sync", "loads", "steps", "ranges",
     "memory_lines", "memory_peak", "leaks", "memory", "devices", "gaps", "latency", "errors", "captures", "flights", "minutes",
     "changes", "processes", "losses", "environment", "own_cost", "run"];
-  const SHORT = {
+  const TABS = {
     stalls: "Stalls by cause", idle: "Idle by line", kernels: "Kernels", gpu_lines: "GPU time by line", launches: "Launches",
     copies: "Copies", calls: "Calls", sync: "Requested waits", loads: "Loads of code", latency: "Latency", gaps: "GPU gaps", memory: "Memory",
     memory_peak: "Memory at its peak", memory_lines: "Memory by line", leaks: "Never freed", steps: "Steps", ranges: "Ranges",
@@ -276,19 +277,19 @@ const gvPage = (() => {
     const idle = list("idle");
     return [
       {
-        name: "each_stall", short: "Stalls", title: "Stalls, longest first", note: note(stalls.length),
-        columns: [["stall", "name"], ["lost", "duration"], ["cause", "text"], ["call", "text"], ["kernel", "name"], ["line", "text"],
+        name: "each_stall", tab: "Stalls", title: "Stalls, longest first", note: note(stalls.length),
+        columns: [["stall", "name"], ["lost", "duration"], ["line", "text"], ["cause", "text"], ["call", "text"], ["kernel", "name"],
           ["waited for", "name"], ["when", "moment"], ["took", "duration"], ["thread", "number"], ["confidence", "text"]],
-        rows: stalls.map((one) => row(one, one.name_, one.lost_ns, one.cause, one.name, one.kernel, one.line || null,
+        rows: stalls.map((one) => row(one, one.name_, one.lost_ns, one.line || null, one.cause, one.name, one.kernel,
           one.blocked_by_name || one.host_function_name || one.waited_for_name || one.other_name, one.start_ns, one.duration_ns,
           one.thread, one.confidence)),
         open: (from) => open(from.story),
       },
       {
-        name: "each_idle", short: "Idle times", title: "Idle times, longest first", note: note(idle.length),
-        columns: [["idle time", "name"], ["length", "duration"], ["reason", "text"], ["what", "text"], ["line", "text"], ["when", "moment"],
+        name: "each_idle", tab: "Idle times", title: "Idle times, longest first", note: note(idle.length),
+        columns: [["idle time", "name"], ["length", "duration"], ["line", "text"], ["reason", "text"], ["what", "text"], ["when", "moment"],
           ["gaps", "number"], ["device", "number"], ["thread", "number"], ["confidence", "text"]],
-        rows: idle.map((one) => row(one, one.name_, one.duration_ns, one.reason, one.detail, one.line || null, one.start_ns, one.gaps,
+        rows: idle.map((one) => row(one, one.name_, one.duration_ns, one.line || null, one.reason, one.detail, one.start_ns, one.gaps,
           one.device, one.thread, one.confidence)),
         open: (from) => open(from.story),
       },
@@ -301,7 +302,7 @@ const gvPage = (() => {
     if (record) {
       const columns = [["what", "text"], ["value", "text"]];
       const rows = layout.columns.map(([what, kind], i) => [what, value(record[i], kind)]).filter((row) => row[1] !== "-");
-      return {name, short: SHORT[name], title: layout.title, columns, rows};
+      return {name, tab: TABS[name], title: layout.title, columns, rows};
     }
     const rows = report.sections[name].map((row) => Object.values(row));
     const width = rows[0]?.length || 0;
@@ -312,7 +313,7 @@ const gvPage = (() => {
       rows.forEach((row) => row.pop());
     }
     return {
-      name, short: SHORT[name] || layout.title, title: layout.title, columns, rows,
+      name, tab: TABS[name] || layout.title, title: layout.title, columns, rows,
       note: rows.length >= 1000 ? "The first 1000 rows." : "",
     };
   };
@@ -328,7 +329,7 @@ const gvPage = (() => {
         if (story) open(story);
       };
     gvTable.show(byId("tables"), tables.filter((table) => table.rows.length > 0),
-      tables.filter((table) => table.rows.length === 0).map((table) => table.short.toLowerCase()));
+      tables.filter((table) => table.rows.length === 0).map((table) => table.tab.toLowerCase()));
   };
 
   // ---- search ----
@@ -348,7 +349,7 @@ const gvPage = (() => {
       if (table.name.startsWith("each_")) continue;
       for (const row of table.rows) {
         const text = row.filter((raw) => typeof raw === "string").join("  ");
-        if (text) found.push({what: table.short, text, go() {
+        if (text) found.push({what: table.tab, text, go() {
           gvTable.choose(table.name, String(row.find((raw) => typeof raw === "string")).slice(0, 200), true);
           section("tables");
         }});
@@ -378,14 +379,21 @@ const gvPage = (() => {
     }
     index ??= makeIndex();
     const found = index.filter((one) => words.every((word) => one.words.includes(word)));
-    hits.replaceChildren(...found.slice(0, HITS).map((one, i) => {
+    // Some of each kind, so that a thousand stalls leave room for a kernel.
+    const counts = new Map();
+    const first = found.filter((one) => {
+      counts.set(one.what, (counts.get(one.what) || 0) + 1);
+      return counts.get(one.what) <= HITS_EACH;
+    }).slice(0, HITS);
+    hits.replaceChildren(...first.map((one, i) => {
       const hit = make("li", {role: "option", id: `hit-${i}`, "aria-selected": "false", onclick: () => go(one)},
         make("span", {class: "dim"}, one.what), make("span", {class: "hit"}, one.text));
       hit.found = one;
       return hit;
     }));
-    if (found.length === 0 || found.length > HITS)
-      hits.append(make("li", {class: "dim", role: "presentation"}, found.length ? `${number(found.length - HITS)} more` : "Nothing found"));
+    if (found.length === 0 || found.length > first.length)
+      hits.append(make("li", {class: "dim", role: "presentation"},
+        found.length ? `and ${number(found.length - first.length)} more` : "Nothing found"));
     hits.hidden = false;
     query.setAttribute("aria-expanded", "true");
     mark(found.length ? 0 : -1);

@@ -4,6 +4,7 @@ const gvTable = (() => {
   const {make, number, value} = gvText;
   const ROWS = 100;
   const PAPER_ROWS = 40;
+  const SHORT = 24; // letters
   const MONO = ["line", "where", "kernel", "call", "captured at", "begun at", "ended at", "variable", "value", "host was in"];
   const tables = []; // {name, title, columns: [[name, kind]], rows: [[value]], open: (row) => or undefined}
   let chosen = null;
@@ -37,7 +38,7 @@ const gvTable = (() => {
     const text = value(row[i], kind);
     const known = row[i] !== null && row[i] !== undefined;
     const attributes = {class: [isText(kind) ? "text" : "number", known ? null : "unknown",
-      MONO.includes(name) ? "mono" : null].filter(Boolean).join(" ")};
+      MONO.includes(name) ? "mono" : null, table.short[i] ? "short" : null].filter(Boolean).join(" ")};
     if (i === 0 && table.open) return make("td", attributes, make("button", {type: "button", class: "link"}, text));
     const made = make("td", attributes, isText(kind) ? make("span", {title: text.length > 48 ? text : null}, text) : text);
     if (kind === "share" && typeof row[i] === "number") {
@@ -122,11 +123,13 @@ const gvTable = (() => {
       body({...table, filter: "", sort: null}, PAPER_ROWS).made));
   };
 
-  // Columns in which no row has a value are left out.
+  // Columns in which no row has a value are left out; those of short texts are not broken into lines.
   const withoutEmpty = (table) => {
     const kept = table.columns.map((_, i) => i).filter((i) => i === 0 || table.rows.some((row) => row[i] !== null && row[i] !== undefined));
     const pick = (list) => kept.map((i) => list[i]);
-    return {...table, columns: pick(table.columns), rows: table.rows.map((row) => Object.assign(pick(row), {from: row}))};
+    const rows = table.rows.map((row) => Object.assign(pick(row), {from: row}));
+    const isShort = (i) => rows.every((row) => row[i] === null || String(row[i]).length <= SHORT);
+    return {...table, columns: pick(table.columns), rows, short: kept.map((_, i) => isShort(i))};
   };
 
   const show = (section, given, empty) => {
@@ -136,7 +139,7 @@ const gvTable = (() => {
       ...tables.map((table) => make("button", {
         type: "button", role: "tab", id: `tab-${table.name}`, "data-name": table.name, "aria-controls": "table",
         onclick: () => choose(table.name),
-      }, table.short, make("span", {class: "count"}, number(table.rows.length)))));
+      }, table.tab, make("span", {class: "count"}, number(table.rows.length)))));
     view = {
       title: make("h3", {}),
       note: make("p", {class: "dim"}),
