@@ -235,7 +235,7 @@ const gvPage = (() => {
       finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,
       story ? make("p", {class: "actions"},
         make("button", {type: "button", onclick: () => open(story)}, `Why: the story of ${finding.id}`),
-        hasTimeline ? make("button", {type: "button", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
+        hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
   };
 
   const showFindings = () => {
@@ -464,8 +464,7 @@ const gvPage = (() => {
 
   // ---- all together ----
 
-  const timeline = JSON.parse(byId("timeline-data").textContent);
-  const hasTimeline = timeline !== null;
+  let hasTimeline = true; // until its data have come
 
   const start = () => {
     byId("bar").hidden = false;
@@ -474,16 +473,26 @@ const gvPage = (() => {
     showFindings();
     showTables();
     gvFlame.show(byId("flames"), data("flames"));
-    byId("timeline-part").hidden = !hasTimeline;
     byId("parts").append(...[["findings", "Findings"], ["timeline-part", "Timeline"], ["flames", "Flame graphs"], ["tables", "Tables"]]
       .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", {href: `#${id}`}, text)));
-    if (hasTimeline) gvTimeline.show(byId("timeline"), timeline);
     window.addEventListener("popstate", follow);
     follow();
   };
 
+  // Its data may be large: they come last, when the rest of the page can be seen.
+  const showTimeline = () => {
+    const timeline = JSON.parse(byId("timeline-data").textContent);
+    hasTimeline = timeline !== null;
+    byId("timeline-part").hidden = !hasTimeline;
+    document.querySelectorAll("[href='#timeline-part'], .to-timeline").forEach((one) => (one.hidden = !hasTimeline));
+    if (hasTimeline) gvTimeline.show(byId("timeline"), timeline);
+    const story = byName.get(opened);
+    if (story && story.kind !== "flight") gvTimeline.select(story.kind, story.id);
+  };
+
   return {
     start,
+    showTimeline,
     // A stall, idle time, call or op ("stall", 6), as the timeline calls it on a click.
     open(kind, id) {
       const story = storyOf(kind, id);
