@@ -7,7 +7,6 @@ Skipped, with exit status 77, without Chromium.
 """
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -135,6 +134,7 @@ class Pages(unittest.TestCase):
 
     def test_an_unfinished_call_has_a_story(self):
         page = self.open("hang")
+        self.assertIn("Fix: Load reach<float> before", page.value("document.querySelector('#items li').innerText"))
         page.click("#notes .link")
         self.assertIn("Unfinished call", page.value("document.getElementById('story').innerText"))
 
@@ -186,7 +186,8 @@ class Pages(unittest.TestCase):
     def test_paper_has_all_tables(self):
         page = self.open("lazy_launch")
         page.value("window.onbeforeprint = null, window.dispatchEvent(new Event('beforeprint'))")
-        self.assertEqual(page.value("document.querySelectorAll('.paper').length"), page.value("document.querySelectorAll('[id^=tab-]').length"))
+        self.assertEqual(page.value("document.querySelectorAll('.paper').length"),
+                         page.value("document.querySelectorAll('[id^=tab-]').length"))
         self.assertEqual(page.value("document.documentElement.dataset.scheme"), "light")
         page.value("window.dispatchEvent(new Event('afterprint'))")
         self.assertEqual(page.value("document.querySelectorAll('.paper').length"), 0)

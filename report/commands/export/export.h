@@ -35,8 +35,8 @@ typedef bool gv_export_is_own(const char *head);
     gv_export_is_own is_own;
 #include "report/commands/export/formats.def"
 
-/* Writes the page of an open trace into a file, for another command. The exit code, after a message,
- * or -errno. */
+/* Writes the page of an open trace into a file, for another command. The exit code, after a
+ * message, or -errno. */
 int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path);
 
 #endif

@@ -180,9 +180,9 @@ static int html_findings(struct html *html)
 static int html_tables(struct html *html)
 {
     static const char *const kinds[] = {
-        [GV_COLUMN_TEXT] = "text",         [GV_COLUMN_NAME] = "name",
-        [GV_COLUMN_NUMBER] = "number",     [GV_COLUMN_DURATION] = "duration",
-        [GV_COLUMN_MOMENT] = "moment",     [GV_COLUMN_SIZE] = "size",
+        [GV_COLUMN_TEXT] = "text",     [GV_COLUMN_NAME] = "name",
+        [GV_COLUMN_NUMBER] = "number", [GV_COLUMN_DURATION] = "duration",
+        [GV_COLUMN_MOMENT] = "moment", [GV_COLUMN_SIZE] = "size",
         [GV_COLUMN_SHARE] = "share",
     };
     static const struct {
@@ -250,8 +250,8 @@ static int html_flames(struct html *html)
     fputc('[', html->out);
     for (size_t i = 0; i < GV_WEIGHED_COUNT && !error; i++) {
         struct gv_flame *root = NULL;
-        fprintf(html->out, "%s{\"title\": \"%s\", \"leaf\": \"%s\", \"frames\": [",
-                i ? ", " : "", gv_weighed[i].title, gv_weighed[i].leaf);
+        fprintf(html->out, "%s{\"title\": \"%s\", \"leaf\": \"%s\", \"frames\": [", i ? ", " : "",
+                gv_weighed[i].title, gv_weighed[i].leaf);
         error = gv_flame_read(html->trace, &gv_weighed[i], &root);
         if (!error)
             html_flame(html, root, 0, root->ns / GV_HTML_FLAME_SMALL);
@@ -285,7 +285,7 @@ int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
     struct html html = {.trace = trace, .report = report, .page = out};
     int error = report ? 0 : -ENOMEM;
 
-    gv_offer_called("gpuverify"); /* the page may be read elsewhere */
+    gv_offer_called(NULL); /* the page may be read elsewhere */
     html.out = fopencookie(out, "w", (cookie_io_functions_t){.write = html_write_json});
     if (!html.out)
         error = -ENOMEM;

@@ -33,7 +33,7 @@
 #define GV_SUMMARY_NARROW       90
 #define GV_SUMMARY_LINE_COLUMNS 20
 /* Lines of stalls to print. */
-#define GV_SUMMARY_STALLS     3u
+#define GV_SUMMARY_STALLS 3u
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 #define GV_SUMMARY_ONCE_NS  1000000
@@ -530,8 +530,8 @@ static void item_print(void *context, const struct gv_summary_item *item)
                  gv_format_duration(most, item->saves_ns));
     else if (item->saves_ns >= 0)
         snprintf(saves, sizeof(saves), "saves little");
-    fprintf(out, "  %zu  %s%-*s %s%8s%s", printed->count, gv_colour(out, GV_COLOUR_BOLD), GV_SUMMARY_WORD,
-            item->name,
+    fprintf(out, "  %zu  %s%-*s %s%8s%s", printed->count, gv_colour(out, GV_COLOUR_BOLD),
+            GV_SUMMARY_WORD, item->name,
             gv_colour(out, item->good  ? GV_COLOUR_NONE
                            : item->may ? GV_COLOUR_MAY
                                        : GV_COLOUR_COST),

@@ -8,7 +8,7 @@
 
 /* A finding, as it is told. */
 struct gv_summary_item {
-    const char *name; /* "": not a finding, but a text below the one before */
+    const char *name;    /* "": not a finding, but a text below the one before */
     int64_t stall, idle; /* that it is about; 0: none */
     int64_t cost_ns;     /* -1: it is not about time */
     int64_t saves_ns;    /* -1: not known */

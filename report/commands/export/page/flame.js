@@ -46,27 +46,55 @@ const gvFlame = (() => {
     return false;
   };
 
+  const place = (element, left, width, depth) => {
+    element.style.left = `${left * 100}%`;
+    element.style.width = `${width * 100}%`;
+    element.style.top = `${depth * 1.5}rem`;
+    return element;
+  };
+
+  // Neighbours that are too narrow are drawn as one: they are the last of their parent.
+  const gather = (small, node) => {
+    const them = small.get(node.parent) || {from: node.from, until: node.until, count: 0};
+    them.from = Math.min(them.from, node.from);
+    them.until = Math.max(them.until, node.from + node.ns);
+    them.count++;
+    small.set(node.parent, them);
+  };
+
   const draw = (focused) => {
     const top = graph.zoomed;
     const made = [];
+    const small = new Map(); // by their parent
     let deepest = 0;
     for (const node of graph.nodes) {
       const above = isAbove(node, top) && node !== top;
       const left = above ? 0 : (node.from - top.from) / top.ns;
       const width = above ? 1 : node.ns / top.ns;
       node.element = null;
-      if (!above && (!isAbove(top, node) || width < SMALL)) continue;
+      if (!above && !isAbove(top, node)) continue;
+      if (width < SMALL) {
+        gather(small, node);
+        continue;
+      }
       node.element = make("button", {
         type: "button", class: `frame ${node.depth === 0 ? "root" : KINDS[node.kind] || "native"}${above ? " above" : ""}`,
         tabindex: "-1", "aria-label": told(node), onclick: () => zoom(node, true),
         onpointerenter: () => point(node), onfocus: () => point(node),
       }, make("span", {}, node.name));
-      node.element.style.left = `${left * 100}%`;
-      node.element.style.width = `${width * 100}%`;
-      node.element.style.top = `${node.depth * 1.5}rem`;
+      place(node.element, left, width, node.depth);
       node.element.node = node;
       deepest = Math.max(deepest, node.depth);
       made.push(node.element);
+    }
+    for (const [parent, them] of small) {
+      const width = (them.until - them.from) / top.ns;
+      if (!parent.element || width < SMALL) continue;
+      const text = `${them.count} smaller`;
+      const box = place(make("div", {class: "frame small", title: text}, make("span", {}, text)), (them.from - top.from) / top.ns, width,
+        parent.depth + 1);
+      deepest = Math.max(deepest, parent.depth + 1);
+      made.push(box);
     }
     view.graph.style.height = `${(deepest + 1) * 1.5}rem`;
     view.graph.replaceChildren(...made);

@@ -223,8 +223,9 @@ const gvPage = (() => {
   };
 
   const item = (finding) => {
-    const story = finding.id ? byName.get(finding.id) : null;
-    const fix = finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
+    // The story of an unfinished call has a better fix than where to read it.
+    const story = byName.get(finding.name === "unfinished" ? "f1" : finding.id);
+    const fix = finding.name === "unfinished" && story?.fix ? ["", "fix", story.fix] : finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
     if (!finding.name) return make("li", {class: "more"}, finding.text);
     return make("li", {class: finding.good ? "good" : finding.may ? "may" : "cost"},
       make("div", {class: "item-head"}, make("h3", {}, finding.name),
@@ -234,7 +235,7 @@ const gvPage = (() => {
       fix ? make("p", {class: "fix"}, make("b", {}, fix[1] === "fix" ? "Fix: " : "Next: "), fix[2]) : null,
       finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,
       story ? make("p", {class: "actions"},
-        make("button", {type: "button", onclick: () => open(story)}, `Why: the story of ${finding.id}`),
+        make("button", {type: "button", onclick: () => open(story)}, `Why: the story of ${story.name_}`),
         hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
   };
 
@@ -244,8 +245,10 @@ const gvPage = (() => {
     byId("items").append(...told.findings.map(item));
     const unfinished = stories.filter((story) => story.kind === "flight");
     byId("notes").append(
-      ...unfinished.map((story) => make("li", {}, `${story.name || "A call"} had not returned. `,
-        make("button", {type: "button", class: "link", onclick: () => open(story)}, "Its story"))),
+      ...unfinished.length === 0 ? [] : [make("li", {}, `${plural(unfinished.length, "call")} had not returned: `,
+        ...unfinished.slice(0, 20).flatMap((story, i) => [i ? ", " : "",
+          make("button", {type: "button", class: "link", onclick: () => open(story)}, `${story.name || "a call"} (${story.name_})`)]),
+        unfinished.length > 20 ? ` and ${number(unfinished.length - 20)} more` : "")],
       ...report.verdict.notes.map((note) => make("li", {}, note)));
   };
 
