@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 /* Of each kind. */
-#define GV_STORIES_MOST         500
-#define GV_STORIES_FRAMES       64
-#define GV_STORIES_WHERE_BYTES  16384
+#define GV_STORIES_MOST        200
+#define GV_STORIES_FRAMES      64
+#define GV_STORIES_WHERE_BYTES 16384
 
 static int story_stack(sqlite3 *trace, int64_t stack, struct gv_json *json)
 {
@@ -23,7 +23,7 @@ static int story_stack(sqlite3 *trace, int64_t stack, struct gv_json *json)
     int error = gv_stack_text(trace, stack, GV_STORIES_FRAMES, where, sizeof(where));
 
     if (!error && where[0])
-        gv_json_text(json, "stack", where);
+        gv_json_text(json, "frames", where);
     return error;
 }
 

@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 /* Writes an array of objects: an explanation as `gpuverify explain --format json` has it, with its
- * "kind" (stall, idle, flight), its whole "stack", and the calls "near" it. The longest of each
+ * "kind" (stall, idle), all "frames" of its stack, and the calls of its thread "before" and "after" it. The longest of each
  * kind. 0 or -errno. */
 int gv_stories_write(sqlite3 *trace, const char *path, struct gv_json *json);
 

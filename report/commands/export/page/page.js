@@ -8,6 +8,7 @@ const gvPage = (() => {
   const layouts = data("tables");
   const stories = data("stories");
   const file = String(report.trace).split("/").pop();
+  const MOST = 200; // stories of each kind, see stories.c
   const HITS = 40; // shown of a search,
   const HITS_EACH = 6; // and of each kind
 
@@ -17,7 +18,7 @@ const gvPage = (() => {
   for (const story of stories) {
     story.kind ??= "flight";
     story.name_ = story.kind === "flight" ? `f${++flights}` : `${story.kind[0]}${story.id}`;
-    story.line = (story.where || story.stack || "").split(" <- ")[0];
+    story.line = (story.where || story.frames || "").split(" <- ")[0];
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));
   const storyOf = (kind, id) => kind === "stall" || kind === "idle" ? byName.get(`${kind[0]}${id}`)
@@ -59,7 +60,7 @@ const gvPage = (() => {
     });
   };
 
-  const paragraph = (text) => text.split("\n").map((line) => make("p", {}, ...linked(line)));
+  const paragraph = (text) => text.split("\n").filter(Boolean).map((line) => make("p", {}, ...linked(line)));
 
   const stack = (text) => make("ol", {class: "stack"}, ...text.split(" <- ").map((frame) => make("li", {}, make("code", {}, frame))));
 
@@ -78,8 +79,8 @@ const gvPage = (() => {
   };
 
   const titles = {
-    what: "What", why: "Why", host: "Host function", chain: "Behind", also: "Also", state: "State", hang: "Hang",
-    all: "In all", gain: "Gain", probe: "Measured here", note: "Note",
+    what: "What", why: "Why", kernel: "Kernel", look: "To look", host: "Host function", state: "State", chain: "Behind", also: "Also",
+    saves: "Saves", all: "In all", note: "Note", probe: "Measured here",
   };
 
   const zoomTo = (story) => {
@@ -110,11 +111,9 @@ const gvPage = (() => {
       story.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
       story.fix ? make("section", {class: "fix"}, make("h3", {}, "Fix"), ...paragraph(story.fix)) : null,
       hasTimeline ? make("p", {}, make("button", {type: "button", onclick: () => zoomTo(story)}, "Show in the timeline")) : null,
-      ...["what", "why", "host", "hang", "state", "chain", "also", "gain", "all", "note"].filter((key) => story[key])
-        .map((key) => part(titles[key], ...paragraph(story[key]))),
-      story.stack ? part("Where", stack(story.stack)) : null,
+      ...Object.keys(titles).filter((key) => story[key] && (key !== "kernel" || story.kind === "flight")).map((key) => part(titles[key], ...paragraph(story[key]))),
+      story.frames ? part("Where", stack(story.frames), ...paragraph(story.stack || "")) : null,
       near ? part(story.kind === "idle" ? "Calls around it" : "Calls of its thread", near) : null,
-      story.probe ? part(titles.probe, ...paragraph(story.probe)) : null,
       story.kind === "flight" ? null
         : part("In a terminal", make("pre", {}, `gpuverify explain ${file} ${story.name_}`)),
     ];
@@ -272,7 +271,7 @@ const gvPage = (() => {
   const storyTables = () => {
     const list = (kind) => stories.filter((story) => story.kind === kind);
     const row = (story, ...values) => Object.assign(values, {story});
-    const note = (count) => count >= 500 ? "The 500 longest." : "";
+    const note = (count) => count >= MOST ? `The ${MOST} longest.` : "";
     const stalls = list("stall");
     const idle = list("idle");
     return [
