@@ -59,6 +59,7 @@ class Timelines(unittest.TestCase):
         return self.open_file(path, **how)
 
     def box(self, page):
+        self.seen(page)  # it has its size
         return page.value("(() => { const box = document.querySelector('#timeline canvas').getBoundingClientRect();"
                           "return [box.left, box.top, box.width, box.height]; })()")
 
@@ -146,6 +147,15 @@ class Timelines(unittest.TestCase):
         left, top, width, _ = self.box(page)
         self.drag(page, (left + width * 0.5, top + 8), (left + width * 0.7, top + 8))
         self.assertNotEqual(self.seen(page), whole)
+
+    def test_a_call_that_did_not_return_has_a_story(self):
+        page = self.open("hang")
+        page.value("document.querySelector('.timeline-tracks').focus()")
+        while "did not return" not in self.chosen(page):
+            page.key("ArrowDown" if not self.chosen(page).startswith("train 4242") else "n")
+        page.key("Enter")
+        self.assertIn("Unfinished call", self.story(page))
+        self.assertIn("process 4242", self.story(page))
 
     def test_a_story_is_shown_in_the_timeline(self):
         page = self.open("lazy_launch")
