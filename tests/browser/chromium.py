@@ -53,7 +53,7 @@ class Page:
     def until(self, expression, seconds=10):
         """Waits until it is true."""
         end = time.monotonic() + seconds
-        while not self.value(expression):
+        while not self.value(f"!!({expression})"):
             if time.monotonic() > end:
                 raise Error(f"never true: {expression}")
             time.sleep(0.02)
