@@ -204,6 +204,7 @@ def part_bundle_root(run):
 def part_browser(run):
     """The page of `gpuverify export --to html`, in a headless Chromium."""
     run.test("page", "python3", "tests/browser/test_page.py", BUILD, again=True)
+    run.test("timeline", "python3", "tests/browser/test_timeline.py", BUILD, again=True)
 
 
 def part_lines(run):

@@ -19,12 +19,6 @@ static int slices_compare(const void *left, const void *right)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-void gv_slices_sort(struct gv_slices *slices)
-{
-    if (slices->count > 0)
-        qsort(slices->list, slices->count, sizeof(slices->list[0]), slices_compare);
-}
-
 /* Whether the stretch of time in which `last` begins takes `slice` in as well. */
 static bool slices_belong(const struct gv_slice *last, const struct gv_slice *slice,
                           unsigned int shift)
@@ -67,15 +61,22 @@ void gv_slices_merge(struct gv_slices *slices)
     slices->count = kept;
 }
 
+void gv_slices_sort(struct gv_slices *slices)
+{
+    if (slices->count > 0)
+        qsort(slices->list, slices->count, sizeof(slices->list[0]), slices_compare);
+    if (slices->merged_shift) {
+        slices->merged_shift--; /* what was added since is merged like the rest */
+        gv_slices_merge(slices);
+    }
+}
+
 int gv_slices_add(struct gv_slices *slices, const struct gv_slice *slice)
 {
     if (slices->count == GV_SLICES_MOST) {
         gv_slices_sort(slices);
-        if (slices->merged_shift)
-            slices->merged_shift--; /* what was added since is merged like the rest */
-        do
+        while (slices->count > GV_SLICES_MOST / 4 * 3)
             gv_slices_merge(slices);
-        while (slices->count > GV_SLICES_MOST / 2);
     }
     if (gv_array_room(&slices->list, slices->count, &slices->room, sizeof(*slice)))
         return -ENOMEM;

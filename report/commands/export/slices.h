@@ -52,7 +52,7 @@ struct gv_slices_text {
 
 /* 0 or -ENOMEM. */
 int gv_slices_add(struct gv_slices *slices, const struct gv_slice *slice);
-/* After the last one: sorts them by track and start. */
+/* After the last one: sorts them by track and start, and merges these like those before. */
 void gv_slices_sort(struct gv_slices *slices);
 /* Merges more of the sorted ones. */
 void gv_slices_merge(struct gv_slices *slices);

@@ -3,7 +3,9 @@
 -- duration. A duration that is NULL lasts until the end.
 
 -- name: idle
-SELECT process, coalesce(device, -1), 0, reason, 'idle', start_ns, duration_ns, id, next_call FROM idle;
+-- When those were that stand for several is not known.
+SELECT process, coalesce(device, -1), 0, reason, 'idle', start_ns, duration_ns, id, next_call FROM idle
+WHERE gaps = 1;
 
 -- name: ops
 SELECT process, device, cupti_stream, name, kind, start_ns, duration_ns, id, call FROM gpu_ops

@@ -22,7 +22,7 @@ const gvPage = (() => {
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));
   const storyOf = (kind, id) => kind === "stall" || kind === "idle" ? byName.get(`${kind[0]}${id}`)
-    : stories.find((story) => kind === "call" && story.call === id);
+    : stories.find((story) => kind === "call" && story.call === id || kind === "flight" && story.kind === kind && story.thread === id);
 
   const section = (id) => byId(id).scrollIntoView({block: "start"});
 

@@ -2,7 +2,7 @@
 // The timeline: gvTimeline.show(section, data), .zoom(from_ns, until_ns), .select(kind, id), and
 // .describe(kind, id): for a call or an operation {title, facts: [[name, text], ...]}, or null.
 // Times are nanoseconds since the trace's start. A click calls gvPage.open(kind, id), of kind
-// "stall", "idle", "call" or "op".
+// "stall", "idle", "call" or "op"; or "flight" with the thread's id, for its call that did not return.
 //
 // The data come from slices.h: per track the groups of its slices, and the slices, which are read
 // when they are first wide enough to be seen. From afar a group is drawn as one.
@@ -482,7 +482,9 @@ const gvTimeline = (() => {
 
   function zoom(from, until) {
     const whole = Math.max(SHORTEST_NS, data.until_ns - data.from_ns);
-    const span = Math.min(whole * 1.02, Math.max(SHORTEST_NS, until - from));
+    // Far from 0, numbers are not exact enough for short times.
+    const least = Math.max(SHORTEST_NS, Math.abs(from + until) * 1e-13);
+    const span = Math.min(whole * 1.02, Math.max(least, until - from));
     const middle = (from + until) / 2;
     from = Math.min(Math.max(middle - span / 2, data.from_ns - whole * 0.01), data.until_ns + whole * 0.01 - span);
     view = { from, until: from + span };
@@ -516,8 +518,9 @@ const gvTimeline = (() => {
   }
 
   function open(slice) {
-    const kind = KINDS[slice[0].kind];
-    if (kind) gvPage.open(kind, slice[0].id[slice[1]]);
+    const kind = KINDS[slice[0].kind], id = slice[0].id[slice[1]];
+    if (kind === "call" && id === 0) gvPage.open("flight", slice[0].a);
+    else if (kind) gvPage.open(kind, id);
   }
 
   function select(kind, id) {
