@@ -224,13 +224,18 @@ const gvPage = (() => {
 
   const item = (finding) => {
     // The story of an unfinished call has a better fix than where to read it.
-    const story = byName.get(finding.name === "unfinished" ? "f1" : finding.id);
+    const story = finding.name === "unfinished" ? byName.get("f1")
+      : finding.name === "load/JIT-bound" ? stories.find((one) => one.kind === "stall" && (one.jit_ns > 0 || /load|jit/.test(one.cause)))
+      : byName.get(finding.id);
+    const busiest = finding.name === "under-filled" ? report.sections.gpu_lines?.[0] : null;
     const fix = finding.name === "unfinished" && story?.fix ? ["", "fix", story.fix] : finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
     if (!finding.name) return make("li", {class: "more"}, finding.text);
     return make("li", {class: finding.good ? "good" : finding.may ? "may" : "cost"},
       make("div", {class: "item-head"}, make("h3", {}, finding.name),
         finding.cost_ns === null ? null : make("span", {class: "cost"}, duration(finding.cost_ns)), saves(finding)),
       story?.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
+      busiest?.line ? make("p", {class: "line"}, make("code", {}, busiest.line),
+        make("span", {class: "dim"}, ` asked for ${share(busiest.share)} of the GPU time`)) : null,
       make("p", {class: "what"}, withoutName(finding, story?.line)),
       fix ? make("p", {class: "fix"}, make("b", {}, fix[1] === "fix" ? "Fix: " : "Next: "), fix[2]) : null,
       finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,

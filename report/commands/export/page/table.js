@@ -123,13 +123,17 @@ const gvTable = (() => {
       body({...table, filter: "", sort: null}, PAPER_ROWS).made));
   };
 
+  // Numbers that name something are not grouped by thousands.
+  const IDS = ["thread", "process", "device", "kind", "slowest", "result"];
+  const kindOf = ([name, kind]) => [name, kind === "number" && IDS.includes(name) ? "id" : kind];
+
   // Columns in which no row has a value are left out; those of short texts are not broken into lines.
   const withoutEmpty = (table) => {
     const kept = table.columns.map((_, i) => i).filter((i) => i === 0 || table.rows.some((row) => row[i] !== null && row[i] !== undefined));
     const pick = (list) => kept.map((i) => list[i]);
     const rows = table.rows.map((row) => Object.assign(pick(row), {from: row}));
     const isShort = (i) => rows.every((row) => row[i] === null || String(row[i]).length <= SHORT);
-    return {...table, columns: pick(table.columns), rows, short: kept.map((_, i) => isShort(i))};
+    return {...table, columns: pick(table.columns).map(kindOf), rows, short: kept.map((_, i) => isShort(i))};
   };
 
   const show = (section, given, empty) => {

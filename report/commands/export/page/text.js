@@ -31,7 +31,7 @@ const gvText = (() => {
   const share = (value) => `${(value * 100).toFixed(1)} %`;
   const moment = (ns) => `${(ns / 1e9).toFixed(3)} s`;
   // By the kinds of columns: what a value looks like.
-  const shown = {duration, size, number, share, moment, text: String, name: String};
+  const shown = {duration, size, number, share, moment, id: String, text: String, name: String};
   const value = (raw, kind) => raw === null || raw === undefined ? "-"
     : typeof raw === "number" && shown[kind] ? shown[kind](raw) : String(raw);
 
