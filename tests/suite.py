@@ -201,6 +201,12 @@ def part_bundle_root(run):
              os.path.join(BUILD, "bundle/root"), env={"GV_BUILD_ROOT_SECONDS": "150"})
 
 
+def part_browser(run):
+    """The page of `gpuverify export --to html`, in a headless Chromium."""
+    run.test("page", "python3", "tests/browser/test_page.py", BUILD, again=True)
+    run.test("timeline", "python3", "tests/browser/test_timeline.py", BUILD, again=True)
+
+
 def part_lines(run):
     """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
@@ -442,6 +448,7 @@ PARTS = (
     Part("lint", part_lint, QUICK, None),
     Part("aarch64", part_aarch64, LONG, "build"),
     Part("lines", part_lines, LONG, "build"),
+    Part("browser", part_browser, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
     Part("demo", part_demo, USUAL, "build"),

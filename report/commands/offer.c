@@ -16,8 +16,7 @@ static const char *offer_name = "gpuverify";
 void gv_offer_called(const char *name)
 {
     /* A name that the shell found in PATH is printed unchanged; so is a path. */
-    if (name && strchr(name, '/'))
-        offer_name = name;
+    offer_name = name && strchr(name, '/') ? name : "gpuverify";
 }
 
 /* Damage is reported when the trace is read. */

@@ -12,7 +12,7 @@
 
 #define GV_OFFER_BYTES 2600u
 
-/* argv[0]; until it is known, "gpuverify". */
+/* argv[0], or NULL for a reader elsewhere; until it is known, "gpuverify". */
 void gv_offer_called(const char *name);
 
 /*

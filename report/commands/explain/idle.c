@@ -106,12 +106,13 @@ static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
     char total[GV_FORMAT_BYTES], saves[GV_FORMAT_BYTES];
-    struct gv_idle_sums sums;
-    int error = gv_idle_sums_read(trace, &all, &sums);
+    struct gv_idle_sums own = {0};
+    const struct gv_idle_sums *sums = to->idle_sums ? to->idle_sums : &own;
+    int error = to->idle_sums ? 0 : gv_idle_sums_read(trace, &all, &own);
 
     const struct gv_idle_line *line =
         error ? NULL
-              : gv_idle_sums_find(&sums, row->reason ? row->reason : "",
+              : gv_idle_sums_find(sums, row->reason ? row->reason : "",
                                   row->detail ? row->detail : "", where);
 
     if (line)
@@ -120,7 +121,7 @@ static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char
                 " idle time%s. Without it the run is up to %s shorter.",
                 where[0] ? " at this line" : "", gv_format_duration(total, line->total_ns),
                 line->gaps, line->gaps == 1 ? "" : "s", gv_format_duration(saves, line->saves_ns));
-    gv_idle_sums_free(&sums);
+    gv_idle_sums_free(&own);
     return error ? error : gv_explain_end(to, "all");
 }
 

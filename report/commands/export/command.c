@@ -42,7 +42,7 @@ static const struct export_format {
 
 struct export
 {
-    const struct gv_arguments *arguments;
+    const struct gv_arguments *arguments; /* NULL: of another command */
     const char *trace_path;
     const struct export_format *format;
     enum gv_weighed_id what;
@@ -104,7 +104,9 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
         return error;
     failed = gv_output_file_open(&file, export->path);
     if (!failed) {
-        what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
+        if (export->arguments)
+            what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
+        what.path = export->trace_path;
         gv_progress_begin(trace, "gpuverify: reading");
         error = export->format->write(trace, &what, file.out);
         gv_progress_end(trace);
@@ -152,6 +154,21 @@ static int export_trace(sqlite3 *trace, void *context)
         code = export_chosen(trace, export);
     gv_range_choice_close(ranges);
     return code;
+}
+
+int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path)
+{
+    const struct export export = {
+        .trace_path = trace_path,
+        .format = &export_formats[GV_EXPORT_html],
+        .path = path,
+    };
+
+    if (!export_may_replace(path, export.format)) {
+        gv_message("no page is written: %s exists, and is not an earlier one", gv_shown_path(path));
+        return GV_EXIT_FAILED;
+    }
+    return export_chosen(trace, &export);
 }
 
 int gv_command_export(const struct gv_arguments *arguments)

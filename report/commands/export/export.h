@@ -19,6 +19,7 @@ struct gv_weighed {
     const char *leaf;
     const char *sql;
     const char *range; /* of what; NULL: all */
+    const char *path;  /* of the trace */
 };
 
 extern const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT];
@@ -42,5 +43,9 @@ typedef int gv_export_write_folder(sqlite3 *trace, const char *path, bool force)
 #define GV_EXPORT_TRACE               GV_EXPORT_STACKS
 #define GV_EXPORT_FOLDER(name, write) gv_export_write_folder write;
 #include "report/commands/export/formats.def"
+
+/* Writes the page of an open trace into a file, for another command. The exit code, after a
+ * message, or -errno. */
+int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 const struct gv_weighed gv_weighed[GV_WEIGHED_COUNT] = {
-#define GV_WEIGHED(name, title, leaf) {title, leaf, sql_##name, NULL},
+#define GV_WEIGHED(name, title, leaf) {title, leaf, sql_##name, NULL, NULL},
 #include "report/commands/export/weighed.def"
 };
 

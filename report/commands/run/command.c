@@ -2,9 +2,11 @@
 #include "report/commands/commands.h"
 
 #include "report/collect/session_watch.h"
+#include "report/commands/export/export.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
 #include "report/commands/trace_view.h"
+#include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
 #include "report/show/terminal.h"
@@ -143,13 +145,34 @@ static int run_wait(struct gv_session_watch *watch)
     return status;
 }
 
+/* The page's name: that of the trace, with .html for .db. */
+static int run_write_page(sqlite3 *trace, const char *path)
+{
+    char page[GV_SESSION_PATH_BYTES + 8];
+    size_t length = strlen(path) - (gv_format_ends_in(path, ".db") ? strlen(".db") : 0);
+    int code;
+
+    snprintf(page, sizeof(page), "%.*s.html", (int)length, path);
+    code = gv_export_page(trace, path, page);
+    if (code == GV_EXIT_FINE)
+        fprintf(stderr, "  page: %s\n", gv_shown_path(page));
+    return code;
+}
+
+struct run_told {
+    struct gv_report report;
+    bool page;
+};
+
 static int run_print_verdict(sqlite3 *trace, void *context)
 {
-    struct gv_report *report = context;
+    struct run_told *told = context;
+    int error;
 
     fputc('\n', stderr);
-    report->trace = trace;
-    return gv_report_write(report);
+    told->report.trace = trace;
+    error = gv_report_write(&told->report);
+    return !error && told->page ? run_write_page(trace, told->report.path) : error;
 }
 
 /* The trace's default name: train for python3 train.py. */
@@ -165,11 +188,12 @@ static void run_name(char **program, char *name, size_t size)
     gv_program_name(arguments, bytes, name, size);
 }
 
-static void run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
-                        int status)
+static void run_summary(struct gv_session_watch *watch, const struct gv_arguments *arguments,
+                        int note, int64_t pid, int status)
 {
     char path[GV_SESSION_PATH_BYTES], name[256];
-    struct gv_report *report;
+    char **program = arguments->operands;
+    struct run_told *told;
 
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -186,17 +210,19 @@ static void run_summary(struct gv_session_watch *watch, char **program, int note
                    error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
         return;
     }
-    report = calloc(1, sizeof(*report));
-    if (!report)
+    told = calloc(1, sizeof(*told));
+    if (!told)
         return;
+    told->page = gv_arguments_has(arguments, GV_OPTION_run_html);
+    struct gv_report *report = &told->report;
     report->path = path;
     report->out = stderr;
     report->columns = gv_terminal_columns(stderr);
     report->part = GV_TOTALS_ALL;
     report->ended = (struct gv_ended){pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     report->wanted[GV_SECTION_verdict] = true;
-    gv_trace_view_read_older(path, run_print_verdict, report);
-    free(report);
+    gv_trace_view_read_older(path, run_print_verdict, told);
+    free(told);
 }
 
 /* Ends in the same way as the program. */
@@ -296,7 +322,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    run_summary(&watch, program, note, pid, status);
+    run_summary(&watch, arguments, note, pid, status);
     gv_session_watch_end(&watch);
     return run_end(status);
 }

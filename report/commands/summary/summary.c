@@ -33,8 +33,7 @@
 #define GV_SUMMARY_NARROW       90
 #define GV_SUMMARY_LINE_COLUMNS 20
 /* Lines of stalls to print. */
-#define GV_SUMMARY_STALLS     3u
-#define GV_SUMMARY_TEXT_BYTES 2048
+#define GV_SUMMARY_STALLS 3u
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 #define GV_SUMMARY_ONCE_NS  1000000
@@ -49,16 +48,13 @@
 /* The longest stalls, from which the lines are found: other lines lost little. */
 #define GV_STALL_LINES_READ 5000
 
-/* One finding as it is printed. */
-struct gv_summary_item {
-    const char *name;
-    int64_t cost_ns;  /* -1: it is not about time */
-    int64_t saves_ns; /* -1: not known */
-    bool good;        /* it costs nothing */
-    bool may;         /* it is not sure */
-    const char *evidence;
-    char text[GV_SUMMARY_TEXT_BYTES];
-    char fix[GV_SUMMARY_TEXT_BYTES];
+/* The findings of a summary, one after the other. */
+struct gv_summary_walk {
+    const struct gv_summary *summary;
+    gv_summary_visit *visit;
+    void *context;
+    int64_t stall, idle; /* the first of each, to be explained next */
+    bool flight;         /* an unfinished call is among them */
 };
 
 /* The ending of what there are `count` of. */
@@ -432,8 +428,10 @@ static void item_make(const struct gv_summary *summary, const struct gv_finding 
                 summary->facts->idle[finding->idle].inferred),
     };
     /* The evidence has all that the short text says, except an idle time's name. */
-    if (finding->class == GV_VERDICT_IDLE_LINE)
+    if (finding->class == GV_VERDICT_IDLE_LINE) {
+        item->idle = summary->facts->idle[finding->idle].id;
         item->evidence = strstr(finding->evidence, "meanwhile "); /* not its text again */
+    }
     if (summary->evidence && !item->evidence)
         snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
     else
@@ -450,6 +448,7 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
     bool inferred = worst->confidence && strcmp(worst->confidence, "inferred") == 0;
 
     *item = (struct gv_summary_item){
+        .stall = worst->id,
         .name = gv_verdict_name(GV_VERDICT_STALLED),
         .cost_ns = line->lost_ns,
         .saves_ns = saves_of_wait(summary->facts, line->lost_ns),
@@ -505,13 +504,25 @@ static void item_print_text(const struct gv_summary *summary, int column, const 
     free(lines);
 }
 
-static void item_print(const struct gv_summary *summary, size_t number,
-                       const struct gv_summary_item *item)
+struct gv_summary_printed {
+    const struct gv_summary *summary;
+    size_t count;
+};
+
+static void item_print(void *context, const struct gv_summary_item *item)
 {
+    struct gv_summary_printed *printed = context;
+    const struct gv_summary *summary = printed->summary;
     FILE *out = summary->out;
     char cost[GV_FORMAT_BYTES] = "", saves[64] = "", most[GV_FORMAT_BYTES];
     int column, name = (int)strlen(item->name);
 
+    if (!item->name[0]) {
+        gv_text_lines(out, GV_SUMMARY_INDENT, "", item->text, summary->columns);
+        return;
+    }
+    if (printed->count++ == 0)
+        fputc('\n', out);
     if (item->cost_ns >= 0)
         gv_format_duration(cost, item->cost_ns);
     if (item->saves_ns >= summary->facts->window_ns / GV_SUMMARY_LITTLE)
@@ -519,8 +530,8 @@ static void item_print(const struct gv_summary *summary, size_t number,
                  gv_format_duration(most, item->saves_ns));
     else if (item->saves_ns >= 0)
         snprintf(saves, sizeof(saves), "saves little");
-    fprintf(out, "  %zu  %s%-*s %s%8s%s", number, gv_colour(out, GV_COLOUR_BOLD), GV_SUMMARY_WORD,
-            item->name,
+    fprintf(out, "  %zu  %s%-*s %s%8s%s", printed->count, gv_colour(out, GV_COLOUR_BOLD),
+            GV_SUMMARY_WORD, item->name,
             gv_colour(out, item->good  ? GV_COLOUR_NONE
                            : item->may ? GV_COLOUR_MAY
                                        : GV_COLOUR_COST),
@@ -550,94 +561,95 @@ static bool line_is_wait(const struct gv_stall_line *line, bool waits)
            cause != GV_CAUSE_UNKNOWN;
 }
 
-/* Returns the number of the next finding; *first: the first stall printed. */
-static size_t print_stalls(const struct gv_summary *summary, size_t number, const char *evidence,
-                           int64_t *first)
+/* Returns the first of them; 0: there is none. */
+static int64_t walk_stalls(const struct gv_summary_walk *walk, const char *evidence)
 {
+    const struct gv_summary *summary = walk->summary;
     struct gv_stall_lines lines;
     struct gv_summary_item *item = malloc(sizeof(*item));
     int error = stall_lines_read(summary->trace, summary->part, &lines);
     bool waits = evidence != NULL;
-    size_t printed = 0, found = 0;
+    size_t told = 0, found = 0;
+    int64_t first = 0;
     char see[GV_OFFER_BYTES];
 
-    *first = 0;
     for (size_t i = 0; i < summary->verdict->count && i < GV_VERDICT_TOLD; i++)
         waits |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
     for (size_t i = 0; item && !error && i < lines.count; i++) {
         if (!line_is_wait(&lines.lines[i], waits) || ++found > GV_SUMMARY_STALLS)
             continue;
-        item_of_line(summary, &lines.lines[i], printed ? NULL : evidence, item);
-        item_print(summary, number++, item);
-        if (printed++ == 0)
-            *first = lines.lines[i].worst->id;
+        item_of_line(summary, &lines.lines[i], told ? NULL : evidence, item);
+        walk->visit(walk->context, item);
+        if (told++ == 0)
+            first = lines.lines[i].worst->id;
     }
-    if (found > printed && printed > 0 && summary->facts->whole)
-        gv_text_say(summary->out, GV_SUMMARY_INDENT, "", summary->columns, "and %zu more: %s",
-                    found - printed,
-                    gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines",
-                                  summary->path, true));
+    if (found > told && told > 0 && summary->facts->whole) {
+        *item = (struct gv_summary_item){.name = ""};
+        snprintf(item->text, sizeof(item->text), "and %zu more: %s", found - told,
+                 gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines", summary->path,
+                               true));
+        walk->visit(walk->context, item);
+    }
     stall_lines_free(&lines);
     free(item);
-    return number;
+    return first;
 }
 
-/* Prints the stalls of a run that has no such finding, unless they cost little. Returns the number
- * of the next finding. */
-static size_t print_small_stalls(const struct gv_summary *summary, size_t number, int64_t *stall)
+/* The stalls of a run that has no such finding, unless they cost little. */
+static void walk_small_stalls(struct gv_summary_walk *walk)
 {
+    const struct gv_summary *summary = walk->summary;
     const struct gv_verdict *verdict = summary->verdict;
     struct gv_stall_sums sums;
-    int64_t first = 0;
+    int64_t first;
 
     if (!summary->facts->whole || gv_stall_sums_read(summary->trace, &sums) != 0 ||
         gv_stall_sums_are_small(&sums))
-        return number;
-    if (number == 1)
-        fputc('\n', summary->out);
-    number = print_stalls(summary, number, NULL, &first);
+        return;
+    first = walk_stalls(walk, NULL);
     /* After a run, the whole report comes before a stall that is no finding, unless nothing else
      * held up the GPU. */
     if (summary->evidence || verdict->count == 0 ||
         verdict->findings[0].class == GV_VERDICT_ACCELERATED)
-        *stall = first;
-    return number;
+        walk->stall = first;
 }
 
-/* *stall: the first stall printed; *idle: an idle time that was printed before it; *flight: an
- * unfinished call was printed. */
-static void print_items(const struct gv_summary *summary, int64_t *stall, int64_t *idle,
-                        bool *flight)
+static void walk_items(struct gv_summary_walk *walk)
 {
+    const struct gv_summary *summary = walk->summary;
     const struct gv_verdict *verdict = summary->verdict;
     bool told = false; /* of the stalls */
     struct gv_summary_item *item = malloc(sizeof(*item));
-    size_t number = 1;
 
     for (size_t i = 0; item && i < verdict->count && i < GV_VERDICT_TOLD; i++) {
         const struct gv_finding *finding = &verdict->findings[i];
         if (finding->class == GV_VERDICT_UNEXPLAINED && !told) {
-            number = print_small_stalls(summary, number, stall);
+            walk_small_stalls(walk);
             told = true;
         }
-        if (number == 1)
-            fputc('\n', summary->out);
-        *flight |= finding->class == GV_VERDICT_UNFINISHED;
+        walk->flight |= finding->class == GV_VERDICT_UNFINISHED;
         /* Which device a stall is about is not known. */
         if (finding->class == GV_VERDICT_STALLED && summary->part->device < 0) {
-            number = print_stalls(summary, number, finding->evidence, stall);
+            walk->stall = walk_stalls(walk, finding->evidence);
             told = true;
         }
-        if (finding->class == GV_VERDICT_STALLED && *stall)
+        if (finding->class == GV_VERDICT_STALLED && walk->stall)
             continue;
-        if (finding->class == GV_VERDICT_IDLE_LINE && !*stall && !*idle)
-            *idle = summary->facts->idle[finding->idle].id;
+        if (finding->class == GV_VERDICT_IDLE_LINE && !walk->stall && !walk->idle)
+            walk->idle = summary->facts->idle[finding->idle].id;
         item_make(summary, finding, item);
-        item_print(summary, number++, item);
+        walk->visit(walk->context, item);
     }
     free(item);
     if (!told)
-        print_small_stalls(summary, number, stall);
+        walk_small_stalls(walk);
+}
+
+void gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit, void *context)
+{
+    struct gv_summary_walk walk = {.summary = summary, .visit = visit, .context = context};
+
+    walk_items(&walk);
 }
 
 /* ", in 3 periods"; nothing for one. */
@@ -974,10 +986,8 @@ static int print_paragraph(const struct gv_summary *summary,
     return error;
 }
 
-int gv_summary_print(const struct gv_summary *summary)
+int gv_summary_print_about(const struct gv_summary *summary)
 {
-    bool flight = false;
-    int64_t stall = 0, idle = 0;
     int error = print_head(summary);
 
     if (error)
@@ -986,18 +996,27 @@ int gv_summary_print(const struct gv_summary *summary)
     error = print_steps(summary);
     if (!error)
         error = print_gpu_lines(summary);
+    if (!error)
+        print_own_cost(summary);
+    return error;
+}
+
+int gv_summary_print(const struct gv_summary *summary)
+{
+    struct gv_summary_printed printed = {.summary = summary};
+    struct gv_summary_walk walk = {.summary = summary, .visit = item_print, .context = &printed};
+    int error = gv_summary_print_about(summary);
+
+    if (!error)
+        error = print_paragraph(summary, gv_summary_print_broken);
     if (error)
         return error;
-    print_own_cost(summary);
-    error = print_paragraph(summary, gv_summary_print_broken);
-    if (error)
-        return error;
-    print_items(summary, &stall, &idle, &flight);
+    walk_items(&walk);
     error = print_paragraph(summary, gv_summary_print_notes);
     if (error)
         return error;
     fputc('\n', summary->out);
-    print_next(summary, stall, idle, flight);
+    print_next(summary, walk.stall, walk.idle, walk.flight);
     return 0;
 }
 

@@ -4,8 +4,29 @@
 
 #include "report/commands/summary/subject.h"
 
+#define GV_SUMMARY_TEXT_BYTES 2048
+
+/* A finding, as it is told. */
+struct gv_summary_item {
+    const char *name;    /* "": not a finding, but a text below the one before */
+    int64_t stall, idle; /* that it is about; 0: none */
+    int64_t cost_ns;     /* -1: it is not about time */
+    int64_t saves_ns;    /* -1: not known */
+    bool good;           /* it costs nothing */
+    bool may;            /* it is not sure */
+    const char *evidence;
+    char text[GV_SUMMARY_TEXT_BYTES];
+    char fix[GV_SUMMARY_TEXT_BYTES]; /* "fix: ..." or "next: ..." */
+};
+
+typedef void gv_summary_visit(void *context, const struct gv_summary_item *item);
+
 /* The whole summary. 0 or -errno. */
 int gv_summary_print(const struct gv_summary *summary);
+/* Its beginning: the run, not what to do. 0 or -errno. */
+int gv_summary_print_about(const struct gv_summary *summary);
+/* Its findings, most important first. */
+void gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit, void *context);
 
 /* The most that the run would save without a finding; -1: unknown, or nothing. */
 int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_finding *finding);

@@ -1,0 +1,317 @@
+/*
+ * A trace as one page for browsers. The page is report/commands/export/page/, embedded at build
+ * time; what is only known here goes into its elements of data, as JSON.
+ */
+#include "report/analyse/time_sum.h"
+#include "report/commands/export/export.h"
+#include "report/commands/export/timeline.h"
+#include "report/commands/export/flame.h"
+#include "report/commands/export/stories.h"
+#include "report/commands/offer.h"
+#include "report/commands/report/report.h"
+#include "report/commands/summary/summary.h"
+#include "report/show/xml.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_HTML_MADE_BY "<meta name=\"generator\" content=\"gpuverify export\">"
+/* Rows of each table. */
+#define GV_HTML_TOP 1000
+/* Of the text for browsers without scripts. */
+#define GV_HTML_COLUMNS       100
+#define GV_HTML_TABLE_COLUMNS 17
+/* Frames of less than this part of all are drawn together. */
+#define GV_HTML_FLAME_SMALL 2000
+
+struct html {
+    sqlite3 *trace;
+    struct gv_report *report;
+    FILE *page;
+    FILE *out; /* escaped for where it lands in the page */
+};
+
+/* ---- what a data element may hold ---- */
+
+/* JSON has this only inside of texts. Without it, no text can end its element. */
+static ssize_t html_write_json(void *page, const char *bytes, size_t count)
+{
+    const char *end = bytes + count, *from = bytes;
+
+    for (const char *at = bytes; at < end; at++)
+        if (*at == '<') {
+            fwrite(from, 1, (size_t)(at - from), page);
+            fputs("\\u003c", page);
+            from = at + 1;
+        }
+    fwrite(from, 1, (size_t)(end - from), page);
+    return ferror((FILE *)page) ? -1 : (ssize_t)count;
+}
+
+/* ---- the data ---- */
+
+/* Prints to a text, which is the caller's. */
+static int html_print(struct html *html, int (*print)(struct html *html, FILE *out), char **text)
+{
+    size_t bytes = 0;
+    FILE *out = open_memstream(text, &bytes);
+    int error = out ? print(html, out) : -ENOMEM;
+
+    if (out && fclose(out) != 0 && !error)
+        error = -ENOMEM;
+    return error;
+}
+
+static int html_title(struct html *html)
+{
+    const char *slash = strrchr(html->report->path, '/');
+
+    gv_xml_text(html->page, slash ? slash + 1 : html->report->path);
+    return 0;
+}
+
+static int html_verdict(struct html *html, FILE *out)
+{
+    struct gv_report *report = html->report;
+
+    memset(report->wanted, 0, sizeof(report->wanted));
+    report->wanted[GV_SECTION_verdict] = true;
+    report->format = GV_FORMAT_TABLE;
+    report->out = out;
+    return gv_report_write(report);
+}
+
+/* For a browser without scripts. It also leaves the facts in the report. */
+static int html_summary(struct html *html)
+{
+    char *text = NULL;
+    int error = html_print(html, html_verdict, &text);
+
+    if (!error)
+        gv_xml_text(html->page, text);
+    free(text);
+    return error;
+}
+
+static int html_report(struct html *html)
+{
+    struct gv_report *report = html->report;
+
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        report->wanted[i] = true;
+    report->format = GV_FORMAT_JSON;
+    report->out = html->out;
+    return gv_report_write(report);
+}
+
+static struct gv_summary html_subject(struct html *html, FILE *out)
+{
+    const struct gv_report *report = html->report;
+
+    return (struct gv_summary){
+        .trace = html->trace,
+        .path = report->path,
+        .out = out,
+        .columns = INT_MAX,
+        .part = &report->part,
+        .facts = &report->facts,
+        .verdict = &report->verdict,
+        .ended = &report->ended,
+        .evidence = true,
+    };
+}
+
+static void html_finding(void *context, const struct gv_summary_item *item)
+{
+    struct gv_json *json = context;
+    char id[32] = "";
+
+    if (item->stall || item->idle)
+        snprintf(id, sizeof(id), "%c%" PRId64, item->stall ? 's' : 'i',
+                 item->stall ? item->stall : item->idle);
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "name", item->name);
+    gv_json_text(json, "id", id[0] ? id : NULL);
+    gv_json_known(json, "cost_ns", item->cost_ns, item->cost_ns >= 0 && item->name[0]);
+    gv_json_known(json, "saves_ns", item->saves_ns, item->saves_ns >= 0 && item->name[0]);
+    gv_json_bool(json, "good", item->good);
+    gv_json_bool(json, "may", item->may);
+    gv_json_text(json, "text", item->text);
+    gv_json_text(json, "evidence", item->evidence);
+    gv_json_text(json, "fix", item->fix[0] ? item->fix : NULL);
+    gv_json_close(json, '}');
+}
+
+static int html_about(struct html *html, FILE *out)
+{
+    struct gv_summary summary = html_subject(html, out);
+
+    return gv_summary_print_about(&summary);
+}
+
+/* What is above the tables: each line of the summary's beginning, and the findings. */
+static int html_findings(struct html *html)
+{
+    struct gv_summary summary = html_subject(html, NULL);
+    char *text = NULL, *rest = NULL;
+    struct gv_json json;
+    int error = html_print(html, html_about, &text);
+
+    gv_json_begin(&json, html->out, '{');
+    gv_json_text(&json, "version", GV_VERSION);
+    gv_json_open(&json, "about", '[');
+    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest))
+        gv_json_text(&json, NULL, line + strspn(line, " "));
+    gv_json_close(&json, ']');
+    gv_json_open(&json, "findings", '[');
+    if (!error)
+        gv_summary_each(&summary, html_finding, &json);
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
+    free(text);
+    return error;
+}
+
+/* How the rows of the report are shown. */
+static int html_tables(struct html *html)
+{
+    static const char *const kinds[] = {
+        [GV_COLUMN_TEXT] = "text",     [GV_COLUMN_NAME] = "name",
+        [GV_COLUMN_NUMBER] = "number", [GV_COLUMN_DURATION] = "duration",
+        [GV_COLUMN_MOMENT] = "moment", [GV_COLUMN_SIZE] = "size",
+        [GV_COLUMN_SHARE] = "share",
+    };
+    static const struct {
+        const char *name, *title;
+        struct gv_column columns[GV_HTML_TABLE_COLUMNS]; /* ended by one without a name */
+    } tables[] = {
+#define GV_SECTION(name, shape, title, ...) {#name, title, {__VA_ARGS__}},
+#include "report/commands/report/sections.def"
+    };
+    struct gv_json json;
+
+    gv_json_begin(&json, html->out, '{');
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        gv_json_open(&json, tables[i].name, '{');
+        gv_json_text(&json, "title", tables[i].title);
+        gv_json_open(&json, "columns", '[');
+        for (const struct gv_column *column = tables[i].columns; column->name; column++) {
+            gv_json_open(&json, NULL, '[');
+            gv_json_text(&json, NULL, column->name);
+            gv_json_text(&json, NULL, kinds[GV_COLUMN_KIND(column->kind)]);
+            gv_json_close(&json, ']');
+        }
+        gv_json_close(&json, ']');
+        gv_json_close(&json, '}');
+    }
+    gv_json_end(&json, '}');
+    return 0;
+}
+
+static int html_stories(struct html *html)
+{
+    struct gv_json json;
+    int error;
+
+    gv_json_begin(&json, html->out, '[');
+    error = gv_stories_write(html->trace, html->report->path, &json);
+    gv_json_end(&json, ']');
+    return error;
+}
+
+/* A frame and those below it, in the order of the tree: [depth, kind, ns, samples, name]. */
+static void html_flame(struct html *html, const struct gv_flame *frame, int depth, int64_t least_ns)
+{
+    struct gv_json name = {.out = html->out}; /* no array: a frame takes one line */
+    int64_t small_ns = 0;
+
+    fprintf(html->out, "%s\n[%d,%d,%" PRId64 ",%" PRId64 ",", depth ? "," : "", depth,
+            (int)frame->kind, frame->ns, frame->samples);
+    gv_json_text(&name, NULL, frame->name);
+    fputc(']', html->out);
+    for (size_t i = 0; i < frame->count; i++)
+        if (frame->children[i]->ns >= least_ns)
+            html_flame(html, frame->children[i], depth + 1, least_ns);
+        else
+            small_ns = gv_time_sum(small_ns, frame->children[i]->ns);
+    if (small_ns >= least_ns && small_ns > 0)
+        fprintf(html->out, ",\n[%d,%d,%" PRId64 ",0,\"smaller ones\"]", depth + 1,
+                (int)GV_FLAME_NATIVE, small_ns);
+}
+
+static int html_flames(struct html *html)
+{
+    int error = 0;
+
+    fputc('[', html->out);
+    for (size_t i = 0; i < GV_WEIGHED_COUNT && !error; i++) {
+        struct gv_flame *root = NULL;
+        fprintf(html->out, "%s{\"title\": \"%s\", \"leaf\": \"%s\", \"frames\": [", i ? ", " : "",
+                gv_weighed[i].title, gv_weighed[i].leaf);
+        error = gv_flame_read(html->trace, &gv_weighed[i], &root);
+        if (!error)
+            html_flame(html, root, 0, root->ns / GV_HTML_FLAME_SMALL);
+        error = error == -ENODATA ? 0 : error;
+        gv_flame_free(root);
+        fputs("]}", html->out);
+    }
+    fputs("]\n", html->out);
+    return error;
+}
+
+static int html_timeline(struct html *html)
+{
+    return gv_timeline_write(html->trace, html->out);
+}
+
+/* ---- the page ---- */
+
+static const struct {
+    const char *text;
+    int (*write)(struct html *html);
+} html_parts[] = {
+#define GV_PAGE_TEXT(text) {text, NULL},
+#define GV_PAGE_DATA(name) {NULL, html_##name},
+#include "report/commands_export_page.inc"
+};
+
+int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
+{
+    struct gv_report *report = calloc(1, sizeof(*report));
+    struct html html = {.trace = trace, .report = report, .page = out};
+    int error = report ? 0 : -ENOMEM;
+
+    gv_offer_called(NULL); /* the page may be read elsewhere */
+    html.out = fopencookie(out, "w", (cookie_io_functions_t){.write = html_write_json});
+    if (!html.out)
+        error = -ENOMEM;
+    if (!error) {
+        report->trace = trace;
+        report->path = what->path;
+        report->columns = GV_HTML_COLUMNS;
+        report->top = GV_HTML_TOP;
+        report->part = GV_TOTALS_ALL;
+        report->evidence = true;
+    }
+    for (size_t i = 0; !error && i < sizeof(html_parts) / sizeof(html_parts[0]); i++) {
+        if (html_parts[i].text)
+            fputs(html_parts[i].text, out);
+        else
+            error = html_parts[i].write(&html);
+        if (!error && fflush(html.out) != 0)
+            error = -errno;
+    }
+    if (html.out && fclose(html.out) != 0 && !error)
+        error = -errno;
+    free(report);
+    return error;
+}
+
+bool gv_export_is_html(const char *head)
+{
+    return strncmp(head, "<!doctype html>", 15) == 0 && strstr(head, GV_HTML_MADE_BY) != NULL;
+}

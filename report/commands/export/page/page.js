@@ -1,0 +1,515 @@
+"use strict";
+// The page: the verdict and what to change, the story of one stall or idle time, search, keys.
+const gvPage = (() => {
+  const {data, make, duration, share, moment, number, plural, value} = gvText;
+  const byId = (id) => document.getElementById(id);
+  const report = data("report");
+  const told = data("findings");
+  const layouts = data("tables");
+  const stories = data("stories");
+  const file = String(report.trace).split("/").pop();
+  const MOST = 200; // stories of each kind, see stories.c
+  const HITS = 40; // shown of a search,
+  const HITS_EACH = 6; // and of each kind
+
+  // ---- stories: "s6", "i1", and "f1" of a call that had not returned ----
+
+  let flights = 0;
+  for (const story of stories) {
+    story.kind ??= "flight";
+    story.name_ = story.kind === "flight" ? `f${++flights}` : `${story.kind[0]}${story.id}`;
+    story.line = (story.where || story.frames || "").split(" <- ")[0];
+  }
+  const byName = new Map(stories.map((story) => [story.name_, story]));
+  const storyOf = (kind, id) => kind === "stall" || kind === "idle" ? byName.get(`${kind[0]}${id}`)
+    : stories.find((story) => kind === "call" && story.call === id || kind === "flight" && story.kind === kind && story.thread === id);
+
+  const section = (id) => byId(id).scrollIntoView({block: "start"});
+
+  // ---- light and dark ----
+
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const setScheme = (name) => {
+    document.documentElement.dataset.scheme = name;
+    document.dispatchEvent(new CustomEvent("gv-scheme"));
+  };
+  const scheme = () => document.documentElement.dataset.scheme;
+  const otherScheme = () => setScheme(scheme() === "dark" ? "light" : "dark");
+  setScheme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => setScheme(dark.matches ? "dark" : "light"));
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before = scheme();
+    setScheme("light");
+  });
+  window.addEventListener("afterprint", () => setScheme(before));
+
+  // ---- a story in the panel ----
+
+  const panel = byId("story");
+  let opened = null; // its name
+  let opener = null; // what had the focus before
+
+  // A text in which "stall s6" and "idle time i1" lead there.
+  const linked = (text) => {
+    const pieces = text.split(/\b((?:stall|idle time) [si]\d+)\b/);
+    return pieces.map((piece, i) => {
+      const name = piece.split(" ").pop();
+      if (i % 2 === 0 || !byName.has(name)) return piece;
+      return make("button", {type: "button", class: "link", onclick: () => open(byName.get(name))}, piece);
+    });
+  };
+
+  const paragraph = (text) => text.split("\n").filter(Boolean).map((line) => make("p", {}, ...linked(line)));
+
+  const stack = (text) => make("ol", {class: "stack"}, ...text.split(" <- ").map((frame) => make("li", {}, make("code", {}, frame))));
+
+  const since = (ns) => ns === 0 ? "0" : `${ns < 0 ? "\u2212" : "+"}${duration(Math.abs(ns))}`;
+
+  const calls = (story) => {
+    const itself = story.kind === "idle"
+      ? [["the GPU has no work", null, story.start_ns, story.duration_ns]]
+      : [[story.name || "a call", story.kernel, story.start_ns, story.duration_ns]];
+    const near = [...[...story.before || []].reverse(), ...itself, ...story.after || []];
+    if (near.length === 1) return null;
+    return make("table", {class: "near"}, make("tbody", {}, ...near.map((call) => make("tr", {class: call === itself[0] ? "itself" : null},
+      make("td", {class: "number", title: moment(call[2])}, since(call[2] - story.start_ns)),
+      make("td", {}, make("span", {}, call[1] ? `${call[0]} of ${call[1]}` : call[0])),
+      make("td", {class: "number"}, duration(call[3]))))));
+  };
+
+  const titles = {
+    what: "What", why: "Why", kernel: "Kernel", look: "To look", host: "Host function", state: "State", chain: "Behind", also: "Also",
+    saves: "Saves", all: "In all", note: "Note", probe: "Measured here",
+  };
+
+  const zoomTo = (story) => {
+    const least = Math.max(story.duration_ns || story.elapsed_ns || 0, 1000);
+    gvTimeline.zoom(story.start_ns - least / 4, story.start_ns + least * 1.25);
+    gvTimeline.select(story.kind, story.id);
+    section("timeline-part");
+  };
+
+  const costs = (story) => story.kind === "stall" ? `${duration(story.lost_ns)} lost`
+    : story.kind === "idle" ? duration(story.duration_ns)
+    : story.elapsed_ns !== null && story.elapsed_ns !== undefined ? `${duration(story.elapsed_ns)} so far` : "";
+
+  const content = (story) => {
+    const at = stories.indexOf(story);
+    const step = (by) => make("button", {
+      type: "button", "aria-label": by < 0 ? "Previous" : "Next", title: by < 0 ? "Previous (p)" : "Next (n)",
+      disabled: !stories[at + by], onclick: () => next(by),
+    }, by < 0 ? "‹" : "›");
+    const kind = {stall: "Stall", idle: "Idle time", flight: "Unfinished call"}[story.kind];
+    const part = (title, ...children) => make("section", {}, make("h3", {}, title), ...children);
+    const near = calls(story);
+    return [
+      make("div", {class: "story-bar"}, make("span", {class: "dim"}, `${kind} ${story.name_}`), step(-1), step(1),
+        make("button", {type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close}, "×")),
+      make("h2", {id: "story-title"}, story.cause || story.reason || "unknown"),
+      make("p", {class: "costs"}, make("strong", {}, costs(story)), ` ${story.confidence || ""}`),
+      story.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
+      story.fix ? make("section", {class: "fix"}, make("h3", {}, "Fix"), ...paragraph(story.fix)) : null,
+      hasTimeline ? make("p", {}, make("button", {type: "button", onclick: () => zoomTo(story)}, "Show in the timeline")) : null,
+      ...Object.keys(titles).filter((key) => story[key] && (key !== "kernel" || story.kind === "flight")).map((key) => part(titles[key], ...paragraph(story[key]))),
+      story.frames ? part("Where", stack(story.frames), ...paragraph(story.stack || "")) : null,
+      near ? part(story.kind === "idle" ? "Calls around it" : "Calls of its thread", near) : null,
+      story.kind === "flight" ? null
+        : part("In a terminal", make("pre", {}, `gpuverify explain ${file} ${story.name_}`)),
+    ];
+  };
+
+  // What the timeline knows of a call or an operation without a story.
+  const describe = (kind, id) => {
+    const known = gvTimeline.describe ? gvTimeline.describe(kind, id) : null;
+    const gone = kind === "stall" || kind === "idle"
+      ? `Not among the longest, which this page tells: gpuverify explain ${file} ${kind[0]}${id}` : null;
+    return [
+      make("div", {class: "story-bar"}, make("span", {class: "dim"}, {call: "Call", op: "GPU work", stall: "Stall", idle: "Idle time"}[kind]),
+        make("button", {type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close}, "×")),
+      make("h2", {id: "story-title"}, known ? gvText.clean(String(known.title)) : `${kind} ${id}`),
+      gone ? make("p", {}, gone) : null,
+      known ? make("dl", {class: "facts"}, ...known.facts.flatMap(([name, text]) =>
+        [make("dt", {}, name), make("dd", {}, gvText.clean(String(text)))])) : null,
+    ];
+  };
+
+  const reveal = (children) => {
+    if (panel.hidden) opener = document.activeElement;
+    panel.replaceChildren(...children.filter(Boolean));
+    panel.hidden = false;
+    panel.scrollTop = 0;
+    document.body.classList.add("with-story");
+    panel.focus({preventScroll: true});
+  };
+
+  const open = (story) => {
+    opened = story.name_;
+    reveal(content(story));
+    if (location.hash !== `#${opened}`) history.pushState(null, "", `#${opened}`);
+    if (story.kind !== "flight") gvTimeline.select(story.kind, story.id);
+  };
+
+  const close = () => {
+    if (panel.hidden) return;
+    panel.hidden = true;
+    opened = null;
+    document.body.classList.remove("with-story");
+    if (byName.has(location.hash.slice(1))) history.pushState(null, "", location.pathname + location.search);
+    if (opener?.isConnected) opener.focus({preventScroll: true});
+  };
+
+  const next = (by) => {
+    const at = stories.findIndex((story) => story.name_ === opened);
+    const to = stories[at + by];
+    if (to) open(to);
+  };
+
+  const follow = () => {
+    const story = byName.get(decodeURIComponent(location.hash.slice(1)));
+    if (story) open(story);
+    else if (opened) close();
+  };
+
+  // ---- the verdict ----
+
+  const showVerdict = () => {
+    const run = report.sections.run?.[0] || {};
+    const facts = report.facts;
+    const first = (told.about[0] || "").replace(/^gpuverify: /, "");
+    byId("program").textContent = run.program || file;
+    document.title = `${run.program || file} - gpuverify`;
+    byId("run").textContent = [first, run.started, run.host].filter(Boolean).join(" · ");
+    byId("headline").textContent = report.verdict.headline;
+    const busy = facts.busy_ns !== null && facts.window_ns > 0 ? facts.busy_ns / (facts.window_ns * Math.max(facts.devices || 1, 1)) : null;
+    const numbers = [
+      ["GPU busy", busy === null ? "unknown" : share(Math.min(busy, 1)), busy],
+      ["Kernels run", value(facts.kernels_run, "number")],
+      ["Stalled", facts.stalls ? `${duration(facts.stalled_ns)} in ${plural(facts.stalls, "stall")}` : "0 stalls"],
+      ["Loading code", `${duration(facts.loading_ns + (facts.compiling_ns || 0))} in ${plural(facts.loads, "load")}`],
+      ["Failed calls", value(facts.failed_calls, "number")],
+      ["Records lost", facts.lost_records ? number(facts.lost_records) : "none"],
+    ];
+    if (facts.in_flight) numbers.push(["Calls not returned", number(facts.in_flight)]);
+    byId("numbers").append(...numbers.map(([name, text, part]) => {
+      const made = make("div", {}, make("dt", {}, name), make("dd", {}, text));
+      if (typeof part === "number") {
+        made.classList.add("meter");
+        made.style.setProperty("--share", `${Math.min(part, 1) * 100}%`);
+      }
+      return made;
+    }));
+    // What the numbers above do not say: steps, lines with most GPU time, what gpuverify itself cost.
+    const lines = told.about.slice(1).filter((line) => line !== report.verdict.headline && !/\S {3}\S/.test(line));
+    const own = (line) => line.startsWith("gpuverify cost");
+    byId("about").append(...lines.filter((line) => !own(line)).map((line) => make("p", {}, line)));
+    byId("foot").append(...lines.filter(own).map((line) => make("p", {}, `${line}.`)),
+      make("p", {}, `Made by gpuverify ${told.version} from ${file}. Times are since the start of the trace.`));
+  };
+
+  // "s6 module-load: ..., load.c:26 f" without the name and the line, which stand by themselves.
+  const withoutName = (finding, line) => {
+    const text = finding.id && finding.text.startsWith(`${finding.id} `) ? finding.text.slice(finding.id.length + 1) : finding.text;
+    return line ? text.replace(`, ${line}`, "").replace(`: ${line}`, "") : text;
+  };
+
+  const saves = (finding) => {
+    if (finding.saves_ns === null) return null;
+    const part = report.facts.window_ns > 0 ? finding.saves_ns / report.facts.window_ns : 0;
+    if (part < 0.01) return make("span", {class: "saves"}, "saves little");
+    const made = make("span", {class: "saves"}, `${finding.may ? "may save" : "saves"} up to `, make("strong", {}, duration(finding.saves_ns)),
+      ` (${Math.round(Math.min(part, 1) * 100)} % of the run)`);
+    return made;
+  };
+
+  const item = (finding) => {
+    // The story of an unfinished call has a better fix than where to read it.
+    const story = finding.name === "unfinished" ? byName.get("f1")
+      : finding.name === "load/JIT-bound" ? stories.find((one) => one.kind === "stall" && (one.jit_ns > 0 || /load|jit/.test(one.cause)))
+      : byName.get(finding.id);
+    const busiest = finding.name === "under-filled" ? report.sections.gpu_lines?.[0] : null;
+    const fix = finding.name === "unfinished" && story?.fix ? ["", "fix", story.fix] : finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
+    if (!finding.name) return make("li", {class: "more"}, finding.text);
+    return make("li", {class: finding.good ? "good" : finding.may ? "may" : "cost"},
+      make("div", {class: "item-head"}, make("h3", {}, finding.name),
+        finding.cost_ns === null ? null : make("span", {class: "cost"}, duration(finding.cost_ns)), saves(finding)),
+      story?.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
+      busiest?.line ? make("p", {class: "line"}, make("code", {}, busiest.line),
+        make("span", {class: "dim"}, ` asked for ${share(busiest.share)} of the GPU time`)) : null,
+      make("p", {class: "what"}, withoutName(finding, story?.line)),
+      fix ? make("p", {class: "fix"}, make("b", {}, fix[1] === "fix" ? "Fix: " : "Next: "), fix[2]) : null,
+      finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,
+      story ? make("p", {class: "actions"},
+        make("button", {type: "button", onclick: () => open(story)}, `Why: the story of ${story.name_}`),
+        hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
+  };
+
+  const showFindings = () => {
+    const problems = told.findings.some((finding) => finding.name && !finding.good);
+    byId("findings-title").textContent = problems ? "What to change" : "What was found";
+    byId("items").append(...told.findings.map(item));
+    const unfinished = stories.filter((story) => story.kind === "flight");
+    byId("notes").append(
+      ...unfinished.length === 0 ? [] : [make("li", {}, `${plural(unfinished.length, "call")} had not returned: `,
+        ...unfinished.slice(0, 20).flatMap((story, i) => [i ? ", " : "",
+          make("button", {type: "button", class: "link", onclick: () => open(story)}, `${story.name || "a call"} (${story.name_})`)]),
+        unfinished.length > 20 ? ` and ${number(unfinished.length - 20)} more` : "")],
+      ...report.verdict.notes.map((note) => make("li", {}, note)));
+  };
+
+  // ---- tables ----
+
+  // Sections of the report, in the order of the list; those not named come before the last four.
+  const ORDER = ["stalls", "idle", "kernels", "gpu_lines", "calls", "launches", "copies", "sync", "loads", "steps", "ranges",
+    "memory_lines", "memory_peak", "leaks", "memory", "devices", "gaps", "latency", "errors", "captures", "flights", "minutes",
+    "changes", "processes", "losses", "environment", "own_cost", "run"];
+  const TABS = {
+    stalls: "Stalls by cause", idle: "Idle by line", kernels: "Kernels", gpu_lines: "GPU time by line", launches: "Launches",
+    copies: "Copies", calls: "Calls", sync: "Requested waits", loads: "Loads of code", latency: "Latency", gaps: "GPU gaps", memory: "Memory",
+    memory_peak: "Memory at its peak", memory_lines: "Memory by line", leaks: "Never freed", steps: "Steps", ranges: "Ranges",
+    devices: "Devices", minutes: "Over minutes", changes: "Since when", errors: "Failed calls", captures: "Lost captures",
+    flights: "Unfinished calls", processes: "Processes", environment: "Environment", losses: "Lost records",
+    own_cost: "Cost of gpuverify", run: "Run",
+  };
+  // They have one row, and are read downwards.
+  const RECORDS = ["run", "memory", "latency"];
+  // Tables whose rows lead to a story.
+  const OPENS = {idle: (row) => byName.get(row[7])};
+
+  const storyTables = () => {
+    const list = (kind) => stories.filter((story) => story.kind === kind);
+    const row = (story, ...values) => Object.assign(values, {story});
+    const note = (count) => count >= MOST ? `The ${MOST} longest.` : "";
+    const stalls = list("stall");
+    const idle = list("idle");
+    return [
+      {
+        name: "each_stall", tab: "Stalls", title: "Stalls, longest first", note: note(stalls.length),
+        columns: [["stall", "name"], ["lost", "duration"], ["line", "text"], ["cause", "text"], ["call", "text"], ["kernel", "name"],
+          ["waited for", "name"], ["when", "moment"], ["took", "duration"], ["thread", "number"], ["confidence", "text"]],
+        rows: stalls.map((one) => row(one, one.name_, one.lost_ns, one.line || null, one.cause, one.name, one.kernel,
+          one.blocked_by_name || one.host_function_name || one.waited_for_name || one.other_name, one.start_ns, one.duration_ns,
+          one.thread, one.confidence)),
+        open: (from) => open(from.story),
+      },
+      {
+        name: "each_idle", tab: "Idle times", title: "Idle times, longest first", note: note(idle.length),
+        columns: [["idle time", "name"], ["length", "duration"], ["line", "text"], ["reason", "text"], ["what", "text"], ["when", "moment"],
+          ["gaps", "number"], ["device", "number"], ["thread", "number"], ["confidence", "text"]],
+        rows: idle.map((one) => row(one, one.name_, one.duration_ns, one.line || null, one.reason, one.detail, one.start_ns, one.gaps,
+          one.device, one.thread, one.confidence)),
+        open: (from) => open(from.story),
+      },
+    ];
+  };
+
+  const sectionTable = (name) => {
+    const layout = layouts[name];
+    const record = report.sections[name].length === 1 && RECORDS.includes(name) ? Object.values(report.sections[name][0]) : null;
+    if (record) {
+      const columns = [["what", "text"], ["value", "text"]];
+      const rows = layout.columns.map(([what, kind], i) => [what, value(record[i], kind)]).filter((row) => row[1] !== "-");
+      return {name, tab: TABS[name], title: layout.title, columns, rows};
+    }
+    const rows = report.sections[name].map((row) => Object.values(row));
+    const width = rows[0]?.length || 0;
+    const columns = layout.columns.slice(0, width);
+    // An estimate's error is a column only if there are estimates.
+    if (columns.at(-1)?.[0] === "standard error" && rows.every((row) => row[width - 1] === null)) {
+      columns.pop();
+      rows.forEach((row) => row.pop());
+    }
+    return {
+      name, tab: TABS[name] || layout.title, title: layout.title, columns, rows,
+      note: rows.length >= 1000 ? "The first 1000 rows." : "",
+    };
+  };
+
+  const showTables = () => {
+    const names = Object.keys(report.sections).filter((name) => layouts[name]);
+    const place = (name) => ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length - 4.5;
+    names.sort((one, other) => place(one) - place(other));
+    const tables = [...storyTables(), ...names.map(sectionTable)];
+    for (const table of tables)
+      if (OPENS[table.name]) table.open = (row) => {
+        const story = OPENS[table.name](row);
+        if (story) open(story);
+      };
+    gvTable.show(byId("tables"), tables.filter((table) => table.rows.length > 0),
+      tables.filter((table) => table.rows.length === 0).map((table) => table.tab.toLowerCase()));
+  };
+
+  // ---- search ----
+
+  const query = byId("query");
+  const hits = byId("hits");
+  let index = null; // [{what, text, words, go}]
+  let marked = -1;
+
+  const makeIndex = () => {
+    const found = stories.map((story) => ({
+      what: {stall: "stall", idle: "idle time", flight: "unfinished call"}[story.kind],
+      text: [story.name_, story.cause || story.reason, story.name, story.kernel, story.line, costs(story)].filter(Boolean).join("  "),
+      go: () => open(story),
+    }));
+    for (const table of gvTable.all()) {
+      if (table.name.startsWith("each_")) continue;
+      for (const row of table.rows) {
+        const text = row.filter((raw) => typeof raw === "string").join("  ");
+        if (text) found.push({what: table.tab, text, go() {
+          gvTable.choose(table.name, String(row.find((raw) => typeof raw === "string")).slice(0, 200), true);
+          section("tables");
+        }});
+      }
+    }
+    for (const frame of gvFlame.all())
+      found.push({what: frame.title, text: `${frame.node.name}  ${duration(frame.node.ns)}`, go() {
+        section("flames");
+        frame.open();
+      }});
+    for (const one of found) one.words = `${one.what} ${one.text}`.toLowerCase();
+    return found;
+  };
+
+  const hideHits = () => {
+    hits.hidden = true;
+    query.setAttribute("aria-expanded", "false");
+    query.removeAttribute("aria-activedescendant");
+    marked = -1;
+  };
+
+  const search = () => {
+    const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length === 0) {
+      hideHits();
+      return;
+    }
+    index ??= makeIndex();
+    const found = index.filter((one) => words.every((word) => one.words.includes(word)));
+    // Some of each kind, so that a thousand stalls leave room for a kernel.
+    const counts = new Map();
+    const first = found.filter((one) => {
+      counts.set(one.what, (counts.get(one.what) || 0) + 1);
+      return counts.get(one.what) <= HITS_EACH;
+    }).slice(0, HITS);
+    hits.replaceChildren(...first.map((one, i) => {
+      const hit = make("li", {role: "option", id: `hit-${i}`, "aria-selected": "false", onclick: () => go(one)},
+        make("span", {class: "dim"}, one.what), make("span", {class: "hit"}, one.text));
+      hit.found = one;
+      return hit;
+    }));
+    if (found.length === 0 || found.length > first.length)
+      hits.append(make("li", {class: "dim", role: "presentation"},
+        found.length ? `and ${number(found.length - first.length)} more` : "Nothing found"));
+    hits.hidden = false;
+    query.setAttribute("aria-expanded", "true");
+    mark(found.length ? 0 : -1);
+  };
+
+  const mark = (at) => {
+    const options = hits.querySelectorAll("[role=option]");
+    marked = options.length ? (at + options.length) % options.length : -1;
+    options.forEach((option, i) => option.setAttribute("aria-selected", i === marked));
+    if (marked < 0) {
+      query.removeAttribute("aria-activedescendant");
+      return;
+    }
+    query.setAttribute("aria-activedescendant", `hit-${marked}`);
+    options[marked].scrollIntoView({block: "nearest"});
+  };
+
+  const go = (one) => {
+    hideHits();
+    query.value = "";
+    query.blur();
+    one.go();
+  };
+
+  query.addEventListener("input", search);
+  query.addEventListener("focus", search);
+  query.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") mark(marked + 1);
+    else if (event.key === "ArrowUp") mark(marked - 1);
+    else if (event.key === "Enter" && marked >= 0) go(hits.querySelectorAll("[role=option]")[marked].found);
+    else if (event.key === "Escape") {
+      query.value = "";
+      hideHits();
+      query.blur();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  document.addEventListener("pointerdown", (event) => {
+    if (!byId("search").contains(event.target)) hideHits();
+  });
+
+  // ---- keys ----
+
+  const keys = {
+    "/": () => query.focus(),
+    f: () => {
+      const story = byName.get(told.findings.find((finding) => byName.has(finding.id))?.id) || stories[0];
+      if (story) open(story);
+    },
+    n: () => opened ? next(1) : stories[0] && open(stories[0]),
+    p: () => opened && next(-1),
+    z: () => opened && hasTimeline && zoomTo(byName.get(opened)),
+    d: otherScheme,
+    "?": () => byId("keys").showModal(),
+    Escape: close,
+  };
+  document.addEventListener("keydown", (event) => {
+    const typing = /^(input|select|textarea)$/i.test(event.target.tagName);
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
+    if (typing && event.key !== "Escape") return;
+    const does = keys[event.key];
+    if (!does) return;
+    if (event.key !== "Escape") event.preventDefault();
+    does();
+  });
+  byId("scheme").addEventListener("click", otherScheme);
+  byId("help").addEventListener("click", keys["?"]);
+
+  // ---- all together ----
+
+  let hasTimeline = true; // until its data have come
+
+  const start = () => {
+    byId("bar").hidden = false;
+    byId("page").hidden = false;
+    showVerdict();
+    showFindings();
+    showTables();
+    gvFlame.show(byId("flames"), data("flames"));
+    byId("parts").append(...[["findings", "Findings"], ["timeline-part", "Timeline"], ["flames", "Flame graphs"], ["tables", "Tables"]]
+      .filter(([id]) => !byId(id).hidden).map(([id, text]) => make("a", {href: `#${id}`}, text)));
+    window.addEventListener("popstate", follow);
+    follow();
+  };
+
+  // Its data may be large: they come last, when the rest of the page can be seen.
+  const showTimeline = () => {
+    const timeline = JSON.parse(byId("timeline-data").textContent);
+    hasTimeline = timeline !== null;
+    byId("timeline-part").hidden = !hasTimeline;
+    document.querySelectorAll("[href='#timeline-part'], .to-timeline").forEach((one) => (one.hidden = !hasTimeline));
+    if (hasTimeline) gvTimeline.show(byId("timeline"), timeline);
+    const story = byName.get(opened);
+    if (story && story.kind !== "flight") gvTimeline.select(story.kind, story.id);
+  };
+
+  return {
+    start,
+    showTimeline,
+    // A stall, idle time, call or op ("stall", 6), as the timeline calls it on a click.
+    open(kind, id) {
+      const story = storyOf(kind, id);
+      if (story) open(story);
+      else {
+        opened = null;
+        reveal(describe(kind, id));
+      }
+    },
+  };
+})();
+gvPage.start();
