@@ -4,6 +4,7 @@
 #include "report/show/format.h"
 #include "report/show/sparkline.h"
 #include "report/show/terminal.h"
+#include "trace/futex.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,13 +15,13 @@
 #define DRAW_MOST  20
 #define DRAW_NOW   8
 #define DRAW_LEAST 2
-/* A look says what a thread does now, for so long; a call is new for so long. */
+/* A look says what a thread does now, for so long. */
 #define DRAW_FRESH_NS (GV_TOP_SECOND_NS / 2)
 /* The collector stores what is older. */
 #define DRAW_LAG_NS (GV_TOP_SECOND_NS / 4)
 
 struct draw {
-    struct gv_top *top;
+    const struct gv_top *top;
     FILE *out;
     int columns;
     int64_t calls_until_ns; /* the window's end, of calls and of the GPU side */
@@ -46,12 +47,10 @@ static double draw_rate(const struct draw *draw, const struct gv_top_series *ser
     return sum * (double)GV_TOP_SECOND_NS / (double)draw->top->window_ns;
 }
 
-static double draw_busy(const struct gv_top *top, const struct gv_top_device *device,
-                        int64_t until_ns, int64_t span_ns)
+static double draw_busy(const struct gv_top_device *device, int64_t until_ns, int64_t span_ns)
 {
     double share = gv_top_series_sum(&device->busy_ns, until_ns, span_ns) / (double)span_ns;
 
-    (void)top;
     return share > 1 ? 1 : share;
 }
 
@@ -69,13 +68,20 @@ static int64_t draw_age(const struct gv_top *top, int64_t at_ns)
 static void draw_ages(const struct draw *draw)
 {
     const struct gv_top *top = draw->top;
-    char calls[GV_FORMAT_BYTES], gpu[GV_FORMAT_BYTES];
+    const struct {
+        const char *what;
+        int64_t at_ns;
+    } newest[] = {{"call", top->call_ns}, {"look", top->look_ns}, {"GPU", top->gpu_until_ns}};
+    char age[GV_FORMAT_BYTES];
+    const char *between = "";
 
-    fprintf(draw->out, "calls %s ago",
-            gv_format_duration(calls, draw_age(top, top->newest_ns)));
-    if (top->gpu_until_ns > 0)
-        fprintf(draw->out, ", GPU %s ago",
-                gv_format_duration(gpu, draw_age(top, top->gpu_until_ns)));
+    for (size_t i = 0; i < sizeof(newest) / sizeof(newest[0]); i++) {
+        if (newest[i].at_ns == 0)
+            continue;
+        fprintf(draw->out, "%s%s %s ago", between, newest[i].what,
+                gv_format_duration(age, draw_age(top, newest[i].at_ns)));
+        between = ", ";
+    }
 }
 
 /* ---- the head ---- */
@@ -162,10 +168,10 @@ static void draw_device(const struct draw *draw, const struct gv_top_device *dev
     if (device->seen) {
         for (int i = 0; i < DRAW_LEVELS; i++) {
             int64_t until_ns = end_ns - (DRAW_LEVELS - 1 - i) * part_ns;
-            levels[i] = until_ns < part_ns ? -1 : draw_busy(top, device, until_ns, part_ns);
+            levels[i] = until_ns < part_ns ? -1 : draw_busy(device, until_ns, part_ns);
         }
         fprintf(draw->out, "  busy %.0f %%  ",
-                100 * draw_busy(top, device, end_ns, top->window_ns));
+                100 * draw_busy(device, end_ns, top->window_ns));
         gv_sparkline(draw->out, levels, DRAW_LEVELS);
         idle_ns = end_ns - device->busy_until_ns;
         if (idle_ns > GV_TOP_SECOND_NS / 2)
@@ -291,18 +297,17 @@ static void draw_events(const struct draw *draw, unsigned int rows)
     const struct gv_top *top = draw->top;
     char number[GV_FORMAT_BYTES];
 
-    draw_title(draw, "SLOW CALLS, IDLE GPU   at     took");
+    draw_title(draw, "SLOW OR IDLE  times   longest    newest");
     for (size_t i = 0; i < top->event_count && rows > 0; i++, rows--) {
-        const struct gv_top_event *event =
-            &top->events[(top->event_next - 1 - i) % GV_TOP_EVENTS];
+        const struct gv_top_event *event = &top->events[i];
         char text[2 * GV_TOP_TEXT_BYTES + 16];
         snprintf(text, sizeof(text), "%s%s%s", event->what, event->where[0] ? "  " : "",
                  event->where);
-        fprintf(draw->out, "  %s%s", gv_colour(stdout, event->call ? GV_COLOUR_COST : GV_COLOUR_MAY),
-                event->call ? "call" : "idle");
-        fprintf(draw->out, "%s %17.1f s %8s  ", gv_colour(stdout, GV_COLOUR_NONE),
-                (double)event->start_ns / 1e9, gv_format_duration(number, event->duration_ns));
-        gv_format_text(draw->out, text, draw_room(draw, 36), 0);
+        fprintf(draw->out, "  %s%s%s %12" PRId64 "  %8s", gv_colour(stdout, GV_COLOUR_MAY),
+                event->is_idle ? "idle" : "call", gv_colour(stdout, GV_COLOUR_NONE), event->count,
+                gv_format_duration(number, event->longest_ns));
+        fprintf(draw->out, "  %6.1f s  ", (double)event->last_ns / 1e9);
+        gv_format_text(draw->out, text, draw_room(draw, 41), 0);
         fputc('\n', draw->out);
     }
 }
@@ -340,8 +345,9 @@ static void draw_begin(struct draw *draw)
 {
     const struct gv_top *top = draw->top;
 
-    draw->calls_until_ns = top->newest_ns;
-    if (top->session && top->now_ns - DRAW_LAG_NS > top->newest_ns)
+    draw->calls_until_ns = top->call_ns;
+    /* No new calls: it makes none, unless the collector is behind. */
+    if (top->session && (int64_t)gv_monotonic_ns() - top->moved_ns > GV_TOP_SECOND_NS)
         draw->calls_until_ns = top->now_ns - DRAW_LAG_NS;
 }
 
@@ -407,7 +413,7 @@ void gv_top_draw_line(struct gv_top *top, FILE *out)
     for (size_t i = 0; i < top->device_count; i++)
         if (top->devices[i].seen)
             fprintf(out, "  GPU busy %.0f %%",
-                    100 * draw_busy(top, &top->devices[i], top->gpu_until_ns, top->window_ns));
+                    100 * draw_busy(&top->devices[i], top->gpu_until_ns, top->window_ns));
     fprintf(out, "  %s%s launches/s", draw_is_estimate(top) ? "about " : "",
             draw_count(number, draw_rate(&draw, &top->launch_count)));
     fprintf(out, "  %s calls/s", draw_count(number, draw_rate(&draw, &top->call_count)));

@@ -29,6 +29,8 @@
 #define TOP_PLACES 8
 #define TOP_KNOWN  512u
 #define TOP_BUSY_MS 20
+/* The result of a poll; its row stands for many. */
+#define TOP_NOT_READY 600
 
 static const char *const top_sql[] = {
 #define GV_SQL(name, help, text) text,
@@ -160,40 +162,45 @@ static struct gv_top_item *top_line(struct top_look *look, int64_t stack)
 
 /* ---- what happened ---- */
 
-static struct gv_top_event *top_event(struct gv_top *top, int64_t start_ns, int64_t duration_ns)
+/* Comes to the front of the list. */
+static void top_event(struct gv_top *top, const struct gv_top_event *event)
 {
-    struct gv_top_event *event = &top->events[top->event_next++ % GV_TOP_EVENTS];
+    struct gv_top_event all = *event;
+    size_t i = 0;
 
-    if (top->event_count < GV_TOP_EVENTS)
+    while (i < top->event_count && (top->events[i].is_idle != event->is_idle ||
+                                    strcmp(top->events[i].what, event->what) != 0 ||
+                                    strcmp(top->events[i].where, event->where) != 0))
+        i++;
+    if (i < top->event_count) {
+        all.count += top->events[i].count;
+        all.total_ns += top->events[i].total_ns;
+        if (top->events[i].longest_ns > all.longest_ns)
+            all.longest_ns = top->events[i].longest_ns;
+    } else if (top->event_count < GV_TOP_EVENTS) {
         top->event_count++;
-    memset(event, 0, sizeof(*event));
-    event->start_ns = start_ns;
-    event->duration_ns = duration_ns;
-    return event;
+    } else {
+        i--;
+    }
+    memmove(&top->events[1], &top->events[0], i * sizeof(top->events[0]));
+    top->events[0] = all;
 }
 
 /* A call that took long, and that the program did not make in order to wait. */
-static void top_slow_call(struct top_look *look, int64_t call, int64_t start_ns,
-                          int64_t duration_ns, const char *name, const char *class_name,
-                          int64_t stack)
+static void top_slow_call(struct top_look *look, int64_t start_ns, int64_t duration_ns,
+                          const char *name, const char *class_name, int64_t stack)
 {
-    struct gv_top *top = look->top;
-    struct gv_top_event *event = NULL;
+    struct gv_top_event event = {
+        .count = 1, .last_ns = start_ns, .longest_ns = duration_ns, .total_ns = duration_ns};
+    const struct gv_top_item *line;
 
     if (duration_ns < GV_TOP_CALL_NS ||
         gv_cause_is_expected(gv_stall_rule_find(name, class_name)->cause))
         return;
-    for (size_t i = 0; i < top->event_count && !event; i++)
-        if (top->events[i].call == call)
-            event = &top->events[i];
-    if (!event) {
-        event = top_event(top, start_ns, duration_ns);
-        event->call = call;
-        snprintf(event->what, sizeof(event->what), "%s", name);
-    }
-    struct gv_top_item *line = event->where[0] ? NULL : top_line(look, stack);
-    if (line)
-        snprintf(event->where, sizeof(event->where), "%s", line->text);
+    line = top_line(look, stack);
+    snprintf(event.what, sizeof(event.what), "%s", name);
+    snprintf(event.where, sizeof(event.where), "%s", line ? line->text : "");
+    top_event(look->top, &event);
 }
 
 /* What the looks at a thread say of a time; at any thread if that has none. */
@@ -221,14 +228,20 @@ static void top_reason(const struct gv_top *top, int64_t thread, int64_t start_n
 
 static void top_idle(struct gv_top *top, int64_t start_ns, const struct top_op *next)
 {
-    struct gv_top_event *event = top_event(top, start_ns, next->start_ns - start_ns);
+    int64_t idle_ns = next->start_ns - start_ns;
+    struct gv_top_event event = {.is_idle = true,
+                                 .count = 1,
+                                 .last_ns = start_ns,
+                                 .longest_ns = idle_ns,
+                                 .total_ns = idle_ns};
     sqlite3_stmt *row;
     int64_t thread = 0;
 
     if (top_row(top, GV_TOP_THREAD_OF, &next->call, 1, &row) == 1)
         thread = sqlite3_column_int64(row, 0);
     sqlite3_reset(row);
-    top_reason(top, thread, start_ns, next->start_ns, event->what, sizeof(event->what));
+    top_reason(top, thread, start_ns, next->start_ns, event.what, sizeof(event.what));
+    top_event(top, &event);
 }
 
 /* ---- calls ---- */
@@ -248,11 +261,12 @@ static void top_take_call(struct top_look *look, sqlite3_stmt *row)
         gv_top_series_add(&top->copy_bytes, end_ns,
                           look->weight * (double)sqlite3_column_int64(row, 4));
     }
-    if (end_ns > top->newest_ns)
-        top->newest_ns = end_ns;
-    if (duration_ns >= GV_TOP_CALL_NS && sqlite3_column_int64(row, 7) != 600)
-        top_slow_call(look, sqlite3_column_int64(row, 0), start_ns, duration_ns, top_text(row, 5),
-                      class_name, sqlite3_column_int64(row, 6));
+    if (end_ns > top->call_ns)
+        top->call_ns = end_ns;
+    /* Those with a stack have been seen: top_take_stack(). */
+    if (duration_ns >= GV_TOP_CALL_NS && sqlite3_column_type(row, 6) == SQLITE_NULL &&
+        sqlite3_column_int64(row, 7) != TOP_NOT_READY)
+        top_slow_call(look, start_ns, duration_ns, top_text(row, 5), class_name, 0);
 }
 
 static void top_take_stack(struct top_look *look, sqlite3_stmt *row)
@@ -262,8 +276,8 @@ static void top_take_stack(struct top_look *look, sqlite3_stmt *row)
     double one_of = (double)sqlite3_column_int64(row, 2);
     struct gv_top_item *line = NULL;
 
-    if (sqlite3_column_int64(row, 7) != 600)
-        top_slow_call(look, call, start_ns, gv_time_column_duration(row, 4), top_text(row, 5),
+    if (sqlite3_column_int64(row, 7) != TOP_NOT_READY)
+        top_slow_call(look, start_ns, gv_time_column_duration(row, 4), top_text(row, 5),
                       top_text(row, 6), sqlite3_column_int64(row, 1));
     if (one_of > 0)
         line = top_line(look, sqlite3_column_int64(row, 1));
@@ -524,8 +538,8 @@ static void top_take_look(void *context, const struct gv_idle_look *look)
         thread->since_ns = look->at_ns;
     memcpy(thread->text, recent->text, sizeof(thread->text));
     thread->at_ns = look->at_ns;
-    if (look->at_ns > top->newest_ns)
-        top->newest_ns = look->at_ns;
+    if (look->at_ns > top->look_ns)
+        top->look_ns = look->at_ns;
 }
 
 static int top_read_looks(struct gv_top *top, int64_t last)
@@ -685,6 +699,8 @@ static int top_read_new(struct top_look *look, size_t rows)
         error = top_read_looks(top, last[2]);
     if (!error)
         error = top_read_stacks(look, last[0], rows);
+    if (last[0] > top->calls.id)
+        top->moved_ns = top_now_ns();
     if (!error)
         error = top_read_table(look, GV_TOP_CALLS, &top->calls, last[0], rows, top_take_call);
     return error ? error

@@ -99,9 +99,10 @@ struct gv_top_flight {
     bool waits; /* the program asked to wait */
 };
 
+/* Slow calls, or idle times, that are alike. */
 struct gv_top_event {
-    int64_t call; /* 0: idle time */
-    int64_t start_ns, duration_ns;
+    bool is_idle;
+    int64_t count, last_ns, longest_ns, total_ns;
     char what[GV_TOP_TEXT_BYTES], where[GV_TOP_TEXT_BYTES];
 };
 
@@ -150,7 +151,8 @@ struct gv_top {
     int64_t pid, processes, lost;
     bool gpu_seen, complete;
     char gpu_why[256];
-    int64_t gpu_until_ns, newest_ns; /* what the trace has */
+    int64_t gpu_until_ns, call_ns, look_ns; /* what the trace has: the newest of each */
+    int64_t moved_ns;                       /* when it last had new calls */
     int64_t now_ns;                  /* since the session's start; of a trace that ended, its end */
     struct gv_top_series call_count, launch_count, copy_count, copy_bytes;
     struct gv_top_items kernels, lines;
@@ -166,8 +168,8 @@ struct gv_top {
         uint64_t line;
         double one_of;
     } *sampled; /* by call % GV_TOP_SAMPLED */
-    struct gv_top_event events[GV_TOP_EVENTS]; /* a ring */
-    size_t event_next, event_count;
+    struct gv_top_event events[GV_TOP_EVENTS]; /* newest first */
+    size_t event_count;
 
     /* flights.c */
     struct gv_top_flight flights[GV_TOP_FLIGHTS];
