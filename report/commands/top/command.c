@@ -23,6 +23,7 @@
 #define TOP_ROWS_LEAST   256
 #define TOP_INTERVAL_MIN 50000000
 #define TOP_STARTING_NS  50000000
+#define TOP_AGAIN_NS     5000000
 /* The trace is about to be made. */
 #define TOP_STARTING 200
 
@@ -114,9 +115,8 @@ static int top_look(struct gv_top *top, enum top_end *end)
     error = gv_top_read(top);
     *end = top_check(top);
     top->ended = *end == TOP_ENDED || *end == TOP_LEFT;
-    if (*end == TOP_GONE || *end == TOP_REPLACED || error == -EBUSY)
-        return 0;
-    return error;
+    top->is_behind = error == -EINTR || error == -EBUSY;
+    return *end == TOP_GONE || *end == TOP_REPLACED || top->is_behind ? 0 : error;
 }
 
 static int top_draw_screen(struct gv_top *top)
@@ -183,6 +183,14 @@ static int top_show_once(struct gv_top *top, enum top_end *end)
 {
     int error = top_look(top, end);
 
+    /* It is not read all at once, and the collector may be storing much. */
+    for (int i = 0; i < TOP_STARTING && !error && top->is_behind; i++) {
+        gv_pause_ns(TOP_AGAIN_NS);
+        error = top_look(top, end);
+    }
+
+    if (!error && top->facts_ns == 0)
+        error = -EBUSY;
     if (!error)
         gv_top_draw(top, stdout, 0, (unsigned int)gv_terminal_columns(stdout));
     return error;

@@ -261,8 +261,10 @@ static void draw_now(const struct draw *draw, unsigned int rows)
         const struct gv_top_thread *thread = &top->threads[i];
         if (!draw_is_between(top, thread))
             continue;
-        draw_now_line(draw, thread->tid, thread->name, thread->at_ns - thread->since_ns,
-                      thread->text, GV_COLOUR_NONE);
+        int64_t since_ns =
+            thread->called_ns > thread->since_ns ? thread->called_ns : thread->since_ns;
+        draw_now_line(draw, thread->tid, thread->name, draw_age(top, since_ns), thread->text,
+                      GV_COLOUR_NONE);
         rows--;
     }
 }

@@ -12,12 +12,13 @@
 #include "trace/mix.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* At most so long at a time; after the first, it pauses where it can. */
+/* It holds up the collector for at most the first; after the second, it pauses where it can. */
 #define TOP_READ_NS  INT64_C(4000000)
-#define TOP_PAUSE_NS INT64_C(2000000)
+#define TOP_PAUSE_NS INT64_C(1500000)
 /* Steps of SQLite's virtual machine between two looks at the clock. */
 #define TOP_STEPS 500
 /* Rows of a table at the first look, which shows a whole window. */
@@ -25,9 +26,8 @@
 /* Where not all rows are read: so many in a row. */
 #define TOP_BLOCK 64u
 #define TOP_CHUNK 256u
-/* New places that are looked up at one look. */
-#define TOP_PLACES 8
-#define TOP_KNOWN  512u
+#define TOP_LOOKS 32
+#define TOP_KNOWN 512u
 #define TOP_BUSY_MS 20
 /* The result of a poll; its row stands for many. */
 #define TOP_NOT_READY 600
@@ -43,14 +43,21 @@ struct top_op {
     size_t device;
 };
 
+/* A call with a stack: its line is looked up when no statement holds the trace. */
+struct top_stacked {
+    int64_t call, stack, one_of, start_ns, duration_ns;
+    char name[72], class_name[16];
+};
+
 /* One look. */
 struct top_look {
     struct gv_top *top;
     double weight;  /* rows for which each row stands */
     bool is_sample; /* there are rows between this block and the one before */
-    int places;
     struct top_op ops[TOP_FIRST_ROWS];
     size_t op_count;
+    struct top_stacked stacked[TOP_CHUNK];
+    size_t stacked_count;
 };
 
 /* What a stack stands for. */
@@ -68,20 +75,18 @@ static int64_t top_now_ns(void)
 
 static int top_look_at_clock(void *context)
 {
-    const struct gv_top *top = context;
+    struct gv_top *top = context;
 
-    return top->began_ns && top_now_ns() - top->began_ns > TOP_READ_NS;
+    top->is_late |= top->began_ns && top_now_ns() - top->began_ns > TOP_READ_NS;
+    return top->is_late;
 }
 
-static int top_error(struct gv_top *top, int result)
-{
-    return (result & 0xff) == SQLITE_INTERRUPT ? -EINTR : gv_database_error(top->trace, result);
-}
 
 static int top_begin(struct gv_top *top)
 {
+    top->is_late = false;
     top->began_ns = top_now_ns();
-    return top_error(top, sqlite3_exec(top->trace, "BEGIN", NULL, NULL, NULL));
+    return gv_database_error(top->trace, sqlite3_exec(top->trace, "BEGIN", NULL, NULL, NULL));
 }
 
 static void top_end(struct gv_top *top)
@@ -91,6 +96,7 @@ static void top_end(struct gv_top *top)
     if (!sqlite3_get_autocommit(top->trace))
         sqlite3_exec(top->trace, "COMMIT", NULL, NULL, NULL);
     top->began_ns = 0;
+    top->is_late = false;
 }
 
 /* Lets the collector write, if it has waited for long enough. */
@@ -120,7 +126,7 @@ static int top_row(struct gv_top *top, enum gv_top_statement which, const int64_
     *row = top_ask(top, which, values, count);
     int result = sqlite3_step(*row);
 
-    return result == SQLITE_ROW ? 1 : top_error(top, result);
+    return result == SQLITE_ROW ? 1 : gv_database_error(top->trace, result);
 }
 
 static const char *top_text(sqlite3_stmt *row, int column)
@@ -137,23 +143,18 @@ static uint64_t top_key(const char *text)
 
 /* ---- lines ---- */
 
-/* The line of the program that a stack stands for; NULL: not known, or not yet. */
-static struct gv_top_item *top_line(struct top_look *look, int64_t stack)
+/* The line of the program that a stack stands for. NULL: not known. */
+static struct gv_top_item *top_line(struct gv_top *top, int64_t stack)
 {
-    struct gv_top *top = look->top;
     size_t slot = (size_t)((uint64_t)stack % TOP_KNOWN);
     struct gv_top_item *item = NULL;
     char text[GV_TOP_TEXT_BYTES] = "";
 
-    if (stack == 0)
-        return NULL;
     if (top_known[slot].stack == stack)
         item = gv_top_item_find(&top->lines, top_known[slot].line);
-    if (item || look->places >= TOP_PLACES)
+    if (item || stack == 0 || gv_stack_text(top->trace, stack, 1, text, sizeof(text)) != 0 ||
+        !text[0])
         return item;
-    look->places++;
-    if (gv_stack_text(top->trace, stack, 1, text, sizeof(text)) != 0 || !text[0])
-        return NULL;
     top_known[slot].stack = stack;
     top_known[slot].line = top_key(text);
     item = gv_top_item_find(&top->lines, top_known[slot].line);
@@ -187,7 +188,7 @@ static void top_event(struct gv_top *top, const struct gv_top_event *event)
 }
 
 /* A call that took long, and that the program did not make in order to wait. */
-static void top_slow_call(struct top_look *look, int64_t start_ns, int64_t duration_ns,
+static void top_slow_call(struct gv_top *top, int64_t start_ns, int64_t duration_ns,
                           const char *name, const char *class_name, int64_t stack)
 {
     struct gv_top_event event = {
@@ -197,10 +198,10 @@ static void top_slow_call(struct top_look *look, int64_t start_ns, int64_t durat
     if (duration_ns < GV_TOP_CALL_NS ||
         gv_cause_is_expected(gv_stall_rule_find(name, class_name)->cause))
         return;
-    line = top_line(look, stack);
+    line = top_line(top, stack);
     snprintf(event.what, sizeof(event.what), "%s", name);
     snprintf(event.where, sizeof(event.where), "%s", line ? line->text : "");
-    top_event(look->top, &event);
+    top_event(top, &event);
 }
 
 /* What the looks at a thread say of a time; at any thread if that has none. */
@@ -251,8 +252,11 @@ static void top_take_call(struct top_look *look, sqlite3_stmt *row)
     struct gv_top *top = look->top;
     const char *class_name = top_text(row, 1);
     int64_t start_ns = gv_time_column(row, 2), duration_ns = gv_time_column_duration(row, 3);
-    int64_t end_ns = gv_time_sum(start_ns, duration_ns);
+    int64_t end_ns = gv_time_sum(start_ns, duration_ns), thread = sqlite3_column_int64(row, 8);
 
+    for (size_t i = 0; i < top->thread_count; i++)
+        if (top->threads[i].id == thread && end_ns > top->threads[i].called_ns)
+            top->threads[i].called_ns = end_ns;
     gv_top_series_add(&top->call_count, end_ns, look->weight);
     if (strcmp(class_name, "launch") == 0)
         gv_top_series_add(&top->launch_count, end_ns, look->weight);
@@ -266,26 +270,37 @@ static void top_take_call(struct top_look *look, sqlite3_stmt *row)
     /* Those with a stack have been seen: top_take_stack(). */
     if (duration_ns >= GV_TOP_CALL_NS && sqlite3_column_type(row, 6) == SQLITE_NULL &&
         sqlite3_column_int64(row, 7) != TOP_NOT_READY)
-        top_slow_call(look, start_ns, duration_ns, top_text(row, 5), class_name, 0);
+        top_slow_call(top, start_ns, duration_ns, top_text(row, 5), class_name, 0);
 }
 
 static void top_take_stack(struct top_look *look, sqlite3_stmt *row)
 {
-    struct gv_top *top = look->top;
-    int64_t call = sqlite3_column_int64(row, 0), start_ns = gv_time_column(row, 3);
-    double one_of = (double)sqlite3_column_int64(row, 2);
+    struct top_stacked *one = &look->stacked[look->stacked_count];
+
+    if (sqlite3_column_int64(row, 7) == TOP_NOT_READY || look->stacked_count == TOP_CHUNK)
+        return;
+    look->stacked_count++;
+    one->call = sqlite3_column_int64(row, 0);
+    one->stack = sqlite3_column_int64(row, 1);
+    one->one_of = sqlite3_column_int64(row, 2);
+    one->start_ns = gv_time_column(row, 3);
+    one->duration_ns = gv_time_column_duration(row, 4);
+    snprintf(one->name, sizeof(one->name), "%s", top_text(row, 5));
+    snprintf(one->class_name, sizeof(one->class_name), "%s", top_text(row, 6));
+}
+
+static void top_settle_stack(struct gv_top *top, const struct top_stacked *one)
+{
     struct gv_top_item *line = NULL;
 
-    if (sqlite3_column_int64(row, 7) != TOP_NOT_READY)
-        top_slow_call(look, start_ns, gv_time_column_duration(row, 4), top_text(row, 5),
-                      top_text(row, 6), sqlite3_column_int64(row, 1));
-    if (one_of > 0)
-        line = top_line(look, sqlite3_column_int64(row, 1));
+    top_slow_call(top, one->start_ns, one->duration_ns, one->name, one->class_name, one->stack);
+    if (one->one_of > 0)
+        line = top_line(top, one->stack);
     if (!line)
         return;
-    gv_top_series_add(&line->count, start_ns, one_of * look->weight);
-    top->sampled[(uint64_t)call % GV_TOP_SAMPLED] =
-        (struct gv_top_sampled){call, line->key, one_of * look->weight};
+    gv_top_series_add(&line->count, one->start_ns, (double)one->one_of);
+    top->sampled[(uint64_t)one->call % GV_TOP_SAMPLED] =
+        (struct gv_top_sampled){one->call, line->key, (double)one->one_of};
 }
 
 /* ---- GPU operations ---- */
@@ -439,14 +454,14 @@ static int top_read_some(struct top_look *look, enum gv_top_statement which, int
     sqlite3_reset(rows);
     if (result == SQLITE_DONE && *taken - before < most)
         *after = until;
-    return top_error(look->top, result);
+    return gv_database_error(look->top->trace, result);
 }
 
 /* All new rows, or some of them from each part of the new ones. */
 static int top_read_table(struct top_look *look, enum gv_top_statement which,
                           struct gv_top_cursor *cursor, int64_t last, size_t rows, top_take *take)
 {
-    int64_t count = last - cursor->id, after = cursor->id;
+    int64_t count = last - cursor->id;
     size_t blocks = rows / TOP_BLOCK, taken = 0;
     int error = 0;
 
@@ -454,18 +469,18 @@ static int top_read_table(struct top_look *look, enum gv_top_statement which,
         return 0;
     look->weight = 1;
     look->is_sample = false;
-    cursor->id = last; /* what is not read now never is */
     if ((uint64_t)count <= rows) {
-        while (!error && after < last) {
-            error = top_read_some(look, which, &after, last, TOP_CHUNK, take, &taken);
+        while (!error && cursor->id < last) {
+            error = top_read_some(look, which, &cursor->id, last, TOP_CHUNK, take, &taken);
             if (!error)
                 error = top_pause(look->top);
         }
         top_settle_ops(look);
     } else {
-        int64_t begin = after, step = count / (int64_t)blocks;
+        int64_t begin = cursor->id, step = count / (int64_t)blocks, after;
         look->weight = (double)count / (double)(blocks * TOP_BLOCK);
         look->is_sample = true;
+        cursor->id = last; /* what is not read now never is */
         for (size_t i = 0; i < blocks && !error; i++) {
             after = begin + (int64_t)i * step + (int64_t)(random() % (step - TOP_BLOCK + 1));
             error = top_read_some(look, which, &after, last, TOP_BLOCK, take, &taken);
@@ -474,21 +489,26 @@ static int top_read_table(struct top_look *look, enum gv_top_statement which,
                 error = top_pause(look->top);
         }
     }
-    cursor->share = (double)taken / (double)count;
+    cursor->share = look->is_sample ? (double)taken / (double)count : 1;
     return error;
 }
 
 /* They are few: what chooses them has a budget. */
-static int top_read_stacks(struct top_look *look, int64_t last, size_t rows)
+static int top_read_stacks(struct top_look *look, int64_t last)
 {
-    int64_t after = look->top->stacks.id;
+    struct gv_top *top = look->top;
     size_t taken = 0;
+    int error = 0;
 
-    look->weight = 1;
-    look->top->stacks.id = last;
-    return after < last
-               ? top_read_some(look, GV_TOP_STACKS, &after, last, rows, top_take_stack, &taken)
-               : 0;
+    look->stacked_count = 0;
+    if (top->stacks.id < last)
+        error = top_read_some(look, GV_TOP_STACKS, &top->stacks.id, last, TOP_CHUNK,
+                              top_take_stack, &taken);
+    for (size_t i = 0; i < look->stacked_count && !error; i++) {
+        top_settle_stack(top, &look->stacked[i]);
+        error = top_pause(top);
+    }
+    return error;
 }
 
 /* ---- looks at threads ---- */
@@ -551,17 +571,20 @@ static int top_read_looks(struct gv_top *top, int64_t last)
         return 0;
     if (last - after > (int64_t)TOP_CHUNK)
         after = last - TOP_CHUNK;
-    top->looked.id = last;
     if (gv_idle_looks_are_full(top->idle_looks)) {
         gv_idle_looks_close(top->idle_looks);
         error = gv_idle_looks_open(top->trace, &top->idle_looks);
         if (error)
             return error;
     }
-    error = gv_idle_looks_read(top->idle_looks, after, last, top_take_look, top);
-    if (error && sqlite3_errcode(top->trace) == SQLITE_INTERRUPT)
-        return -EINTR;
-    return error ? error : top_pause(top);
+    for (error = 0; after < last && !error; after = top->looked.id) {
+        /* New stacks are remembered, also of looks that are given up because they take too long. */
+        top->looked.id = last - after > TOP_LOOKS ? after + TOP_LOOKS : last;
+        error = gv_idle_looks_read(top->idle_looks, after, top->looked.id, top_take_look, top);
+        if (!error)
+            error = top_pause(top);
+    }
+    return error;
 }
 
 /* ---- what NVML says, and what seldom changes ---- */
@@ -592,7 +615,7 @@ static int top_read_samples(struct gv_top *top, int64_t last)
         device->temperature_c = top_number(row, 7);
     }
     sqlite3_reset(row);
-    return top_error(top, result);
+    return gv_database_error(top->trace, result);
 }
 
 static int top_read_facts(struct gv_top *top)
@@ -674,9 +697,10 @@ static int top_read_first(struct gv_top *top)
         error = top_find_start(top, GV_TOP_OP_AT, last[1], top->window_ns * 2, &top->ops.id);
     if (!error)
         error = top_read_facts(top);
+    bool is_late = top->is_late;
     top_end(top);
     if (error)
-        return error;
+        return is_late ? -EINTR : error;
     top->stacks.id = top->calls.id;
     top->looked.id = last[2] > (int64_t)TOP_CHUNK ? last[2] - (int64_t)TOP_CHUNK : 0;
     top->samples.id = last[3] > GV_TOP_DEVICES ? last[3] - GV_TOP_DEVICES : 0;
@@ -698,13 +722,14 @@ static int top_read_new(struct top_look *look, size_t rows)
     if (!error)
         error = top_read_looks(top, last[2]);
     if (!error)
-        error = top_read_stacks(look, last[0], rows);
+        error = top_read_stacks(look, last[0]);
     if (last[0] > top->calls.id)
         top->moved_ns = top_now_ns();
     if (!error)
         error = top_read_table(look, GV_TOP_CALLS, &top->calls, last[0], rows, top_take_call);
-    return error ? error
-                 : top_read_table(look, GV_TOP_OPS, &top->ops, last[1], rows, top_take_op);
+    if (!error)
+        error = top_read_table(look, GV_TOP_OPS, &top->ops, last[1], rows, top_take_op);
+    return error;
 }
 
 int gv_top_read(struct gv_top *top)
@@ -720,10 +745,12 @@ int gv_top_read(struct gv_top *top)
         error = top_begin(top);
         if (!error)
             error = top_read_new(look, first ? TOP_FIRST_ROWS : top->rows);
+        if (top->is_late)
+            error = -EINTR;
         top_end(top);
     }
     free(look);
-    return error == -EINTR ? 0 : error;
+    return error;
 }
 
 int gv_top_open(struct gv_top *top)

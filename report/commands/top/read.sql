@@ -12,7 +12,7 @@ SELECT id, start_ns FROM call WHERE id >= ?1 ORDER BY id LIMIT 1;
 SELECT id, start_ns FROM gpu_op WHERE id >= ?1 ORDER BY id LIMIT 1;
 
 -- name: CALLS
-SELECT id, class, start_ns, duration_ns, bytes, name, stack, result FROM calls
+SELECT id, class, start_ns, duration_ns, bytes, name, stack, result, thread FROM calls
 WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3;
 
 -- name: OPS

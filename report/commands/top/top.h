@@ -2,7 +2,7 @@
  * gpuverify top: what a running program does now. Shared by its parts; one thread.
  *
  * The trace's journal lets a reader hold up the collector's next commit, and so, if that lasts, fill
- * the spool. So nothing is read for longer than GV_TOP_READ_NS at a time, no analysis of the whole
+ * the spool. So nothing is read for longer than 4 ms at a time, no analysis of the whole
  * trace runs, and of many new rows only some are read: they stand for the others.
  */
 #ifndef GV_COMMANDS_TOP_TOP_H
@@ -88,6 +88,7 @@ struct gv_top_thread {
     uint32_t tid;
     char name[32];
     int64_t since_ns, at_ns;
+    int64_t called_ns; /* end of its newest call */
     char text[GV_TOP_TEXT_BYTES];
 };
 
@@ -138,13 +139,14 @@ struct gv_top {
     struct gv_session_file *session; /* NULL: it is over */
     int64_t interval_ns, window_ns;
     size_t rows; /* of one table, at one look */
-    bool ended;
+    bool ended, is_behind; /* not all was read */
 
     /* read.c */
     sqlite3 *trace;
     sqlite3_stmt *statements[GV_TOP_STATEMENTS];
     struct gv_idle_looks *idle_looks;
     int64_t began_ns; /* the read transaction; 0: none */
+    bool is_late;     /* it was interrupted because it took too long */
     int64_t facts_ns; /* when what seldom changes was last read */
     struct gv_top_cursor calls, ops, stacks, looked, samples;
     char program[128];
@@ -181,7 +183,8 @@ struct gv_top {
  * or -errno, after a message. */
 int gv_top_open(struct gv_top *top);
 void gv_top_close(struct gv_top *top);
-/* Reads what is new. 0; -EBUSY: somebody else writes for long; or -errno. */
+/* Reads what is new. 0; -EINTR: there is more, which the next look reads; -EBUSY: the collector writes;
+ * or -errno. */
 int gv_top_read(struct gv_top *top);
 
 /* flights.c: reads which calls the session's processes are in, from their spools. */
