@@ -114,8 +114,8 @@ static void draw_rates(const struct draw *draw)
     fprintf(out, "  %s calls/s", draw_count(number, draw_rate(draw, &top->call_count)));
     if (copies > 0) {
         fprintf(out, "  %s copies/s", draw_count(number, copies));
-        fprintf(out, " %s/s",
-                gv_format_size(number, (int64_t)draw_rate(draw, &top->copy_bytes)));
+        double bytes = draw_rate(draw, &top->copy_bytes);
+        fprintf(out, " %s/s", gv_format_size(number, bytes < 1e18 ? (int64_t)bytes : 0));
     }
     if (top->lost > 0)
         fprintf(out, "  %s%" PRId64 " lost%s", gv_colour(stdout, GV_COLOUR_COST), top->lost,
@@ -165,7 +165,9 @@ static void draw_device(const struct draw *draw, const struct gv_top_device *dev
 
     fputs("GPU ", draw->out);
     gv_format_text(draw->out, device->name[0] ? device->name : device->uuid, 24, 0);
-    if (device->seen) {
+    if (top->unseen[0]) {
+        fprintf(draw->out, "  %s", top->unseen);
+    } else if (device->seen) {
         for (int i = 0; i < DRAW_LEVELS; i++) {
             int64_t until_ns = end_ns - (DRAW_LEVELS - 1 - i) * part_ns;
             levels[i] = until_ns < part_ns ? -1 : draw_busy(device, until_ns, part_ns);
@@ -412,8 +414,10 @@ void gv_top_draw_line(struct gv_top *top, FILE *out)
 
     draw_begin(&draw);
     fprintf(out, "%.1f s", (double)top->now_ns / 1e9);
+    if (top->unseen[0])
+        fprintf(out, "  GPU %s", top->unseen);
     for (size_t i = 0; i < top->device_count; i++)
-        if (top->devices[i].seen)
+        if (top->devices[i].seen && !top->unseen[0])
             fprintf(out, "  GPU busy %.0f %%",
                     100 * draw_busy(&top->devices[i], top->gpu_until_ns, top->window_ns));
     fprintf(out, "  %s%s launches/s", draw_is_estimate(top) ? "about " : "",

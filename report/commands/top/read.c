@@ -175,7 +175,6 @@ static void top_event(struct gv_top *top, const struct gv_top_event *event)
         i++;
     if (i < top->event_count) {
         all.count += top->events[i].count;
-        all.total_ns += top->events[i].total_ns;
         if (top->events[i].longest_ns > all.longest_ns)
             all.longest_ns = top->events[i].longest_ns;
     } else if (top->event_count < GV_TOP_EVENTS) {
@@ -192,7 +191,7 @@ static void top_slow_call(struct gv_top *top, int64_t start_ns, int64_t duration
                           const char *name, const char *class_name, int64_t stack)
 {
     struct gv_top_event event = {
-        .count = 1, .last_ns = start_ns, .longest_ns = duration_ns, .total_ns = duration_ns};
+        .count = 1, .last_ns = start_ns, .longest_ns = duration_ns};
     const struct gv_top_item *line;
 
     if (duration_ns < GV_TOP_CALL_NS ||
@@ -233,8 +232,7 @@ static void top_idle(struct gv_top *top, int64_t start_ns, const struct top_op *
     struct gv_top_event event = {.is_idle = true,
                                  .count = 1,
                                  .last_ns = start_ns,
-                                 .longest_ns = idle_ns,
-                                 .total_ns = idle_ns};
+                                 .longest_ns = idle_ns};
     sqlite3_stmt *row;
     int64_t thread = 0;
 
@@ -642,6 +640,11 @@ static int top_read_facts(struct gv_top *top)
         top->pid = sqlite3_column_int64(row, 1);
         snprintf(top->gpu_why, sizeof(top->gpu_why), "%s", top_text(row, 2));
     }
+    sqlite3_reset(row);
+    if (found < 0)
+        return found;
+    found = top_row(top, GV_TOP_UNSEEN, NULL, 0, &row);
+    snprintf(top->unseen, sizeof(top->unseen), "%s", found == 1 ? top_text(row, 0) : "");
     sqlite3_reset(row);
     return found < 0 ? found : 0;
 }

@@ -52,3 +52,13 @@ SELECT (SELECT coalesce(sum(count), 0) FROM losses), (SELECT count(*) FROM proce
 -- name: ROOT
 -- The first process that used CUDA.
 SELECT program, pid, gpu_why FROM processes ORDER BY id LIMIT 1;
+
+-- name: UNSEEN
+-- Why the newest process's GPU side is not, or not always, seen now; NULL: it is.
+SELECT CASE
+    WHEN (SELECT number % 2 FROM recording_change WHERE process = p.id ORDER BY number DESC LIMIT 1)
+        THEN 'recording is stopped'
+    WHEN EXISTS (SELECT 1 FROM gpu_window WHERE process = p.id) THEN 'seen in windows only'
+    WHEN (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1) <> 'seen'
+        THEN 'another profiler has it' END
+FROM (SELECT max(id) AS id FROM process) p;

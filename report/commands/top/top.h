@@ -103,7 +103,7 @@ struct gv_top_flight {
 /* Slow calls, or idle times, that are alike. */
 struct gv_top_event {
     bool is_idle;
-    int64_t count, last_ns, longest_ns, total_ns;
+    int64_t count, last_ns, longest_ns;
     char what[GV_TOP_TEXT_BYTES], where[GV_TOP_TEXT_BYTES];
 };
 
@@ -113,7 +113,7 @@ struct gv_top_cursor {
     double share; /* of the new rows that were read, at the last look */
 };
 
-/* How often each kind of row has been read. */
+/* What a look at a thread said. */
 struct gv_top_look {
     int64_t at_ns, thread;
     char text[GV_TOP_TEXT_BYTES];
@@ -153,6 +153,7 @@ struct gv_top {
     int64_t pid, processes, lost;
     bool gpu_seen, complete;
     char gpu_why[256];
+    char unseen[32]; /* why the GPU side is not always seen now; empty: it is */
     int64_t gpu_until_ns, call_ns, look_ns; /* what the trace has: the newest of each */
     int64_t moved_ns;                       /* when it last had new calls */
     int64_t now_ns;                  /* since the session's start; of a trace that ended, its end */
@@ -179,8 +180,8 @@ struct gv_top {
     bool any_lives;
 };
 
-/* read.c: prepares to read the trace at top->path. After gv_top_close() it can be opened again. 0
- * or -errno, after a message. */
+/* read.c: prepares to read the trace at top->path. 0 or -errno. Close it in
+ * any case. */
 int gv_top_open(struct gv_top *top);
 void gv_top_close(struct gv_top *top);
 /* Reads what is new. 0; -EINTR: there is more, which the next look reads; -EBUSY: the collector writes;
