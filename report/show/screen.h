@@ -1,7 +1,7 @@
 /*
- * A terminal that a command draws on as a whole: the alternate screen, without cursor and echo. What was
- * on the terminal comes back at the end, however the command is ended or stopped; only SIGKILL
- * leaves it as it is.
+ * A terminal that a command draws on as a whole: the alternate screen, without cursor and echo.
+ * What was on the terminal comes back at the end, however the command is ended or stopped; only
+ * SIGKILL leaves it as it is.
  *
  * One thread, one screen: stdout, and stdin for keys if it is a terminal too.
  */

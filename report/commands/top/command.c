@@ -237,8 +237,7 @@ static int top_run(struct gv_top *top, bool once)
 
 int gv_command_top(const struct gv_arguments *arguments)
 {
-    int64_t interval_ns =
-        gv_arguments_number(arguments, GV_OPTION_top_interval, GV_TOP_SECOND_NS);
+    int64_t interval_ns = gv_arguments_number(arguments, GV_OPTION_top_interval, GV_TOP_SECOND_NS);
     int code = GV_EXIT_FAILED;
     const char *operand = arguments->operands[0];
     struct gv_top *top;

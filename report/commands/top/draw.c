@@ -172,8 +172,7 @@ static void draw_device(const struct draw *draw, const struct gv_top_device *dev
             int64_t until_ns = end_ns - (DRAW_LEVELS - 1 - i) * part_ns;
             levels[i] = until_ns < part_ns ? -1 : draw_busy(device, until_ns, part_ns);
         }
-        fprintf(draw->out, "  busy %.0f %%  ",
-                100 * draw_busy(device, end_ns, top->window_ns));
+        fprintf(draw->out, "  busy %.0f %%  ", 100 * draw_busy(device, end_ns, top->window_ns));
         gv_sparkline(draw->out, levels, DRAW_LEVELS);
         idle_ns = end_ns - device->busy_until_ns;
         if (idle_ns > GV_TOP_SECOND_NS / 2)
@@ -317,7 +316,8 @@ static void draw_events(const struct draw *draw, unsigned int rows)
 }
 
 /* Gives each list its rows: in turn, while there is room. */
-static void draw_share(unsigned int room, const unsigned int *wanted, unsigned int *given, int lists)
+static void draw_share(unsigned int room, const unsigned int *wanted, unsigned int *given,
+                       int lists)
 {
     bool any = true;
 

@@ -1,4 +1,5 @@
-/* Which calls the session's processes are in: read from their spools, which nobody else is kept from. */
+/* Which calls the session's processes are in: read from their spools, which nobody else is kept
+ * from. */
 #include "report/commands/top/top.h"
 
 #include "report/analyse/stalls/evidence.h"

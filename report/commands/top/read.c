@@ -24,10 +24,10 @@
 /* Rows of a table at the first look, which shows a whole window. */
 #define TOP_FIRST_ROWS 16384u
 /* Where not all rows are read: so many in a row. */
-#define TOP_BLOCK 64u
-#define TOP_CHUNK 256u
-#define TOP_LOOKS 32
-#define TOP_KNOWN 512u
+#define TOP_BLOCK   64u
+#define TOP_CHUNK   256u
+#define TOP_LOOKS   32
+#define TOP_KNOWN   512u
 #define TOP_BUSY_MS 20
 /* The result of a poll; its row stands for many. */
 #define TOP_NOT_READY 600
@@ -81,7 +81,6 @@ static int top_look_at_clock(void *context)
     return top->is_late;
 }
 
-
 static int top_begin(struct gv_top *top)
 {
     top->is_late = false;
@@ -108,8 +107,8 @@ static int top_pause(struct gv_top *top)
     return top_begin(top);
 }
 
-static sqlite3_stmt *top_ask(struct gv_top *top, enum gv_top_statement which,
-                             const int64_t *values, int count)
+static sqlite3_stmt *top_ask(struct gv_top *top, enum gv_top_statement which, const int64_t *values,
+                             int count)
 {
     sqlite3_stmt *rows = top->statements[which];
 
@@ -190,8 +189,7 @@ static void top_event(struct gv_top *top, const struct gv_top_event *event)
 static void top_slow_call(struct gv_top *top, int64_t start_ns, int64_t duration_ns,
                           const char *name, const char *class_name, int64_t stack)
 {
-    struct gv_top_event event = {
-        .count = 1, .last_ns = start_ns, .longest_ns = duration_ns};
+    struct gv_top_event event = {.count = 1, .last_ns = start_ns, .longest_ns = duration_ns};
     const struct gv_top_item *line;
 
     if (duration_ns < GV_TOP_CALL_NS ||
@@ -229,10 +227,8 @@ static void top_reason(const struct gv_top *top, int64_t thread, int64_t start_n
 static void top_idle(struct gv_top *top, int64_t start_ns, const struct top_op *next)
 {
     int64_t idle_ns = next->start_ns - start_ns;
-    struct gv_top_event event = {.is_idle = true,
-                                 .count = 1,
-                                 .last_ns = start_ns,
-                                 .longest_ns = idle_ns};
+    struct gv_top_event event = {
+        .is_idle = true, .count = 1, .last_ns = start_ns, .longest_ns = idle_ns};
     sqlite3_stmt *row;
     int64_t thread = 0;
 
@@ -391,8 +387,8 @@ static void top_take_op(struct top_look *look, sqlite3_stmt *row)
         gv_top_series_add(&line->gpu_ns, start_ns,
                           (double)duration_ns * sampled->one_of * look->weight);
     if (device && look->op_count < TOP_FIRST_ROWS)
-        look->ops[look->op_count++] = (struct top_op){
-            start_ns, gv_time_sum(start_ns, duration_ns), call, device - 1};
+        look->ops[look->op_count++] =
+            (struct top_op){start_ns, gv_time_sum(start_ns, duration_ns), call, device - 1};
 }
 
 static int top_compare_ops(const void *one, const void *other)
@@ -500,8 +496,8 @@ static int top_read_stacks(struct top_look *look, int64_t last)
 
     look->stacked_count = 0;
     if (top->stacks.id < last)
-        error = top_read_some(look, GV_TOP_STACKS, &top->stacks.id, last, TOP_CHUNK,
-                              top_take_stack, &taken);
+        error = top_read_some(look, GV_TOP_STACKS, &top->stacks.id, last, TOP_CHUNK, top_take_stack,
+                              &taken);
     for (size_t i = 0; i < look->stacked_count && !error; i++) {
         top_settle_stack(top, &look->stacked[i]);
         error = top_pause(top);
@@ -549,8 +545,7 @@ static void top_take_look(void *context, const struct gv_idle_look *look)
 
     recent->at_ns = look->at_ns;
     recent->thread = look->thread;
-    gv_idle_reason_say(look->reason, look->detail, look->where, recent->text,
-                       sizeof(recent->text));
+    gv_idle_reason_say(look->reason, look->detail, look->where, recent->text, sizeof(recent->text));
     if (strcmp(recent->text, thread->text) != 0 ||
         look->at_ns - thread->at_ns > GV_TOP_SECOND_NS / 2)
         thread->since_ns = look->at_ns;
@@ -763,10 +758,9 @@ int gv_top_open(struct gv_top *top)
     if (!error && stat(top->path, &top->identity) < 0)
         error = -errno;
     for (int i = 0; i < GV_TOP_STATEMENTS && !error; i++)
-        error = gv_database_error(top->trace,
-                                  sqlite3_prepare_v3(top->trace, top_sql[i], -1,
-                                                     SQLITE_PREPARE_PERSISTENT,
-                                                     &top->statements[i], NULL));
+        error = gv_database_error(top->trace, sqlite3_prepare_v3(top->trace, top_sql[i], -1,
+                                                                 SQLITE_PREPARE_PERSISTENT,
+                                                                 &top->statements[i], NULL));
     if (!error)
         error = gv_idle_looks_open(top->trace, &top->idle_looks);
     if (!error && !(top->recent = calloc(GV_TOP_LOOKS, sizeof(*top->recent))))

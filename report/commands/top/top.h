@@ -1,9 +1,9 @@
 /*
  * gpuverify top: what a running program does now. Shared by its parts; one thread.
  *
- * The trace's journal lets a reader hold up the collector's next commit, and so, if that lasts, fill
- * the spool. So nothing is read for longer than 4 ms at a time, no analysis of the whole
- * trace runs, and of many new rows only some are read: they stand for the others.
+ * The trace's journal lets a reader hold up the collector's next commit, and so, if that lasts,
+ * fill the spool. So nothing is read for longer than 4 ms at a time, no analysis of the whole trace
+ * runs, and of many new rows only some are read: they stand for the others.
  */
 #ifndef GV_COMMANDS_TOP_TOP_H
 #define GV_COMMANDS_TOP_TOP_H
@@ -76,9 +76,9 @@ size_t gv_top_items_sort(struct gv_top_items *items, int64_t until_ns, int64_t s
 struct gv_top_device {
     char uuid[64], name[64];
     struct gv_top_series busy_ns;
-    bool seen;            /* operations */
-    int64_t busy_until_ns; /* of these */
-    bool sampled;         /* NVML */
+    bool seen;                                                                  /* operations */
+    int64_t busy_until_ns;                                                      /* of these */
+    bool sampled;                                                               /* NVML */
     int64_t at_ns, gpu_percent, used_bytes, power_mw, clock_mhz, temperature_c; /* -1: unknown */
 };
 
@@ -138,7 +138,7 @@ struct gv_top {
     struct stat identity;
     struct gv_session_file *session; /* NULL: it is over */
     int64_t interval_ns, window_ns;
-    size_t rows; /* of one table, at one look */
+    size_t rows;           /* of one table, at one look */
     bool ended, is_behind; /* not all was read */
 
     /* read.c */
@@ -156,7 +156,7 @@ struct gv_top {
     char unseen[32]; /* why the GPU side is not always seen now; empty: it is */
     int64_t gpu_until_ns, call_ns, look_ns; /* what the trace has: the newest of each */
     int64_t moved_ns;                       /* when it last had new calls */
-    int64_t now_ns;                  /* since the session's start; of a trace that ended, its end */
+    int64_t now_ns; /* since the session's start; of a trace that ended, its end */
     struct gv_top_series call_count, launch_count, copy_count, copy_bytes;
     struct gv_top_items kernels, lines;
     struct gv_top_device devices[GV_TOP_DEVICES];
@@ -170,7 +170,7 @@ struct gv_top {
         int64_t call;
         uint64_t line;
         double one_of;
-    } *sampled; /* by call % GV_TOP_SAMPLED */
+    } * sampled;                               /* by call % GV_TOP_SAMPLED */
     struct gv_top_event events[GV_TOP_EVENTS]; /* newest first */
     size_t event_count;
 
@@ -184,8 +184,8 @@ struct gv_top {
  * any case. */
 int gv_top_open(struct gv_top *top);
 void gv_top_close(struct gv_top *top);
-/* Reads what is new. 0; -EINTR: there is more, which the next look reads; -EBUSY: the collector writes;
- * or -errno. */
+/* Reads what is new. 0; -EINTR: there is more, which the next look reads; -EBUSY: the collector
+ * writes; or -errno. */
 int gv_top_read(struct gv_top *top);
 
 /* flights.c: reads which calls the session's processes are in, from their spools. */
