@@ -56,9 +56,8 @@ def check_restored(terminal):
     """The shell's screen is back, with its echo, lines and cursor."""
     terminal.until("the shell", lambda text: text.rstrip().endswith("ready:") and "THREADS NOW" not in text)
     terminal.type("clear; echo status $?; stty -a | grep -o -e '-*icanon' -e '-*echo '", "Enter")
-    text = terminal.until("stty", lambda text: "echo" in text.partition("status ")[2])
-    lines = text.split("status ")[-1].split()
-    if lines[1:3] != ["icanon", "echo"] or terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
+    text = terminal.until("stty", lambda text: re.search(r"^status \d+\n-*icanon\n-*echo\n", text, re.M))
+    if not re.search(r"^icanon\necho\n", text, re.M) or terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
         sys.exit(f"the terminal was not restored:\n{text}")
 
 
@@ -101,7 +100,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         trace = os.path.join(folder, "it.db")
         env = {**os.environ, "GPUVERIFY_TRACE": trace, "GPUVERIFY_SPOOL_DIR": folder, "GV_SIM_JIT_NS": "5000000",
-               "LD_PRELOAD": os.path.join(build, "preload/libgpuverify.so"), "LD_LIBRARY_PATH": os.path.join(build, "tests/sim"), "GPUVERIFY_CUPTI": os.path.join(build, "tests/sim/libcupti.so.13")}
+               "LD_PRELOAD": os.path.join(build, "preload/libgpuverify.so"), "LD_LIBRARY_PATH": os.path.join(build, "tests/sim"),
+               "GPUVERIFY_CUPTI": os.path.join(build, "tests/sim/libcupti.so.13")}
         program = subprocess.Popen([sys.executable, LOOP, "300"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         stack.callback(program.wait)
         stack.callback(program.kill)

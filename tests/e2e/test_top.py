@@ -57,7 +57,7 @@ class Top(harness.Case):
         process = self.loop()
         trace = self.path("trace.db")
         for operand in (trace, str(process.pid)):
-            for pattern in (r"\Atraining_loop  pid %d  for " % process.pid,
+            for pattern in (rf"\Atraining_loop  pid {process.pid}  for ",
                             r"busy [1-9]\d* %", r"\n\d+ launches/s  \d+ calls/s  nothing lost\n",
                             r"newest: call .* ago, look .* ago, GPU .* ago\n",
                             r"100\.0 % +\d+/s  spin\n",
@@ -69,7 +69,7 @@ class Top(harness.Case):
 
     def test_a_call_that_does_not_return(self):
         process = self.begin("-c", HANGS)
-        self.once_until(r"%d +\S+ +\S+ \S+  waits in cuCtxSynchronize\n" % process.pid, self.path("trace.db"))
+        self.once_until(rf"{process.pid} +\S+ +\S+ \S+  waits in cuCtxSynchronize\n", self.path("trace.db"))
         process.kill()
         process.wait()
         process.stdin.close()
