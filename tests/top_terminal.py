@@ -54,10 +54,10 @@ def is_drawn(text):
 
 def check_restored(terminal):
     """The shell's screen is back, with its echo, lines and cursor."""
-    terminal.until("the shell", lambda text: text.rstrip().endswith("ready:") and "THREADS NOW" not in text)
+    terminal.until("the shell", lambda text: text.rstrip().endswith("ready:"))
     terminal.type("clear; echo status $?; stty -a | grep -o -e '-*icanon' -e '-*echo '", "Enter")
-    text = terminal.until("stty", lambda text: re.search(r"^status \d+\n-*icanon\n-*echo\n", text, re.M))
-    if not re.search(r"^icanon\necho\n", text, re.M) or terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
+    text = terminal.until("stty", lambda text: re.search(r"^status \d+\n-*icanon\n-*echo *\n", text, re.M))
+    if not re.search(r"^icanon\necho *\n", text, re.M) or terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
         sys.exit(f"the terminal was not restored:\n{text}")
 
 

@@ -217,7 +217,7 @@ static int draw_room(const struct draw *draw, int used)
 /* A thread that is in no call, or only in short ones. */
 static bool draw_is_between(const struct gv_top *top, const struct gv_top_thread *thread)
 {
-    if (!top->session || draw_age(top, thread->at_ns) > DRAW_FRESH_NS)
+    if (!top->session || top->ended || draw_age(top, thread->at_ns) > DRAW_FRESH_NS)
         return false;
     for (size_t i = 0; i < top->flight_count; i++)
         if (top->flights[i].tid == thread->tid)
