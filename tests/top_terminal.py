@@ -57,7 +57,8 @@ def check_restored(terminal):
     terminal.until("the shell", lambda text: text.rstrip().endswith("ready:"))
     terminal.type("clear; echo status $?; stty -a | grep -o -e '-*icanon' -e '-*echo '", "Enter")
     text = terminal.until("stty", lambda text: re.search(r"^status \d+\n-*icanon\n-*echo *\n", text, re.M))
-    if not re.search(r"^icanon\necho *\n", text, re.M) or terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
+    if not re.search(r"^icanon\necho *\n", text, re.M) or \
+            terminal.tmux("display", "-p", "#{cursor_flag} #{wrap_flag}").split() != ["1", "1"]:
         sys.exit(f"the terminal was not restored:\n{text}")
 
 
