@@ -166,6 +166,12 @@ def part_e2e(run):
     end_to_end(run, BUILD, *(patterns(*QUICK_CASES) if run.quick else ()))
 
 
+def part_terminal(run):
+    """gpuverify top in a real terminal."""
+    tool("tmux")
+    run.test("top in tmux", "python3", "tests/top_terminal.py", BUILD, again=True)
+
+
 def part_pythons(run):
     """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
     folder = os.path.join(BUILD, "pythons")
@@ -450,6 +456,7 @@ PARTS = (
     Part("lines", part_lines, LONG, "build"),
     Part("browser", part_browser, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
+    Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
     Part("demo", part_demo, USUAL, "build"),
     Part("install", part_install, USUAL, "build"),

@@ -82,7 +82,8 @@ static int reader_check(struct gv_spool_reader *reader)
 
 static int reader_map(struct gv_spool_reader *reader, size_t bytes)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+    int access = reader->peeks ? PROT_READ : PROT_READ | PROT_WRITE;
+    void *base = mmap(NULL, bytes, access, MAP_SHARED, reader->fd, 0);
 
     if (base == MAP_FAILED)
         return -errno;
@@ -116,29 +117,40 @@ static int reader_attach(struct gv_spool_reader *reader)
         return -EPERM;
     if (status.st_size < (off_t)sizeof(struct gv_spool_header))
         return reader_check_short(reader->fd);
-    if (flock(reader->fd, LOCK_EX | LOCK_NB) < 0)
+    if (!reader->peeks && flock(reader->fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
     result = reader_map(reader, (size_t)status.st_size);
     if (result < 0)
         return result;
     result = reader_check(reader);
-    if (result < 0)
-        return result;
-    return gv_spool_reader_refresh(reader);
+    return result < 0 || reader->peeks ? result : gv_spool_reader_refresh(reader);
 }
 
-int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name)
+static int reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name,
+                       bool peeks)
 {
     int result;
 
     memset(reader, 0, sizeof(*reader));
-    reader->fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    reader->peeks = peeks;
+    reader->fd = openat(directory_fd, name,
+                        (peeks ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (reader->fd < 0)
         return -errno;
     result = reader_attach(reader);
     if (result < 0)
         gv_spool_reader_close(reader);
     return result;
+}
+
+int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name)
+{
+    return reader_open(reader, directory_fd, name, false);
+}
+
+int gv_spool_reader_peek(struct gv_spool_reader *reader, int directory_fd, const char *name)
+{
+    return reader_open(reader, directory_fd, name, true);
 }
 
 void gv_spool_reader_close(struct gv_spool_reader *reader)

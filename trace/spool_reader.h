@@ -18,6 +18,7 @@
 
 struct gv_spool_reader {
     int fd;
+    bool peeks; /* see gv_spool_reader_peek() */
     unsigned char *base;
     size_t mapped_bytes;
     uint32_t names_count; /* checked copies from the header, which is not read again */
@@ -114,6 +115,9 @@ struct gv_spool_flight {
  * reader has it; -EUCLEAN: damaged, or cut before its first segment; -EPROTO: not a spool, or
  * contradictory; -EPERM: not the caller's own regular file; or another -errno. */
 int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name);
+/* The same beside the reader that has it, and never -EBUSY: the spool is not locked, and cannot be
+ * changed. Only for facts, status, names and flights. */
+int gv_spool_reader_peek(struct gv_spool_reader *reader, int directory_fd, const char *name);
 void gv_spool_reader_close(struct gv_spool_reader *reader);
 
 /* Whether the file has no name any more, because its process joined another session's collector. */

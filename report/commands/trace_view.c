@@ -105,8 +105,7 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
     return error == -ENOENT ? 0 : error;
 }
 
-/* Opens the file so that only our own SQL runs. */
-static int trace_view_open_safely(const char *path, sqlite3 **trace)
+int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
 {
     int64_t version = 0;
     int error = 0, set = 0;
@@ -149,7 +148,7 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
     int error = gv_trace_file_probe(path, &probe);
 
     if (!error) /* before anything else is asked of it */
-        error = trace_view_open_safely(path, trace);
+        error = gv_trace_view_open_bare(path, trace);
     if (error)
         return error;
     if (!probe.complete) {
@@ -159,7 +158,7 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
         if (error)
             gv_message("cannot write the records still in shared memory to %s: %s", path,
                        strerror(-error));
-        error = trace_view_open_safely(path, trace);
+        error = gv_trace_view_open_bare(path, trace);
         if (error)
             return error;
     }

@@ -9,6 +9,10 @@
  * the trace. 0; or after a message -EPROTO: not a trace; -errno. */
 int gv_trace_view_open(const char *path, sqlite3 **trace);
 
+/* Opens the file at a path without links so that only our own SQL runs, and does nothing else. 0;
+ * or -EBADMSG, -ENOTSUP after a message; or -errno. */
+int gv_trace_view_open_bare(const char *path, sqlite3 **trace);
+
 /* Opens the trace, has it read, and closes it. `read` returns the exit code, or -errno for a
  * message. Returns the exit code. */
 int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context);

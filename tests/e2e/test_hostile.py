@@ -9,7 +9,7 @@ import harness
 import stored
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
-READING = (["report"], ["stalls"], ["idle"], ["explain"], ["query"])
+READING = (["report"], ["stalls"], ["idle"], ["explain"], ["query"], ["top"])
 
 
 class Hostile(harness.Case):

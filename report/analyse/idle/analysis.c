@@ -23,7 +23,7 @@ static int read_machine(struct gv_idle_run *run)
     return error;
 }
 
-static void idle_close(struct gv_idle_run *run)
+void gv_idle_run_close(struct gv_idle_run *run)
 {
     struct gv_key_map *maps[] = {&run->stack_numbers, &run->line_numbers,  &run->verdict_numbers,
                                  &run->lane_numbers,  &run->group_numbers, &run->after_numbers};
@@ -51,32 +51,45 @@ static void idle_close(struct gv_idle_run *run)
     free(run);
 }
 
+int gv_idle_run_open(sqlite3 *trace, struct gv_idle_run **run)
+{
+    int error = (*run = calloc(1, sizeof(**run))) ? 0 : -ENOMEM;
+
+    if (error)
+        return error;
+    (*run)->trace = trace;
+    (*run)->long_ns = GV_IDLE_LONG_NS;
+    /* SQLite refuses this while a statement runs. */
+    error = gv_stack_text_install(trace);
+    return error ? error : read_machine(*run);
+}
+
 /* In this order. */
 static int (*const idle_steps[])(struct gv_idle_run *run) = {
-    read_machine, gv_idle_samples_read, gv_idle_gaps_find, gv_idle_calls_pass, gv_idle_rows_store,
+    gv_idle_samples_read,
+    gv_idle_gaps_find,
+    gv_idle_calls_pass,
+    gv_idle_rows_store,
 };
 
 static int idle_make(sqlite3 *trace, int64_t from_ns, int64_t until_ns,
                      const struct gv_range_choice *ranges)
 {
-    struct gv_idle_run *run = calloc(1, sizeof(*run));
-    /* SQLite refuses this while a statement runs. */
-    int error = run ? gv_stack_text_install(trace) : -ENOMEM;
+    struct gv_idle_run *run;
+    int error = gv_idle_run_open(trace, &run);
 
     if (!run)
         return error;
-    run->trace = trace;
     run->from_ns = from_ns;
     run->until_ns = until_ns;
     run->ranges = ranges;
-    run->long_ns = GV_IDLE_LONG_NS;
     if (!error)
         error = gv_id_table_read(&run->threads, trace, "SELECT id, process FROM thread");
     if (!error)
         error = gv_id_table_read(&run->python, trace, sql_python);
     for (size_t i = 0; i < sizeof(idle_steps) / sizeof(idle_steps[0]) && !error; i++)
         error = idle_steps[i](run);
-    idle_close(run);
+    gv_idle_run_close(run);
     return error;
 }
 

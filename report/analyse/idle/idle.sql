@@ -1,9 +1,15 @@
 -- What the analysis of idle time reads and writes.
 
--- name: samples
+-- define: samples
 SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_tid,
     coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, cpu_ns, text
-FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
+FROM idle_sample WHERE thread IS NOT NULL
+
+-- name: samples
+{samples} ORDER BY thread, at_ns, id;
+
+-- name: samples_some
+{samples} AND id > ?1 AND id <= ?2 ORDER BY thread, at_ns, id;
 
 -- name: frames
 -- CUDA's code, and ours, are known by their library.

@@ -155,6 +155,10 @@ struct gv_idle_run {
     uint64_t short_gaps;
 };
 
+/* analysis.c: begins with nothing. 0 or -errno. */
+int gv_idle_run_open(sqlite3 *trace, struct gv_idle_run **run);
+void gv_idle_run_close(struct gv_idle_run *run);
+
 /* samples.c: reads all looks, and decides what each says. */
 int gv_idle_samples_read(struct gv_idle_run *run);
 /* The first sample of a thread at `at_ns` or later; it may be another thread's, or the end. */

@@ -1,4 +1,5 @@
 /* Reads the looks at threads, and decides what each says. */
+#include "report/analyse/idle/looks.h"
 #include "report/analyse/idle/run.h"
 
 #include "report/analyse/names/stack_text.h"
@@ -420,24 +421,110 @@ static int name_workers(struct gv_idle_run *run)
 
 static int prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
 {
-    return gv_database_error(trace, sqlite3_prepare_v2(trace, sql, -1, statement, NULL));
+    return gv_database_error(
+        trace, sqlite3_prepare_v3(trace, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+static int reading_open(struct idle_reading *reading)
+{
+    uint32_t nothing;
+    int error = prepare(reading->run->trace, sql_frames, &reading->frames);
+
+    if (!error)
+        error = prepare(reading->run->trace, sql_thread_name, &reading->thread_name);
+    return error ? error : verdict_number(reading->run, GV_REASON_UNKNOWN, "", 0, 0, 0, &nothing);
+}
+
+static void reading_close(struct idle_reading *reading)
+{
+    sqlite3_finalize(reading->frames);
+    sqlite3_finalize(reading->thread_name);
 }
 
 int gv_idle_samples_read(struct gv_idle_run *run)
 {
     struct idle_reading reading = {.run = run};
-    uint32_t nothing;
-    int error = prepare(run->trace, sql_frames, &reading.frames);
+    int error = reading_open(&reading);
 
     if (!error)
-        error = prepare(run->trace, sql_thread_name, &reading.thread_name);
-    if (!error)
-        error = verdict_number(run, GV_REASON_UNKNOWN, "", 0, 0, 0, &nothing);
-    if (!error)
         error = gv_database_each(run->trace, sql_samples, NULL, 0, take_sample, &reading);
-    sqlite3_finalize(reading.frames);
-    sqlite3_finalize(reading.thread_name);
+    reading_close(&reading);
     return error ? error : name_workers(run);
+}
+
+/* ---- looks of a trace that grows ---- */
+
+/* More texts than this are forgotten: then all of a reading are read anew. */
+#define GV_IDLE_LOOKS_KNOWN 4096
+
+struct gv_idle_looks {
+    struct idle_reading reading;
+    sqlite3_stmt *some;
+};
+
+int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **looks)
+{
+    int error = (*looks = calloc(1, sizeof(**looks))) ? 0 : -ENOMEM;
+
+    if (!error)
+        error = gv_idle_run_open(trace, &(*looks)->reading.run);
+    if (!error)
+        error = reading_open(&(*looks)->reading);
+    if (!error)
+        error = prepare(trace, sql_samples_some, &(*looks)->some);
+    return error;
+}
+
+void gv_idle_looks_close(struct gv_idle_looks *looks)
+{
+    if (!looks)
+        return;
+    sqlite3_finalize(looks->some);
+    reading_close(&looks->reading);
+    if (looks->reading.run)
+        gv_idle_run_close(looks->reading.run);
+    free(looks);
+}
+
+bool gv_idle_looks_are_full(const struct gv_idle_looks *looks)
+{
+    const struct gv_idle_run *run = looks->reading.run;
+
+    return run->verdict_count > GV_IDLE_LOOKS_KNOWN || run->stack_count > GV_IDLE_LOOKS_KNOWN;
+}
+
+static void look_tell(struct gv_idle_looks *looks, const struct gv_idle_sample *sample,
+                      gv_idle_look_take *take, void *context)
+{
+    const struct gv_idle_run *run = looks->reading.run;
+    const struct gv_idle_verdict *verdict = &run->verdicts[sample->verdict];
+    const struct gv_key key = {{(uint64_t)verdict->stack, 0, 0}};
+    int64_t stack = verdict->stack ? gv_key_map_find(&run->stack_numbers, &key) : 0;
+    uint32_t line = stack ? run->stacks[stack - 1].line : 0;
+
+    take(context, &(struct gv_idle_look){
+                      .at_ns = sample->at_ns,
+                      .thread = sample->thread,
+                      .reason = gv_idle_reasons[verdict->reason].name,
+                      .detail = verdict->detail,
+                      .where = line ? run->lines[line - 1] : NULL,
+                  });
+}
+
+int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
+                       gv_idle_look_take *take, void *context)
+{
+    const int64_t some[] = {after, until};
+    struct gv_idle_run *run = looks->reading.run;
+    int error;
+
+    run->sample_count = 0;
+    error = gv_database_rows(looks->some, some, 2, take_sample, &looks->reading);
+    if (!error)
+        error = name_workers(run);
+    for (size_t i = 0; i < run->sample_count && !error; i++)
+        look_tell(looks, &run->samples[i], take, context);
+    return error;
 }
 
 size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64_t at_ns)

@@ -1,0 +1,36 @@
+/*
+ * What the looks at threads say, of a trace that is being written: each look gets the reason that
+ * the analysis would give it. One thread.
+ */
+#ifndef GV_ANALYSE_IDLE_LOOKS_H
+#define GV_ANALYSE_IDLE_LOOKS_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gv_idle_looks;
+
+/* Texts come from the trace, and are valid in the call. */
+struct gv_idle_look {
+    int64_t at_ns;
+    int64_t thread;     /* as in idle_sample: negative: the tid of one that has no row yet */
+    const char *reason; /* as in the view idle */
+    const char *detail; /* NULL: none */
+    const char *where;  /* NULL: none */
+};
+
+typedef void gv_idle_look_take(void *context, const struct gv_idle_look *look);
+
+/* 0 or -errno. Close *looks in any case. */
+int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **looks);
+void gv_idle_looks_close(struct gv_idle_looks *looks);
+
+/* Whether so much is remembered that the looks should be closed and opened again. */
+bool gv_idle_looks_are_full(const struct gv_idle_looks *looks);
+
+/* The looks with ids in (after, until], by thread, then by time. 0 or -errno. */
+int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
+                       gv_idle_look_take *take, void *context);
+
+#endif

@@ -1,0 +1,124 @@
+"""gpuverify top: what a running program does, as plain text. tests/top_terminal.py has the terminal."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import harness
+
+LOOP = os.path.join(harness.SOURCE, harness.PROGRAMS, "training_loop.py")
+HANGS = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+device, context, module, function = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+cuda.cuDeviceGet(ctypes.byref(device), 0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+cuda.cuCtxSetCurrent(context)
+cuda.cuModuleLoadData(ctypes.byref(module), b".version 7.0\\n.target sm_70\\n.address_size 64\\n"
+                      b".visible .entry spin(.param .u64 nanoseconds)\\n{\\n ret;\\n}\\n")
+cuda.cuModuleGetFunction(ctypes.byref(function), module, b"spin")
+time = ctypes.c_uint64(10 ** 12)
+arguments = (ctypes.c_void_p * 1)(ctypes.addressof(time))
+cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, arguments, None)
+print("ready", flush=True)
+cuda.cuCtxSynchronize()
+"""
+
+
+@harness.depends_on_time("it shows the last two seconds, and the collector must have had time to store them")
+class Top(harness.Case):
+    gpu = "on"
+
+    def begin(self, *argv, **env):
+        process = self.start([sys.executable, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def loop(self, **env):
+        return self.begin(LOOP, "60", GV_SIM_JIT_NS=5000000, **env)
+
+    def end(self, process):
+        process.stdin.close()
+        self.assertEqual(process.wait(harness.SOON_S), 0)
+        process.stdout.close()
+
+    def once(self, *words):
+        return self.command("top", "--once", *words).out
+
+    def once_until(self, pattern, *words):
+        """Waits until the picture has this."""
+        harness.wait_for(lambda: re.search(pattern, self.once(*words)), f"{pattern} in\n{self.once(*words)}")
+
+    def test_a_loop_at_a_glance(self):
+        process = self.loop()
+        trace = self.path("trace.db")
+        for operand in (trace, str(process.pid)):
+            for pattern in (rf"\Atraining_loop  pid {process.pid}  for ",
+                            r"busy [1-9]\d* %", r"\n\d+ launches/s  \d+ calls/s  nothing lost\n",
+                            r"newest: call .* ago, look .* ago, GPU .* ago\n",
+                            r"100\.0 % +\d+/s  spin\n",
+                            r"100\.0 % +\d+/s  training_loop\.py:\d+ forward\n",
+                            r"idle .*sleeping: training_loop\.py:\d+ read_data\n",
+                            r"call .*cuModuleLoadData  training_loop\.py:\d+ load\n"):
+                self.once_until(pattern, operand)
+        self.end(process)
+
+    def test_a_call_that_does_not_return(self):
+        process = self.begin("-c", HANGS)
+        self.once_until(rf"{process.pid} +\S+ +\S+ \S+  waits in cuCtxSynchronize\n", self.path("trace.db"))
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+    def test_lines_until_the_program_ends(self):
+        process = self.loop()
+        top = self.start([harness.gpuverify(), "top", "--interval", "100ms", self.path("trace.db")], preload=False, text=True)
+        lines = [top.stdout.readline() for _ in range(3)]
+        for line in lines:
+            self.assertRegex(line, r"\A[\d.]+ s  .*launches/s  .* calls/s.*\(.*call .* ago.*\)\n\Z")
+        self.end(process)
+        rest, err = top.communicate(timeout=harness.SOON_S)
+        self.assertEqual((top.returncode, err), (0, ""))
+        self.assertIn("ended after", rest)
+        self.assertTrue(rest.endswith("It has ended. gpuverify report says what cost time.\n"), rest)
+        self.assertNotIn("\x1b", rest)
+
+    def test_a_trace_that_goes_away(self):
+        for change, said in ((os.remove, "was deleted"), (lambda path: shutil.copy(path, path + "2") and
+                                                          os.replace(path + "2", path), "is now another file")):
+            process = self.loop()
+            path = self.path("trace.db")
+            top = self.start([harness.gpuverify(), "top", "--interval", "100ms", path], preload=False, text=True)
+            top.stdout.readline()
+            os.link(path, path + ".kept")
+            change(path)
+            _, err = top.communicate(timeout=harness.SOON_S)
+            self.assertEqual((top.returncode, err), (3, f"gpuverify: trace.db {said}\n"))
+            self.end(process)
+            os.replace(path + ".kept", path)
+            self.command("recover", self.spool)  # its collector stopped writing
+            self.settle()
+            os.remove(path)
+
+    def test_a_killed_program_and_its_killed_collector(self):
+        process = self.loop()
+        top = self.start([harness.gpuverify(), "top", "--interval", "100ms", self.path("trace.db")], preload=False, text=True)
+        top.stdout.readline()
+        os.kill(self.await_collector(), signal.SIGKILL)
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+        top.communicate(timeout=harness.SOON_S)
+        self.assertIn(top.returncode, (0, 3))
+        self.command("recover", self.spool)
+
+    def test_wrong_words(self):
+        self.command("top", "--interval", "1ms", self.path("none.db"), status=2, sim=False)
+        self.assertIn("cannot read", self.command("top", self.path("none.db"), status=3, sim=False).err)
+        self.assertIn("process 1 is not recorded", self.command("top", "1", status=3, sim=False).err)
