@@ -361,8 +361,11 @@ void gv_top_draw(struct gv_top *top, FILE *out, unsigned int rows, unsigned int 
     unsigned int head = 3, given[4];
 
     draw_begin(&draw);
-    size_t kernels = gv_top_items_sort(&top->kernels, top->gpu_until_ns, top->window_ns);
-    size_t lines = gv_top_items_sort(&top->lines, draw.calls_until_ns, top->window_ns);
+    gv_top_items_sum(&top->kernels, top->gpu_until_ns, top->window_ns);
+    gv_top_items_sum(&top->lines, draw.calls_until_ns, top->window_ns);
+    gv_top_items_sum(&top->works, draw.calls_until_ns, GV_TOP_SLICES * GV_TOP_SLICE_NS);
+    gv_top_lines_estimate(&top->kernels, &top->works, &top->lines);
+    size_t kernels = gv_top_items_sort(&top->kernels), lines = gv_top_items_sort(&top->lines);
     const unsigned int wanted[4] = {
         draw_least(draw_now_count(top), DRAW_NOW),
         draw_least(kernels, DRAW_MOST),

@@ -45,7 +45,8 @@ struct top_op {
 
 /* A call with a stack: its line is looked up when no statement holds the trace. */
 struct top_stacked {
-    int64_t call, stack, one_of, start_ns, duration_ns;
+    int64_t stack, one_of, start_ns, duration_ns;
+    uint64_t work;
     char name[72], class_name[16];
 };
 
@@ -274,7 +275,7 @@ static void top_take_stack(struct top_look *look, sqlite3_stmt *row)
     if (sqlite3_column_int64(row, 7) == TOP_NOT_READY || look->stacked_count == TOP_CHUNK)
         return;
     look->stacked_count++;
-    one->call = sqlite3_column_int64(row, 0);
+    one->work = top_key(top_text(row, 8));
     one->stack = sqlite3_column_int64(row, 1);
     one->one_of = sqlite3_column_int64(row, 2);
     one->start_ns = gv_time_column(row, 3);
@@ -285,7 +286,7 @@ static void top_take_stack(struct top_look *look, sqlite3_stmt *row)
 
 static void top_settle_stack(struct gv_top *top, const struct top_stacked *one)
 {
-    struct gv_top_item *line = NULL;
+    struct gv_top_item *line = NULL, *work;
 
     top_slow_call(top, one->start_ns, one->duration_ns, one->name, one->class_name, one->stack);
     if (one->one_of > 0)
@@ -293,8 +294,13 @@ static void top_settle_stack(struct gv_top *top, const struct top_stacked *one)
     if (!line)
         return;
     gv_top_series_add(&line->count, one->start_ns, (double)one->one_of);
-    top->sampled[(uint64_t)one->call % GV_TOP_SAMPLED] =
-        (struct gv_top_sampled){one->call, line->key, (double)one->one_of};
+    uint64_t key = gv_mix(one->work, line->key);
+    work = gv_top_item_find(&top->works, key);
+    if (!work)
+        work = gv_top_item_add(&top->works, key, "");
+    work->work = one->work;
+    work->line = line->key;
+    gv_top_series_add(&work->count, one->start_ns, (double)one->one_of);
 }
 
 /* ---- GPU operations ---- */
@@ -364,6 +370,7 @@ static void top_take_name(struct top_look *look, sqlite3_stmt *row, int64_t star
     }
     if (!item)
         return;
+    item->work = top_key(top_text(row, 8));
     gv_top_series_add_time(&item->gpu_ns, start_ns, gv_time_sum(start_ns, duration_ns),
                            look->weight);
     gv_top_series_add(&item->count, start_ns, look->weight);
@@ -374,18 +381,11 @@ static void top_take_op(struct top_look *look, sqlite3_stmt *row)
     struct gv_top *top = look->top;
     int64_t start_ns = gv_time_column(row, 5), duration_ns = gv_time_column_duration(row, 6);
     int64_t call = sqlite3_column_int64(row, 7);
-    const struct gv_top_sampled *sampled = &top->sampled[(uint64_t)call % GV_TOP_SAMPLED];
     size_t device = top_device(top, sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4));
-    struct gv_top_item *line = NULL;
 
     if (sqlite3_column_type(row, 5) == SQLITE_NULL)
         return;
     top_take_name(look, row, start_ns, duration_ns);
-    if (call && sampled->call == call)
-        line = gv_top_item_find(&top->lines, sampled->line);
-    if (line)
-        gv_top_series_add(&line->gpu_ns, start_ns,
-                          (double)duration_ns * sampled->one_of * look->weight);
     if (device && look->op_count < TOP_FIRST_ROWS)
         look->ops[look->op_count++] =
             (struct top_op){start_ns, gv_time_sum(start_ns, duration_ns), call, device - 1};
@@ -475,7 +475,8 @@ static int top_read_table(struct top_look *look, enum gv_top_statement which,
         look->weight = (double)count / (double)(blocks * TOP_BLOCK);
         look->is_sample = true;
         cursor->id = last; /* what is not read now never is */
-        for (size_t i = 0; i < blocks && !error; i++) {
+        /* The newest first, in case this takes too long. */
+        for (size_t i = blocks; i-- > 0 && !error;) {
             after = begin + (int64_t)i * step + (int64_t)(random() % (step - TOP_BLOCK + 1));
             error = top_read_some(look, which, &after, last, TOP_BLOCK, take, &taken);
             top_settle_ops(look);
@@ -765,7 +766,7 @@ int gv_top_open(struct gv_top *top)
         error = gv_idle_looks_open(top->trace, &top->idle_looks);
     if (!error && !(top->recent = calloc(GV_TOP_LOOKS, sizeof(*top->recent))))
         error = -ENOMEM;
-    if (!error && !(top->sampled = calloc(GV_TOP_SAMPLED, sizeof(*top->sampled))))
+    if (!error && !(top->works.list = calloc(GV_TOP_ITEMS, sizeof(struct gv_top_item))))
         error = -ENOMEM;
     if (!error && !(top->kernels.list = calloc(GV_TOP_ITEMS, sizeof(struct gv_top_item))))
         error = -ENOMEM;
@@ -785,7 +786,7 @@ void gv_top_close(struct gv_top *top)
         sqlite3_finalize(top->statements[i]);
     sqlite3_close(top->trace);
     free(top->recent);
-    free(top->sampled);
+    free(top->works.list);
     free(top->kernels.list);
     free(top->lines.list);
     top->trace = NULL;

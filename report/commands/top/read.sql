@@ -16,15 +16,18 @@ SELECT id, class, start_ns, duration_ns, bytes, name, stack, result, thread FROM
 WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3;
 
 -- name: OPS
-SELECT id, kind, name, process, device, start_ns, duration_ns, call FROM gpu_ops
+SELECT id, kind, name, process, device, start_ns, duration_ns, call,
+    CASE WHEN graph_node IS NOT NULL THEN 'graph' WHEN kind = 'kernel' THEN linkage_name ELSE kind END
+FROM gpu_ops
 WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3;
 
 -- name: STACKS
--- Calls that have one: those that took long, and those chosen at random for all that launch.
-SELECT cs.call, cs.stack, sa.one_of, c.start_ns, c.duration_ns, a.name, a.class, c.result
-FROM call_stack cs JOIN call c ON c.id = cs.call
+-- Calls that have one: those that took long, and those chosen at random for all that launch. The last column is
+-- what it launches, in the same words as OPS.
+SELECT cs.call, cs.stack, sa.one_of, c.start_ns, c.duration_ns, c.name, c.class, c.result,
+    coalesce(c.kernel, CASE WHEN c.class IN ('copy', 'set') THEN c.class ELSE 'graph' END)
+FROM call_stack cs JOIN calls c ON c.id = cs.call
     LEFT JOIN call_sample sa ON sa.call = cs.call
-    LEFT JOIN api a ON a.id = c.api
 WHERE cs.call > ?1 AND cs.call <= ?2 ORDER BY cs.call LIMIT ?3;
 
 -- name: THREAD_OF

@@ -93,17 +93,42 @@ static int items_compare(const void *one, const void *other)
     return strcmp(a->text, b->text);
 }
 
-size_t gv_top_items_sort(struct gv_top_items *items, int64_t until_ns, int64_t span_ns)
+void gv_top_items_sum(struct gv_top_items *items, int64_t until_ns, int64_t span_ns)
 {
-    size_t used = 0;
-
     for (size_t i = 0; i < items->count; i++) {
         struct gv_top_item *item = &items->list[i];
         item->shown_ns = gv_top_series_sum(&item->gpu_ns, until_ns, span_ns);
         item->shown_count = gv_top_series_sum(&item->count, until_ns, span_ns);
-        if (item->shown_ns > 0 || item->shown_count > 0)
-            items->order[used++] = item;
     }
+}
+
+size_t gv_top_items_sort(struct gv_top_items *items)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < items->count; i++)
+        if (items->list[i].shown_ns > 0 || items->list[i].shown_count > 0)
+            items->order[used++] = &items->list[i];
     qsort(items->order, used, sizeof(items->order[0]), items_compare);
     return used;
+}
+
+/* Of a busy program only some rows are read: hardly ever the operation of a call that has a stack.
+ * So lines cannot be summed up by their own operations. */
+void gv_top_lines_estimate(const struct gv_top_items *kernels, const struct gv_top_items *works,
+                           struct gv_top_items *lines)
+{
+    for (size_t i = 0; i < works->count; i++) {
+        const struct gv_top_item *one = &works->list[i];
+        struct gv_top_item *line = gv_top_item_find(lines, one->line);
+        double calls = 0, ns = 0;
+        for (size_t k = 0; k < works->count; k++)
+            if (works->list[k].work == one->work)
+                calls += works->list[k].shown_count;
+        for (size_t k = 0; k < kernels->count; k++)
+            if (kernels->list[k].work == one->work)
+                ns += kernels->list[k].shown_ns;
+        if (line && calls > 0)
+            line->shown_ns += ns * one->shown_count / calls;
+    }
 }

@@ -31,7 +31,6 @@
 #define GV_TOP_FLIGHTS    64
 #define GV_TOP_EVENTS     64
 #define GV_TOP_LOOKS      2048
-#define GV_TOP_SAMPLED    4096
 #define GV_TOP_PAIRS      256
 #define GV_TOP_TEXT_BYTES 192
 /* A call, and a time without GPU work, that are worth a line. */
@@ -52,12 +51,15 @@ void gv_top_series_add_time(struct gv_top_series *series, int64_t start_ns, int6
 /* Of whole slices that end at until_ns or before. */
 double gv_top_series_sum(const struct gv_top_series *series, int64_t until_ns, int64_t span_ns);
 
-/* Things with a name: kernels, lines. Beyond GV_TOP_ITEMS the least used one is forgotten. */
+/* Things with a name: kernels, lines, and which line asks for which work. Beyond GV_TOP_ITEMS the
+ * least used one is forgotten. */
 struct gv_top_item {
     uint64_t key;
+    uint64_t work; /* of all but lines: what its calls launch, see read.sql */
+    uint64_t line; /* of a line's work: key of the line */
     char text[GV_TOP_TEXT_BYTES];
     struct gv_top_series gpu_ns, count;
-    double shown_ns, shown_count; /* while they are sorted */
+    double shown_ns, shown_count; /* as gv_top_items_sum() found */
 };
 
 struct gv_top_items {
@@ -68,8 +70,13 @@ struct gv_top_items {
 /* The item, or NULL: it is new; gv_top_item_add() makes it. */
 struct gv_top_item *gv_top_item_find(struct gv_top_items *items, uint64_t key);
 struct gv_top_item *gv_top_item_add(struct gv_top_items *items, uint64_t key, const char *text);
-/* Puts those that did anything in the time into `order`, most first. Returns how many. */
-size_t gv_top_items_sort(struct gv_top_items *items, int64_t until_ns, int64_t span_ns);
+/* What they did in the time. */
+void gv_top_items_sum(struct gv_top_items *items, int64_t until_ns, int64_t span_ns);
+/* Puts those that did anything into `order`, most first. Returns how many. */
+size_t gv_top_items_sort(struct gv_top_items *items);
+/* Divides the shown time of kernels among lines, as their sampled calls are. */
+void gv_top_lines_estimate(const struct gv_top_items *kernels, const struct gv_top_items *works,
+                           struct gv_top_items *lines);
 
 /* ---- what is known ---- */
 
@@ -158,7 +165,7 @@ struct gv_top {
     int64_t moved_ns;                       /* when it last had new calls */
     int64_t now_ns; /* since the session's start; of a trace that ended, its end */
     struct gv_top_series call_count, launch_count, copy_count, copy_bytes;
-    struct gv_top_items kernels, lines;
+    struct gv_top_items kernels, lines, works; /* `works`: of lines */
     struct gv_top_device devices[GV_TOP_DEVICES];
     size_t device_count;
     struct gv_top_pair pairs[GV_TOP_PAIRS];
@@ -166,11 +173,6 @@ struct gv_top {
     size_t thread_count;
     struct gv_top_look *recent; /* a ring of GV_TOP_LOOKS */
     size_t recent_next;
-    struct gv_top_sampled {
-        int64_t call;
-        uint64_t line;
-        double one_of;
-    } * sampled;                               /* by call % GV_TOP_SAMPLED */
     struct gv_top_event events[GV_TOP_EVENTS]; /* newest first */
     size_t event_count;
 
