@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define SECOND 1
+#define SECOND INT64_C(1)
 
 enum { SGEMM = 1, COPY, FORWARD, LOADER };
 
