@@ -38,7 +38,8 @@ static int help_general(void)
     puts("\nusage: gpuverify COMMAND [ARGUMENT...]\n"
          "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
     gv_command_text_list(stdout);
-    puts("\n  --version  the version\n");
+    puts("\n  --version  the version\n"
+         "  --library  the path of libgpuverify.so, for LD_PRELOAD\n");
     gv_command_text_wrap(stdout,
                          "'gpuverify help COMMAND' explains a command, 'gpuverify help "
                          "environment' lists the variables.\n"
