@@ -71,7 +71,8 @@ build_root_add_aarch64() { # root
     done
     if build_root_chroot "$1" dpkg --add-architecture arm64 &&
         build_root_chroot "$1" apt-get -q update >"$log" 2>&1 &&
-        build_root_chroot "$1" apt-get -q -y --no-install-recommends install "${packages[@]}" >>"$log" 2>&1; then
+        timeout "$build_root_limit_s" chroot "$1" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
+            apt-get -q -y --no-install-recommends install "${packages[@]}" >>"$log" 2>&1; then
         touch "$1/complete-aarch64"
         return 0
     fi

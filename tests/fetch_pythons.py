@@ -203,8 +203,8 @@ def have(folder, version, deadline):
     name = f"python{version}"
     root = os.path.join(folder, name)
     path = os.path.join(folder, "bin", name)
-    note = os.path.join(root, "fetched")
-    source = PYTHONS[version][0]
+    source, libraries = PYTHONS[version]
+    note = os.path.join(root, "-".join(["fetched", *libraries]))
     try:
         if not (os.path.exists(note) and os.path.exists(path)):
             shutil.rmtree(root, ignore_errors=True)
