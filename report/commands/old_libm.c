@@ -1,6 +1,6 @@
 /*
- * The command's logarithms, by the versions that glibc had before 2.29. The linker binds each call of log()
- * to __wrap_log(), also those of the static SQLite. The results are the same; only errno differs.
+ * The command's logarithms, by the versions that glibc had before 2.29. The linker binds each call
+ * of log() to __wrap_log(), also those of the static SQLite. The results are the same.
  */
 double __wrap_log(double x);
 double __wrap_log2(double x);

@@ -132,6 +132,12 @@ class Wheel(Made):
         self.assertIn("LD_PRELOAD", plain)
         self.assertEqual(self.bare(sys.executable, "-m", "gpuverify", *words, PYTHONPATH=place), plain)
 
+    def test_in_a_checkout_it_finds_the_command_that_a_variable_names(self):
+        command = os.path.join(BUILD, "report/gpuverify")
+        for words in (("-m", "gpuverify", "--library"), ("-c", "from gpuverify import _files; print(_files.library())")):
+            said = self.bare(sys.executable, *words, PYTHONPATH=os.path.join(CHECKOUT, "python"), GPUVERIFY_COMMAND=command)
+            self.assertEqual(said, os.path.join(BUILD, "preload/libgpuverify.so"))
+
     def test_the_same_sources_make_the_same_wheel(self):
         again, _ = make(os.path.join(self.folder, "again"))
         with open(self.wheel, "rb") as one, open(again, "rb") as other:
