@@ -8,8 +8,8 @@
 
 build_root_suite=bullseye # Debian 11: glibc 2.31
 build_root_mirrors=(http://deb.debian.org/debian http://archive.debian.org/debian)
-build_root_packages=gcc,g++,libc6-dev,python3,python3-distutils,ninja-build,pkg-config,libsqlite3-dev
-build_root_packages+=,libdw-dev,libelf-dev,zlib1g-dev,libbz2-dev,liblzma-dev
+build_root_libraries="libsqlite3-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev liblzma-dev"
+build_root_packages=gcc,g++,libc6-dev,python3,python3-distutils,ninja-build,pkg-config,${build_root_libraries// /,}
 build_root_limit_s=${GV_BUILD_ROOT_SECONDS:-600}
 
 build_root_make() { # root
@@ -58,6 +58,26 @@ build_root_fill() { # root
         return 1
     rm -rf "$1/meson/mesonbuild"
     cp -r "$meson" "$1/meson/mesonbuild"
+}
+
+# Adds what builds for aarch64 in the root. Its qemu runs the built command, which prints its manual page.
+build_root_add_aarch64() { # root
+    local emulator log=$1.log package packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu)
+    emulator=$(command -v qemu-aarch64-static) || { echo "qemu-aarch64-static is not installed" && return 1; }
+    cp "$emulator" "$1/usr/bin/" || return 1
+    [ ! -e "$1/complete-aarch64" ] || return 0
+    for package in libc6-dev $build_root_libraries; do
+        packages+=("$package:arm64")
+    done
+    if build_root_chroot "$1" dpkg --add-architecture arm64 &&
+        build_root_chroot "$1" apt-get -q update >"$log" 2>&1 &&
+        timeout "$build_root_limit_s" chroot "$1" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
+            apt-get -q -y --no-install-recommends install "${packages[@]}" >>"$log" 2>&1; then
+        touch "$1/complete-aarch64"
+        return 0
+    fi
+    echo "apt-get in $1: $(tail -n 1 "$log")"
+    return 1
 }
 
 build_root_chroot() { # root, words...

@@ -63,7 +63,7 @@ NOBLE = {
         "0b93d16d7498f092fa3070fbbad28cdbc6b3d640f1a7681b96fc37f20d1219f1",
 }
 PYTHONS = {
-    "3.9": (Source("Debian", "bullseye", *DEBIAN), ("libffi7",)),
+    "3.9": (Source("Debian", "bullseye", *DEBIAN), ("libffi7", "python3-distutils")),
     "3.10": (Source("Ubuntu", "jammy", UBUNTU, None, JAMMY), ("libffi8",)),
     "3.11": (Source("Debian", "bookworm", *DEBIAN), ("libffi8",)),
     "3.12": (Source("Ubuntu", "noble", UBUNTU, None, NOBLE), ("libffi8",)),
@@ -203,8 +203,8 @@ def have(folder, version, deadline):
     name = f"python{version}"
     root = os.path.join(folder, name)
     path = os.path.join(folder, "bin", name)
-    note = os.path.join(root, "fetched")
-    source = PYTHONS[version][0]
+    source, libraries = PYTHONS[version]
+    note = os.path.join(root, "-".join(["fetched", *libraries]))
     try:
         if not (os.path.exists(note) and os.path.exists(path)):
             shutil.rmtree(root, ignore_errors=True)

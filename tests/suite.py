@@ -172,24 +172,31 @@ def part_terminal(run):
     run.test("top in tmux", "python3", "tests/top_terminal.py", BUILD, again=True)
 
 
+PYTHONS = os.path.join(BUILD, "pythons")
+
+
+def fetch_pythons(run):
+    """The name of each Python that a distribution has, and why not or None."""
+    text = run.must("fetch", "python3", "tests/fetch_pythons.py", PYTHONS, os.environ.get("GV_PYTHONS_SECONDS", "30"))
+    for name, found in (line.split(" ", 1) for line in text.splitlines()):
+        yield name, found[2:] if found.startswith("- ") else None
+
+
 def part_pythons(run):
     """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
-    folder = os.path.join(BUILD, "pythons")
-    text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
-                    os.environ.get("GV_PYTHONS_SECONDS", "30"))
     wanted = []
-    for name, found in (line.split(" ", 1) for line in text.splitlines()):
-        if found.startswith("- "):
-            run.skipped(name, found[2:])
+    for name, why in fetch_pythons(run):
+        if why:
+            run.skipped(name, why)
         else:
             wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons")]
-            python = os.path.join(folder, "bin", name)
+            python = os.path.join(PYTHONS, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
                           "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")}, again=True)
     if wanted:
         end_to_end(run, BUILD, *patterns(*wanted),
-                   env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})
+                   env={"PATH": os.path.join(PYTHONS, "bin") + os.pathsep + os.environ["PATH"]})
 
 
 def part_install(run):
@@ -211,6 +218,16 @@ def part_browser(run):
     """The page of `gpuverify export --to html`, in a headless Chromium."""
     run.test("page", "python3", "tests/browser/test_page.py", BUILD, again=True)
     run.test("timeline", "python3", "tests/browser/test_timeline.py", BUILD, again=True)
+
+
+def part_wheel(run):
+    for name, why in fetch_pythons(run):
+        if why:
+            run.skipped(f"wheel in {name}", why)
+    for group, name in (("Wheel", "contents"), ("Pythons", "installed, used and removed"), ("Tag", "tag by auditwheel"),
+                        ("Aarch64", "for aarch64")):
+        run.test(f"wheel: {name}", "python3", "tests/install/test_wheel.py", BUILD, PYTHONS, group,
+                 env={"GV_BUILD_ROOT_SECONDS": "150"})
 
 
 def part_lines(run):
@@ -441,6 +458,7 @@ PARTS = (
     Part("ubsan", part_ubsan, LONG, "build"),
     Part("fuzz", part_fuzz, LONG, None),
     Part("bundle-root", part_bundle_root, LONG, "build"),
+    Part("wheel", part_wheel, LONG, "build"),
     Part("asan", part_asan, LONG, "build"),
     Part("tidy", part_tidy, LONG, "build"),
     Part("bundle", part_bundle, LONG, "build"),

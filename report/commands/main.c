@@ -1,10 +1,12 @@
 /* gpuverify: runs the requested command. */
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
+#include "report/commands/run/environment.h"
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -35,6 +37,17 @@ static int configure_sqlite(void)
                : -EINVAL;
 }
 
+/* For LD_PRELOAD=$(gpuverify --library). */
+static int print_library(void)
+{
+    char path[PATH_MAX];
+
+    if (gv_run_find_library(path, sizeof(path)))
+        return GV_EXIT_FAILED;
+    puts(path);
+    return finish_output(GV_EXIT_FINE);
+}
+
 static int command_run_by_name(const char *name, int argc, char **argv)
 {
     const struct gv_command *command = gv_command_find(name);
@@ -63,6 +76,8 @@ int main(int argc, char **argv)
         puts("gpuverify " GV_VERSION);
         return finish_output(GV_EXIT_FINE);
     }
+    if (strcmp(argv[1], "--library") == 0)
+        return print_library();
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return command_run_by_name("help", 1, argv + 1);
     return command_run_by_name(argv[1], argc - 1, argv + 1);

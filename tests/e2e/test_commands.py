@@ -442,7 +442,7 @@ class Usage(harness.Case):
 
     def test_help_and_version_go_to_stdout(self):
         for arguments in (["--help"], ["help"], ["help", "run"], ["help", "report"],
-                          ["help", "recover"], ["help", "environment"], ["--version"],
+                          ["help", "recover"], ["help", "environment"], ["--version"], ["--library"],
                           ["run", "--help"], ["report", "--help"]):
             with self.subTest(" ".join(arguments)):
                 result = self.command(*arguments)

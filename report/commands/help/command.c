@@ -36,9 +36,10 @@ static int help_general(void)
         stdout, "gpuverify shows whether a program uses the GPU, and which of its CUDA calls wait.",
         0);
     puts("\nusage: gpuverify COMMAND [ARGUMENT...]\n"
-         "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
+         "       LD_PRELOAD=$(gpuverify --library) PROGRAM\n");
     gv_command_text_list(stdout);
-    puts("\n  --version  the version\n");
+    puts("\n  --version  the version\n"
+         "  --library  the path of libgpuverify.so\n");
     gv_command_text_wrap(stdout,
                          "'gpuverify help COMMAND' explains a command, 'gpuverify help "
                          "environment' lists the variables.\n"

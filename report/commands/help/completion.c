@@ -122,7 +122,7 @@ void gv_completion_print_bash(FILE *out)
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local command=${COMP_WORDS[1]} words='' files=''\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "        mapfile -t COMPREPLY < <(compgen -W '--help --version",
+          "        mapfile -t COMPREPLY < <(compgen -W '--help --library --version",
           out);
     completion_commands(out);
     fputs("' -- \"$word\")\n"

@@ -130,7 +130,7 @@ void gv_man_print(FILE *out)
             man_synopsis(out, &gv_commands[i]);
             fputs(".br\n", out);
         }
-    fputs("\\fBLD_PRELOAD=libgpuverify.so\\fP PROGRAM [ARGUMENT...]\n"
+    fputs("\\fBLD_PRELOAD=$(gpuverify \\-\\-library)\\fP PROGRAM [ARGUMENT...]\n"
           ".SH DESCRIPTION\n"
           "gpuverify records the CUDA calls of an unmodified, dynamically linked program: which\n"
           "calls, when, for how long, with what result, why they stalled, which code was\n"

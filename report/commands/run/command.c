@@ -295,16 +295,8 @@ int gv_command_run(const struct gv_arguments *arguments)
                    error == -EISDIR ? "; -o takes a file" : "");
         return GV_EXIT_FAILED;
     }
-    error = gv_run_find_library(library, sizeof(library));
-    if (error) {
-        if (error == -EBADF)
-            gv_message("cannot preload %s: LD_PRELOAD cannot hold a path with a space or a colon; "
-                       "install gpuverify in a folder whose path has neither",
-                       library);
-        else
-            gv_message("cannot find libgpuverify.so next to gpuverify");
+    if (gv_run_find_library(library, sizeof(library)))
         return GV_EXIT_FAILED;
-    }
     if (wanted)
         run_check_file(wanted);
     error = gv_run_set_environment(library, wanted);

@@ -1,5 +1,6 @@
 #include "report/commands/run/environment.h"
 
+#include "report/show/message.h"
 #include "trace/run_note.h"
 #include "trace/trace_path.h"
 
@@ -45,7 +46,8 @@ static int run_check_path(const char *path)
     return path[strcspn(path, " \t\n:")] ? -EBADF : 0;
 }
 
-int gv_run_find_library(char *path, size_t size)
+/* 0; -ENOENT; or -EBADF: it is at `path`, which LD_PRELOAD cannot contain. */
+static int run_find_library(char *path, size_t size)
 {
     /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
     static const char *const beside[] = {"../preload", GV_LIBRARY_RELATIVE, "../lib"};
@@ -58,6 +60,19 @@ int gv_run_find_library(char *path, size_t size)
         if (run_try(directory, beside[i], path, size))
             return run_check_path(path);
     return run_try(GV_LIBRARY_FOLDER, ".", path, size) ? run_check_path(path) : -ENOENT;
+}
+
+int gv_run_find_library(char *path, size_t size)
+{
+    int error = run_find_library(path, size);
+
+    if (error == -EBADF)
+        gv_message("cannot preload %s: LD_PRELOAD cannot hold a path with a space or a colon; "
+                   "install gpuverify in a folder whose path has neither",
+                   path);
+    else if (error)
+        gv_message("cannot find libgpuverify.so next to gpuverify");
+    return error;
 }
 
 static int run_set_trace(const char *trace)

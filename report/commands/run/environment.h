@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Finds libgpuverify.so in the build tree, or where it is installed. 0; -ENOENT; or -EBADF: it
- * is at `path`, which LD_PRELOAD cannot contain. */
+/* Finds libgpuverify.so in the build tree, or where it is installed, as a path that LD_PRELOAD can
+ * contain. 0, or -errno after a message. */
 int gv_run_find_library(char *path, size_t size);
 
 /* Puts the library first in LD_PRELOAD and, if given, the trace's absolute path into

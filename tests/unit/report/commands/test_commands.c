@@ -90,6 +90,9 @@ static void help_and_version_go_to_stdout(void **state)
     assert_string_equal(messages, "");
     assert_int_equal(run("--version"), 0);
     expect_in(output, "gpuverify " GV_VERSION);
+    assert_int_equal(run("--library"), 0);
+    expect_in(output, "/preload/libgpuverify.so\n");
+    assert_string_equal(messages, "");
     assert_int_equal(run("help report"), 0);
     expect_in(output, "usage: gpuverify report [FILE]");
     assert_int_equal(run("recover --help"), 0);
