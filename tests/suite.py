@@ -48,6 +48,7 @@ def part_format(run):
 
 def part_lint(run):
     run.test("ruff", tool("ruff"), "check", "--no-cache")
+    run.test("mypy", tool("mypy"), "--strict", "--cache-dir", os.path.join(LOGS, "mypy"), "python/gpuverify")
 
 
 def part_tidy(run):

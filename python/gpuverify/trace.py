@@ -107,7 +107,7 @@ def _arrow(columns: dict[str, list[Any]]) -> Any:
 _FRAMES = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}
 
 
-def _run(*words: str) -> str:
+def run(*words: str) -> str:
     """What the command prints. It uses no GPU, and is no part of a session."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run([command(), *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -117,7 +117,7 @@ def _run(*words: str) -> str:
     return done.stdout
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def connect(path: str) -> sqlite3.Connection:
     """Opens a trace from anybody: nothing is written, and the file's views call only SQLite's own, harmless functions."""
     try:
         connection = sqlite3.connect(pathlib.Path(path).as_uri() + "?mode=ro", uri=True, timeout=10)
@@ -154,13 +154,14 @@ class Trace:
         self.path = os.path.abspath(path)
         self._read = self.path
         self._verdict: Verdict | None = None
-        self._connection = _connect(self.path)
+        self._connection = connect(self.path)
         try:
             if _meta(self._connection).get("state") != "complete":
                 self._take_snapshot()
             self.meta = _meta(self._connection)
             self.views = [name for name, in self._connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")]
+                "SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
+                if name.isidentifier() and not keyword.iskeyword(name)]
         except BaseException as why:
             self._connection.close()
             if isinstance(why, sqlite3.Error):
@@ -172,8 +173,8 @@ class Trace:
         folder = tempfile.mkdtemp(prefix="gpuverify-")
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._read = os.path.join(folder, os.path.basename(self.path))
-        _run("snapshot", self.path, "-o", self._read)
-        self._connection = _connect(self._read)
+        run("snapshot", self.path, "-o", self._read)
+        self._connection = connect(self._read)
 
     @property
     def verdict(self) -> Verdict:
@@ -200,7 +201,7 @@ class Trace:
 
     def _ask(self, name: str, *words: str) -> Any:
         """What a command prints as JSON. Commands that it offers are for the trace, not for its copy."""
-        text = _run(name, self._read, *words, "--format", "json")
+        text = run(name, self._read, *words, "--format", "json")
         return json.loads(text.replace(json.dumps(self._read)[1:-1], json.dumps(self.path)[1:-1]))
 
     def _listed(self, name: str) -> Rows:
@@ -208,7 +209,7 @@ class Trace:
             listed = self._ask(name)[name]
             if listed:
                 return list(listed[0]), (list(row.values()) for row in listed)
-            return _run(name, self._read, "--format", "csv").strip().split(","), ()
+            return run(name, self._read, "--format", "csv").strip().split(","), ()
 
         return Rows(name, read)
 
