@@ -1,23 +1,34 @@
-"""Finds the command and the library."""
+"""Finds the command and the library that this package belongs to."""
 
 from __future__ import annotations
 
 import os
-import shutil
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def command() -> str:
-    """The path of the command: in this package, else GPUVERIFY_COMMAND, else on PATH."""
+    """The path of the command gpuverify: the wheel's, else $GPUVERIFY_COMMAND, else the one on the PATH."""
     own = os.path.join(_HERE, "bin", "gpuverify")
-    found = own if os.path.exists(own) else os.environ.get("GPUVERIFY_COMMAND") or shutil.which("gpuverify")
+    if os.path.exists(own):
+        return own
+    import shutil  # here, because the wheel's command should start at once
+
+    found = os.environ.get("GPUVERIFY_COMMAND") or shutil.which("gpuverify")
     if not found:
-        raise FileNotFoundError("the command gpuverify was not found: install it, or name it in GPUVERIFY_COMMAND")
+        raise FileNotFoundError("the command gpuverify is neither in this package nor on the PATH; GPUVERIFY_COMMAND can name it")
     return found
 
 
 def library() -> str | None:
-    """The path of libgpuverify.so in this package; None: the package has none."""
+    """The path of libgpuverify.so, for LD_PRELOAD, or None where there is none."""
     own = os.path.join(_HERE, "lib", "libgpuverify.so")
-    return own if os.path.exists(own) else None
+    if os.path.exists(own):
+        return own
+    import subprocess
+
+    try:
+        done = subprocess.run([command(), "--library"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return None
+    return os.fsdecode(done.stdout).rstrip("\n") or None

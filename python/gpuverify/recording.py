@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import inspect
 from types import TracebackType
 from typing import Any, Callable, TypeVar
 
@@ -49,7 +48,7 @@ class range:
     __slots__ = ("_text",)
 
     def __init__(self, name: str) -> None:
-        self._text = _bytes(name)
+        self._text = b"" if _push is None else _bytes(name)
 
     def __enter__(self) -> range:
         if _push is not None:
@@ -61,6 +60,8 @@ class range:
             _pop()
 
     def __call__(self, function: _Function) -> _Function:
+        import inspect  # takes as long as all of this package: only for programs that need it
+
         # Calling these only makes an object; its code runs later, in turns with other code of the thread.
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError("gpuverify.range cannot decorate a generator or a coroutine function: "

@@ -3,6 +3,7 @@
 import importlib.machinery
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -68,10 +69,15 @@ RUNNING = """
 import ctypes, os
 import gpu, gpuverify
 
+@gpuverify.range("load")
+def load():
+    gpu.call("cuModuleLoadData", ctypes.byref(ctypes.c_void_p()), gpu.PTX.replace(b"spin(", b"other("))
+
 gpu.start()
 gpu.launch(200)
-gpu.call("cuModuleLoadData", ctypes.byref(ctypes.c_void_p()), gpu.PTX.replace(b"spin(", b"other("))
+load()
 with gpuverify.open(os.environ["GPUVERIFY_TRACE"]) as trace:
+    print([range.message for range in trace.ranges])
     print([stall.where for stall in trace.stalls if stall.cause == "module-load"])
     print([call.name for call in trace.calls].count("cuModuleLoadData"))
     print("stalled" in [finding.class_ for finding in trace.verdict.findings])
@@ -143,6 +149,10 @@ class Recording(harness.Case):
         self.assertEqual(result.out, "True False\n")
 
 
+def path_with_command():
+    return os.path.dirname(harness.gpuverify()) + os.pathsep + os.environ["PATH"]
+
+
 class Traces(harness.Case):
     gpu = "auto"
 
@@ -150,9 +160,7 @@ class Traces(harness.Case):
         super().setUp()
         self.run_program([harness.workload("load_in_loop"), "3"], env={"GPUVERIFY_CUPTI": CUPTI})
         self.path_of_trace = self.trace().path
-        self.on_path = {"PATH": os.path.dirname(harness.gpuverify()) + os.pathsep + os.environ["PATH"], "PYTHONPATH": PACKAGE}
-        for name, value in self.on_path.items():
-            os.environ[name] = value  # a case has a process of its own
+        os.environ["PATH"] = path_with_command()  # a case has a process of its own
         sys.dont_write_bytecode = True
         sys.path.insert(0, PACKAGE)
         import gpuverify
@@ -239,12 +247,38 @@ class Traces(harness.Case):
         table = self.frame("pyarrow", "arrow")
         self.check_frame([tuple(row.values()) for row in table.to_pylist()], table.num_rows)
 
-    def test_of_a_running_program(self):
+
+class Running(harness.Case):
+    """A program that opens its own trace: one case for each version of CPython that is here, made below."""
+
+    gpu = "auto"
+
+    def check(self, python):
         os.mkdir(self.path("tmp"))
-        result = self.run_well([sys.executable, "-B", self.write("running.py", RUNNING)],
-                               env={**self.on_path, "PYTHONPATH": PACKAGE + os.pathsep + IDLE, "GPUVERIFY_CUPTI": CUPTI,
-                                    "GPUVERIFY_TRACE": self.path("running.db"), "TMPDIR": self.path("tmp")})
-        self.assertEqual(result.out.splitlines()[:5], ["['gpu.py:41 call']", "2", "True", "True False", "[]"], str(result))
+        result = self.run_well([python, "-B", self.write("running.py", RUNNING)],
+                               env={"PATH": path_with_command(), "PYTHONPATH": PACKAGE + os.pathsep + IDLE, "PYENV_VERSION": None,
+                                    "GPUVERIFY_CUPTI": CUPTI, "TMPDIR": self.path("tmp")})
+        self.assertEqual(result.out.splitlines()[:6], ["['load']", "['gpu.py:41 call']", "2", "True", "True False", "[]"], str(result))
+
+    def check_version(self, name):
+        python = shutil.which(name)
+        works = python and subprocess.run([python, "-c", "import ctypes"], capture_output=True, check=False).returncode == 0
+        if not works:
+            self.skipTest(f"no {name} here")
+        self.check(python)
+
+    def test_this_python(self):
+        self.check(sys.executable)
+
+
+def add_python(name):
+    def case(self):
+        self.check_version(name)
+    setattr(Running, "test_" + name.replace(".", "_"), case)
+
+
+for version in range(9, 16):
+    add_python(f"python3.{version}")
 
 
 @unittest.skipIf(site_of("pytest") is None, "no pytest is installed: scripts/setup test")
@@ -256,8 +290,7 @@ class Pytest(harness.Case):
         places = os.pathsep.join((PACKAGE, IDLE, site_of("pytest")))
         return self.run_program(
             [sys.executable, "-B", "-m", "pytest", "-p", "gpuverify.pytest_plugin", "-p", "no:cacheprovider", *words], preload=preload,
-            env={"PYTHONPATH": places, "PATH": os.path.dirname(harness.gpuverify()) + os.pathsep + os.environ["PATH"],
-                 "GPUVERIFY_CUPTI": CUPTI, **env})
+            env={"PYTHONPATH": places, "PATH": path_with_command(), "GPUVERIFY_CUPTI": CUPTI, **env})
 
     def test_a_test_that_stalls_fails_with_its_line(self):
         result = self.pytest("--gpuverify-max-stall", "100ms", "--junitxml", "junit.xml")
@@ -276,7 +309,7 @@ class Pytest(harness.Case):
                                                                 "test_known_to_load")])
 
     def test_records_without_a_limit_and_under_the_library(self):
-        result = self.pytest("--gpuverify", "-q", preload=True)
+        result = self.pytest("--gpuverify", "-q", preload=True, GPUVERIFY_COMMAND=harness.gpuverify())
         self.assertEqual(result.status, 0, str(result))
         self.assertEqual(result.err, "")
         self.assertEqual(self.trace().value("SELECT count(*) FROM ranges"), 4)
@@ -290,7 +323,7 @@ class Pytest(harness.Case):
                 (("--gpuverify-max-stall", "10"), {"preload": True}, "'10' is no time such as 10ms"),
                 (("--gpuverify-max-stall", "10ms"), {"preload": True, "GPUVERIFY_TRACE": "%p.db"}, "name the trace"),
                 (("--gpuverify-max-stall", "10ms"), {"preload": True, "GPUVERIFY_RANGES": "off"}, "unset GPUVERIFY_RANGES"),
-                (("--gpuverify",), {"PATH": "/nowhere"}, "the command gpuverify was not found"),
+                (("--gpuverify",), {"PATH": "/nowhere"}, "GPUVERIFY_COMMAND can name it"),
                 (("--gpuverify",), {"GV_PYTEST_STARTED": "1"}, "libgpuverify.so was not loaded")):
             result = self.pytest(*words, **options)
             self.assertEqual(result.status, 4, str(result))
