@@ -75,6 +75,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def _own_arguments() -> list[str]:
     """This interpreter's arguments: sys.argv lacks its options, and `-m pytest`."""
+    if sys.version_info >= (3, 10):
+        return sys.orig_argv[1:]
     with open("/proc/self/cmdline", "rb") as file:
         return [os.fsdecode(word) for word in file.read().split(b"\0")[1:-1]]
 
