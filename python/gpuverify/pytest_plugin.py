@@ -154,7 +154,11 @@ class _Checks:
     def stalls(self, name: str, limit_ns: int, file: str) -> list[_Stall]:
         if not self._is_recorded():
             return []
-        found = self._await_range(name)
+        found = self._await_stored(name)
+        if self._rows("SELECT count(*) FROM threads WHERE process = ?", (found.process,))[0][0] > 1:
+            # The collector takes one thread's records after the other's: those of the others come with what is said now.
+            recording.mark(f"{name} (end)")
+            self._await_stored(f"{name} (end)")
         if not self._has_slow_call(found, limit_ns):
             return []
         # All stalls of the trace are found again for this, so it is not done for every test.
@@ -183,8 +187,8 @@ class _Checks:
         finally:
             connection.close()
 
-    def _await_range(self, name: str) -> _Range:
-        """The test's range, once the collector has stored its end, and with it all calls before."""
+    def _await_stored(self, name: str) -> _Range:
+        """The range or mark, once the collector has stored its end, and with it all calls that this thread made before."""
         from .trace import TraceError
         deadline = time.monotonic() + _STORED_S
         while time.monotonic() < deadline:

@@ -142,7 +142,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    return dict(connection.execute("SELECT key, value FROM meta"))
+    return dict(connection.execute("SELECT key, value FROM meta LIMIT 1000"))
 
 
 class Trace:
@@ -202,7 +202,10 @@ class Trace:
     def _ask(self, name: str, *words: str) -> Any:
         """What a command prints as JSON. Commands that it offers are for the trace, not for its copy."""
         text = run(name, self._read, *words, "--format", "json")
-        return json.loads(text.replace(json.dumps(self._read)[1:-1], json.dumps(self.path)[1:-1]))
+        if self._read != self.path:
+            copy, own = (json.dumps(path, ensure_ascii=False)[1:-1] for path in (self._read, self.path))
+            text = text.replace(copy, own)
+        return json.loads(text)
 
     def _listed(self, name: str) -> Rows:
         def read() -> tuple[list[str], Iterable[Sequence[Any]]]:

@@ -87,6 +87,7 @@ print(os.listdir(os.environ["TMPDIR"]))
 
 TESTS = """
 import ctypes
+import threading
 import time
 import unittest
 
@@ -119,6 +120,18 @@ class Loads(unittest.TestCase):
     def test_busy(self):
         gpu.launch(300)
         load(b"busy(")
+
+
+def in_thread():
+    gpu.bind()
+    gpu.launch(300)
+    load(b"thread(")
+
+
+def test_in_another_thread():
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    thread.join()
 
 
 @pytest.mark.xfail
@@ -295,24 +308,25 @@ class Pytest(harness.Case):
     def test_a_test_that_stalls_fails_with_its_line(self):
         result = self.pytest("--gpuverify-max-stall", "100ms", "--junitxml", "junit.xml")
         self.assertEqual(result.status, 1, str(result))
-        self.assertRegex(result.out, r"\n=+ 1 failed, 2 passed, 1 xfailed in ")
+        self.assertRegex(result.out, r"\n=+ 2 failed, 2 passed, 1 xfailed in ")
         line = TESTS.splitlines().index('    gpu.call("cuModuleLoadData", ctypes.byref(ctypes.c_void_p()), '
                                         'gpu.PTX.replace(b"spin(", name))') + 1
         self.assertRegex(result.out, rf"\ntest_gpu\.py:{line} load: cuModuleLoadData lost \d+\.\d ms \(module-load\), more than 100ms\n"
                                      r"    in gpu\.py:41 call\n    fix: Load the ptx")
-        self.assertIn("FAILED test_gpu.py::Loads::test_busy - ", result.out)
+        for name in ("Loads::test_busy", "test_in_another_thread"):
+            self.assertIn(f"FAILED test_gpu.py::{name} - Failed: test_gpu.py:{line} load: ", result.out)
         with open(self.path("junit.xml"), encoding="utf-8") as file:
             self.assertIn(f"test_gpu.py:{line} load: cuModuleLoadData lost", file.read())
         self.assertIn("gpuverify explain", result.err)
-        self.assertEqual(self.trace().rows("SELECT message FROM ranges ORDER BY id"),
+        self.assertEqual(self.trace().rows("SELECT message FROM ranges WHERE kind = 'push' ORDER BY id"),
                          [(f"test_gpu.py::{name}",) for name in ("test_launches", "test_waits", "Loads::test_busy",
-                                                                "test_known_to_load")])
+                                                                "test_in_another_thread", "test_known_to_load")])
 
     def test_records_without_a_limit_and_under_the_library(self):
         result = self.pytest("--gpuverify", "-q", preload=True, GPUVERIFY_COMMAND=harness.gpuverify())
         self.assertEqual(result.status, 0, str(result))
         self.assertEqual(result.err, "")
-        self.assertEqual(self.trace().value("SELECT count(*) FROM ranges"), 4)
+        self.assertEqual(self.trace().value("SELECT count(*) FROM ranges"), 5)
 
     def test_says_nothing_unless_asked(self):
         result = self.pytest("-q")
