@@ -164,8 +164,10 @@ class _Checks:
         # All stalls of the trace are found again for this, so it is not done for every test.
         from .trace import run
         listed = json.loads(run("stalls", self._path, "--min", f"{limit_ns}ns", "--format", "json"))["stalls"]
+        # That a thread got no CPU is no fault of the test's.
         return [_Stall(stall, *self._line(stall["call"], file)) for stall in listed
-                if stall["process"] == found.process and found.start_ns <= stall["start_ns"] < found.end_ns]
+                if stall["process"] == found.process and found.start_ns <= stall["start_ns"] < found.end_ns
+                and stall["cause"] != "descheduled"]
 
     def _line(self, call: int | None, file: str) -> tuple[int | None, str | None]:
         rows = self._rows("SELECT f.line, f.function FROM calls c JOIN frames f ON f.stack = c.stack"

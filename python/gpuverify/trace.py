@@ -79,10 +79,24 @@ class Rows:
             raise ValueError(f"no data frame is called {kind!r}: {', '.join(_FRAMES)}")
         columns, rows = self._read()
         values: list[Sequence[Any]] = list(zip(*rows)) or [() for _ in columns]
-        return _FRAMES[kind]({column: list(each) for column, each in zip(columns, values)})
+        return _FRAMES[kind]({column: _one_type(each) for column, each in zip(columns, values)})
 
     def __repr__(self) -> str:
         return f"<rows of {self._name}>"
+
+
+def _types(values: Iterable[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
+
+
+def _one_type(values: Iterable[Any]) -> list[Any]:
+    """A column of a data frame; SQLite's may have several types."""
+    values = list(values)
+    types = _types(values)
+    if len(types) > 1:
+        wanted = float if types == {int, float} else str
+        return [None if value is None else wanted(value) for value in values]
+    return values
 
 
 def _pandas(columns: dict[str, list[Any]]) -> Any:
@@ -90,14 +104,13 @@ def _pandas(columns: dict[str, list[Any]]) -> Any:
 
     def series(values: list[Any]) -> Any:
         # Without this, pandas makes floating point numbers of integers if one is unknown.
-        kinds = {type(value) for value in values}
-        return pandas.Series(values, dtype="Int64" if kinds == {int, type(None)} else None)
+        return pandas.Series(values, dtype="Int64" if None in values and _types(values) == {int} else None)
 
     return pandas.DataFrame({name: series(values) for name, values in columns.items()})
 
 
 def _polars(columns: dict[str, list[Any]]) -> Any:
-    return importlib.import_module("polars").DataFrame(columns)
+    return importlib.import_module("polars").DataFrame(columns, infer_schema_length=None)
 
 
 def _arrow(columns: dict[str, list[Any]]) -> Any:

@@ -141,6 +141,13 @@ def test_known_to_load():
 """
 
 
+# Integers that no floating point number has, unknown values, and columns with several types.
+FRAME = """
+SELECT id, name, stack, CASE id WHEN 1 THEN (1 << 62) + 1 END AS large, CASE id WHEN 2 THEN 2 WHEN 3 THEN 2.5 END AS number,
+    CASE id WHEN 2 THEN 3 WHEN 3 THEN 'x' END AS mixed, NULL AS unknown
+FROM calls"""
+
+
 class Recording(harness.Case):
     def run_text(self, text, **options):
         return self.run_twice([sys.executable, "-B", self.write("program.py", text)], env={"PYTHONPATH": PACKAGE}, **options)
@@ -239,10 +246,11 @@ class Traces(harness.Case):
         if site is None:
             self.skipTest(f"no {package} is installed: scripts/setup all")
         sys.path.append(site)
-        return self.open().query("SELECT id, name, stack, CASE WHEN id = 1 THEN (1 << 62) + 1 END AS large FROM calls").frame(kind)
+        return self.open().query(FRAME).frame(kind)
 
     def check_frame(self, rows, count):
-        expected = self.trace().rows("SELECT id, name, stack, CASE WHEN id = 1 THEN (1 << 62) + 1 END FROM calls")
+        expected = self.trace().rows(FRAME.replace("WHEN 2 THEN 2 WHEN 3 THEN 2.5", "WHEN 2 THEN 2.0 WHEN 3 THEN 2.5")
+                                     .replace("WHEN 2 THEN 3 WHEN 3 THEN 'x'", "WHEN 2 THEN '3' WHEN 3 THEN 'x'"))
         self.assertEqual(count, len(expected))
         self.assertEqual(rows, expected)
 
@@ -294,6 +302,7 @@ for version in range(9, 16):
     add_python(f"python3.{version}")
 
 
+@harness.depends_on_time("a call on a busy machine may take longer than the limit")
 @unittest.skipIf(site_of("pytest") is None, "no pytest is installed: scripts/setup test")
 class Pytest(harness.Case):
     gpu = "auto"
