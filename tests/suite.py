@@ -167,12 +167,8 @@ def part_e2e(run):
     end_to_end(run, BUILD, *(patterns(*QUICK_CASES) if run.quick else ()))
 
 
-# Each has a test for each version of CPython.
-PYTHON_CASES = ("test_stacks.Python", "test_idle.Pythons", "test_python_package.Running")
-
-
 def part_pythons(run):
-    """The tests of PYTHON_CASES and test_python_threads.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
     folder = os.path.join(BUILD, "pythons")
     text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
                     os.environ.get("GV_PYTHONS_SECONDS", "30"))
@@ -181,11 +177,12 @@ def part_pythons(run):
         if found.startswith("- "):
             run.skipped(name, found[2:])
         else:
-            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in PYTHON_CASES]
+            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons")]
             python = os.path.join(folder, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
                           "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")}, again=True)
+            wanted.append("test_python_package.Running.test_" + name.replace(".", "_"))
     if wanted:
         end_to_end(run, BUILD, *patterns(*wanted),
                    env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})
