@@ -322,6 +322,7 @@ class Pytest(harness.Case):
                                         'gpu.PTX.replace(b"spin(", name))') + 1
         self.assertRegex(result.out, rf"\ntest_gpu\.py:{line} load: cuModuleLoadData lost \d+\.\d ms \(module-load\), more than 100ms\n"
                                      r"    in gpu\.py:41 call\n    fix: Load the ptx")
+        self.assertEqual(result.out.count(", more than 100ms\n"), 2, "a test has the stalls of others, or of the fixture")
         for name in ("Loads::test_busy", "test_in_another_thread"):
             self.assertIn(f"FAILED test_gpu.py::{name} - Failed: test_gpu.py:{line} load: ", result.out)
         with open(self.path("junit.xml"), encoding="utf-8") as file:
