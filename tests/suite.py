@@ -48,6 +48,7 @@ def part_format(run):
 
 def part_lint(run):
     run.test("ruff", tool("ruff"), "check", "--no-cache")
+    run.test("mypy", tool("mypy"), "--strict", "--cache-dir", os.path.join(LOGS, "mypy"), "python/gpuverify")
 
 
 def part_tidy(run):
@@ -194,6 +195,7 @@ def part_pythons(run):
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
                           "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")}, again=True)
+            wanted.append("test_python_package.Running.test_" + name.replace(".", "_"))
     if wanted:
         end_to_end(run, BUILD, *patterns(*wanted),
                    env={"PATH": os.path.join(PYTHONS, "bin") + os.pathsep + os.environ["PATH"]})

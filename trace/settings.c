@@ -263,7 +263,8 @@ void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
                  *variable);
         const char *nearest = settings_nearest(name);
         if (strcmp(name, GV_SETTING_SESSION) != 0 && strcmp(name, GV_RUN_NOTE) != 0 &&
-            strcmp(name, GV_NVTX_TOOL) != 0 && (!nearest || strcmp(name, nearest) != 0))
+            strcmp(name, GV_NVTX_TOOL) != 0 && strcmp(name, GV_SETTING_COMMAND) != 0 &&
+            (!nearest || strcmp(name, nearest) != 0))
             unknown(name, nearest, context);
     }
 }

@@ -15,6 +15,8 @@
 
 /* Set by the library for the program's children; not a setting. (trace/session.h) */
 #define GV_SETTING_SESSION "GPUVERIFY_SESSION"
+/* Names the command to the Python package; not a setting either. */
+#define GV_SETTING_COMMAND "GPUVERIFY_COMMAND"
 
 /* A time and a size; 0: none. */
 struct gv_setting_extent {
