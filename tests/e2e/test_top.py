@@ -143,4 +143,5 @@ class TopOfStored(harness.Case):
                                                             f"INSERT INTO gpu_change VALUES (1, 6500000000, '{gpu}', NULL)"))
 
     def test_polls_that_share_a_row_are_all_counted(self):
-        self.assertIn("  100 calls/s  ", self.once("other_profiler", "INSERT INTO call_fold SELECT id, 198, 1000 FROM call ORDER BY start_ns DESC LIMIT 1 OFFSET 1"))
+        self.assertIn("  100 calls/s  ", self.once("other_profiler", "INSERT INTO call_fold SELECT id, 198, 1000 FROM call "
+                                                   "ORDER BY start_ns DESC LIMIT 1 OFFSET 1"))

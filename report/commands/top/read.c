@@ -233,7 +233,8 @@ static void top_idle(struct gv_top *top, int64_t start_ns, const struct top_op *
     sqlite3_stmt *row;
     int64_t thread = 0;
     /* Work in between may not have been seen: between windows, or while recording was stopped. */
-    bool is_known = top_row(top, GV_TOP_UNSEEN_PART, gap, 2, &row) == 1 && !sqlite3_column_int(row, 0);
+    bool is_known =
+        top_row(top, GV_TOP_UNSEEN_PART, gap, 2, &row) == 1 && !sqlite3_column_int(row, 0);
 
     sqlite3_reset(row);
     if (!is_known)
