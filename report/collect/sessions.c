@@ -90,6 +90,18 @@ int gv_session_place_open(const char *directory, const char *session)
     return fd < 0 ? -errno : fd;
 }
 
+int gv_session_place_find(const char *directory, const char *session, struct gv_session_file **file)
+{
+    int fd = gv_session_place_open(directory, session), error;
+
+    *file = NULL;
+    if (fd < 0)
+        return fd;
+    error = gv_session_place_map(fd, file);
+    close(fd);
+    return error;
+}
+
 /* ---- by its trace ---- */
 
 /* The file need not exist, but its folder must. */
@@ -111,17 +123,11 @@ static int resolve_path(const char *path, char absolute[PATH_MAX])
 
 static bool wants_trace(const char *directory, const char *session, const char *path)
 {
-    struct gv_session_file *file = NULL;
-    int fd = gv_session_place_open(directory, session);
-    bool same = false;
+    struct gv_session_file *file;
+    bool same = gv_session_place_find(directory, session, &file) == 0 &&
+                strncmp(file->trace_path, path, sizeof(file->trace_path)) == 0;
 
-    if (fd < 0)
-        return false;
-    if (gv_session_place_map(fd, &file) == 0) {
-        same = strncmp(file->trace_path, path, sizeof(file->trace_path)) == 0;
-        gv_session_place_unmap(file);
-    }
-    close(fd);
+    gv_session_place_unmap(file);
     return same;
 }
 

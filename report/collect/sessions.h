@@ -31,6 +31,10 @@ void gv_session_place_unmap(struct gv_session_file *file);
 /* Opens a session's file. Returns the descriptor, or -errno. */
 int gv_session_place_open(const char *directory, const char *session);
 
+/* Opens and maps it. 0; -EPROTO or -errno, and *file is NULL. */
+int gv_session_place_find(const char *directory, const char *session,
+                          struct gv_session_file **file);
+
 /* For a trace that does not exist because its collector died before making it, or never started:
  * finds the session whose trace was to be `path`, and the folder of its records. 0; -ENOENT:
  * none; or another -errno. */

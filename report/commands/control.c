@@ -147,10 +147,9 @@ static void control_spool(struct control *control, int directory_fd, const char 
                           const char *session)
 {
     struct gv_spool_header *header = control_map(directory_fd, name);
-    int fd = header ? gv_session_place_open(control->target->directory, session) : -1;
     struct gv_session_file *file = NULL;
 
-    if (fd >= 0 && gv_session_place_map(fd, &file) == 0 &&
+    if (header && gv_session_place_find(control->target->directory, session, &file) == 0 &&
         gv_session_process_life(header->pid, header->process_start_ticks) == GV_SESSION_ALIVE) {
         if (control->what == CONTROL_FIND) {
             snprintf(control->target->session, sizeof(control->target->session), "%s", session);
@@ -160,8 +159,6 @@ static void control_spool(struct control *control, int directory_fd, const char 
         }
     }
     gv_session_place_unmap(file);
-    if (fd >= 0)
-        close(fd);
     if (header)
         munmap(header, sizeof(*header));
 }
@@ -170,14 +167,12 @@ static void control_spool(struct control *control, int directory_fd, const char 
  */
 static void control_session(const struct control *control)
 {
-    int fd = gv_session_place_open(control->target->directory, control->target->session);
-    struct gv_session_file *file = NULL;
+    const struct gv_control_target *target = control->target;
+    struct gv_session_file *file;
 
-    if (fd >= 0 && gv_session_place_map(fd, &file) == 0)
+    if (gv_session_place_find(target->directory, target->session, &file) == 0)
         atomic_store(&file->stopped, control->what == CONTROL_STOP);
     gv_session_place_unmap(file);
-    if (fd >= 0)
-        close(fd);
 }
 
 /* 0 or -errno; -EPERM: another user's. */

@@ -275,18 +275,15 @@ static int snapshot_mark(struct snapshot *snapshot)
 /* The session's trace, and its file. */
 static int snapshot_find(struct snapshot *snapshot)
 {
-    int error = gv_control_find(snapshot->operand, &snapshot->target), fd;
+    int error = gv_control_find(snapshot->operand, &snapshot->target);
     struct stat here;
 
     if (error) {
         gv_control_say(snapshot->operand, snapshot->target.is_pid, error);
         return error;
     }
-    fd = gv_session_place_open(snapshot->target.directory, snapshot->target.session);
-    if (fd >= 0) {
-        gv_session_place_map(fd, &snapshot->file);
-        close(fd);
-    }
+    (void)gv_session_place_find(snapshot->target.directory, snapshot->target.session,
+                                &snapshot->file);
     if (snapshot->file && stat("/proc/self/ns/pid", &here) == 0 && snapshot->file->pid_namespace &&
         snapshot->file->pid_namespace != here.st_ino) {
         gv_message("%s: its program is in another container: run gpuverify there",

@@ -117,6 +117,9 @@ class Once(Metrics):
         found = self.once()
         self.assertGreater(total(found, "gpuverify_stall_seconds_total", line="older"), 0)
         self.assertAlmostEqual(total(found, "gpuverify_stall_seconds_total"), older, 3)
+        self.assertEqual(total(found, "gpuverify_calls_total", **{"class": "launch"}), 259200010)
+        self.assertEqual(total(found, "gpuverify_launches_total", work="kernel"), 259200010)
+        self.assertEqual(total(found, "gpuverify_gpu_seen_seconds_total", gpu="GPU-1"), 259800)
 
     def test_hostile_names(self):
         for name in HOSTILE:

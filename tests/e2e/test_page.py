@@ -45,6 +45,15 @@ class Page(harness.Case):
                     self.assertNotIn("<", text, name)
                     json.loads(text)
 
+    def test_says_as_much_of_the_gpu_as_the_summary(self):
+        for trace, busy in (("other_profiler", "74 % of the 4.00 s seen"), ("hang", None)):
+            self.assertEqual(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["busy"], busy)
+
+    def test_a_full_disk_is_not_the_fault_of_the_trace(self):
+        self.page("lazy_launch")
+        result = self.command("export", self.path("trace.db"), "--to", "html", "-o", "/dev/full", sim=False, status=3)
+        self.assertEqual(result.err, "gpuverify: cannot write /dev/full: No space left on device\n")
+
     def test_without_scripts_there_is_the_summary(self):
         self.assertIn("fix: Load it before the loop queues work: call torch.tanh", self.page("lazy_launch"))
 

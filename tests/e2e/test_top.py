@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import harness
+import stored
 
 LOOP = os.path.join(harness.SOURCE, harness.PROGRAMS, "training_loop.py")
 HANGS = """
@@ -122,3 +123,25 @@ class Top(harness.Case):
         self.command("top", "--interval", "1ms", self.path("none.db"), status=2, sim=False)
         self.assertIn("cannot read", self.command("top", self.path("none.db"), status=3, sim=False).err)
         self.assertIn("process 1 is not recorded", self.command("top", "1", status=3, sim=False).err)
+
+
+class TopOfStored(harness.Case):
+    def once(self, trace, *changes):
+        stored.make_anew(trace, self.path("trace.db"), *changes)
+        return self.command("top", "--once", self.path("trace.db"), sim=False).out
+
+    def test_time_in_which_the_gpu_was_not_seen_is_not_idle(self):
+        idle = r"idle +1 +1\.01 s"
+        self.assertRegex(self.once("other_profiler"), idle)
+        for gpu in ("between", "stopped"):
+            self.assertNotRegex(self.once("other_profiler", f"INSERT INTO gpu_change VALUES (1, 6500000000, '{gpu}', NULL), "
+                                          "(1, 6600000000, 'seen', NULL)"), idle)
+
+    def test_why_the_gpu_is_not_seen(self):
+        for gpu, why in (("between", "seen in windows only"), ("stopped", "recording is stopped"), ("other", "another profiler has it")):
+            self.assertIn(f"GPU device 0  {why}\n", self.once("other_profiler", "DELETE FROM gpu_change",
+                                                            f"INSERT INTO gpu_change VALUES (1, 6500000000, '{gpu}', NULL)"))
+
+    def test_polls_that_share_a_row_are_all_counted(self):
+        self.assertIn("  100 calls/s  ", self.once("other_profiler", "INSERT INTO call_fold SELECT id, 198, 1000 FROM call "
+                                                   "ORDER BY start_ns DESC LIMIT 1 OFFSET 1"))

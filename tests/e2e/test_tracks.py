@@ -321,6 +321,16 @@ class ChromeFile(Tracks):
 
 
 class Files(Tracks):
+    def test_loads_of_code(self):
+        self.make("UPDATE load SET start_ns = 110000000, duration_ns = 1000 WHERE id = 2", base="new_ptx")  # inside the other
+        for to in FORMATS:
+            timeline = self.export(to)
+            first, second = self.found(timeline, category="load of code")
+            self.assertEqual({first.start, second.start}, {100010000, 110000000})
+            self.assertEqual(first.track, second.track)
+            self.assertRegex(first.track[-1], "loads$")
+            self.assertEqual([piece.arguments["wait_ns"] for piece in (first, second) if piece.arguments["load"] == 1], [79850000])
+
     def test_hostile_names(self):
         for name in HOSTILE:
             self.make(*CHANGES, f"UPDATE gpu_name SET name = {name}", f"UPDATE kernel SET name = {name}",
@@ -377,7 +387,7 @@ class Files(Tracks):
         self.make(*CHANGES)
         for to in ("perfetto", "chrome"):
             result = self.command("export", self.path("trace.db"), "--to", to, "-o", "/dev/full", status=3, sim=False)
-            self.assertRegex(result.err, "cannot write /dev/full")
+            self.assertIn("cannot write /dev/full: No space left on device", result.err)
 
 
 if __name__ == "__main__":

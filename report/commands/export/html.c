@@ -48,7 +48,7 @@ static ssize_t html_write_json(void *page, const char *bytes, size_t count)
             from = at + 1;
         }
     fwrite(from, 1, (size_t)(end - from), page);
-    return ferror((FILE *)page) ? -1 : (ssize_t)count;
+    return ferror((FILE *)page) ? 0 : (ssize_t)count;
 }
 
 /* ---- the data ---- */
@@ -156,12 +156,15 @@ static int html_about(struct html *html, FILE *out)
 static int html_findings(struct html *html)
 {
     struct gv_summary summary = html_subject(html, NULL);
-    char *text = NULL, *rest = NULL;
+    const struct gv_run_facts *facts = summary.facts;
+    char *text = NULL, *rest = NULL, busy[GV_SUMMARY_BUSY_BYTES];
     struct gv_json json;
     int error = html_print(html, html_about, &text);
 
+    gv_summary_busy(facts, busy);
     gv_json_begin(&json, html->out, '{');
     gv_json_text(&json, "version", GV_VERSION);
+    gv_json_text(&json, "busy", facts->gpu_known || facts->operations > 0 ? busy : NULL);
     gv_json_open(&json, "about", '[');
     for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest))
@@ -303,12 +306,12 @@ int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
         else
             error = html_parts[i].write(&html);
         if (!error && fflush(html.out) != 0)
-            error = -errno;
+            error = GV_EXPORT_STOPPED;
     }
     if (html.out && fclose(html.out) != 0 && !error)
-        error = -errno;
+        error = GV_EXPORT_STOPPED;
     free(report);
-    return error;
+    return ferror(out) ? 0 : error;
 }
 
 bool gv_export_is_html(const char *head)

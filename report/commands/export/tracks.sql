@@ -35,6 +35,9 @@ FROM threads t WHERE id = ?1
 -- name: stalls
 {of_thread(stalls, 3)};
 
+-- name: loads
+{of_thread(loads, 4)};
+
 -- define: device(process, number)
 'GPU ' || {number} || coalesce(': ' || (SELECT gv_device(name) FROM devices WHERE process = {process} AND device = {number}), '')
 
@@ -104,6 +107,12 @@ SELECT s.id, s.thread, 0, s.start_ns, s.duration_ns, s.cause, CASE WHEN s.expect
     gv_kernel(s.kernel) AS kernel, s.wait_ns, s.work_ns, s.jit_ns, s.confidence, s.advice, s.waited_for, s.blocked_by,
     s.drained_count, s.drained_ns, s.delay_ns, s.other_pid, s.other_name, gv_line_of_stack(s.stack) AS line
 FROM stalls s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;
+
+-- name: pieces_loads
+SELECT id, thread, 0, start_ns, duration_ns, kind, 'load of code', NULL, NULL, id AS load, call, function,
+    CASE WHEN kernel IS NULL THEN name END AS file, gv_kernel(kernel) AS kernel, image, bytes, library, jit_ns, wait_ns,
+    gpu_busy, CASE WHEN result <> 0 THEN gv_result(function, result) END AS result
+FROM loads WHERE thread IS NOT NULL ORDER BY start_ns, duration_ns DESC;
 
 -- name: pieces_unseen
 SELECT 0, process, 0, start_ns, max(end_ns - start_ns, 0), CASE gpu WHEN 'other' THEN 'GPU: another profiler'

@@ -219,16 +219,10 @@ static int metrics_find_session(struct metrics *metrics, const char *operand)
 {
     struct gv_session_file *file = NULL;
     struct gv_control_target target;
-    int error = gv_control_find(operand, &target), fd;
+    int error = gv_control_find(operand, &target);
 
-    if (error) {
-        gv_control_say(operand, target.is_pid, error);
-        return error;
-    }
-    fd = gv_session_place_open(target.directory, target.session);
-    error = fd < 0 ? fd : gv_session_place_map(fd, &file);
-    if (fd >= 0)
-        close(fd);
+    if (!error)
+        error = gv_session_place_find(target.directory, target.session, &file);
     if (error) {
         gv_control_say(operand, target.is_pid, error);
         return error;

@@ -27,6 +27,9 @@ WHERE end_ns > from_ns GROUP BY device
     FROM recording r JOIN temp.metric_unit u ON u.process = r.process
     WHERE r.side = 'gpu' AND r.gpu IN ('seen', 'operations'))
 
+-- define: work
+CASE a.gpu_work WHEN 1 THEN 'kernel' WHEN 2 THEN 'graph' ELSE 'copy or set' END
+
 -- define: added(until, carried)
 -- What a part of a run adds to a sum. Each label is at most 200 bytes.
 (SELECT 'recorded' AS kind, '' AS one, '' AS two, 0 AS count, sum(coalesce(end_ns, {until}) - start_ns) AS ns
@@ -39,7 +42,7 @@ UNION ALL SELECT 'stall', gv_label(x.cause), gv_label(coalesce(nullif(gv_where(x
 FROM (SELECT cause, stack, wait_ns, jit_ns, call FROM stalls WHERE NOT expected) x JOIN call c ON c.id = x.call
 GROUP BY x.cause, x.stack
 UNION ALL SELECT 'call', gv_label(a.class), '', c.count, c.ns FROM temp.metric_call c JOIN api a ON a.id = c.api
-UNION ALL SELECT 'launch', CASE a.gpu_work WHEN 1 THEN 'kernel' WHEN 2 THEN 'graph' ELSE 'copy or set' END, '',
+UNION ALL SELECT 'launch', {work}, '',
     c.count, c.ns
 FROM temp.metric_call c JOIN api a ON a.id = c.api AND a.gpu_work IN (1, 2, 3) WHERE NOT c.failed
 UNION ALL SELECT 'failed', gv_label(a.class), '', c.count, c.ns FROM temp.metric_call c JOIN api a ON a.id = c.api
@@ -47,13 +50,19 @@ WHERE c.failed
 UNION ALL SELECT 'load', gv_label(kind), '', count(*), sum(duration_ns) FROM loads GROUP BY kind)
 
 -- define: older
--- Of older time (GPUVERIFY_KEEP), sums by minute have no line.
-(SELECT w.name AS kind,
-    CASE WHEN w.name = 'recorded' THEN '' WHEN w.name = 'launch' THEN CASE n.text WHEN 'graph' THEN 'graph' ELSE 'kernel' END
-        ELSE gv_label(n.text) END AS one,
-    CASE w.name WHEN 'stall' THEN 'older' ELSE '' END AS two, o.count, o.total_ns AS ns
-FROM older o JOIN minute_what w ON w.id = o.what JOIN older_name n ON n.id = o.name
-WHERE w.name IN ('busy', 'idle', 'stall', 'load', 'launch') OR w.name = 'recorded' AND o.process <> 0 AND n.text = 'calls')
+-- Of older time (GPUVERIFY_KEEP), sums by minute have no line, and only the time in which any GPU was seen.
+(WITH old AS (SELECT w.name AS what, n.text AS name, o.process, sum(o.count) AS count, sum(o.total_ns) AS ns
+    FROM older o JOIN minute_what w ON w.id = o.what JOIN older_name n ON n.id = o.name GROUP BY 1, 2, 3)
+SELECT what AS kind, CASE what WHEN 'recorded' THEN '' ELSE gv_label(name) END AS one,
+    CASE what WHEN 'stall' THEN 'older' ELSE '' END AS two, count, ns
+FROM old WHERE what IN ('busy', 'idle', 'stall', 'load') OR what = 'recorded' AND name = 'calls' AND process <> 0
+UNION ALL SELECT 'seen', gv_label(b.name), '', 0, r.ns FROM (SELECT DISTINCT name FROM old WHERE what = 'busy') b
+    JOIN old r ON r.what = 'recorded' AND r.name = 'gpu' AND r.process = 0
+UNION ALL SELECT 'call', gv_label(coalesce(a.class, 'others')), '', s.count, s.ns
+FROM old s LEFT JOIN (SELECT name, min(class) AS class FROM api GROUP BY name) a ON a.name = s.name WHERE s.what = 'call'
+UNION ALL SELECT 'launch', {work}, '', s.count, s.ns
+FROM old s JOIN (SELECT name, min(gpu_work) AS gpu_work FROM api GROUP BY name) a ON a.name = s.name
+WHERE s.what = 'call' AND a.gpu_work IN (1, 2, 3))
 
 -- define: analysed(until)
 (SELECT 'analysed' AS kind, '' AS one, '' AS two, 0 AS count,

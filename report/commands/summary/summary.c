@@ -785,21 +785,29 @@ static void print_piece(const struct gv_summary *summary, int *column, const cha
     *column += width;
 }
 
-static void print_busy(const struct gv_summary *summary, int *column)
+void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES])
 {
-    const struct gv_run_facts *facts = summary->facts;
-    double levels[GV_SUMMARY_LINE_COLUMNS];
     char part[GV_FACTS_SEEN_BYTES], known[GV_FORMAT_BYTES], busy[GV_FACTS_SHARE_BYTES];
 
     gv_run_facts_seen(facts, "the time", part);
     if (facts->known_ns < facts->window_ns)
         snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
-    print_piece(summary, column, "GPU%s busy %s%s%s", facts->devices_used > 1 ? "s" : "",
-                facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
-                    ? "at least "
-                    : "",
-                gv_run_facts_busy(facts, busy), part);
+    snprintf(out, GV_SUMMARY_BUSY_BYTES, "%s%s%s",
+             facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
+                 ? "at least "
+                 : "",
+             gv_run_facts_busy(facts, busy), part);
+}
+
+static void print_busy(const struct gv_summary *summary, int *column)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    double levels[GV_SUMMARY_LINE_COLUMNS];
+    char busy[GV_SUMMARY_BUSY_BYTES];
+
+    gv_summary_busy(facts, busy);
+    print_piece(summary, column, "GPU%s busy %s", facts->devices_used > 1 ? "s" : "", busy);
     if (summary->columns < GV_SUMMARY_NARROW - GV_SUMMARY_LINE_COLUMNS ||
         read_activity(summary, levels) != 0)
         return;

@@ -28,6 +28,10 @@ int gv_summary_print_about(const struct gv_summary *summary);
 /* Its findings, most important first. */
 void gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit, void *context);
 
+/* How busy the GPUs were, "62 % of the first 3.00 s": after operations were seen. */
+#define GV_SUMMARY_BUSY_BYTES (GV_FACTS_SHARE_BYTES + GV_FACTS_SEEN_BYTES + 16)
+void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES]);
+
 /* The most that the run would save without a finding; -1: unknown, or nothing. */
 int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_finding *finding);
 

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Rows of a table that are read each second. */
 #define TOP_ROWS         5000
@@ -30,17 +29,6 @@
 enum top_end { TOP_GOES_ON, TOP_QUIT, TOP_ENDED, TOP_GONE, TOP_REPLACED, TOP_LEFT };
 
 /* ---- which trace ---- */
-
-static void top_map_session(struct gv_top *top)
-{
-    int fd = gv_session_place_open(top->target.directory, top->target.session);
-
-    if (fd < 0)
-        return;
-    if (gv_session_place_map(fd, &top->session) != 0)
-        top->session = NULL;
-    close(fd);
-}
 
 /* The trace's path, without links. -EAGAIN: the collector has not made it yet. */
 static int top_find_path(struct gv_top *top, const char *operand)
@@ -72,7 +60,7 @@ static int top_find(struct gv_top *top, const char *operand)
         return error;
     }
     if (!error)
-        top_map_session(top);
+        (void)gv_session_place_find(top->target.directory, top->target.session, &top->session);
     for (int i = 0; i < TOP_STARTING; i++) {
         error = top_find_path(top, operand);
         if (error != -EAGAIN)

@@ -230,9 +230,16 @@ static void top_idle(struct gv_top *top, int64_t start_ns, const struct top_op *
     int64_t idle_ns = next->start_ns - start_ns;
     struct gv_top_event event = {
         .is_idle = true, .count = 1, .last_ns = start_ns, .longest_ns = idle_ns};
+    const int64_t gap[] = {start_ns, next->start_ns};
     sqlite3_stmt *row;
     int64_t thread = 0;
+    /* Work in between may not have been seen: between windows, or while recording was stopped. */
+    bool is_known =
+        top_row(top, GV_TOP_UNSEEN_PART, gap, 2, &row) == 1 && !sqlite3_column_int(row, 0);
 
+    sqlite3_reset(row);
+    if (!is_known)
+        return;
     if (top_row(top, GV_TOP_THREAD_OF, &next->call, 1, &row) == 1)
         thread = sqlite3_column_int64(row, 0);
     sqlite3_reset(row);
@@ -248,11 +255,12 @@ static void top_take_call(struct top_look *look, sqlite3_stmt *row)
     const char *class_name = top_text(row, 1);
     int64_t start_ns = gv_time_column(row, 2), duration_ns = gv_time_column_duration(row, 3);
     int64_t end_ns = gv_time_sum(start_ns, duration_ns), thread = sqlite3_column_int64(row, 8);
+    double count = look->weight * (double)sqlite3_column_int64(row, 9); /* polls share a row */
 
     for (size_t i = 0; i < top->thread_count; i++)
         if (top->threads[i].id == thread && end_ns > top->threads[i].called_ns)
             top->threads[i].called_ns = end_ns;
-    gv_top_series_add(&top->call_count, end_ns, look->weight);
+    gv_top_series_add(&top->call_count, end_ns, count);
     if (strcmp(class_name, "launch") == 0)
         gv_top_series_add(&top->launch_count, end_ns, look->weight);
     if (strcmp(class_name, "copy") == 0) {

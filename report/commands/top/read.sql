@@ -12,7 +12,7 @@ SELECT id, start_ns FROM call WHERE id >= ?1 ORDER BY id LIMIT 1;
 SELECT id, start_ns FROM gpu_op WHERE id >= ?1 ORDER BY id LIMIT 1;
 
 -- name: CALLS
-SELECT id, class, start_ns, duration_ns, bytes, name, stack, result, thread FROM calls
+SELECT id, class, start_ns, duration_ns, bytes, name, stack, result, thread, count FROM calls
 WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3;
 
 -- name: OPS
@@ -62,6 +62,12 @@ SELECT CASE
     WHEN (SELECT number % 2 FROM recording_change WHERE process = p.id ORDER BY number DESC LIMIT 1)
         THEN 'recording is stopped'
     WHEN EXISTS (SELECT 1 FROM gpu_window WHERE process = p.id) THEN 'seen in windows only'
-    WHEN (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1) <> 'seen'
-        THEN 'another profiler has it' END
+    ELSE (SELECT CASE gpu WHEN 'seen' THEN NULL WHEN 'between' THEN 'seen in windows only'
+            WHEN 'stopped' THEN 'recording is stopped' ELSE 'another profiler has it' END
+        FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1) END
 FROM (SELECT max(id) AS id FROM process) p;
+
+-- name: UNSEEN_PART
+-- Whether GPU work of a part of a time was not seen. It was at its beginning.
+SELECT EXISTS (SELECT 1 FROM process p CROSS JOIN gpu_change g ON g.process = p.id AND g.at_ns BETWEEN ?1 AND ?2
+        AND g.gpu NOT IN ('seen', 'operations'));

@@ -181,9 +181,8 @@ const gvPage = (() => {
     document.title = `${run.program || file} - gpuverify`;
     byId("run").textContent = [first, run.started, run.host].filter(Boolean).join(" · ");
     byId("headline").textContent = report.verdict.headline;
-    const busy = facts.busy_ns !== null && facts.window_ns > 0 ? facts.busy_ns / (facts.window_ns * Math.max(facts.devices || 1, 1)) : null;
     const numbers = [
-      ["GPU busy", busy === null ? "unknown" : share(Math.min(busy, 1)), busy],
+      ["GPU busy", told.busy || "unknown", told.busy ? parseFloat(told.busy.replace("at least ", "")) / 100 : null],
       ["Kernels run", value(facts.kernels_run, "number")],
       ["Stalled", facts.stalls ? `${duration(facts.stalled_ns)} in ${plural(facts.stalls, "stall")}` : "0 stalls"],
       ["Loading code", `${duration(facts.loading_ns + (facts.compiling_ns || 0))} in ${plural(facts.loads, "load")}`],
