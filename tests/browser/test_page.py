@@ -6,6 +6,7 @@
 Skipped, with exit status 77, without Chromium.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -182,6 +183,37 @@ class Pages(unittest.TestCase):
             self.assertEqual(page.value(contrast), [])
             self.assertEqual(page.value("[...document.querySelectorAll('button, input')].filter((e) => "
                                         "!e.textContent.trim() && !e.getAttribute('aria-label')).length"), 0)
+
+    def test_lines_are_those_that_the_commands_name(self):
+        for trace in ("lazy_launch", "starved", "lines"):
+            page = self.open(trace)
+            for command in ("stalls", "idle"):
+                told = subprocess.run([os.path.join(BUILD, "report/gpuverify"), command, os.path.join(self.folder.name, trace + ".db"),
+                                       "--format", "json", "--top", "200"], check=True, capture_output=True, text=True).stdout
+                rows = json.loads(told)[command]
+                for row in rows:
+                    name = f"{command[0]}{row['id']}"
+                    shown = page.value(f"""(() => {{
+                        gvPage.open({json.dumps(command.removesuffix("s"))}, {row["id"]});
+                        return document.querySelector("#story .line")?.textContent;
+                    }})()""")
+                    self.assertEqual((name, shown), (name, row["where"]))
+
+    def test_paper_cuts_nothing_off(self):
+        page = self.open("starved", width=1400)
+        page.value("window.dispatchEvent(new Event('beforeprint'))")
+        page.send("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(page.value("""(() => {
+            const box = document.querySelector(".timeline-tracks");
+            box.style.width = "500px";
+            return Math.round(box.querySelector("canvas").getBoundingClientRect().width);
+        })()"""), 498)  # without the border
+        for trace in ("starved", "kernels"):
+            page = self.open(trace, width=690)
+            page.value("window.dispatchEvent(new Event('beforeprint'))")
+            page.send("Emulation.setEmulatedMedia", media="print")
+            wide = "[...document.querySelectorAll('.paper')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+            self.assertEqual(page.value(wide), [])
 
     def test_paper_has_all_tables(self):
         page = self.open("lazy_launch")
