@@ -32,6 +32,13 @@ UPDATE stall SET cause = cause || '{0}';
 UPDATE stall_advice SET text = '{0}' || text;
 """.format(MARKUP.replace("'", "''"))
 
+# All Python stacks are deep in an import.
+IMPORTING = (
+    "UPDATE frame SET depth = depth + 1000",
+    "INSERT INTO frame (stack, depth, kind, function, file, line) SELECT DISTINCT stack, 0, kind, '_find_and_load', "
+    "'<frozen importlib._bootstrap>', 488 FROM frame WHERE kind = 'python'",
+)
+
 
 class Pages(unittest.TestCase):
     @classmethod
@@ -185,8 +192,8 @@ class Pages(unittest.TestCase):
                                         "!e.textContent.trim() && !e.getAttribute('aria-label')).length"), 0)
 
     def test_lines_are_those_that_the_commands_name(self):
-        for trace in ("lazy_launch", "starved", "lines"):
-            page = self.open(trace)
+        for trace in ("lazy_launch", "starved"):
+            page = self.open(trace, *IMPORTING)
             for command in ("stalls", "idle"):
                 told = subprocess.run([os.path.join(BUILD, "report/gpuverify"), command, os.path.join(self.folder.name, trace + ".db"),
                                        "--format", "json", "--top", "200"], check=True, capture_output=True, text=True).stdout
