@@ -219,8 +219,8 @@ class Pages(unittest.TestCase):
             page = self.open(trace, width=690)
             page.value("window.dispatchEvent(new Event('beforeprint'))")
             page.send("Emulation.setEmulatedMedia", media="print")
-            wide = "[...document.querySelectorAll('.paper')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
-            self.assertEqual(page.value(wide), [])
+            self.assertEqual(page.value("[...document.querySelectorAll('.paper')].filter((one) => one.scrollWidth > one.clientWidth)"
+                                        ".map((one) => one.textContent)"), [])
 
     def test_paper_has_all_tables(self):
         page = self.open("lazy_launch")

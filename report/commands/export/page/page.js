@@ -128,7 +128,7 @@ const gvPage = (() => {
   const describe = (kind, id) => {
     const known = gvTimeline.describe ? gvTimeline.describe(kind, id) : null;
     const gone = kind === "stall" || kind === "idle"
-      ? `Not among the longest, which this page tells: gpuverify explain ${file} ${kind[0]}${id}` : null;
+      ? `This page has the stories of the longest ones only. For this one: gpuverify explain ${file} ${kind[0]}${id}` : null;
     return [
       make("div", {class: "story-bar"}, make("span", {class: "dim"}, {call: "Call", op: "GPU work", stall: "Stall", idle: "Idle time"}[kind]),
         make("button", {type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close}, "×")),

@@ -699,13 +699,13 @@ const gvTimeline = (() => {
     tip = make("div", { class: "timeline-tip", role: "tooltip", hidden: true });
     status = make("div", { class: "timeline-status", role: "status" });
     const notes = [];
-    if (data.merged_ns) notes.push(`This trace is too long to show every call: neighbours within ${time(data.merged_ns)} are shown as one.`);
+    if (data.merged_ns) notes.push(`This trace is too long to show every call: neighbours within ${time(data.merged_ns)} are merged.`);
     if (data.left_out) notes.push(`${counted(data.left_out)} calls and operations are on tracks that are not shown.`);
     section.append(buttons, scroller, tip, status,
       make("p", { id: "timeline-help", class: "timeline-help" },
-        make("span", { class: "with-mouse" }, "Ctrl and wheel zooms, dragging moves, dragging on the scale zooms to a part, a click explains. " +
-          "Keys: + \u2212 \u2190 \u2192 0 (all), \u2191 \u2193 n p select, f zooms to the selected one, Enter explains. "),
-        make("span", { class: "with-fingers" }, "Pinching zooms, dragging moves, a tap explains. "),
+        make("span", { class: "with-mouse" }, "Ctrl and the wheel zoom. Drag to move; drag on the scale to zoom to a part. Click to explain. " +
+          "Keys: + \u2212 \u2190 \u2192 0 (all) move and zoom; \u2191 \u2193 n p select; f zooms to the selection; Enter explains. "),
+        make("span", { class: "with-fingers" }, "Pinch to zoom, drag to move, tap to explain. "),
         ...notes));
   }
 
