@@ -2,6 +2,7 @@
 """Draws the pictures of docs/page.md anew: tests/browser/screenshots.py PAGE FOLDER
 
 PAGE is that of the demo: gpuverify export build/demo/before.db --to html -o page.html
+Then make them smaller: pngquant --force --ext .png 64 docs/page*.png
 """
 
 import os

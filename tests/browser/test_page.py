@@ -6,6 +6,7 @@
 Skipped, with exit status 77, without Chromium.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,13 @@ UPDATE frame SET function = 'f{0}', file = '{0}.py';
 UPDATE stall SET cause = cause || '{0}';
 UPDATE stall_advice SET text = '{0}' || text;
 """.format(MARKUP.replace("'", "''"))
+
+# All Python stacks are deep in an import.
+IMPORTING = (
+    "UPDATE frame SET depth = depth + 1000",
+    "INSERT INTO frame (stack, depth, kind, function, file, line) SELECT DISTINCT stack, 0, kind, '_find_and_load', "
+    "'<frozen importlib._bootstrap>', 488 FROM frame WHERE kind = 'python'",
+)
 
 
 class Pages(unittest.TestCase):
@@ -182,6 +190,37 @@ class Pages(unittest.TestCase):
             self.assertEqual(page.value(contrast), [])
             self.assertEqual(page.value("[...document.querySelectorAll('button, input')].filter((e) => "
                                         "!e.textContent.trim() && !e.getAttribute('aria-label')).length"), 0)
+
+    def test_lines_are_those_that_the_commands_name(self):
+        for trace in ("lazy_launch", "starved"):
+            page = self.open(trace, *IMPORTING)
+            for command in ("stalls", "idle"):
+                told = subprocess.run([os.path.join(BUILD, "report/gpuverify"), command, os.path.join(self.folder.name, trace + ".db"),
+                                       "--format", "json", "--top", "200"], check=True, capture_output=True, text=True).stdout
+                rows = json.loads(told)[command]
+                for row in rows:
+                    name = f"{command[0]}{row['id']}"
+                    shown = page.value(f"""(() => {{
+                        gvPage.open({json.dumps(command.removesuffix("s"))}, {row["id"]});
+                        return document.querySelector("#story .line")?.textContent;
+                    }})()""")
+                    self.assertEqual((name, shown), (name, row["where"]))
+
+    def test_paper_cuts_nothing_off(self):
+        page = self.open("starved", width=1400)
+        page.value("window.dispatchEvent(new Event('beforeprint'))")
+        page.send("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(page.value("""(() => {
+            const box = document.querySelector(".timeline-tracks");
+            box.style.width = "500px";
+            return Math.round(box.querySelector("canvas").getBoundingClientRect().width);
+        })()"""), 498)  # without the border
+        for trace in ("starved", "kernels"):
+            page = self.open(trace, width=690)
+            page.value("window.dispatchEvent(new Event('beforeprint'))")
+            page.send("Emulation.setEmulatedMedia", media="print")
+            self.assertEqual(page.value("[...document.querySelectorAll('.paper')].filter((one) => one.scrollWidth > one.clientWidth)"
+                                        ".map((one) => one.textContent)"), [])
 
     def test_paper_has_all_tables(self):
         page = self.open("lazy_launch")

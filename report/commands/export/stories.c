@@ -17,11 +17,16 @@
 #define GV_STORIES_FRAMES      64
 #define GV_STORIES_WHERE_BYTES 16384
 
+/* The line that can be changed, as `gpuverify stalls` and `idle` have it, and the whole stack. */
 static int story_stack(sqlite3 *trace, int64_t stack, struct gv_json *json)
 {
     char where[GV_STORIES_WHERE_BYTES];
-    int error = gv_stack_text(trace, stack, GV_STORIES_FRAMES, where, sizeof(where));
+    int error = gv_stack_text(trace, stack, 1, where, sizeof(where));
 
+    if (!error && where[0])
+        gv_json_text(json, "line", where);
+    if (!error)
+        error = gv_stack_text(trace, stack, GV_STORIES_FRAMES, where, sizeof(where));
     if (!error && where[0])
         gv_json_text(json, "frames", where);
     return error;

@@ -102,10 +102,21 @@ static void draw_head(const struct draw *draw)
     fprintf(out, "  (the last %s)\n", gv_format_duration(number, top->window_ns));
 }
 
+/* No call has been read, but there may be some: rates are not 0, but unknown. */
+static bool draw_is_unread(const struct gv_top *top)
+{
+    return top->is_behind && top->call_ns == 0;
+}
+
 static void draw_rates(const struct draw *draw)
 {
     const struct gv_top *top = draw->top;
     char number[GV_FORMAT_BYTES];
+
+    if (draw_is_unread(top)) {
+        fputs("still reading the trace\n", draw->out);
+        return;
+    }
     double copies = draw_rate(draw, &top->copy_count);
     FILE *out = draw->out;
 
@@ -423,9 +434,13 @@ void gv_top_draw_line(struct gv_top *top, FILE *out)
         if (top->devices[i].seen && !top->unseen[0])
             fprintf(out, "  GPU busy %.0f %%",
                     100 * draw_busy(&top->devices[i], top->gpu_until_ns, top->window_ns));
-    fprintf(out, "  %s%s launches/s", draw_is_estimate(top) ? "about " : "",
-            draw_count(number, draw_rate(&draw, &top->launch_count)));
-    fprintf(out, "  %s calls/s", draw_count(number, draw_rate(&draw, &top->call_count)));
+    if (draw_is_unread(top)) {
+        fputs("  still reading the trace", out);
+    } else {
+        fprintf(out, "  %s%s launches/s", draw_is_estimate(top) ? "about " : "",
+                draw_count(number, draw_rate(&draw, &top->launch_count)));
+        fprintf(out, "  %s calls/s", draw_count(number, draw_rate(&draw, &top->call_count)));
+    }
     if (top->lost > 0)
         fprintf(out, "  %" PRId64 " lost", top->lost);
     draw_line_now(&draw);

@@ -18,7 +18,7 @@ const gvPage = (() => {
   for (const story of stories) {
     story.kind ??= "flight";
     story.name_ = story.kind === "flight" ? `f${++flights}` : `${story.kind[0]}${story.id}`;
-    story.line = (story.where || story.frames || "").split(" <- ")[0];
+    story.line ??= (story.where || "").split(" <- ")[0];
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));
   const storyOf = (kind, id) => kind === "stall" || kind === "idle" ? byName.get(`${kind[0]}${id}`)
@@ -62,7 +62,12 @@ const gvPage = (() => {
 
   const paragraph = (text) => text.split("\n").filter(Boolean).map((line) => make("p", {}, ...linked(line)));
 
-  const stack = (text) => make("ol", {class: "stack"}, ...text.split(" <- ").map((frame) => make("li", {}, make("code", {}, frame))));
+  // With the line to change marked, where it stands first.
+  const stack = (text, line) => {
+    const frames = text.split(" <- ");
+    const at = Math.max(0, frames.indexOf(line));
+    return make("ol", {class: "stack"}, ...frames.map((frame, i) => make("li", {class: i === at ? "to-change" : null}, make("code", {}, frame))));
+  };
 
   const since = (ns) => ns === 0 ? "0" : `${ns < 0 ? "\u2212" : "+"}${duration(Math.abs(ns))}`;
 
@@ -112,7 +117,7 @@ const gvPage = (() => {
       story.fix ? make("section", {class: "fix"}, make("h3", {}, "Fix"), ...paragraph(story.fix)) : null,
       hasTimeline ? make("p", {}, make("button", {type: "button", onclick: () => zoomTo(story)}, "Show in the timeline")) : null,
       ...Object.keys(titles).filter((key) => story[key] && (key !== "kernel" || story.kind === "flight")).map((key) => part(titles[key], ...paragraph(story[key]))),
-      story.frames ? part("Where", stack(story.frames), ...paragraph(story.stack || "")) : null,
+      story.frames ? part("Where", stack(story.frames, story.line), ...paragraph(story.stack || "")) : null,
       near ? part(story.kind === "idle" ? "Calls around it" : "Calls of its thread", near) : null,
       story.kind === "flight" ? null
         : part("In a terminal", make("pre", {}, `gpuverify explain ${file} ${story.name_}`)),
@@ -123,7 +128,7 @@ const gvPage = (() => {
   const describe = (kind, id) => {
     const known = gvTimeline.describe ? gvTimeline.describe(kind, id) : null;
     const gone = kind === "stall" || kind === "idle"
-      ? `Not among the longest, which this page tells: gpuverify explain ${file} ${kind[0]}${id}` : null;
+      ? `This page has the stories of the longest ones only. For this one: gpuverify explain ${file} ${kind[0]}${id}` : null;
     return [
       make("div", {class: "story-bar"}, make("span", {class: "dim"}, {call: "Call", op: "GPU work", stall: "Stall", idle: "Idle time"}[kind]),
         make("button", {type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close}, "×")),
@@ -222,10 +227,10 @@ const gvPage = (() => {
   };
 
   const item = (finding) => {
-    // The story of an unfinished call has a better fix than where to read it.
+    // The story of an unfinished call has a better fix than where to read it. Host work is the longest idle time of the first reason and line.
     const story = finding.name === "unfinished" ? byName.get("f1")
       : finding.name === "load/JIT-bound" ? stories.find((one) => one.kind === "stall" && (one.jit_ns > 0 || /load|jit/.test(one.cause)))
-      : byName.get(finding.id);
+      : byName.get(finding.name === "mostly host work" ? report.sections.idle?.[0]?.longest : finding.id);
     const busiest = finding.name === "under-filled" ? report.sections.gpu_lines?.[0] : null;
     const fix = finding.name === "unfinished" && story?.fix ? ["", "fix", story.fix] : finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
     if (!finding.name) return make("li", {class: "more"}, finding.text);
@@ -239,7 +244,7 @@ const gvPage = (() => {
       fix ? make("p", {class: "fix"}, make("b", {}, fix[1] === "fix" ? "Fix: " : "Next: "), fix[2]) : null,
       finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,
       story ? make("p", {class: "actions"},
-        make("button", {type: "button", onclick: () => open(story)}, `Why: the story of ${story.name_}`),
+        make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
         hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
   };
 

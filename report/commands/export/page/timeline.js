@@ -13,6 +13,7 @@ const gvTimeline = (() => {
   const SEEN = 2; // a group of fewer pixels is drawn as one
   const WIDE = 12; // a slice of at least so many pixels has edges and a text
   const SHORTEST_NS = 100; // that fills the whole width
+  const PAPER = 680; // width on paper, about that of A4 without its margins
   const ARROWS = 100; // operations in sight, all of which have their arrows
 
   // ---- reading ----
@@ -197,7 +198,7 @@ const gvTimeline = (() => {
   // ---- what is shown ----
 
   let data, tracks = [], rows = [], section, scroller, sized, canvas, context, tip, status, shown;
-  let view, width = 0, height = 0, gutter = 0, scrolled = 0, colors, waiting = false;
+  let printing = false, view, width = 0, height = 0, gutter = 0, scrolled = 0, colors, waiting = false;
   let selected = null, hovered = null, arrows = new Map(), marked = null;
   const dense = document.createElement("canvas");
 
@@ -261,14 +262,14 @@ const gvTimeline = (() => {
   }
 
   function resize() {
-    const ratio = window.devicePixelRatio || 1;
-    width = scroller.clientWidth;
+    const ratio = printing ? 3 : window.devicePixelRatio || 1;
+    width = printing ? PAPER : scroller.clientWidth;
     height = scroller.clientHeight;
     gutter = Math.min(170, Math.round(width * 0.24));
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    canvas.style.width = printing ? "100%" : `${width}px`;
+    canvas.style.height = printing ? "auto" : `${height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw();
   }
@@ -418,7 +419,7 @@ const gvTimeline = (() => {
       context.fillStyle = colors.text;
       if (row.kind) {
         context.globalAlpha = row.kind === "calls" || row.kind === "ops" ? 1 : 0.75;
-        drawText(titleOf(row), row.kind === "calls" || row.kind === "ops" ? 4 : 12, y + row.height / 2, gutter - 10);
+        drawText(titleOf(row), ["calls", "ops", "idle"].includes(row.kind) ? 4 : 12, y + row.height / 2, gutter - 10);
       } else {
         context.font = "bold 12px system-ui, sans-serif";
         drawText(row.title, 2, y + row.height / 2, width);
@@ -673,8 +674,9 @@ const gvTimeline = (() => {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => readColors(false));
     for (const [name, paper] of [["beforeprint", true], ["afterprint", false]])
       window.addEventListener(name, () => {
+        printing = paper;
         readColors(paper);
-        draw();
+        resize();
       });
   }
 
@@ -697,13 +699,13 @@ const gvTimeline = (() => {
     tip = make("div", { class: "timeline-tip", role: "tooltip", hidden: true });
     status = make("div", { class: "timeline-status", role: "status" });
     const notes = [];
-    if (data.merged_ns) notes.push(`This trace is too long to show every call: neighbours within ${time(data.merged_ns)} are shown as one.`);
+    if (data.merged_ns) notes.push(`This trace is too long to show every call: neighbours within ${time(data.merged_ns)} are merged.`);
     if (data.left_out) notes.push(`${counted(data.left_out)} calls and operations are on tracks that are not shown.`);
     section.append(buttons, scroller, tip, status,
       make("p", { id: "timeline-help", class: "timeline-help" },
-        make("span", { class: "with-mouse" }, "Ctrl and wheel zooms, dragging moves, dragging on the scale zooms to a part, a click explains. " +
-          "Keys: + \u2212 \u2190 \u2192 0 (all), \u2191 \u2193 n p select, f zooms to the selected one, Enter explains. "),
-        make("span", { class: "with-fingers" }, "Pinching zooms, dragging moves, a tap explains. "),
+        make("span", { class: "with-mouse" }, "Ctrl and the wheel zoom. Drag to move; drag on the scale to zoom to a part. Click to explain. " +
+          "Keys: + \u2212 \u2190 \u2192 0 (all) move and zoom; \u2191 \u2193 n p select; f zooms to the selection; Enter explains. "),
+        make("span", { class: "with-fingers" }, "Pinch to zoom, drag to move, tap to explain. "),
         ...notes));
   }
 
