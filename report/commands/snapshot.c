@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -42,28 +41,6 @@ struct snapshot {
     int64_t seen_ns; /* 0: the trace was complete; else all from before is in it */
     int64_t end_ns;  /* nothing from after is */
 };
-
-/* ---- a command that is ended leaves nothing ---- */
-
-static const char *snapshot_part;
-
-static void snapshot_end(int number)
-{
-    unlink(snapshot_part);
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-static void snapshot_set_signals(const char *part)
-{
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction old, end = {.sa_handler = snapshot_end};
-
-    snapshot_part = part;
-    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(ending[i], &end, NULL);
-}
 
 /* ---- the output ---- */
 
@@ -94,8 +71,6 @@ static int snapshot_open_output(struct snapshot *snapshot, const char *path)
     }
     if (error)
         gv_message("cannot write %s: %s", path, strerror(-error));
-    else
-        snapshot_set_signals(snapshot->output.part);
     return error;
 }
 

@@ -2,10 +2,50 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- a command that is ended leaves nothing half-written ---- */
+
+/* The last ones: limits of the system on the size of a file and on CPU time. */
+static const int output_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGXCPU};
+
+#define GV_OUTPUT_SIGNALS (sizeof(output_signals) / sizeof(output_signals[0]))
+
+static const char *volatile output_part;
+static struct sigaction output_actions[GV_OUTPUT_SIGNALS]; /* before */
+
+static void output_end(int number)
+{
+    unlink(output_part);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void output_take_signals(const char *part)
+{
+    const struct sigaction end = {.sa_handler = output_end};
+
+    output_part = part;
+    for (size_t i = 0; i < GV_OUTPUT_SIGNALS; i++)
+        if (sigaction(output_signals[i], NULL, &output_actions[i]) == 0 &&
+            output_actions[i].sa_handler != SIG_IGN)
+            sigaction(output_signals[i], &end, NULL);
+}
+
+static void output_leave_signals(const struct gv_output_file *file)
+{
+    if (output_part != file->part)
+        return;
+    for (size_t i = 0; i < GV_OUTPUT_SIGNALS; i++)
+        sigaction(output_signals[i], &output_actions[i], NULL);
+    output_part = NULL;
+}
+
+/* ---- the file ---- */
 
 bool gv_output_file_is_stdout(const char *path)
 {
@@ -32,9 +72,14 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
     if ((size_t)snprintf(file->path, sizeof(file->path), "%s", path) >= sizeof(file->path) ||
         (size_t)snprintf(file->part, sizeof(file->part), "%s.XXXXXX", path) >= sizeof(file->part))
         return -ENAMETOOLONG;
+    if (!output_part)
+        output_take_signals(file->part);
     int fd = mkostemp(file->part, O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
+    if (fd < 0) {
+        int error = -errno;
+        output_leave_signals(file);
+        return error;
+    }
     mask = umask(0);
     umask(mask);
     file->out = fdopen(fd, "w");
@@ -42,14 +87,22 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
         int error = -errno;
         close(fd);
         unlink(file->part);
+        output_leave_signals(file);
         return error;
     }
     return 0;
 }
 
+/* Why something could not be written before: the same happens again. */
+static int output_why(FILE *out)
+{
+    clearerr(out);
+    return fputc('\n', out) == EOF || fflush(out) != 0 ? -errno : -EIO;
+}
+
 int gv_output_file_close(struct gv_output_file *file)
 {
-    int error = fflush(file->out) != 0 ? -errno : ferror(file->out) ? -EIO : 0;
+    int error = ferror(file->out) ? output_why(file->out) : fflush(file->out) != 0 ? -errno : 0;
 
     if (file->out == stdout)
         return error;
@@ -62,6 +115,7 @@ int gv_output_file_close(struct gv_output_file *file)
         error = -errno;
     if (file->part[0] && error)
         unlink(file->part);
+    output_leave_signals(file);
     return error;
 }
 
@@ -71,4 +125,5 @@ void gv_output_file_drop(struct gv_output_file *file)
         (void)fclose(file->out);
     if (file->part[0])
         unlink(file->part);
+    output_leave_signals(file);
 }

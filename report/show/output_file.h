@@ -1,4 +1,6 @@
-/* Writes a file completely or not at all: writes a temporary file beside it, then renames it. */
+/* Writes a file completely or not at all: writes a temporary file beside it, then renames it. A
+ * signal that ends the process removes the temporary file; the struct stays where it is until it is
+ * closed. */
 #ifndef GV_SHOW_OUTPUT_FILE_H
 #define GV_SHOW_OUTPUT_FILE_H
 

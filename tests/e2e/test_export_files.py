@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import re
+import signal
+import subprocess
 
 import harness
 import stored
@@ -63,6 +65,36 @@ class Speedscope(Exported):
         self.write("other.json", '{\n  "$schema": "https://example.org"\n}\n')
         self.assertIn("not an earlier export as speedscope",
                       self.export("--to", "speedscope", "-o", self.path("other.json"), status=3).err)
+
+
+class Output(Exported):
+    def test_the_trace_is_never_overwritten(self):
+        self.make("lines")
+        os.symlink("trace.db", self.path("link"))
+        for name in ("html", "perfetto", "folded"):
+            for path in ("trace.db", "link"):
+                self.assertIn("is the trace itself", self.export("--to", name, "-o", self.path(path), "--force", status=3).err)
+        self.export("--to", "folded")
+
+    def test_a_full_disk_is_the_outputs(self):
+        self.make("lines")
+        for name in ("html", "perfetto", "chrome", "speedscope", "openmetrics", "svg"):
+            self.assertEqual(self.export("--to", name, "-o", "/dev/full", status=3).err,
+                             "gpuverify: cannot write /dev/full: No space left on device\n")
+
+    def test_nothing_half_written_is_left(self):
+        self.make("lines", "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) WITH RECURSIVE n(i) AS (SELECT 10000"
+                  " UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT i, 1, 1, 20000000000 + 10 * i, 5, 0 FROM n")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            export = self.start([harness.gpuverify(), "export", self.path("trace.db"), "--to", "chrome", "-o", self.path("x.json")],
+                                preload=False, stdout=subprocess.DEVNULL)
+            harness.wait_for(lambda: len(os.listdir(self.dir)) > 1, "the file that is being written")
+            export.send_signal(number)
+            export.communicate(timeout=harness.SOON_S)
+            self.assertEqual((export.returncode, os.listdir(self.dir)), (-number, ["trace.db"]))
+        subprocess.run(["bash", "-c", 'ulimit -c 0 -f 8; exec "$0" export "$1" --to html -o "$2"', harness.gpuverify(),
+                        self.path("trace.db"), self.path("x.html")], check=False, stderr=subprocess.DEVNULL)
+        self.assertEqual(os.listdir(self.dir), ["trace.db"])
 
 
 class Csv(Exported):

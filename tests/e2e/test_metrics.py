@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -250,6 +251,23 @@ class Http(Metrics):
         started = time.monotonic()
         self.assertIn("# EOF", self.ask())
         self.assertLess(time.monotonic() - started, 5 * harness.SLOWER)
+        for client in slow:
+            client.close()
+        self.stop(server)
+
+    def test_no_descriptor_left_is_no_busy_loop(self):
+        self.make("add")
+        server = self.serve(self.path("trace.db"))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (17, 17))
+        slow = [socket.create_connection(("127.0.0.1", self.port), harness.SOON_S) for _ in range(20)]
+
+        def cpu_s():
+            with open(f"/proc/{server.pid}/stat", encoding="utf-8") as file:
+                return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+        before = cpu_s()
+        time.sleep(1)
+        self.assertLess(cpu_s() - before, 0.1)
         for client in slow:
             client.close()
         self.stop(server)

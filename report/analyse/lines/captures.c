@@ -29,7 +29,7 @@ struct capture_reading {
 static int set_stack(struct capture_reading *reading, const struct gv_key *key, int64_t stack)
 {
     gv_key_map_remove(&reading->stacks, key);
-    return gv_key_map_add(&reading->stacks, key, stack + 1);
+    return gv_key_map_add(&reading->stacks, key, stack < INT64_MAX ? stack + 1 : 0);
 }
 
 static int64_t get_stack(const struct capture_reading *reading, const struct gv_key *key)

@@ -71,6 +71,15 @@ static bool export_may_replace(const char *path, const struct export_format *for
            format->is_own(head);
 }
 
+/* Not even by force: it may be the only one, and a session may be writing it. */
+static bool export_is_trace(const struct export *export)
+{
+    struct stat trace, output;
+
+    return stat(export->trace_path, &trace) == 0 && stat(export->path, &output) == 0 &&
+           trace.st_dev == output.st_dev && trace.st_ino == output.st_ino;
+}
+
 static int export_say_word(void *context, sqlite3_stmt *row)
 {
     const char **why = context;
@@ -110,6 +119,8 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
         gv_progress_begin(trace, "gpuverify: reading");
         error = export->format->write(trace, &what, file.out);
         gv_progress_end(trace);
+        if (ferror(file.out))
+            error = 0; /* not the trace's: closing says why */
         if (error)
             gv_output_file_drop(&file);
         else
@@ -193,16 +204,19 @@ int gv_command_export(const struct gv_arguments *arguments)
         return gv_arguments_refuse(arguments->command,
                                    "--to %s needs -o FOLDER: it writes a file for each view",
                                    export.format->name);
+    export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    if (!export.trace_path)
+        return code;
+    if (!export.format->write_folder && export_is_trace(&export)) {
+        gv_message("%s is the trace itself; -o takes another name", gv_shown_path(export.path));
+        return GV_EXIT_FAILED;
+    }
     if (!export.format->write_folder && !gv_arguments_has(arguments, GV_OPTION_export_force) &&
         !export_may_replace(export.path, export.format)) {
         gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",
                    export.path, export.format->name);
         return GV_EXIT_FAILED;
     }
-    export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
-    return export.trace_path
-               ? gv_trace_view_read(export.trace_path,
-                                    export.format->write_folder ? export_folder : export_trace,
-                                    &export)
-               : code;
+    return gv_trace_view_read(export.trace_path,
+                              export.format->write_folder ? export_folder : export_trace, &export);
 }

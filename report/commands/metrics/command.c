@@ -61,6 +61,17 @@ static void metrics_interrupt(int signal)
     metrics_interrupted = 1;
 }
 
+/* Before anything that has to be removed. */
+static void metrics_take_signals(void)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old, end = {.sa_handler = metrics_interrupt};
+
+    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ending[i], &end, NULL);
+}
+
 /* ---- the text ---- */
 
 /* What `write` writes becomes the answer. */
@@ -200,6 +211,7 @@ static int metrics_follow_in_folder(struct metrics *metrics)
             16 >
         sizeof(metrics->folder))
         return -ENAMETOOLONG;
+    metrics_take_signals();
     if (!mkdtemp(metrics->folder))
         return -errno;
     snprintf(metrics->state, sizeof(metrics->state), "%.*s/sums.db",
@@ -271,6 +283,7 @@ static int metrics_of_finished(struct metrics *metrics)
 {
     int code = gv_trace_view_read_older(metrics->trace, metrics_of_trace, metrics);
 
+    metrics_take_signals();
     while (code == GV_EXIT_FINE && !metrics_interrupted)
         gv_http_serve(metrics->http, METRICS_TURN_MS);
     return code;
@@ -281,7 +294,6 @@ static int metrics_of_finished(struct metrics *metrics)
 static int metrics_listen(struct metrics *metrics, const struct gv_arguments *arguments)
 {
     const char *address = gv_arguments_text(arguments, GV_OPTION_metrics_listen, "[::1]:9400");
-    struct sigaction end = {.sa_handler = metrics_interrupt};
     char own[64];
     int error = gv_http_open(address, &metrics->http);
 
@@ -298,8 +310,6 @@ static int metrics_listen(struct metrics *metrics, const struct gv_arguments *ar
         gv_message("cannot listen at %s: %s", address, strerror(-error));
         return GV_EXIT_FAILED;
     }
-    sigaction(SIGINT, &end, NULL);
-    sigaction(SIGTERM, &end, NULL);
     gv_http_address(metrics->http, own, sizeof(own));
     printf("metrics of %s at http://%s/metrics\n", gv_shown_path(metrics->trace), own);
     (void)fflush(stdout);

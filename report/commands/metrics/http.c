@@ -17,6 +17,7 @@
 #define GV_HTTP_CLIENTS       16
 #define GV_HTTP_REQUEST_BYTES 8192
 #define GV_HTTP_PATIENCE_NS   INT64_C(10000000000)
+#define GV_HTTP_FULL_NS       20000000
 
 /* An answer, which several clients may still be getting. */
 struct http_text {
@@ -259,8 +260,11 @@ static void http_accept(struct gv_http *http)
     struct http_client *chosen = &http->clients[0];
     int fd = accept4(http->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE) /* it stays ready: do not spin until one is free */
+            gv_pause_ns(GV_HTTP_FULL_NS);
         return;
+    }
     for (size_t i = 0; i < GV_HTTP_CLIENTS && chosen->fd >= 0; i++)
         if (http->clients[i].fd < 0 || http->clients[i].end_ns < chosen->end_ns)
             chosen = &http->clients[i];
