@@ -87,7 +87,8 @@ class Output(Exported):
                   " UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT i, 1, 1, 20000000000 + 10 * i, 5, 0 FROM n")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             export = self.start([harness.gpuverify(), "export", self.path("trace.db"), "--to", "chrome", "-o", self.path("x.json")],
-                                preload=False, stdout=subprocess.DEVNULL)
+                                preload=False, stdout=subprocess.DEVNULL,
+                                preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))  # nohup ignores SIGHUP
             harness.wait_for(lambda: len(os.listdir(self.dir)) > 1, "the file that is being written")
             export.send_signal(number)
             export.communicate(timeout=harness.SOON_S)

@@ -115,7 +115,7 @@ class Export(Lines):
             with open(self.path("new." + to), encoding="utf-8") as file:
                 self.assertEqual(file.read(), self.read("export", "--to", to).out)
             self.read("export", "--to", other, "-o", "old." + other)
-            for path in ("trace.db", "notes", "numbered", "old." + other):
+            for path in ("notes", "numbered", "old." + other):
                 with open(self.path(path), "rb") as file:
                     before = file.read()
                 self.assertIn(f"is not an earlier export as {to}; --force",

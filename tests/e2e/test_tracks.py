@@ -370,7 +370,7 @@ class Files(Tracks):
                 self.command(*words, path + to, sim=False)
             self.command("export", self.path("trace.db"), "--to", other, "-o", "other", "--force", sim=False)
             self.write("notes", "text\n")
-            for path in ("trace.db", "notes", "other"):
+            for path in ("notes", "other"):
                 self.assertIn(f"is not an earlier export as {to}", self.command(*words, path, status=3, sim=False).err)
 
     def test_nothing_recorded(self):

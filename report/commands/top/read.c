@@ -520,7 +520,7 @@ static void top_name_thread(struct gv_top *top, struct gv_top_thread *thread)
 {
     sqlite3_stmt *row;
 
-    thread->tid = (uint32_t)(thread->id < 0 ? -thread->id : 0);
+    thread->tid = thread->id < 0 ? 0u - (uint32_t)thread->id : 0;
     if (top_row(top, GV_TOP_THREAD, &thread->id, 1, &row) == 1) {
         thread->tid = (uint32_t)sqlite3_column_int64(row, 0);
         snprintf(thread->name, sizeof(thread->name), "%s", top_text(row, 1));
