@@ -10,14 +10,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
-import chromium  # noqa: E402
+import exported  # noqa: E402
 import stored  # noqa: E402
 
-BUILD = "build"
 MARKUP = "</script><img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 # Everywhere where a trace has a text: markup, and a character that turns the direction of writing.
@@ -40,26 +37,14 @@ IMPORTING = (
 )
 
 
-class Pages(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.browser = chromium.Browser()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.addClassCleanup(cls.browser.__exit__)
-
+class Pages(exported.Exported):
     def export(self, trace, *statements):
         path = os.path.join(self.folder.name, trace + ".db")
-        page = os.path.join(self.folder.name, f"{self.id()}.html")
         stored.make_anew(trace, path, *statements)
-        subprocess.run([os.path.join(BUILD, "report/gpuverify"), "export", path, "--to", "html", "-o", page], check=True,
-                       stderr=subprocess.DEVNULL)
-        return page
+        return self.export_file(path)
 
     def open(self, trace, *statements, **how):
-        page = self.browser.open("file://" + self.export(trace, *statements), **how)
-        self.addCleanup(lambda: self.assertEqual(page.problems, []))
-        return page
+        return self.open_page(self.export(trace, *statements), **how)
 
     def column(self, page, at):
         return page.value(f"[...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[{at}].textContent)")
@@ -195,7 +180,7 @@ class Pages(unittest.TestCase):
         for trace in ("lazy_launch", "starved"):
             page = self.open(trace, *IMPORTING)
             for command in ("stalls", "idle"):
-                told = subprocess.run([os.path.join(BUILD, "report/gpuverify"), command, os.path.join(self.folder.name, trace + ".db"),
+                told = subprocess.run([self.gpuverify, command, os.path.join(self.folder.name, trace + ".db"),
                                        "--format", "json", "--top", "200"], check=True, capture_output=True, text=True).stdout
                 rows = json.loads(told)[command]
                 for row in rows:
@@ -233,8 +218,4 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    if not chromium.program():
-        print("no Chromium here")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    exported.main()

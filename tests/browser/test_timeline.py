@@ -7,18 +7,14 @@ Skipped, with exit status 77, without Chromium.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../e2e"), os.path.join(HERE, "../bench")]
-import chromium  # noqa: E402
+import exported  # noqa: E402
 import report  # noqa: E402
 import stored  # noqa: E402
 
-BUILD = "build"
 CONTROL = 2  # as a modifier
 
 # Zooms to a millionth of the time, and measures the frames on the way, in ms.
@@ -35,20 +31,10 @@ ZOOM = """new Promise((done) => {
 })"""
 
 
-class Timelines(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.browser = chromium.Browser()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.addClassCleanup(cls.browser.__exit__)
-
+class Timelines(exported.Exported):
     def open_file(self, path, **how):
-        page = os.path.join(self.folder.name, f"{self.id()}.html")
-        subprocess.run([os.path.join(BUILD, "report/gpuverify"), "export", path, "--to", "html", "-o", page, "--force"],
-                       check=True, stderr=subprocess.DEVNULL)
-        opened = self.browser.open("file://" + page, **how)
-        self.addCleanup(lambda: self.assertEqual(opened.problems, []))
+        page = self.export_file(path)
+        opened = self.open_page(page, **how)
         opened.value("document.querySelector('#timeline canvas').scrollIntoView({block: 'center', behavior: 'instant'})")
         opened.bytes = os.path.getsize(page)
         return opened
@@ -185,8 +171,4 @@ class Timelines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    if not chromium.program():
-        print("no Chromium here")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    exported.main()

@@ -51,9 +51,9 @@ enum gv_track_extent {
     GV_TRACK_MOMENT, /* it takes no time */
 };
 
-/* On one track, pieces that are told later begin no earlier, and end before those that they are not
- * inside of begin: a viewer that puts them into the order of their starts, and keeps the order of
- * the others, sees them nested. */
+/* The pieces of a track are told in the order of their starts. Of two, one is inside the other, or
+ * it has ended when the other begins. So a viewer that sorts them by their starts, and leaves equal
+ * ones as they came, sees them nested. */
 struct gv_track_piece {
     const struct gv_track *track; /* only with its numbers, without texts */
     enum gv_track_extent extent;
