@@ -1,6 +1,7 @@
 #include "report/store/database.h"
 
 #include "report/store/schema.h"
+#include "report/store/trusted_schema.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -175,7 +176,7 @@ static int database_check(struct gv_database *database, gv_database_begun *begun
     }
     if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
         return -EPROTO;
-    return 0;
+    return gv_trusted_schema_ensure(trace, &version);
 }
 
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
@@ -191,8 +192,9 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
-        /* The file may be anybody's; ours has no triggers. */
-        sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        error = gv_trusted_schema_prepare(database->handle);
+    }
+    if (!error) {
         error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);
     }
     if (!error)
