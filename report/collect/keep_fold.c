@@ -7,7 +7,6 @@
 #include "report/collect_keep_fold.inc"
 #include "report/store/database.h"
 #include "report/store/schema.h"
-#include "report/store/trusted_schema.h"
 #include "trace/call_table.h"
 
 #include <errno.h>
@@ -47,7 +46,7 @@ static int open_piece(struct gv_database *piece, const char *trace, const char *
     if (error)
         return error;
     sqlite3_busy_timeout(piece->handle, GV_KEEP_BUSY_MS);
-    error = gv_trusted_schema_prepare(piece->handle);
+    error = gv_database_distrust(piece->handle);
     if (!error)
         error = gv_database_script(piece->handle, sql_open_piece, NULL, 0);
     if (!error)

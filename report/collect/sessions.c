@@ -82,8 +82,8 @@ void gv_session_place_unmap(struct gv_session_file *file)
 static int session_place_path(char path[GV_SESSION_PATH_BYTES], const char *directory,
                               const char *session)
 {
-    int length = snprintf(path, GV_SESSION_PATH_BYTES, "%s/%s%s", directory, session,
-                          GV_SESSION_SUFFIX);
+    int length =
+        snprintf(path, GV_SESSION_PATH_BYTES, "%s/%s%s", directory, session, GV_SESSION_SUFFIX);
 
     return length < 0 || (size_t)length >= GV_SESSION_PATH_BYTES ? -ENAMETOOLONG : 0;
 }

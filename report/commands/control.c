@@ -225,7 +225,8 @@ static int control_find_trace(struct gv_control_target *target, const char *oper
     error = gv_session_place_confirm(probe.spool_directory, probe.session);
     if (error && error != -ENOENT)
         return error;
-    snprintf(target->directory, sizeof(target->directory), "%s", error ? "" : probe.spool_directory);
+    snprintf(target->directory, sizeof(target->directory), "%s",
+             error ? "" : probe.spool_directory);
     snprintf(target->session, sizeof(target->session), "%s", error ? "" : probe.session);
     return 0;
 }

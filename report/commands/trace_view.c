@@ -114,7 +114,7 @@ int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
         error = -EIO;
     if (!error) {
         sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
-        error = gv_trusted_schema_prepare(*trace);
+        error = gv_database_distrust(*trace);
     }
     if (!error) /* each change of a sum would write and cut off a file of its own */
         error = gv_database_script(*trace, "PRAGMA temp.journal_mode = MEMORY", NULL, 0);

@@ -1,7 +1,6 @@
 #include "report/store/database.h"
 
 #include "report/store/schema.h"
-#include "report/store/trusted_schema.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,6 +9,8 @@
 
 #define GV_DATABASE_BUSY_MS      2000
 #define GV_DATABASE_COMMIT_TRIES 5
+/* gpuverify writes no value near this size. */
+#define GV_DATABASE_VALUE_BYTES (16 << 20)
 
 static const char *const database_sql[] = {
 #define GV_SQL(name, help, text) text,
@@ -38,6 +39,24 @@ int gv_database_error(sqlite3 *handle, int result)
     if (system > 0)
         return -system;
     return result == SQLITE_CANTOPEN ? -ENOENT : -EIO;
+}
+
+int gv_database_distrust(sqlite3 *connection)
+{
+    static const struct {
+        int option, value;
+    } options[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+    };
+
+    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, GV_DATABASE_VALUE_BYTES);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (sqlite3_db_config(connection, options[i].option, options[i].value, NULL) != SQLITE_OK)
+            return -EIO;
+    return 0;
 }
 
 static int database_execute(struct gv_database *database, const char *sql)
@@ -176,7 +195,7 @@ static int database_check(struct gv_database *database, gv_database_begun *begun
     }
     if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
         return -EPROTO;
-    return gv_trusted_schema_ensure(trace, &version);
+    return 0;
 }
 
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
@@ -192,7 +211,7 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
-        error = gv_trusted_schema_prepare(database->handle);
+        error = gv_database_distrust(database->handle);
     }
     if (!error) {
         error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);

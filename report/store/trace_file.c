@@ -1,7 +1,7 @@
 #include "report/store/trace_file.h"
 
+#include "report/store/database.h"
 #include "report/store/schema.h"
-#include "report/store/trusted_schema.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GV_TRACE_FILE_TRIES       1000
-#define GV_TRACE_FILE_BUSY_MS     1000
-#define GV_TRACE_FILE_PAUSE_NS    10000000
-#define GV_TRACE_FILE_PAUSES      50
+#define GV_TRACE_FILE_TRIES    1000
+#define GV_TRACE_FILE_BUSY_MS  1000
+#define GV_TRACE_FILE_PAUSE_NS 10000000
+#define GV_TRACE_FILE_PAUSES   50
 /* Offsets in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
@@ -141,7 +141,7 @@ static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_
 
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
-        result = gv_trusted_schema_prepare(handle) ? SQLITE_ERROR : trace_file_check_meta(handle);
+        result = gv_database_distrust(handle) ? SQLITE_ERROR : trace_file_check_meta(handle);
     }
     if (result == SQLITE_OK) {
         result = sqlite3_prepare_v2(handle,

@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* gpuverify writes no value near this size. */
-#define TRUSTED_VALUE_BYTES (16 << 20)
-
 struct gv_trusted {
     sqlite3 *trace;
     bool is_earlier;
@@ -89,24 +86,6 @@ static int trusted_take(void *context, sqlite3_stmt *ours)
                                   (const char *)sqlite3_column_text(ours, 2)};
 
     return trusted_object(trusted, words);
-}
-
-int gv_trusted_schema_prepare(sqlite3 *connection)
-{
-    static const struct {
-        int option, value;
-    } options[] = {
-        {SQLITE_DBCONFIG_DEFENSIVE, 1},
-        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
-        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
-    };
-
-    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, TRUSTED_VALUE_BYTES);
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-        if (sqlite3_db_config(connection, options[i].option, options[i].value, NULL) != SQLITE_OK)
-            return -EIO;
-    return 0;
 }
 
 int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)

@@ -8,10 +8,6 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/* Before anything is asked of a trace, or of a connection that it is attached to: its values have
- * a limit, and its schema may run nothing. 0 or -errno. */
-int gv_trusted_schema_prepare(sqlite3 *connection);
-
 /* Makes sure that each of our tables in the file is what we expect, and that every view is ours:
  * one that differs or is missing is hidden by a temporary one. A table that an earlier schema
  * lacks becomes an empty temporary one. Anything else in the file is never read. 0; -EBADMSG: a

@@ -87,8 +87,10 @@ static const struct {
     {gv_command_export, GV_COMMAND_export, {FUZZ_TRACE, "--to=chrome"}},
     {gv_command_export, GV_COMMAND_export, {FUZZ_TRACE, "--to=openmetrics"}},
     {gv_command_export, GV_COMMAND_export, {FUZZ_TRACE, "--to=csv", "-o", FUZZ_OUTPUT}},
-    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "-n0", "-ssteps", "-sgpu_lines", "-sranges",
-      "-stimeline", "-ssamples", "-senvironment", "-sown_cost", "-smemory_lines", "-sleaks"}},
+    {gv_command_report,
+     GV_COMMAND_report,
+     {FUZZ_TRACE, "-n0", "-ssteps", "-sgpu_lines", "-sranges", "-stimeline", "-ssamples",
+      "-senvironment", "-sown_cost", "-smemory_lines", "-sleaks"}},
     {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "-sminutes", "-schanges", "--format=csv"}},
     {gv_command_top, GV_COMMAND_top, {FUZZ_TRACE, "--once"}},
     {gv_command_snapshot, GV_COMMAND_snapshot, {FUZZ_TRACE, "-o", FUZZ_OUTPUT}},
@@ -192,8 +194,8 @@ static void fuzz_remove(const char *path)
 static void fuzz_clear(void)
 {
     static const char *const left[] = {
-        FUZZ_TRACE,  FUZZ_TRACE "-journal", FUZZ_TRACE "-wal", FUZZ_TRACE "-shm",
-        FUZZ_OUTPUT, FUZZ_STATE,
+        FUZZ_TRACE,        FUZZ_TRACE "-journal", FUZZ_TRACE "-wal",
+        FUZZ_TRACE "-shm", FUZZ_OUTPUT,           FUZZ_STATE,
     };
 
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
@@ -532,7 +534,7 @@ static int fuzz_open_real(int folder, const char *path, int flags, mode_t mode)
         va_start(rest, flags);                                                                     \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                    \
         va_end(rest);                                                                              \
-        return fuzz_open_real(folder, path, flags, mode);                                               \
+        return fuzz_open_real(folder, path, flags, mode);                                          \
     }
 #define FUZZ_NONE
 FUZZ_OPEN(open, FUZZ_NONE, AT_FDCWD)
@@ -571,7 +573,8 @@ static void fuzz_check_shown(void)
         if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
             fine = false;
         if (!fine)
-            fprintf(stderr, "byte %02x at %zu: %.*s\n", *at, i, 200, text + (i > 100 ? i - 100 : 0));
+            fprintf(stderr, "byte %02x at %zu: %.*s\n", *at, i, 200,
+                    text + (i > 100 ? i - 100 : 0));
         fuzz_must(fine);
         i += own ? own : 1;
     }

@@ -247,7 +247,7 @@ static int follow_open(const char *path, int flags, sqlite3 **database)
 
     if (!error) {
         sqlite3_busy_timeout(*database, GV_FOLLOW_BUSY_MS);
-        error = gv_trusted_schema_prepare(*database);
+        error = gv_database_distrust(*database);
     }
     return error;
 }
