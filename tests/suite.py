@@ -398,8 +398,8 @@ def part_fuzz(run):
                                 os.path.join(place, "empty"))
         if status != 0:
             raise Skip("this clang has no libFuzzer")
-    folder = compile_in(run, "build-fuzz", "-Dfuzz=true", "-Dpreload=false", "-Dnvcc=disabled",
-                        "-Dtests=disabled", env={"CC": "clang"}, targets=FUZZ_TARGETS)
+    folder = compile_in(run, "build-fuzz", "-Dfuzz=true", "-Dpreload=false", "-Dnvcc=disabled", "-Dtests=disabled",
+                        "-Db_sanitize=address,undefined", "-Db_lundef=false", env={"CC": "clang"}, targets=FUZZ_TARGETS)
     for name, seconds in FUZZ_SECONDS.items():
         fuzz(run, os.path.join(folder, FUZZ_PROGRAM.format(name)), name, seconds)
 

@@ -7,6 +7,7 @@
 #include "report/store/array.h"
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
+#include "report/store/trusted_schema.h"
 #include "trace/session_id.h"
 #include "trace/settings.h"
 #include "trace/text.h"
@@ -421,11 +422,17 @@ static int choose_temporary(const struct gv_drain *drain)
 static int open_trace(struct gv_drain *drain)
 {
     int error = choose_temporary(drain);
+    int64_t version;
 
     if (!error)
         error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
-    if (!error && (error = gv_api_meaning_fill(drain->database.handle)))
-        gv_database_close(&drain->database);
+    if (!error) {
+        error = gv_trusted_schema_ensure(drain->database.handle, &version);
+        if (!error)
+            error = gv_api_meaning_fill(drain->database.handle);
+        if (error)
+            gv_database_close(&drain->database);
+    }
     drain->writing = !error;
     return error;
 }

@@ -46,7 +46,9 @@ static int open_piece(struct gv_database *piece, const char *trace, const char *
     if (error)
         return error;
     sqlite3_busy_timeout(piece->handle, GV_KEEP_BUSY_MS);
-    error = gv_database_script(piece->handle, sql_open_piece, NULL, 0);
+    error = gv_database_distrust(piece->handle);
+    if (!error)
+        error = gv_database_script(piece->handle, sql_open_piece, NULL, 0);
     if (!error)
         error = gv_database_script(piece->handle, gv_schema_sql, NULL, 0);
     if (!error)

@@ -79,13 +79,39 @@ void gv_session_place_unmap(struct gv_session_file *file)
         munmap(file, sizeof(*file));
 }
 
+static int session_place_path(char path[GV_SESSION_PATH_BYTES], const char *directory,
+                              const char *session)
+{
+    int length =
+        snprintf(path, GV_SESSION_PATH_BYTES, "%s/%s%s", directory, session, GV_SESSION_SUFFIX);
+
+    return length < 0 || (size_t)length >= GV_SESSION_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
+int gv_session_place_confirm(const char *directory, const char *session)
+{
+    char path[GV_SESSION_PATH_BYTES];
+    struct stat status;
+    uint32_t pid;
+    uint64_t ticks;
+
+    if (directory[0] != '/' || gv_session_id_parse(session, &pid, &ticks) < 0 ||
+        session_place_path(path, directory, session) < 0)
+        return -ENOENT;
+    if (lstat(path, &status) < 0)
+        return errno == EACCES ? -EPERM : -ENOENT;
+    if (!S_ISREG(status.st_mode))
+        return -ENOENT;
+    return status.st_uid == geteuid() ? 0 : -EPERM;
+}
+
 int gv_session_place_open(const char *directory, const char *session)
 {
     char path[GV_SESSION_PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/%s%s", directory, session, GV_SESSION_SUFFIX);
+    int error = session_place_path(path, directory, session);
 
-    if (length < 0 || (size_t)length >= sizeof(path))
-        return -ENAMETOOLONG;
+    if (error)
+        return error;
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     return fd < 0 ? -errno : fd;
 }

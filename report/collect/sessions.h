@@ -35,6 +35,10 @@ int gv_session_place_open(const char *directory, const char *session);
 int gv_session_place_find(const char *directory, const char *session,
                           struct gv_session_file **file);
 
+/* Whether to follow a trace, which may be a stranger's, to the folder of its session: the session's
+ * file is there, and belongs to this user. Opens nothing. 0; -ENOENT; -EPERM: another user's. */
+int gv_session_place_confirm(const char *directory, const char *session);
+
 /* For a trace that does not exist because its collector died before making it, or never started:
  * finds the session whose trace was to be `path`, and the folder of its records. 0; -ENOENT:
  * none; or another -errno. */

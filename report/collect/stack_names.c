@@ -75,9 +75,14 @@ static void object_close(struct gv_object_names *names)
  * another file; -ENOSYS: built without elfutils; or -errno. */
 static int object_open(struct gv_object_names **names, const char *path, const char *build_id)
 {
-    struct gv_object_names *opened = calloc(1, sizeof(*opened));
+    struct gv_object_names *opened;
+    struct stat status;
     int error = 0;
 
+    /* Not a pipe, for example, which elfutils would wait for. */
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+        return -ENOENT;
+    opened = calloc(1, sizeof(*opened));
     if (!opened)
         return -ENOMEM;
     opened->session = dwfl_begin(&object_callbacks);

@@ -222,8 +222,12 @@ static int control_find_trace(struct gv_control_target *target, const char *oper
     int error = gv_trace_file_probe(operand, &probe);
     if (error)
         return error;
-    snprintf(target->directory, sizeof(target->directory), "%s", probe.spool_directory);
-    snprintf(target->session, sizeof(target->session), "%s", probe.session);
+    error = gv_session_place_confirm(probe.spool_directory, probe.session);
+    if (error && error != -ENOENT)
+        return error;
+    snprintf(target->directory, sizeof(target->directory), "%s",
+             error ? "" : probe.spool_directory);
+    snprintf(target->session, sizeof(target->session), "%s", error ? "" : probe.session);
     return 0;
 }
 

@@ -134,8 +134,9 @@ static int recover_trace(struct gv_recover *recover, const char *path)
 
     if (error)
         return error;
-    if (!gv_trace_file_session_remains(probe.spool_directory, probe.session) && probe.complete)
-        return 0;
+    error = gv_session_place_confirm(probe.spool_directory, probe.session);
+    if (error)
+        return error == -ENOENT ? 0 : error;
     return recover_add(recover, probe.spool_directory, probe.session, path);
 }
 

@@ -15,6 +15,7 @@
 #include "report/show/output_file.h"
 #include "report/store/database.h"
 #include "report/store/trace_file.h"
+#include "report/store/trusted_schema.h"
 #include "trace/clock.h"
 #include "trace/futex.h"
 
@@ -234,9 +235,13 @@ static int snapshot_mark(struct snapshot *snapshot)
     struct gv_database database;
     int error = gv_database_open(&database, snapshot->output.part, NULL, NULL);
 
+    int64_t version;
+
     if (error)
         return error;
-    error = gv_database_script(database.handle, sql_mark, &snapshot->end_ns, 1);
+    error = gv_trusted_schema_ensure(database.handle, &version);
+    if (!error)
+        error = gv_database_script(database.handle, sql_mark, &snapshot->end_ns, 1);
     if (!error)
         error = gv_database_set_meta(&database, "state", "complete");
     if (!error)

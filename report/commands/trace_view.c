@@ -33,8 +33,6 @@
 #define GV_TRACE_VIEW_SAY_MS  500
 #define GV_TRACE_VIEW_WAIT_MS 30000
 #define GV_TRACE_VIEW_BUSY_MS 10000
-/* gpuverify writes no value near this size. */
-#define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
 
 int gv_trace_view_lives(sqlite3 *trace, bool *lives)
 {
@@ -75,7 +73,7 @@ static bool trace_view_any_lives(const char *path, const char *session)
 static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
 {
     struct gv_recovery recovery;
-    int error = 0;
+    int error = gv_session_place_confirm(probe->spool_directory, probe->session);
 
     for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_VIEW_WAIT_MS;
          waited_ms += GV_TRACE_VIEW_STEP_MS) {
@@ -108,7 +106,7 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
 int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
 {
     int64_t version = 0;
-    int error = 0, set = 0;
+    int error = 0;
 
     if (sqlite3_open_v2(path, trace,
                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
@@ -116,11 +114,7 @@ int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
         error = -EIO;
     if (!error) {
         sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
-        sqlite3_limit(*trace, SQLITE_LIMIT_LENGTH, GV_TRACE_VIEW_VALUE_BYTES);
-        sqlite3_db_config(*trace, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, &set);
-        if (sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, &set) != SQLITE_OK ||
-            sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &set) != SQLITE_OK)
-            error = -EIO;
+        error = gv_database_distrust(*trace);
     }
     if (!error) /* each change of a sum would write and cut off a file of its own */
         error = gv_database_script(*trace, "PRAGMA temp.journal_mode = MEMORY", NULL, 0);
@@ -218,7 +212,7 @@ void gv_trace_view_say(const char *path, int error)
         gv_message("%s is a gpuverify trace that is cut off or damaged", path);
     else if (error == -EMEDIUMTYPE)
         gv_message("next to %s, a file with that name plus -journal, -wal or -shm is not a regular"
-                   " file: move it away",
+                   " file, or names other files: move it away",
                    path);
     else if (error == -EBUSY)
         gv_message("%s is locked by another program", path);

@@ -9,6 +9,8 @@
 
 #define GV_DATABASE_BUSY_MS      2000
 #define GV_DATABASE_COMMIT_TRIES 5
+/* gpuverify writes no value near this size. */
+#define GV_DATABASE_VALUE_BYTES (16 << 20)
 
 static const char *const database_sql[] = {
 #define GV_SQL(name, help, text) text,
@@ -37,6 +39,24 @@ int gv_database_error(sqlite3 *handle, int result)
     if (system > 0)
         return -system;
     return result == SQLITE_CANTOPEN ? -ENOENT : -EIO;
+}
+
+int gv_database_distrust(sqlite3 *connection)
+{
+    static const struct {
+        int option, value;
+    } options[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+    };
+
+    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, GV_DATABASE_VALUE_BYTES);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (sqlite3_db_config(connection, options[i].option, options[i].value, NULL) != SQLITE_OK)
+            return -EIO;
+    return 0;
 }
 
 static int database_execute(struct gv_database *database, const char *sql)
@@ -191,8 +211,9 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
-        /* The file may be anybody's; ours has no triggers. */
-        sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        error = gv_database_distrust(database->handle);
+    }
+    if (!error) {
         error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);
     }
     if (!error)

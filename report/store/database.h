@@ -26,6 +26,10 @@ struct gv_database {
 /* Writes the first rows of a new trace. 0 or -errno. */
 typedef int gv_database_begun(struct gv_database *database, void *context);
 
+/* Before anything is asked of a trace, or of a connection that it is attached to: its values have
+ * a limit, and its schema may run nothing. 0 or -errno. */
+int gv_database_distrust(sqlite3 *connection);
+
 /* Opens an existing file: makes the schema in an empty one, and in the same transaction what
  * `begun` (may be NULL) writes; refuses what is no trace of this schema version. 0; -EPROTO: no
  * trace; -errno. */

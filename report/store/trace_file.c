@@ -1,5 +1,6 @@
 #include "report/store/trace_file.h"
 
+#include "report/store/database.h"
 #include "report/store/schema.h"
 
 #include <dirent.h>
@@ -15,11 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GV_TRACE_FILE_TRIES       1000
-#define GV_TRACE_FILE_BUSY_MS     1000
-#define GV_TRACE_FILE_PAUSE_NS    10000000
-#define GV_TRACE_FILE_PAUSES      50
-#define GV_TRACE_FILE_VALUE_BYTES (16 << 20)
+#define GV_TRACE_FILE_TRIES    1000
+#define GV_TRACE_FILE_BUSY_MS  1000
+#define GV_TRACE_FILE_PAUSE_NS 10000000
+#define GV_TRACE_FILE_PAUSES   50
 /* Offsets in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
@@ -47,6 +47,23 @@ static int trace_file_check_header(int fd)
     return application == GV_SCHEMA_APPLICATION_ID ? 0 : -EPROTO;
 }
 
+/* A journal of several databases names a file with their names, which SQLite deletes after it has
+ * rolled back. gpuverify writes none, but anybody can put one next to a trace. */
+static bool trace_file_names_other(const char *journal)
+{
+    static const unsigned char mark[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char last[sizeof(mark)] = {0};
+    int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    off_t bytes = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    bool found = bytes >= (off_t)sizeof(mark) &&
+                 pread(fd, last, sizeof(last), bytes - (off_t)sizeof(mark)) == sizeof(last) &&
+                 memcmp(last, mark, sizeof(mark)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 /* SQLite would open it, and wait for ever for the other end of a pipe. 0 or -EMEDIUMTYPE. */
 static int trace_file_check_journals(const char *path)
 {
@@ -56,7 +73,8 @@ static int trace_file_check_journals(const char *path)
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         snprintf(journal, sizeof(journal), "%s%s", path, suffixes[i]);
-        if (lstat(journal, &status) == 0 && !S_ISREG(status.st_mode))
+        if (lstat(journal, &status) == 0 &&
+            (!S_ISREG(status.st_mode) || trace_file_names_other(journal)))
             return -EMEDIUMTYPE;
     }
     return 0;
@@ -123,8 +141,7 @@ static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_
 
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, GV_TRACE_FILE_VALUE_BYTES);
-        result = trace_file_check_meta(handle);
+        result = gv_database_distrust(handle) ? SQLITE_ERROR : trace_file_check_meta(handle);
     }
     if (result == SQLITE_OK) {
         result = sqlite3_prepare_v2(handle,

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import sqlite3
+import struct
 
 import harness
 import stored
@@ -49,6 +50,52 @@ class Hostile(harness.Case):
             else:
                 os.rmdir(path + "-journal")
         self.read(path, 0)
+
+    def test_journal_that_names_a_file_deletes_nothing(self):
+        """SQLite deletes the file that a journal of several databases names, after it has rolled back."""
+        path, victim = self.make(), self.path("precious").encode()
+        with open(victim, "w", encoding="utf-8") as file:
+            file.write("precious")
+        with open(path, "rb") as file:
+            page = file.read(4096)
+        mark = bytes.fromhex("d9d505f920a163d7")
+        header = mark + struct.pack(">5I", 1, 0, os.path.getsize(path) // 4096, 512, 4096)
+        record = struct.pack(">I", 1) + page + struct.pack(">I", sum(page[i] for i in range(4096 - 200, 0, -200)))
+        name = struct.pack(">I", (1 << 30) // 4096 + 1) + victim + struct.pack(">II", len(victim), sum(victim)) + mark
+        with open(path + "-journal", "wb") as file:
+            file.write(header.ljust(512, b"\0") + record + name)
+        self.assertIn("names other files", self.read(path, 3))
+        self.command("recover", path, status=3, sim=False)
+        self.assertTrue(os.path.exists(victim))
+
+    def test_no_file_is_opened_that_only_the_trace_names(self):
+        """A trace that is not finished names the folder of its records, and the files of its stacks."""
+        os.mkfifo(self.path("pipe"))
+        path = self.make("UPDATE meta SET value = 'recording' WHERE key = 'state'",
+                         "UPDATE meta SET value = '4194999-1-12345678' WHERE key = 'session'",
+                         f"INSERT OR REPLACE INTO meta VALUES ('spool_directory', '{self.path('.')}')",
+                         "INSERT OR REPLACE INTO object (id, process, base, low, high, path)"
+                         f" VALUES (1, 1, 0, 0, 1, '{self.path('pipe')}')",
+                         "UPDATE frame SET object = 1, function = NULL", name="lines")
+        with open(path, "rb") as file:
+            before = file.read()
+        self.read(path, 0)
+        self.assertIn("nothing to recover", self.command("recover", path, status=0, sim=False).err)
+        with open(path, "rb") as file:
+            self.assertEqual(before, file.read())
+
+    def test_many_calls_at_once(self):
+        """The search for the call that an operation ended in must not visit all of a thread's."""
+        many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+        path = self.make(
+            many + "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context) SELECT 1000 + i, 1,"
+            " (SELECT id FROM api WHERE name LIKE '%Synchronize' LIMIT 1), 116000000 + i, 1000000000 + i * 1000, 0, 1"
+            " FROM n",
+            many + "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) SELECT 1000 + i, 1, 1, 116000000 + i,"
+            " 500000000 + i * 3 FROM n", name="lock_copy")
+        result = self.run_program(["sh", "-c", 'ulimit -t 20; exec "$@"', "sh", harness.gpuverify(), "stalls", path, "-n1"],
+                                  preload=False, sim=False)
+        self.assertEqual(result.status, 0, result.err)
 
     def test_trace_that_is_cut_is_called_so(self):
         for size in (5000, 40000):

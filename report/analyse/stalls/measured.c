@@ -17,6 +17,8 @@
 #define PLACE_TRIES 16
 /* Operations are looked for until so long after their call. */
 #define LATER_NS 1000000000
+/* Threads whose calls an operation may end in: more than wait at once in any program. */
+#define WAITING_MOST 256
 
 /* One row of gpu_op. */
 struct gv_stall_op {
@@ -49,6 +51,7 @@ struct gv_stall_orders {
     int64_t *last_ns;            /* beside process: see note_ends */
     struct gv_stall_mark *marks; /* beside context */
     int64_t *ahead;              /* beside stream: the difference to the previous call */
+    unsigned int waiting;        /* calls found for the current operation: see op_ended */
     struct {
         int64_t call; /* 0: none yet */
         int64_t thread, start_ns;
@@ -132,7 +135,7 @@ int gv_stall_measure_open(struct gv_stall_run *run)
 
 /* A call and what it is ordered by. */
 struct gv_stall_key {
-    int64_t key;
+    int64_t key, from_ns;
     uint32_t position;
 };
 
@@ -142,33 +145,45 @@ static int compare_keys(const void *left, const void *right)
 
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
+    if (a->from_ns != b->from_ns)
+        return a->from_ns < b->from_ns ? -1 : 1;
     return a->position < b->position ? -1 : a->position > b->position;
 }
 
-typedef bool key_of(const struct gv_stall_call *call, int64_t *key);
+typedef bool key_of(const struct gv_stall_call *call, struct gv_stall_key *key);
 
-static bool key_process(const struct gv_stall_call *call, int64_t *key)
+/* What an operation ends in when it ends between two times: after the first, not after the second.
+ * Those of a thread do not overlap, even if its calls do. */
+static int64_t waits_from(const struct gv_stall_call *call)
 {
-    *key = call->process;
+    int64_t start_ns = call->start_ns - GV_STALL_SLACK_NS;
+
+    return call->before_ns > start_ns ? call->before_ns : start_ns;
+}
+
+static bool key_process(const struct gv_stall_call *call, struct gv_stall_key *key)
+{
+    key->key = call->process;
+    key->from_ns = waits_from(call);
     return call->process > 0;
 }
 
 /* May wait for the whole context. */
-static bool key_context(const struct gv_stall_call *call, int64_t *key)
+static bool key_context(const struct gv_stall_call *call, struct gv_stall_key *key)
 {
-    *key = call->context;
+    key->key = call->context;
     return call->context > 0 && !gv_cause_is_expected(call->rule->cause);
 }
 
-static bool key_stream(const struct gv_stall_call *call, int64_t *key)
+static bool key_stream(const struct gv_stall_call *call, struct gv_stall_key *key)
 {
-    *key = call->stream;
+    key->key = call->stream;
     return call->stream > 0 && call->own_start_ns && (call->rule->flags & GV_CALL_SUBMITS);
 }
 
-static bool key_call(const struct gv_stall_call *call, int64_t *key)
+static bool key_call(const struct gv_stall_call *call, struct gv_stall_key *key)
 {
-    *key = call->call;
+    key->key = call->call;
     return (call->rule->flags & GV_CALL_SUBMITS) != 0;
 }
 
@@ -186,7 +201,7 @@ static int make_order(struct gv_stall_order *order, const struct gv_stall_run *r
         for (size_t i = 0; i < run->call_count; i++) {
             keys[order->count].position = (uint32_t)i;
             if (run->calls[i].source == GV_STALL_MEASURED &&
-                find_key(&run->calls[i], &keys[order->count].key))
+                find_key(&run->calls[i], &keys[order->count]))
                 order->count++;
         }
         qsort(keys, order->count, sizeof(*keys), compare_keys);
@@ -207,7 +222,7 @@ static void free_order(struct gv_stall_order *order)
     free(order->spans);
 }
 
-/* Notes for each call when its thread's previous call ended. */
+/* Notes for each call when its thread's previous calls had ended. */
 static int find_predecessors(struct gv_stall_run *run)
 {
     uint32_t *last = calloc(run->thread_count, sizeof(*last)); /* position + 1 */
@@ -216,24 +231,26 @@ static int find_predecessors(struct gv_stall_run *run)
         struct gv_stall_call *call = &run->calls[i];
         uint32_t *before = GV_STALL_ROW(last, run->thread_count, call->thread);
         call->before_ns = before && *before ? run->calls[*before - 1].end_ns : INT64_MIN;
-        if (before && call->source == GV_STALL_MEASURED)
+        if (before && call->source == GV_STALL_MEASURED && call->end_ns > call->before_ns)
             *before = (uint32_t)i + 1;
     }
     free(last);
     return last ? 0 : -ENOMEM;
 }
 
-/* Makes a search tree of a process's calls: the middle of each range, of each of its halves, and
- * so on, notes the latest end of the range. */
+/* Makes a search tree of a process's calls, by waits_from(): the middle of each range, of each of
+ * its halves, and so on, notes the latest end of the range. */
 static int64_t note_ends(const struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
                          size_t high)
 {
     size_t middle = low + (high - low) / 2;
+    const struct gv_stall_call *call;
     int64_t last_ns, left_ns, right_ns;
 
     if (low == high)
         return INT64_MIN;
-    last_ns = run->calls[orders->process.positions[middle]].end_ns;
+    call = &run->calls[orders->process.positions[middle]];
+    last_ns = call->end_ns > waits_from(call) ? call->end_ns : INT64_MIN;
     left_ns = note_ends(run, orders, low, middle);
     right_ns = note_ends(run, orders, middle + 1, high);
     if (left_ns > last_ns)
@@ -246,14 +263,14 @@ static int64_t note_ends(const struct gv_stall_run *run, struct gv_stall_orders 
 
 static int make_orders(struct gv_stall_orders *orders, struct gv_stall_run *run)
 {
-    int error = make_order(&orders->process, run, key_process, run->process_count);
+    int error = find_predecessors(run);
 
+    if (!error)
+        error = make_order(&orders->process, run, key_process, run->process_count);
     if (!error)
         error = make_order(&orders->context, run, key_context, run->context_count);
     if (!error)
         error = make_order(&orders->call, run, key_call, 0);
-    if (!error)
-        error = find_predecessors(run);
     orders->last_ns = calloc(orders->process.count + 1, sizeof(*orders->last_ns));
     orders->marks = calloc(orders->context.count + 1, sizeof(*orders->marks));
     if (!error && (!orders->last_ns || !orders->marks))
@@ -526,10 +543,12 @@ static int op_ended(struct gv_stall_run *run, struct gv_stall_orders *orders, si
         return 0;
     call = &run->calls[orders->process.positions[middle]];
     error = op_ended(run, orders, low, middle, op);
-    if (error || call->start_ns >= op->end_ns)
+    if (error || waits_from(call) >= at_ns || orders->waiting == WAITING_MOST)
         return error;
-    if (call->end_ns >= at_ns && call->before_ns < at_ns)
+    if (call->end_ns >= at_ns) {
+        orders->waiting++;
         error = op_ended_in(run, orders, call, op);
+    }
     return error ? error : op_ended(run, orders, middle + 1, high, op);
 }
 
@@ -541,6 +560,7 @@ static int op_was_seen(struct gv_stall_run *run, struct gv_stall_orders *orders,
 
     op_ran(run, orders, op);
     op_was_queued(run, orders, op);
+    orders->waiting = 0;
     return span ? op_ended(run, orders, span->first, span->first + span->count, op) : 0;
 }
 

@@ -245,8 +245,10 @@ static int follow_open(const char *path, int flags, sqlite3 **database)
     int error =
         gv_database_error(NULL, sqlite3_open_v2(path, database, flags | SQLITE_OPEN_NOMUTEX, NULL));
 
-    if (!error)
+    if (!error) {
         sqlite3_busy_timeout(*database, GV_FOLLOW_BUSY_MS);
+        error = gv_database_distrust(*database);
+    }
     return error;
 }
 
