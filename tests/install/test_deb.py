@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Makes the Debian packages with scripts/deb in Debian 11, and installs, uses and removes them in a Debian 13.
+
+  test_deb.py BUILD [TEST...]     under BUILD/bundle debootstrap makes the two
+
+Exits 77 where they cannot be made.
+"""
+
+import filecmp
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+OLD = os.path.join(BUILD, "bundle", "root")
+NEW = os.path.join(BUILD, "bundle", "root-trixie")
+# What installing any package writes, and what is written at any time.
+OTHERS = re.compile(r"/(var/(lib/(dpkg|apt|systemd|ucf)|cache|log|backups)|etc/ld\.so\.cache|etc/alternatives|tmp|root|dev|proc)(/|$)")
+
+
+def shell(text, *words, **settings):
+    return subprocess.run(["bash", "-c", text, *words], cwd=CHECKOUT, capture_output=True, text=True, check=False,
+                          env={**os.environ, **settings})
+
+
+def make_new():
+    """A Debian 13 with what a user of the packages has."""
+    return shell('. scripts/build-root.sh; build_root_suite=trixie build_root_packages=man-db,python3 && build_root_make "$0"', NEW)
+
+
+def make(folder, *options):
+    done = subprocess.run([os.path.join(CHECKOUT, "scripts", "deb"), "-o", folder, "--root", OLD, *options], capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+    return sorted(glob.glob(f"{folder}/*.deb"))
+
+
+def inside(*words, status=0):
+    """Runs it in the Debian 13 as a user with a usual environment would, on the simulator."""
+    done = subprocess.run(["chroot", NEW, "env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive",
+                           "LC_ALL=C.UTF-8", "MANWIDTH=100", "LD_LIBRARY_PATH=/tmp/gv/sim", "GPUVERIFY_SPOOL_DIR=/tmp/gv",
+                           "GPUVERIFY_CUPTI=/tmp/gv/sim/libcupti.so.13", *words],
+                          capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != status:
+        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def files():
+    """Every file of the Debian 13 that installing other packages leaves alone."""
+    found = set()
+    for parent, folders, names in os.walk(NEW):
+        seen = parent[len(NEW):]
+        folders[:] = [name for name in folders if not OTHERS.match(f"{seen}/{name}")]
+        found.update(f"{seen}/{name}" for name in folders + names if not OTHERS.match(f"{seen}/{name}"))
+    return found
+
+
+class Deb(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.packages = make(os.path.join(cls.folder, "first"))
+
+    def test_names_carry_the_version_of_meson_build(self):
+        with open(os.path.join(CHECKOUT, "meson.build"), encoding="utf-8") as file:
+            version = re.search(r"version: '(.+?)'", file.read()).group(1)
+        self.assertEqual([os.path.basename(path) for path in self.packages],
+                         [f"gpuverify_{version}-1_amd64.deb", f"python3-gpuverify_{version}-1_all.deb"])
+
+    def test_lintian_finds_nothing(self):
+        if not shutil.which("lintian"):
+            self.skipTest("no lintian: scripts/setup all brings it")
+        done = subprocess.run(["lintian", "--allow-root", "--no-tag-display-limit", *self.packages], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def test_the_same_sources_make_the_same_packages(self):
+        again = make(os.path.join(self.folder, "again"))
+        self.assertEqual(len(again), len(self.packages))
+        for one, other in zip(self.packages, again):
+            self.assertTrue(filecmp.cmp(one, other, shallow=False), f"{os.path.basename(one)} differs")
+
+    def test_installed_used_and_purged(self):
+        place = os.path.join(NEW, "tmp/gv")
+        shutil.rmtree(place, ignore_errors=True)
+        built, = glob.glob(f"{OLD}/deb/amd64/gpuverify/obj-*")
+        shutil.copytree(f"{built}/tests/sim", f"{place}/sim", ignore=shutil.ignore_patterns("*.p"))
+        shutil.copy(f"{built}/kernels/driver_tour", place)
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        for path in self.packages:
+            shutil.copy(path, place)
+        names = [f"/tmp/gv/{os.path.basename(path)}" for path in self.packages]
+        inside("apt-get", "-q", "update")
+        before = files()
+
+        # Not with LD_LIBRARY_PATH, for apt's own sake: apt starts programs of many kinds.
+        inside("apt-get", "-q", "-y", "--no-install-recommends", "install", *names)
+        try:
+            self.use()
+        finally:
+            inside("apt-get", "-q", "-y", "purge", "gpuverify", "python3-gpuverify")
+            inside("apt-get", "-q", "-y", "autoremove", "--purge")
+        self.assertEqual(files() - before, set())
+        self.assertEqual(before - files(), set())
+
+    def use(self):
+        inside("gpuverify", "run", "-o", "/tmp/gv/run.db", "--", "/tmp/gv/driver_tour")
+        self.assertIn("cuLaunchKernel", inside("gpuverify", "report", "/tmp/gv/run.db"))
+        self.assertNotEqual(inside("gpuverify", "query", "/tmp/gv/run.db", "SELECT name FROM gpu_ops WHERE kind = 'kernel'"), "",
+                            "the CUPTI module of the package")
+        self.assertIn("main", inside("gpuverify", "query", "/tmp/gv/run.db", "SELECT function FROM frames WHERE kind = 'native'"),
+                      "native frames have names")
+        self.assertIn("gpuverify run", inside("man", "gpuverify"))
+        library = inside("gpuverify", "--library").strip()
+        inside(f"LD_PRELOAD={library}", "GPUVERIFY_TRACE=/tmp/gv/preloaded.db", "/tmp/gv/driver_tour")
+        self.assertIn("cuLaunchKernel", inside("gpuverify", "report", "/tmp/gv/preloaded.db"))
+        said = inside("python3", "-c", "import gpuverify; print(gpuverify.open('/tmp/gv/run.db').verdict)")
+        self.assertNotIn(said.strip(), ("", "None"))
+        self.assertRegex(inside("python3", "-m", "gpuverify", "--version"), r"^gpuverify \d")
+        self.assertIn("gpuverify", inside("python3", "-c", "from importlib.metadata import entry_points as find; "
+                                                          "print([e.load().__name__ for e in find(group='console_scripts')])"))
+
+
+class Arm64(unittest.TestCase):
+    def test_it_is_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, _ = make(folder, "--target", "arm64")
+            said = subprocess.run(["dpkg-deb", "-f", path, "Architecture", "Depends"], capture_output=True, text=True, check=True).stdout
+            self.assertIn("Architecture: arm64\n", said)
+            for name in ("libc6", "libdw1", "libelf1", "libsqlite3-0", "libstdc++6"):
+                self.assertRegex(said, rf"[ ,]{re.escape(name)} \(>=")
+
+
+if __name__ == "__main__":
+    if not BUILD:
+        sys.exit(__doc__)
+    done = make_new()
+    if done.returncode == 0:
+        done = shell('. scripts/build-root.sh; build_root_make "$0"', OLD)
+    if done.returncode != 0:
+        print(f"no Debian to install in: {done.stdout.strip()[-200:]}")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
