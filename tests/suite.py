@@ -235,7 +235,7 @@ def part_wheel(run):
 def part_packages(run):
     for group, name in (("Deb", "built, installed, used and purged"), ("Arm64", "for arm64")):
         run.test(f"deb: {name}", "python3", "tests/install/test_deb.py", BUILD, group, env={"GV_BUILD_ROOT_SECONDS": "150"})
-    run.test("conda recipe", VENV_PYTHON, "tests/install/test_conda.py")
+    run.test("conda recipe", tool("python"), "tests/install/test_conda.py")
 
 
 def part_lines(run):

@@ -53,13 +53,16 @@ class Recipes(unittest.TestCase):
                 self.assertRegex(recipe, rf"[\" ]{name}[\",@ \n]", f"{system}: {dependency}")
 
     def test_oldest_versions_are_mesons_and_pythons(self):
-        for wanted, where, conda, spack in (
-                (r"meson_version: '>=([\d.]+)'", "meson.build", r"meson >=([\d.]+)", r"meson@([\d.]+):"),
-                (r"'sqlite3', version: '>=([\d.]+)'", "report/meson.build", r"sqlite >=([\d.]+)", r"sqlite@([\d.]+):"),
-                (r"Requires-Python: >=([\d.]+)", "python/metadata/METADATA", r"python >=([\d.]+)", r"python@([\d.]+):")):
+        for wanted, where, conda, spack, debian in (
+                (r"meson_version: '>=([\d.]+)'", "meson.build", r"meson >=([\d.]+)", r"meson@([\d.]+):", r"meson \(>= ([\d.]+)\)"),
+                (r"'sqlite3', version: '>=([\d.]+)'", "report/meson.build", r"sqlite >=([\d.]+)", r"sqlite@([\d.]+):",
+                 r"libsqlite3-0 \(>= ([\d.]+)\)"),
+                (r"Requires-Python: >=([\d.]+)", "python/metadata/METADATA", r"python >=([\d.]+)", r"python@([\d.]+):",
+                 r"X-Python3-Version: >= ([\d.]+)")):
             oldest = {re.search(wanted, text(where)).group(1)}
             self.assertEqual(set(re.findall(conda, RECIPES["conda"])), oldest)
             self.assertEqual(set(re.findall(spack, RECIPES["Spack"])), oldest)
+            self.assertEqual(set(re.findall(debian, RECIPES["Debian"])), oldest)
 
     def test_the_one_for_spack_is_python(self):
         recipe, = (node for node in ast.parse(RECIPES["Spack"]).body if isinstance(node, ast.ClassDef))

@@ -1,3 +1,4 @@
+# ruff: noqa: F403, F405 (Spack wants this import)
 from spack.package import *
 from spack_repo.builtin.build_systems.meson import MesonPackage
 
