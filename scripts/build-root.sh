@@ -41,6 +41,11 @@ build_root_make() { # root
     return 1
 }
 
+copy_sources() { # folder
+    (cd "$checkout" && git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null |
+        tar -cf - -T -) | tar -xf - -C "$1"
+}
+
 # Copies the sources, the CUDA headers and meson into the root.
 build_root_fill() { # root
     local headers meson interpreter
@@ -48,8 +53,7 @@ build_root_fill() { # root
     headers=${headers%%$'\n'*}
     rm -rf "$1/src"
     mkdir -p "$1/src" "$1/meson" "$1/cuda"
-    (cd "$checkout" && git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null |
-        tar -cf - -T -) | tar -xf - -C "$1/src" || return 1
+    copy_sources "$1/src" || return 1
     [ -e "$1/cuda/include/cuda.h" ] || cp -rL "$headers" "$1/cuda/include" || return 1
     # Debian 11's meson is older than 1.0. Meson is Python, so this machine's runs there.
     meson=$(find_meson) || return 1
@@ -58,26 +62,33 @@ build_root_fill() { # root
         return 1
     rm -rf "$1/meson/mesonbuild"
     cp -r "$meson" "$1/meson/mesonbuild"
+    printf '#!/bin/sh\nexec python3 -m mesonbuild.mesonmain "$@"\n' >"$1/meson/meson"
+    chmod +x "$1/meson/meson"
 }
 
-# Adds what builds for aarch64 in the root. Its qemu runs the built command, which prints its manual page.
-build_root_add_aarch64() { # root
-    local emulator log=$1.log package packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu)
-    emulator=$(command -v qemu-aarch64-static) || { echo "qemu-aarch64-static is not installed" && return 1; }
-    cp "$emulator" "$1/usr/bin/" || return 1
-    [ ! -e "$1/complete-aarch64" ] || return 0
-    for package in libc6-dev $build_root_libraries; do
-        packages+=("$package:arm64")
-    done
-    if build_root_chroot "$1" dpkg --add-architecture arm64 &&
-        build_root_chroot "$1" apt-get -q update >"$log" 2>&1 &&
+# Installs Debian packages in the root, once.
+build_root_add() { # root, what they are for, packages...
+    local log=$1.log
+    [ ! -e "$1/complete-$2" ] || return 0
+    if build_root_chroot "$1" apt-get -q update >"$log" 2>&1 &&
         timeout "$build_root_limit_s" chroot "$1" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
-            apt-get -q -y --no-install-recommends install "${packages[@]}" >>"$log" 2>&1; then
-        touch "$1/complete-aarch64"
+            apt-get -q -y --no-install-recommends install "${@:3}" >>"$log" 2>&1; then
+        touch "$1/complete-$2"
         return 0
     fi
     echo "apt-get in $1: $(tail -n 1 "$log")"
     return 1
+}
+
+# Adds what builds for aarch64 in the root. Its qemu runs the built command, which prints its manual page.
+build_root_add_aarch64() { # root
+    local emulator package packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu)
+    emulator=$(command -v qemu-aarch64-static) || { echo "qemu-aarch64-static is not installed" && return 1; }
+    cp "$emulator" "$1/usr/bin/" || return 1
+    for package in libc6-dev $build_root_libraries; do
+        packages+=("$package:arm64")
+    done
+    build_root_chroot "$1" dpkg --add-architecture arm64 && build_root_add "$1" aarch64 "${packages[@]}"
 }
 
 build_root_chroot() { # root, words...

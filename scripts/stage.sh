@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# Builds what gpuverify installs, for other machines: what scripts/bundle and scripts/wheel share.
+# Builds what gpuverify installs, for other machines: what scripts/bundle, scripts/wheel and scripts/deb share.
 # Sourced, not run. A failure ends the script.
 #
 # The variables that it sets are for the scripts that source it.
@@ -78,31 +78,36 @@ stage_in_root() { # with tests, machine
     staged=$root/staged/usr
 }
 
-# Builds on this machine (host), in a root of an old distribution (a folder), or there if that is possible
-# (auto). Sets $built and $staged to the folders with the results, $root to the root or nothing, and $why
-# to the reason why there is none.
-stage_make() { # with tests: yes or no; host, auto or a folder; machine
+# Where to build: on this machine (host), in a root of an old distribution (a folder), or there if that is
+# possible (auto). Sets $root to the root or nothing, and $why to the reason why there is none.
+stage_find_root() { # host, auto or a folder; machine
     root=
     why=
-    exec 9>"$checkout/build/bundle/lock-$([ "$2" = host ] && echo host || echo root)"
+    exec 9>"$checkout/build/bundle/lock-$([ "$1" = host ] && echo host || echo root)"
     flock 9
     "$checkout/scripts/setup" build
-    case $2 in
-    host) stage_here "$1" ;;
+    case $1 in
+    host) ;;
     auto)
         if why=$(build_root_make "$checkout/build/bundle/root"); then
             root=$checkout/build/bundle/root
+        elif [ "$2" != "$(uname -m)" ]; then
+            fail "cannot build for $2: $why"
         fi
         ;;
     *)
-        why=$(build_root_make "$2") || fail "$why"
-        root=$2
+        why=$(build_root_make "$1") || fail "$why"
+        root=$1
         ;;
     esac
+}
+
+# Builds there. Sets $built and $staged to the folders with the results too.
+stage_make() { # with tests: yes or no; host, auto or a folder; machine
+    stage_find_root "$2" "${3:-$(uname -m)}"
     if [ -n "$root" ]; then
         stage_in_root "$1" "${3:-x86_64}"
-    elif [ "$2" = auto ]; then
-        [ "${3:-$(uname -m)}" = "$(uname -m)" ] || fail "cannot build for $3: $why"
+    else
         stage_here "$1"
     fi
 }

@@ -232,6 +232,12 @@ def part_wheel(run):
                  env={"GV_BUILD_ROOT_SECONDS": "150"})
 
 
+def part_packages(run):
+    for group, name in (("Deb", "built, installed, used and purged"), ("Arm64", "for arm64")):
+        run.test(f"deb: {name}", "python3", "tests/install/test_deb.py", BUILD, group, env={"GV_BUILD_ROOT_SECONDS": "150"})
+    run.test("conda recipe", tool("python"), "tests/install/test_conda.py")
+
+
 def part_lines(run):
     """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
@@ -460,6 +466,7 @@ PARTS = (
     Part("ubsan", part_ubsan, LONG, "build"),
     Part("fuzz", part_fuzz, LONG, None),
     Part("bundle-root", part_bundle_root, LONG, "build"),
+    Part("packages", part_packages, LONG, None),
     Part("wheel", part_wheel, LONG, "build"),
     Part("asan", part_asan, LONG, "build"),
     Part("tidy", part_tidy, LONG, "build"),

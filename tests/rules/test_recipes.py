@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The recipes of packaging/ name the version, the options and the dependencies that meson has."""
+
+import ast
+import os
+import re
+import unittest
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CONDA = "packaging/conda/recipe.yaml"
+SPACK = "packaging/spack/spack_repo/gpuverify/packages/gpuverify/package.py"
+DEBIAN = ("packaging/debian/rules", "packaging/debian/control")
+
+# What provides each dependency of meson: in Debian, conda-forge and Spack.
+PROVIDERS = {
+    "sqlite3": ("libsqlite3-dev", "sqlite", "sqlite"),
+    "libdw": ("libdw-dev", "elfutils", "elfutils"),
+    "libelf": ("libelf-dev", "elfutils", "elfutils"),
+}
+OF_THE_COMPILER = {"dl", "threads", ""}
+OF_MESON = {"werror"}
+
+
+def text(*paths):
+    parts = []
+    for path in paths:
+        with open(os.path.join(CHECKOUT, path), encoding="utf-8") as file:
+            parts.append(file.read())
+    return "\n".join(parts)
+
+
+RECIPES = {"Debian": text(*DEBIAN), "conda": text(CONDA), "Spack": text(SPACK)}
+
+
+class Recipes(unittest.TestCase):
+    def test_version(self):
+        version = re.search(r"^ *version: '(.+)',$", text("meson.build"), re.M).group(1)
+        self.assertEqual(re.findall(r"^context:\n  version: (\S+)", RECIPES["conda"], re.M), [version])
+        self.assertEqual(re.findall(r'^    version\("(.+?)"', RECIPES["Spack"], re.M), [version])
+
+    def test_options_are_mesons(self):
+        options = OF_MESON | set(re.findall(r"^option\('(.+?)'", text("meson_options.txt"), re.M))
+        for name, recipe in RECIPES.items():
+            used = set(re.findall(r"""(?<=[\s"])-D([\w-]+)""", recipe))
+            self.assertIn("static", used, name)
+            self.assertLessEqual(used, options, name)
+
+    def test_dependencies_are_mesons(self):
+        wanted = set(re.findall(r"\bdependency\('(.*?)'", text("meson.build", "report/meson.build", "preload/meson.build")))
+        self.assertEqual(wanted - OF_THE_COMPILER, set(PROVIDERS))
+        for dependency, names in PROVIDERS.items():
+            for (system, recipe), name in zip(RECIPES.items(), names):
+                self.assertRegex(recipe, rf"[\" ]{name}[\",@ \n]", f"{system}: {dependency}")
+
+    def test_oldest_versions_are_mesons_and_pythons(self):
+        for wanted, where, conda, spack, debian in (
+                (r"meson_version: '>=([\d.]+)'", "meson.build", r"meson >=([\d.]+)", r"meson@([\d.]+):", r"meson \(>= ([\d.]+)\)"),
+                (r"'sqlite3', version: '>=([\d.]+)'", "report/meson.build", r"sqlite >=([\d.]+)", r"sqlite@([\d.]+):",
+                 r"libsqlite3-0 \(>= ([\d.]+)\)"),
+                (r"Requires-Python: >=([\d.]+)", "python/metadata/METADATA", r"python >=([\d.]+)", r"python@([\d.]+):",
+                 r"X-Python3-Version: >= ([\d.]+)")):
+            oldest = {re.search(wanted, text(where)).group(1)}
+            self.assertEqual(set(re.findall(conda, RECIPES["conda"])), oldest)
+            self.assertEqual(set(re.findall(spack, RECIPES["Spack"])), oldest)
+            self.assertEqual(set(re.findall(debian, RECIPES["Debian"])), oldest)
+
+    def test_the_one_for_spack_is_python(self):
+        recipe, = (node for node in ast.parse(RECIPES["Spack"]).body if isinstance(node, ast.ClassDef))
+        self.assertEqual((recipe.name, recipe.bases[0].id), ("Gpuverify", "MesonPackage"))
+
+
+if __name__ == "__main__":
+    unittest.main()
