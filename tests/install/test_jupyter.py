@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Adds the kernel of `gpuverify jupyter install`, and runs notebooks in it, on the simulator.
+"""Adds the kernel of `gpuverify jupyter install`, and runs notebooks in it, on the simulator; on a real GPU with GV_REAL_GPU=1.
 
-  test_jupyter.py BUILD [TEST...]     BUILD has been compiled and has a simulator
+  test_jupyter.py BUILD [TEST...]     BUILD has been compiled, with a simulator
 
 Needs nbclient and ipykernel beside the Python that runs it: scripts/setup all brings them into .venv. Exits 77 without them.
 """
@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -55,7 +56,7 @@ TIMED = """\
 %%gpuverify
 %%time
 gpu.work(1)"""
-# Two stalls and a wait in a file whose name would be code in a page, and move a terminal's cursor.
+# A stall and a wait in a file whose name would be code in a page, and clear a terminal.
 HOSTILE = """\
 %%gpuverify
 gpu.launch(100)
@@ -75,21 +76,22 @@ def text_of(outputs, kind="text/plain"):
     return "".join(output["data"].get(kind, "") for output in outputs if output["output_type"] == "display_data")
 
 
-def environment(folder, **more):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GPUVERIFY_", "JUPYTER", "IPYTHON", "LD_"))}
-    return {**kept, "LD_LIBRARY_PATH": SIMULATOR, "GPUVERIFY_CUPTI": os.path.join(SIMULATOR, "libcupti.so.13"),
-            "GPUVERIFY_COMMAND": COMMAND, "GPUVERIFY_SPOOL_DIR": os.path.join(folder, "spool"),
+def environment(folder):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GPUVERIFY_", "JUPYTER", "IPYTHON", "LD_PRELOAD"))}
+    simulator = {} if os.environ.get("GV_REAL_GPU") else {
+        "LD_LIBRARY_PATH": SIMULATOR, "GPUVERIFY_CUPTI": os.path.join(SIMULATOR, "libcupti.so.13")}
+    return {**kept, **simulator, "GPUVERIFY_COMMAND": COMMAND, "GPUVERIFY_SPOOL_DIR": os.path.join(folder, "spool"),
             "IPYTHONDIR": os.path.join(folder, "ipython"), "PYTHONPATH": os.path.join(CHECKOUT, "python"),
             "PYTHONDONTWRITEBYTECODE": "1", "JUPYTER_PATH": os.path.join(folder, "share", "jupyter"),
-            "JUPYTER_RUNTIME_DIR": os.path.join(folder, "runtime"), **more}
+            "JUPYTER_RUNTIME_DIR": os.path.join(folder, "runtime")}
 
 
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        place = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a collector may still be at work in it
-        cls.addClassCleanup(place.cleanup)
-        cls.folder = place.name
+        cls.folder = tempfile.mkdtemp()
+        # A collector may still be at work in it.
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.mkdir(os.path.join(cls.folder, "spool"))
         cls.variables = environment(cls.folder)
         done = subprocess.run([sys.executable, "-m", "gpuverify", "jupyter", "install", "--prefix", cls.folder], env=cls.variables,
@@ -204,6 +206,9 @@ class Elsewhere(Case):
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn(said, done.stdout + done.stderr)
+        done = subprocess.run([COMMAND, "jupyter", "install"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("run 'python -m gpuverify jupyter install'", done.stderr)
 
 
 if __name__ == "__main__":
