@@ -44,11 +44,19 @@ _RANGE = """SELECT r.process, r.start_ns, r.start_ns + r.duration_ns AS end_ns F
 _GPU_WORK = """SELECT max(g.start_ns + g.duration_ns), count(*) - count(g.call) FROM calls c LEFT JOIN gpu_ops g ON g.call = c.id
     WHERE c.process = ? AND c.start_ns BETWEEN ? AND ? AND c.class IN ('launch', 'copy', 'set') AND c.correlation IS NOT NULL
         AND c.result = 0 AND coalesce(c.bytes, 1) > 0"""
+# From ?2 to ?3, in pieces that begin in the same column of ?4 ns, and end in the same one. The report's timeline has columns
+# for the whole trace, in which a cell is short.
+_TIMELINE = """SELECT lane, min(start_ns) AS start_ns, max(end_ns) - min(start_ns) AS duration_ns, sum(end_ns - start_ns) AS taken_ns
+    FROM (SELECT 'busy ' || coalesce(device, 0) AS lane, start_ns, start_ns + duration_ns AS end_ns FROM gpu_ops WHERE process = ?1
+        UNION ALL SELECT 'copy', start_ns, start_ns + duration_ns FROM gpu_ops WHERE process = ?1 AND kind = 'copy'
+        UNION ALL SELECT class, start_ns, start_ns + duration_ns FROM calls WHERE process = ?1 AND class IN ('load', 'sync'))
+    WHERE end_ns > ?2 AND start_ns < ?3 GROUP BY lane, (start_ns - ?2) / ?4, (end_ns - ?2) / ?4 ORDER BY lane"""
 
 
 class _Stored(NamedTuple):
     """A cell in the trace."""
 
+    process: int
     start_ns: int
     end_ns: int
     finished_ns: int | None  # the last work of its calls
@@ -247,7 +255,7 @@ class _Cells:
                 try:
                     found = connection.execute(_RANGE, (os.getpid(), name)).fetchall()
                     if found:
-                        stored = _Stored(*found[-1][1:], *connection.execute(_GPU_WORK, found[-1]).fetchone())
+                        stored = _Stored(*found[-1], *connection.execute(_GPU_WORK, found[-1]).fetchone())
                         if not stored.pending or waited_s >= _FETCHED_S:
                             return stored
                 finally:
@@ -263,8 +271,7 @@ class _Cells:
         text = _Texts(trace, self._shell)
         start_ns, end_ns = stored.start_ns, max(stored.end_ns, stored.finished_ns or 0)
         process = ("--process", str(os.getpid()))
-        said = trace._ask("report", "--section", "verdict", "--section", "timeline", *process,
-                          "--from", f"{start_ns}ns", "--to", f"{end_ns + 1}ns")
+        said = trace._ask("report", "--section", "verdict", *process, "--from", f"{start_ns}ns", "--to", f"{end_ns + 1}ns")
         idle = trace._ask("idle", *process, "--range", name)
         stalls = [row for row in trace._ask("stalls", "--range", name)["stalls"] if start_ns <= row["start_ns"] < end_ns]
         shown = Report(_headline(name, said["facts"], stalls, stored.end_ns - start_ns, end_ns - start_ns))
@@ -279,7 +286,8 @@ class _Cells:
         shown.idle = [[_time(row["total_ns"]), *map(text, (row["reason"], row["detail"], row["where"]))]
                       for row in idle["lines"][:_MOST_ROWS] if row["total_ns"] * 100 >= idle["run_ns"]]
         shown.span = _time(end_ns - start_ns)
-        shown.lanes = _lanes(said["sections"]["timeline"], stalls, start_ns, end_ns)
+        width_ns = max((end_ns - start_ns) // _COLUMNS, 1)
+        shown.lanes = _lanes(trace.query(_TIMELINE, (stored.process, start_ns, end_ns, width_ns)), stalls, start_ns, end_ns)
         # That the trace is a snapshot, and what it lacks of the GPU's work, is always so, and said below.
         shown.notes = [text(note) for note in said["verdict"]["notes"] if not note.startswith(("Snapshot ", "GPU activity after "))]
         if stored.pending:
@@ -301,7 +309,7 @@ def _headline(name: str, facts: dict[str, Any], stalls: list[dict[str, Any]], ce
     took = f"{name} took {_time(cell_ns)}"
     if not facts["calls"]:
         return f"{took} and made no CUDA call."
-    busy = "GPU activity not recorded"
+    busy = "GPU activity unknown"
     if facts["busy_ns"] is not None:  # of all devices together
         busy = f"GPU busy {min(100 * facts['busy_ns'] / (all_ns * max(facts['devices'], 1)), 100):.0f} %"
     return ", ".join([
@@ -311,18 +319,18 @@ def _headline(name: str, facts: dict[str, Any], stalls: list[dict[str, Any]], ce
         *([_counted(facts["failed_calls"], "failed call")] if facts["failed_calls"] else ())]) + "."
 
 
-def _lanes(timeline: list[dict[str, Any]], stalls: list[dict[str, Any]], start_ns: int, end_ns: int) -> list[tuple[_Lane, list[float]]]:
+def _lanes(timeline: Iterable[Any], stalls: list[dict[str, Any]], start_ns: int, end_ns: int) -> list[tuple[_Lane, list[float]]]:
     pieces: dict[str, list[tuple[int, int, float]]] = {}
     for row in timeline:
-        pieces.setdefault(row["lane"], []).append((row["start_ns"], row["duration_ns"], row["taken_ns"]))
+        pieces.setdefault(row.lane, []).append(row[1:])
     if stalls:
         pieces["stall"] = [(stall["start_ns"], stall["duration_ns"], _lost(stall)) for stall in stalls]
     lanes = []
     for name, its in pieces.items():
-        kind, _, number = name.partition(" ")
+        kind, _, device = name.partition(" ")
         lane = _LANES[kind]
-        if number and "busy 2" in pieces:
-            lane = lane._replace(label=f"GPU {int(number) - 1} busy")
+        if device and sum(other.startswith("busy") for other in pieces) > 1:
+            lane = lane._replace(label=f"GPU {device} busy")
         lanes.append((lane, _levels(its, start_ns, end_ns)))
     return lanes
 
