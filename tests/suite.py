@@ -238,6 +238,11 @@ def part_packages(run):
     run.test("conda recipe", tool("python"), "tests/install/test_conda.py")
 
 
+def part_jupyter(run):
+    """The kernel of `gpuverify jupyter install`, with nbclient."""
+    run.test("kernel", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/install/test_jupyter.py", BUILD, again=True)
+
+
 def part_lines(run):
     """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
@@ -483,6 +488,7 @@ PARTS = (
     Part("lines", part_lines, LONG, "build"),
     Part("browser", part_browser, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
+    Part("jupyter", part_jupyter, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
     Part("demo", part_demo, USUAL, "build"),

@@ -12,12 +12,13 @@
             print(stall.cause, stall.wait_ns)
 
 `range`, `mark`, `start` and `stop` do nothing in a program that does not run under gpuverify.
+`%load_ext gpuverify` gives IPython and notebooks the magic `%%gpuverify`.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .recording import mark, range, start, stop
 
@@ -32,3 +33,16 @@ def open(path: str | os.PathLike[str]) -> Trace:
     from .trace import Trace  # programs that only name what they do need no SQLite
 
     return Trace(path)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """For `%load_ext gpuverify`."""
+    from . import cells
+
+    cells.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    from . import cells
+
+    cells.unload(shell)

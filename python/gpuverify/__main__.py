@@ -1,4 +1,4 @@
-"""python -m gpuverify, and the script gpuverify that pip installs: both become the command."""
+"""python -m gpuverify, and the script gpuverify that pip installs: both become the command, except for `jupyter install`."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def _name() -> str:
 
 
 def main() -> NoReturn:
+    if sys.argv[1:3] == ["jupyter", "install"] and not {"-h", "--help"} & set(sys.argv):
+        from gpuverify import jupyter  # the only command that needs this Python
+
+        sys.exit(jupyter.install(sys.argv[3:]))
     try:
         path = command()
         # Python ignores these signals, and a program would inherit that.

@@ -1,4 +1,4 @@
-"""Finds the command and the library that this package belongs to."""
+"""Finds the command and the library that this package belongs to, and the trace of this program."""
 
 from __future__ import annotations
 
@@ -32,3 +32,9 @@ def library() -> str | None:
     except OSError:
         return None
     return os.fsdecode(done.stdout).rstrip("\n") or None
+
+
+def trace() -> str | None:
+    """The trace that this program is recorded in, if GPUVERIFY_TRACE says so without %p, %h or %n."""
+    path = os.environ.get("GPUVERIFY_TRACE", "").replace("%%", "\0")
+    return path.replace("\0", "%") if path and "%" not in path else None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from . import recording
-from ._files import command
+from ._files import command, trace as _trace_path
 
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 # Set for the pytest that is started under gpuverify, so that it starts no third one.
@@ -47,11 +47,6 @@ def _is_wanted(options: Any) -> bool:
     return bool(options.gpuverify or options.gpuverify_max_stall)
 
 
-def _trace_path() -> str | None:
-    path = os.environ.get("GPUVERIFY_TRACE")
-    return path if path and "%" not in path else None
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Starts this pytest again, under the library: before conftest files, which may use CUDA."""
@@ -61,7 +56,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         raise pytest.UsageError("--gpuverify: libgpuverify.so was not loaded; `gpuverify doctor` may say why")
     if list(early_config.invocation_params.args) != sys.argv[1:]:
         raise pytest.UsageError("--gpuverify: pytest was started by a program; start that one with `gpuverify run`")
-    trace = _trace_path() or f"gpuverify-pytest-{os.getpid()}.db"
+    trace = os.environ["GPUVERIFY_TRACE"] if _trace_path() else f"gpuverify-pytest-{os.getpid()}.db"
     try:
         words = [command(), "run", "-o", trace, "--", sys.executable, *_own_arguments()]
     except OSError as why:
@@ -152,7 +147,7 @@ class _Checks:
         self._last_call = 0
 
     def stalls(self, name: str, limit_ns: int, file: str) -> list[_Stall]:
-        if not self._is_recorded():
+        if not recording.is_recorded():
             return []
         found = self._await_stored(name)
         if self._rows("SELECT count(*) FROM threads WHERE process = ?", (found.process,))[0][0] > 1:
@@ -173,13 +168,6 @@ class _Checks:
         rows = self._rows("SELECT f.line, f.function FROM calls c JOIN frames f ON f.stack = c.stack"
                           " WHERE c.id = ? AND f.kind = 'python' AND f.file = ? ORDER BY f.depth LIMIT 1", (call, file))
         return rows[0] if rows else (None, None)
-
-    @staticmethod
-    def _is_recorded() -> bool:
-        """Whether this process has used CUDA: its records then are in a file in shared memory."""
-        own = re.compile(rf"/[^/]*\.{os.getpid()}\.[0-9a-f]+\.spool$")
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-            return any(own.search(line.rstrip()) for line in file)
 
     def _rows(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         from .trace import connect
