@@ -20,7 +20,7 @@ def call(name, *arguments):
 PTX = f""".version 7.0
 .target sm_70
 .address_size 64
-.visible .entry {WORD}_kernel(.param .u64 spin_ns) {{ ret; }}
+.visible .entry spin_{WORD}(.param .u64 spin_ns) {{ ret; }}
 """.encode()
 
 
@@ -40,7 +40,7 @@ def work():
     for step in range(4):
         own.gv_range_push(f"{WORD} step {step}".encode())
         call("cuModuleLoadData", ctypes.byref(module), PTX)  # a stall, while the GPU works
-        call("cuModuleGetFunction", ctypes.byref(kernel), module, f"{WORD}_kernel".encode())
+        call("cuModuleGetFunction", ctypes.byref(kernel), module, f"spin_{WORD}".encode())
         launch(kernel, stream, 20_000_000)
         own.gv_mark(f"{WORD} mark".encode())
         own.gv_range_pop()
