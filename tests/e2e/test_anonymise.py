@@ -76,7 +76,8 @@ class Anonymised(harness.Case):
         start, session = database.execute("SELECT (SELECT value FROM meta WHERE key = 'start_unix_ns'), value FROM meta"
                                           " WHERE key = 'session'").fetchone()
         database.commit()
-        database.execute("DELETE FROM range_text")  # in the file's free pages, it is still there
+        database.execute("CREATE TABLE gone AS SELECT 'sesame-gone'")
+        database.execute("DROP TABLE gone")  # in the file's free pages, it is still there
         database.execute("CREATE TABLE notes AS SELECT 'sesame'")
         database.execute("CREATE VIEW sesame AS SELECT 1")
         database.commit()

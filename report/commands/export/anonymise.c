@@ -129,7 +129,6 @@ static const char *const anonymise_own[] = {
     "roundup_power2_divisions",
     "backend",
     "native",
-    "cudaMallocAsync",
 };
 
 /* What a replacement is called. */
@@ -303,7 +302,7 @@ static int replace_value(struct anonymise *run, const char *value)
 
     snprintf(run->name, sizeof(run->name), "%s", known ? value : "");
     for (char *word = strtok(run->name, between); word && known; word = strtok(NULL, between))
-        known = IS_ONE_OF(word, anonymise_own) ||
+        known = IS_ONE_OF(word, anonymise_own) || gv_api_find(word) >= 0 ||
                 (strlen(word) <= 6 && !word[strspn(word, "-0123456789")]);
     snprintf(run->name, sizeof(run->name), "%s", known ? value : "left out");
     return 0;
