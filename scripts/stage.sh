@@ -13,6 +13,8 @@
 
 stage_options=(--prefix=/usr --libdir=lib --mandir=share/man --buildtype=debugoptimized -Dwerror=false
     -Dtests=disabled -Dnvcc=disabled)
+# Without the checkout's path in what is built: the same sources make the same files anywhere.
+stage_c_args=-ffile-prefix-map=$checkout=.
 
 fail() {
     echo "$(basename "$0"): $*" >&2
@@ -47,7 +49,7 @@ for target in json.load(sys.stdin):
 stage_here() { # with tests
     local folder=$checkout/build/bundle/host meson
     meson=$(find_meson)
-    configure "$folder" "${stage_options[@]}"
+    configure "$folder" "${stage_options[@]}" "-Dc_args=$stage_c_args" "-Dcpp_args=$stage_c_args"
     quietly ninja -C "$folder" build.ninja # otherwise meson reports outdated targets
     # shellcheck disable=SC2046
     quietly ninja -C "$folder" $("$meson" introspect --targets "$folder" | stage_targets "$folder" "$1")
@@ -102,7 +104,7 @@ stage_find_root() { # host, auto or a folder; machine
     esac
 }
 
-# Builds there. Sets $built and $staged to the folders with the results too.
+# Builds there. Sets $built and $staged to the folders with the results too, and $licences to what scripts/list-licences wrote.
 stage_make() { # with tests: yes or no; host, auto or a folder; machine
     stage_find_root "$2" "${3:-$(uname -m)}"
     if [ -n "$root" ]; then
@@ -110,6 +112,8 @@ stage_make() { # with tests: yes or no; host, auto or a folder; machine
     else
         stage_here "$1"
     fi
+    licences=$work/licences
+    "$checkout/scripts/list-licences" "$built" "${root:-/}" "$version" "$licences" || fail "what is linked is not known"
 }
 
 # Says what was built with, if it is not the old distribution.

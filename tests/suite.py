@@ -205,10 +205,15 @@ def part_install(run):
     run.test("installed and moved", "python3", "tests/install/test_install.py", BUILD,
              env={"MESON": meson()})
     run.test("killed debootstrap", "python3", "tests/install/test_build_root.py")
+    run.test("release: source archive", "python3", "tests/install/test_release.py", "Refusals", "Source")
 
 
 def part_bundle(run):
     run.test("archive made here", "python3", "tests/install/test_bundle.py", BUILD)
+
+
+def part_release(run):
+    run.test("release built in two folders", "python3", "tests/install/test_release.py", "Again")
 
 
 def part_bundle_root(run):
@@ -473,6 +478,7 @@ PARTS = (
     Part("bundle-root", part_bundle_root, LONG, "build"),
     Part("packages", part_packages, LONG, None),
     Part("wheel", part_wheel, LONG, "build"),
+    Part("release", part_release, LONG, None),
     Part("asan", part_asan, LONG, "build"),
     Part("tidy", part_tidy, LONG, "build"),
     Part("bundle", part_bundle, LONG, "build"),

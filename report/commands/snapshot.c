@@ -65,7 +65,7 @@ static int snapshot_open_output(struct snapshot *snapshot, const char *path)
         gv_message("%s exists, and is not a finished trace of yours: it is left alone", path);
         return -EEXIST;
     }
-    int error = gv_output_file_open(&snapshot->output, path);
+    int error = gv_output_file_open(&snapshot->output, path, 0600);
     if (!error && fchmod(fileno(snapshot->output.out), 0600) < 0) {
         error = -errno;
         gv_output_file_drop(&snapshot->output);

@@ -72,7 +72,7 @@ int gv_probe_store_path(const struct gv_probe_machine *machine, char *out, size_
 int gv_probe_store_write(const struct gv_probe_result *result, const char *path)
 {
     struct gv_output_file file;
-    int error = gv_output_file_open(&file, path);
+    int error = gv_output_file_open(&file, path, 0666);
 
     if (error)
         return error;

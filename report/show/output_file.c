@@ -53,10 +53,9 @@ bool gv_output_file_is_stdout(const char *path)
            strcmp(path, "/dev/fd/1") == 0 || strcmp(path, "/proc/self/fd/1") == 0;
 }
 
-int gv_output_file_open(struct gv_output_file *file, const char *path)
+int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mode)
 {
     struct stat status;
-    mode_t mask;
 
     memset(file, 0, sizeof(*file));
     if (gv_output_file_is_stdout(path)) {
@@ -64,8 +63,8 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
         return 0;
     }
     /* A name in /dev, such as /dev/fd/3, may be a file that is already open. */
-    if (strncmp(path, "/dev/fd/", 8) == 0 ||
-        (stat(path, &status) == 0 && !S_ISREG(status.st_mode))) {
+    bool exists = stat(path, &status) == 0;
+    if (strncmp(path, "/dev/fd/", 8) == 0 || (exists && !S_ISREG(status.st_mode))) {
         file->out = fopen(path, "we");
         return file->out ? 0 : -errno;
     }
@@ -80,10 +79,10 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
         output_leave_signals(file);
         return error;
     }
-    mask = umask(0);
+    mode_t mask = umask(0);
     umask(mask);
     file->out = fdopen(fd, "w");
-    if (!file->out || fchmod(fd, 0666 & ~mask) < 0) {
+    if (!file->out || fchmod(fd, exists ? status.st_mode & 0777 : mode & ~mask) < 0) {
         int error = -errno;
         close(fd);
         unlink(file->part);

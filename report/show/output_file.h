@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct gv_output_file {
     FILE *out;
@@ -16,8 +17,9 @@ struct gv_output_file {
 
 /* "-", or a name of stdout. */
 bool gv_output_file_is_stdout(const char *path);
-/* 0 or -errno. */
-int gv_output_file_open(struct gv_output_file *file, const char *path);
+/* The file gets the mode of the one that it replaces, or else `mode` as the umask allows. 0 or
+ * -errno. */
+int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mode);
 /* 0, or -errno of anything since it was opened; then the old file is unchanged. */
 int gv_output_file_close(struct gv_output_file *file);
 /* Instead of closing it: the old file is unchanged. */

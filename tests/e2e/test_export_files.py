@@ -76,6 +76,17 @@ class Output(Exported):
                 self.assertIn("is the trace itself", self.export("--to", name, "-o", self.path(path), "--force", status=3).err)
         self.export("--to", "folded")
 
+    def test_a_new_file_is_for_its_owner_only(self):
+        """As the trace is; whoever wants to share it says so once."""
+        self.make("lines")
+        self.addCleanup(os.umask, os.umask(0o022))
+        for name, path in (("html", "x"), ("folded", "y"), ("csv", "out/calls.csv")):
+            self.export("--to", name, "-o", self.path("out" if name == "csv" else path))
+            self.assertEqual(os.stat(self.path(path)).st_mode & 0o777, 0o600, name)
+            os.chmod(self.path(path), 0o640)
+            self.export("--to", name, "-o", self.path("out" if name == "csv" else path))
+            self.assertEqual(os.stat(self.path(path)).st_mode & 0o777, 0o640, name)
+
     def test_a_full_disk_is_the_outputs(self):
         self.make("lines")
         for name in ("html", "perfetto", "chrome", "speedscope", "openmetrics", "svg"):

@@ -111,6 +111,19 @@ class Hostile(harness.Case):
             path = self.make(f"DROP VIEW {view}", f"CREATE VIEW {view} AS " + ENDLESS.format(columns))
             self.assertIn("41", self.read(path, 0))
 
+    def test_a_trace_with_other_views_is_not_finished(self):
+        """Its analysis would run them."""
+        path = self.make("UPDATE meta SET value = 'recording' WHERE key = 'state'", "DROP VIEW frames",
+                         "CREATE VIEW frames AS " + ENDLESS.format("i AS stack, i AS depth, 'k' AS kind, 'f' AS function,"
+                                                                   " 'l' AS library, 'f' AS file, 1 AS line, 1 AS address"),
+                         "INSERT OR REPLACE INTO meta VALUES ('session', '999999999-1-0123abcd')",
+                         f"INSERT OR REPLACE INTO meta VALUES ('spool_directory', '{self.dir}')")
+        with open(path, "rb") as file:
+            before = file.read()
+        self.read(path, 0)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_a_view_that_is_gone_is_made_again(self):
         path = self.make("DROP VIEW calls", "DROP VIEW api_summary", "DROP VIEW frames")
         self.assertIn("cudaLaunchKernel", self.read(path, 0))

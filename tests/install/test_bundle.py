@@ -91,7 +91,9 @@ class Bundle(unittest.TestCase):
         for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
                      "lib/libgpuverify-nvtx.so", "include/gpuverify.h",
                      "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",
-                     "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md"):
+                     "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md",
+                     "share/doc/gpuverify/gpuverify.cdx.json", "share/doc/gpuverify/licenses/elfutils.txt",
+                     "share/doc/gpuverify/licenses/LGPL-3.txt", "share/doc/gpuverify/licenses/sqlite3.txt"):
             self.assertTrue(os.path.exists(os.path.join(place, name)), name)
         names = [name for _, _, names in os.walk(os.path.join(place, "share")) for name in names]
         self.assertEqual(sorted(names), sorted(set(names)), "documents that are there twice")

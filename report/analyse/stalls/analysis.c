@@ -577,6 +577,28 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
     return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
+int gv_stalls_advise(sqlite3 *trace)
+{
+    struct gv_stall_run *run = calloc(1, sizeof(*run));
+    int error = run ? gv_stack_text_install(trace) : -ENOMEM;
+
+    if (!error)
+        error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
+    if (!error)
+        error = open_analysis(run, trace, 0);
+    if (!error)
+        error = gv_stall_advise(run);
+    if (run)
+        gv_stall_run_close(run);
+    free(run);
+    gv_stall_script(trace, GV_STALL_DROP_FACTS);
+    if (!error)
+        error = execute(trace, "COMMIT");
+    if (error && !sqlite3_get_autocommit(trace))
+        execute(trace, "ROLLBACK");
+    return error;
+}
+
 static int note_version(sqlite3 *trace, int64_t threshold_ns)
 {
     char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', %d),"

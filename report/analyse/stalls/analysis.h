@@ -19,6 +19,10 @@
  * unchanged. */
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns);
 
+/* Writes the advice of all stalls anew, after names have changed. In a transaction of its own. 0 or
+ * -errno. */
+int gv_stalls_advise(sqlite3 *trace);
+
 /* Makes `stalls` and `lost_captures` of a read-only trace usable: analyses it, unless that was done
  * when the trace was finished. The results are then in temporary tables and views with the same
  * names, which hide the trace's own. 0 or -errno. */

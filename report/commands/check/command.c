@@ -157,7 +157,7 @@ static int check_write_junit(const char *path, const char *trace,
                              const struct gv_check_result *results)
 {
     struct gv_output_file file;
-    int error = gv_output_file_open(&file, path);
+    int error = gv_output_file_open(&file, path, 0666);
 
     if (!error) {
         gv_check_junit_print(file.out, trace, rules, results);

@@ -1,6 +1,8 @@
 /* gpuverify export [FILE] --to FORMAT: a trace for other tools. */
 #include "report/commands/commands.h"
+#include "report/commands/export/anonymise.h"
 #include "report/commands/export/export.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
@@ -111,7 +113,7 @@ static int export_chosen(sqlite3 *trace, const struct export *export)
 
     if (error)
         return error;
-    failed = gv_output_file_open(&file, export->path);
+    failed = gv_output_file_open(&file, export->path, 0600); /* as the trace */
     if (!failed) {
         if (export->arguments)
             what.range = gv_arguments_text(export->arguments, GV_OPTION_export_range, NULL);
@@ -145,7 +147,7 @@ static int export_folder(sqlite3 *trace, void *context)
     return error == -EEXIST ? GV_EXIT_FAILED : error;
 }
 
-static bool export_has_folder(const struct export *export)
+static bool export_has_file(const struct export *export)
 {
     return gv_arguments_has(export->arguments, GV_OPTION_export_output) &&
            !gv_output_file_is_stdout(export->path);
@@ -167,6 +169,69 @@ static int export_trace(sqlite3 *trace, void *context)
     return code;
 }
 
+static int export_read(sqlite3 *trace, void *context)
+{
+    const struct export *export = context;
+
+    return export->format->write_folder ? export_folder(trace, context)
+                                        : export_trace(trace, context);
+}
+
+/* ---- anonymised ---- */
+
+static int export_anonymise(sqlite3 *trace, const struct export *export, const char *path,
+                            struct gv_database *copy)
+{
+    gv_progress_begin(trace, "gpuverify: renaming");
+    int error = gv_anonymise(trace, path, copy);
+    gv_progress_end(trace);
+    if (!error)
+        gv_kernel_names_learn(copy->handle); /* instead of the trace's */
+    else if (error == -EINPROGRESS)
+        gv_message("%s is still being written: make a snapshot, and anonymise that",
+                   gv_shown_path(export->trace_path));
+    else
+        gv_message("cannot make a copy of %s: %s", gv_shown_path(export->trace_path),
+                   strerror(-error));
+    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}
+
+/* Another format, from a copy that nobody sees. */
+static int export_anonymised(sqlite3 *trace, void *context)
+{
+    struct export export = *(const struct export *)context;
+    struct gv_database copy;
+    int code = export_anonymise(trace, &export, "", &copy);
+
+    if (code)
+        return code;
+    export.trace_path = "anonymised.db"; /* the file's name may say something too */
+    code = export_read(copy.handle, &export);
+    gv_database_close(&copy);
+    return code;
+}
+
+static int export_copy(sqlite3 *trace, void *context)
+{
+    const struct export *export = context;
+    struct gv_database copy;
+    struct gv_output_file file;
+    int error = gv_output_file_open(&file, export->path, 0600), code = GV_EXIT_FAILED;
+
+    if (!error) {
+        code = export_anonymise(trace, export, file.part, &copy);
+        if (code == GV_EXIT_FINE)
+            gv_database_close(&copy);
+        if (code == GV_EXIT_FINE)
+            error = gv_output_file_close(&file);
+        else
+            gv_output_file_drop(&file);
+    }
+    if (error)
+        gv_message("cannot write %s: %s", gv_shown_path(export->path), strerror(-error));
+    return error ? GV_EXIT_FAILED : code;
+}
+
 int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path)
 {
     const struct export export = {
@@ -182,41 +247,74 @@ int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path)
     return export_chosen(trace, &export);
 }
 
+/* Whether its output may be written; says why not. */
+static bool export_may_write(const struct export *export)
+{
+    struct stat status;
+
+    if (export->format && export->format->write_folder)
+        return true;
+    if (export_is_trace(export)) {
+        gv_message("%s is the trace itself; -o takes another name", gv_shown_path(export->path));
+        return false;
+    }
+    if (gv_arguments_has(export->arguments, GV_OPTION_export_force) ||
+        (export->format ? export_may_replace(export->path, export->format)
+                        : stat(export->path, &status) < 0 || status.st_size == 0))
+        return true;
+    if (export->format)
+        gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",
+                   gv_shown_path(export->path), export->format->name);
+    else
+        gv_message("%s exists; --force overwrites it", gv_shown_path(export->path));
+    return false;
+}
+
+/* GV_EXIT_FINE, or what gv_arguments_refuse() returned. */
+static int export_check_words(const struct export *export, bool anonymised)
+{
+    const struct gv_arguments *arguments = export->arguments;
+    const struct export_format *format = export->format;
+
+    if (!format && !anonymised)
+        return gv_arguments_refuse(arguments->command, "--to is missing: %s",
+                                   gv_options[GV_OPTION_export_to].value);
+    if (!(format && format->of_stacks) && (gv_arguments_has(arguments, GV_OPTION_export_of) ||
+                                           gv_arguments_has(arguments, GV_OPTION_export_range)))
+        return gv_arguments_refuse(arguments->command, "--of and --range have no effect on %s%s",
+                                   format ? "--to " : "a trace", format ? format->name : "");
+    if (format && format->write_folder && !export_has_file(export))
+        return gv_arguments_refuse(arguments->command,
+                                   "--to %s needs -o FOLDER: it writes a file for each view",
+                                   format->name);
+    if (!format && !export_has_file(export))
+        return gv_arguments_refuse(arguments->command,
+                                   "-o FILE is missing: where to write the anonymised trace");
+    return GV_EXIT_FINE;
+}
+
 int gv_command_export(const struct gv_arguments *arguments)
 {
     const struct gv_given *to = gv_arguments_find(arguments, GV_OPTION_export_to);
+    const bool anonymised = gv_arguments_has(arguments, GV_OPTION_export_anonymise);
     struct export export = {
         .arguments = arguments,
+        .format = to ? &export_formats[to->number] : NULL,
         .what = (enum gv_weighed_id)gv_arguments_number(arguments, GV_OPTION_export_of, 0),
         .path = gv_arguments_text(arguments, GV_OPTION_export_output, "-"),
     };
-    int code = GV_EXIT_USAGE;
+    int code = export_check_words(&export, anonymised);
 
-    if (!to)
-        return gv_arguments_refuse(arguments->command, "--to is missing: %s",
-                                   gv_options[GV_OPTION_export_to].value);
-    export.format = &export_formats[to->number];
-    if (!export.format->of_stacks && (gv_arguments_has(arguments, GV_OPTION_export_of) ||
-                                      gv_arguments_has(arguments, GV_OPTION_export_range)))
-        return gv_arguments_refuse(arguments->command, "--of and --range have no effect on --to %s",
-                                   export.format->name);
-    if (export.format->write_folder && !export_has_folder(&export))
-        return gv_arguments_refuse(arguments->command,
-                                   "--to %s needs -o FOLDER: it writes a file for each view",
-                                   export.format->name);
+    if (code)
+        return code;
     export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!export.trace_path)
         return code;
-    if (!export.format->write_folder && export_is_trace(&export)) {
-        gv_message("%s is the trace itself; -o takes another name", gv_shown_path(export.path));
+    if (!export_may_write(&export))
         return GV_EXIT_FAILED;
-    }
-    if (!export.format->write_folder && !gv_arguments_has(arguments, GV_OPTION_export_force) &&
-        !export_may_replace(export.path, export.format)) {
-        gv_message("%s exists, and is not an earlier export as %s; --force overwrites it",
-                   export.path, export.format->name);
-        return GV_EXIT_FAILED;
-    }
     return gv_trace_view_read(export.trace_path,
-                              export.format->write_folder ? export_folder : export_trace, &export);
+                              !anonymised ? export_read
+                              : to        ? export_anonymised
+                                          : export_copy,
+                              &export);
 }

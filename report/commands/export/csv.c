@@ -69,7 +69,7 @@ static int csv_write(const struct csv *csv, const char *path, sqlite3_stmt *stat
     struct gv_column columns[GV_CSV_COLUMNS];
     struct gv_output_file file;
     int count = sqlite3_column_count(statement);
-    int error = count > GV_CSV_COLUMNS ? -E2BIG : gv_output_file_open(&file, path), failed;
+    int error = count > GV_CSV_COLUMNS ? -E2BIG : gv_output_file_open(&file, path, 0600), failed;
 
     if (error) {
         gv_message("cannot write %s: %s", path, strerror(-error));
