@@ -248,6 +248,11 @@ def part_jupyter(run):
     run.test("kernel", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/install/test_jupyter.py", BUILD, again=True)
 
 
+def part_foreign(run):
+    """In an environment with pytest."""
+    run.test("foreign", "scripts/with-sim", tool("python"), "tests/foreign/test_foreign.py", BUILD)
+
+
 def part_lines(run):
     """Each workload of kernels/lines for two seconds: the estimate keeps its promise, or says how far off it may be."""
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
@@ -495,6 +500,7 @@ PARTS = (
     Part("browser", part_browser, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
     Part("jupyter", part_jupyter, LONG, "build"),
+    Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
     Part("demo", part_demo, USUAL, "build"),
