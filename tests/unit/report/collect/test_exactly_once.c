@@ -174,6 +174,7 @@ static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commi
         int status;
 
         unlink(fixture.trace);
+        close(fixture_session_file(&fixture));
         fixture_spool_open(&fixture, &spool, 1, false);
         fill(1000);
         pid_t child = fork();

@@ -67,6 +67,7 @@ static void expect_in(const char *text, const char *part)
 
 static void fill(bool alive)
 {
+    close(fixture_session_file(&fixture));
     fixture_spool_open(&fixture, &spool, 1, alive);
     fixture_name(&spool, 1, 1, 0, "saxpy", false);
     for (uint64_t i = 0; i < 10; i++)
@@ -234,7 +235,6 @@ static void recover_finds_what_was_left(void **state)
     char arguments[1024];
 
     fill(false);
-    close(fixture_session_file(&fixture));
     assert_int_equal(run("recover"), 0);
     snprintf(arguments, sizeof(arguments), "%s: 13 records", fixture.trace);
     expect_in(output, arguments);
