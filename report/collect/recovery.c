@@ -2,6 +2,7 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/sessions.h"
+#include "report/store/trace_file.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -121,6 +122,9 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         error = recovery_drain(drain, recovery);
     if (file)
         gv_drain_note_root(drain, file);
+    /* Seen from outside its container, a session may have neither a file nor a live process. */
+    if (!error && fd < 0 && drain->count == 0 && wanted && gv_trace_file_is_being_written(wanted))
+        error = -EXDEV;
     if (!error && drain->count == 0 && drain->damaged == 0 && !recovery_root_lives(session))
         error = recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);

@@ -88,6 +88,10 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
         if (error == 0 && recovery.damaged > 0)
             gv_message("some of its records are lost: a file in %s is cut or damaged",
                        probe->spool_directory);
+        if (error == -EXDEV || (error == -ENOENT && gv_trace_file_is_being_written(path))) {
+            gv_message("its program still runs, in another container: results so far");
+            return 0;
+        }
         if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
             break;
         if (error == -EBUSY) {
