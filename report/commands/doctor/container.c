@@ -36,10 +36,11 @@ static void container_trace(struct gv_doctor *doctor)
         error = access(path, W_OK | X_OK) < 0 ? -errno : 0;
     }
     if (error)
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace",
-                      "name a folder that this user can write: gpuverify run -o FILE; or docker run "
-                      "-v \"$PWD/out:/out\" -e GPUVERIFY_TRACE=/out/%n-%p.db",
-                      "%.300s, the trace's folder, cannot be written: %s", path, strerror(-error));
+        gv_doctor_add(
+            doctor, GV_CHECK_UNSEEN, "trace",
+            "name a folder that this user can write: gpuverify run -o FILE; or docker run "
+            "-v \"$PWD/out:/out\" -e GPUVERIFY_TRACE=/out/%n-%p.db",
+            "%.300s, the trace's folder, cannot be written: %s", path, strerror(-error));
     else
         gv_doctor_add(doctor, GV_CHECK_FINE, "trace", NULL, "traces go to %.300s", path);
 }

@@ -131,9 +131,9 @@ static bool trial_make_folder(struct gv_trial *trial)
     const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
 
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        if (!folders[i] || (size_t)snprintf(trial->folder, sizeof(trial->folder),
-                                            "%s/gpuverify-doctor-XXXXXX",
-                                            folders[i]) >= sizeof(trial->folder))
+        if (!folders[i] ||
+            (size_t)snprintf(trial->folder, sizeof(trial->folder), "%s/gpuverify-doctor-XXXXXX",
+                             folders[i]) >= sizeof(trial->folder))
             continue;
         if (mkdtemp(trial->folder))
             return true;
