@@ -113,6 +113,12 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         free(drain);
         return -EPROTO;
     }
+    /* Seen from outside its container, a session may have neither a file nor a live process. */
+    if (wanted && !gv_trace_file_session_remains(directory, session) &&
+        gv_trace_file_is_being_written(wanted)) {
+        free(drain);
+        return -EXDEV;
+    }
     drain->directory_fd = -1;
     error = recovery_lock(directory, session, &fd, &file);
     if (!error)
@@ -122,9 +128,6 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         error = recovery_drain(drain, recovery);
     if (file)
         gv_drain_note_root(drain, file);
-    /* Seen from outside its container, a session may have neither a file nor a live process. */
-    if (!error && fd < 0 && drain->count == 0 && wanted && gv_trace_file_is_being_written(wanted))
-        error = -EXDEV;
     if (!error && drain->count == 0 && drain->damaged == 0 && !recovery_root_lives(session))
         error = recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);
