@@ -107,7 +107,8 @@ int gv_trace_path_absolute(char *path, size_t size, const char *directory, const
             path[used++] = '%';
         path[used++] = *c;
     }
-    return gv_trace_path_format(path + used, size - used, "%s%s", directory[1] ? "/" : "", relative);
+    return gv_trace_path_format(path + used, size - used, "%s%s", directory[1] ? "/" : "",
+                                relative);
 }
 
 int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *settings,

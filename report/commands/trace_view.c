@@ -86,9 +86,10 @@ static void trace_view_say_absent(const char *path, struct gv_trace_probe *probe
         gv_message("the rest of its records is beside it: gpuverify recover -o %s %s",
                    gv_shell_word(trace, path), gv_shell_word(folder, beside));
     else
-        gv_message("the rest of its records was in %s, which is not here: if that was in a container "
-                   "that has ended, it is lost",
-                   gv_shown_path(probe->spool_directory));
+        gv_message(
+            "the rest of its records was in %s, which is not here: if that was in a container "
+            "that has ended, it is lost",
+            gv_shown_path(probe->spool_directory));
 }
 
 /* Waits while the program has ended and its collector has not. Then stores the records that no

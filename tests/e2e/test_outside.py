@@ -1,6 +1,7 @@
 """A trace that a container writes is read outside it: there, its processes and its shared memory do not exist."""
 
 import os
+import signal
 import subprocess
 
 import harness
@@ -63,3 +64,22 @@ class Outside(harness.Case):
         self.command(*said.split("gpuverify ")[-1].split())
         self.assertEqual(self.command("report", self.trace_path).err, "")
         self.assertEqual(self.open_trace(self.trace_path).value(STATE), "complete")
+
+
+class FirstProcess(harness.Case):
+    """`gpuverify run` is the first process of a container: a signal that stops the container reaches nobody else."""
+
+    def test_it_passes_signals_on(self):
+        harness.need_root(self, "cannot make namespaces")
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            with self.subTest(number):
+                unshare = self.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", harness.gpuverify(), "run", "-o",
+                                      self.path("it.db"), "--", PROGRAM, "wait"], preload=False, stdin=subprocess.PIPE, text=True)
+                if unshare.stdout.readline() != "ready\n":
+                    self.skipTest(unshare.communicate()[1].strip())
+                with open(f"/proc/{unshare.pid}/task/{unshare.pid}/children", encoding="ascii") as children:
+                    os.kill(int(children.read()), number)
+                unshare.wait(harness.SOON_S)
+                err = unshare.communicate()[1]
+                self.assertEqual(unshare.returncode, 128 + number, err)
+                self.assertEqual(self.open_trace(self.path("it.db")).value(STATE), "complete")

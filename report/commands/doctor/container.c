@@ -1,4 +1,5 @@
-/* Checks of what a container may lack: /proc, a folder for the trace, processes. */
+/* Checks of what a container may lack: /proc, the library, a folder for the trace, processes,
+ * memory. */
 #include "report/commands/doctor/doctor.h"
 #include "trace/session.h"
 #include "trace/settings.h"
@@ -12,6 +13,8 @@
 
 /* gpuverify run, the collector with its threads, the library's threads, and CUPTI's. */
 #define GV_CONTAINER_LEAST_PROCESSES 10
+/* A full spool, and the collector: with 48 MB, a program that only launches was killed. */
+#define GV_CONTAINER_LEAST_BYTES (128L << 20)
 
 static void container_proc(struct gv_doctor *doctor)
 {
@@ -19,6 +22,27 @@ static void container_proc(struct gv_doctor *doctor)
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "/proc",
                       "mount it: mount -t proc proc /proc; docker and podman do that",
                       "/proc is not mounted: nothing can be recorded without it");
+}
+
+/* The loader only prints a line about it, among the program's own. */
+static void container_library(struct gv_doctor *doctor)
+{
+    const char *preload = getenv("LD_PRELOAD"),
+               *name = preload ? strstr(preload, "libgpuverify.so") : NULL;
+    char path[GV_SESSION_PATH_BYTES];
+
+    if (!name)
+        return;
+    const char *start = name, *end = name + strcspn(name, " :");
+    while (start > preload && start[-1] != ' ' && start[-1] != ':')
+        start--;
+    snprintf(path, sizeof(path), "%.*s", (int)(end - start), start);
+    if (start[0] == '/' && access(path, R_OK) < 0)
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library in LD_PRELOAD",
+                      "name libgpuverify.so in the container: docker run -v "
+                      "/opt/gpuverify:/opt/gpuverify:ro -e "
+                      "LD_PRELOAD=/opt/gpuverify/lib/libgpuverify.so",
+                      "%.300s cannot be loaded: %s", path, strerror(errno));
 }
 
 static void container_trace(struct gv_doctor *doctor)
@@ -78,9 +102,27 @@ static void container_processes(struct gv_doctor *doctor)
     }
 }
 
+static void container_memory(struct gv_doctor *doctor)
+{
+    static const char *const files[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        long most = container_number(files[i]);
+        if (most >= 0 && most < GV_CONTAINER_LEAST_BYTES)
+            gv_doctor_add(doctor, GV_CHECK_NOTE, "memory",
+                          "allow 128 MB more than the program needs (docker run -m), or set "
+                          "GPUVERIFY_SPOOL_MB",
+                          "%s allows %ld MB: a program that makes many calls may be killed",
+                          files[i], most >> 20);
+    }
+}
+
 void gv_doctor_look_at_container(struct gv_doctor *doctor)
 {
     container_proc(doctor);
+    container_library(doctor);
     container_trace(doctor);
     container_processes(doctor);
+    container_memory(doctor);
 }

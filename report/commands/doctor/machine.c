@@ -122,6 +122,8 @@ static void machine_library(struct gv_doctor *doctor)
         gv_doctor_add(doctor, GV_CHECK_FINE, "library", NULL, "%s", path);
         return;
     }
+    if (error == -ENOSYS) /* the row of /proc says why */
+        return;
     if (error == -EBADF) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
                       "install gpuverify in a folder whose path has neither",
