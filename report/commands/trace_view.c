@@ -88,8 +88,8 @@ static void trace_view_say_absent(const char *path, struct gv_trace_probe *probe
     else
         gv_message(
             "the rest of its records was in %s, which is not here: if that was in a container "
-            "that has ended, it is lost",
-            gv_shown_path(probe->spool_directory));
+            "that has ended, it is lost; if in a volume: gpuverify recover -o %s FOLDER",
+            gv_shown_path(probe->spool_directory), gv_shell_word(trace, path));
 }
 
 /* Waits while the program has ended and its collector has not. Then stores the records that no

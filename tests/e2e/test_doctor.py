@@ -49,19 +49,20 @@ class Doctor(harness.Case):
     def test_library_that_the_container_does_not_have(self):
         checks = {check["what"]: check for check in self.doctor(
             "--no-trial", status=1, env={"LD_PRELOAD": "/nowhere/lib/libgpuverify.so"}, quiet=False)}
-        self.assertEqual((checks["library in LD_PRELOAD"]["state"], "/nowhere/lib" in checks["library in LD_PRELOAD"]["found"]), ("unseen", True))
+        self.assertEqual((checks["preload"]["state"], "/nowhere/lib" in checks["preload"]["found"]), ("unseen", True))
 
     def test_no_proc(self):
         harness.need_root(self, "cannot make namespaces")
+        without = ["unshare", "--mount", "sh", "-c"]
         script = 'mount -t tmpfs gv-e2e /proc && exec "$0" "$@"'
         for words in (("doctor", "--no-trial"), ("run", "true")):
-            result = self.run_program(["unshare", "--mount", "sh", "-c", script, harness.gpuverify(), *words], preload=False)
+            result = self.run_program([*without, script, harness.gpuverify(), *words], preload=False)
             if "unshare" in result.err or "mount:" in result.err:
                 self.skipTest(result.err.strip())
             self.assertIn("/proc is not mounted", result.out + result.err)
             self.assertNotIn("install gpuverify again", result.out)
-        result = self.run_program(["unshare", "--mount", "sh", "-c", f"{script.split('&&')[0]} && LD_PRELOAD={harness.library()} exec $0",
-                                   harness.program("ending")], preload=False)
+        script = script.replace("exec", f"LD_PRELOAD={harness.library()} exec")
+        result = self.run_program([*without, script, harness.program("ending")], preload=False)
         self.assertEqual(result.err, "gpuverify: cannot record: /proc is not mounted; mount -t proc proc /proc\n")
 
     def test_text(self):

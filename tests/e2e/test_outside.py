@@ -7,6 +7,7 @@ import subprocess
 import harness
 
 PROGRAM = harness.built(harness.PROGRAMS, "e2e_controlled")
+NAMESPACES = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 STATE = "SELECT value FROM meta WHERE key = 'state'"
 LAUNCHES = "SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'"
 
@@ -21,7 +22,7 @@ class Outside(harness.Case):
         self.trace_path = self.path("out", "it.db")
         script = f"""mount -t tmpfs -o {options} gv-e2e {self.spool} && mount --bind {self.path("out")} {self.path("inside")} &&
             LD_PRELOAD={harness.library()} exec {PROGRAM} wait"""
-        process = self.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script], preload=False, stdin=subprocess.PIPE, text=True,
+        process = self.start([*NAMESPACES, "sh", "-c", script], preload=False, stdin=subprocess.PIPE, text=True,
                              env={"GPUVERIFY_TRACE": self.path("inside", "it.db"),
                                   "GPUVERIFY_SPOOL_DIR": os.path.join(self.spool, folder)})
         if process.stdout.readline() != "ready\n":  # 20 launches
@@ -73,8 +74,8 @@ class FirstProcess(harness.Case):
         harness.need_root(self, "cannot make namespaces")
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             with self.subTest(number):
-                unshare = self.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", harness.gpuverify(), "run", "-o",
-                                      self.path("it.db"), "--", PROGRAM, "wait"], preload=False, stdin=subprocess.PIPE, text=True)
+                unshare = self.start([*NAMESPACES, harness.gpuverify(), "run", "-o", self.path("it.db"), "--", PROGRAM, "wait"],
+                                     preload=False, stdin=subprocess.PIPE, text=True)
                 if unshare.stdout.readline() != "ready\n":
                     self.skipTest(unshare.communicate()[1].strip())
                 with open(f"/proc/{unshare.pid}/task/{unshare.pid}/children", encoding="ascii") as children:

@@ -38,7 +38,7 @@ static void container_library(struct gv_doctor *doctor)
         start--;
     snprintf(path, sizeof(path), "%.*s", (int)(end - start), start);
     if (start[0] == '/' && access(path, R_OK) < 0)
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library in LD_PRELOAD",
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "preload",
                       "name libgpuverify.so in the container: docker run -v "
                       "/opt/gpuverify:/opt/gpuverify:ro -e "
                       "LD_PRELOAD=/opt/gpuverify/lib/libgpuverify.so",
