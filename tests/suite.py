@@ -221,6 +221,10 @@ def part_bundle_root(run):
              os.path.join(BUILD, "bundle/root"), env={"GV_BUILD_ROOT_SECONDS": "150"})
 
 
+def part_containers(run):
+    run.test("in containers", "python3", "tests/install/test_containers.py", BUILD)
+
+
 def part_browser(run):
     """The page of `gpuverify export --to html`, in a headless Chromium."""
     run.test("page", "python3", "tests/browser/test_page.py", BUILD, again=True)
@@ -487,6 +491,7 @@ PARTS = (
     Part("asan", part_asan, LONG, "build"),
     Part("tidy", part_tidy, LONG, "build"),
     Part("bundle", part_bundle, LONG, "build"),
+    Part("containers", part_containers, LONG, "build"),
     Part("clang", part_clang, LONG, None),
     Part("tsan", part_tsan, LONG, None),
     Part("bench", part_bench, USUAL, "build"),

@@ -77,7 +77,7 @@ int gv_trace_path_expand(char *path, size_t size, const char *pattern,
         if (!trace_path_is_known(owner->directory))
             return -ENOENT;
         error = expansion_add(&to, owner->directory);
-        if (!error)
+        if (!error && owner->directory[1]) /* not the root folder */
             error = expansion_add(&to, "/");
     }
     for (const char *c = pattern; *c && !error; c++) {
@@ -107,7 +107,8 @@ int gv_trace_path_absolute(char *path, size_t size, const char *directory, const
             path[used++] = '%';
         path[used++] = *c;
     }
-    return gv_trace_path_format(path + used, size - used, "/%s", relative);
+    return gv_trace_path_format(path + used, size - used, "%s%s", directory[1] ? "/" : "",
+                                relative);
 }
 
 int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *settings,

@@ -91,6 +91,7 @@ static void drop_parent(struct gv_process *process)
     if (process->session)
         munmap(process->session, sizeof *process->session);
     process->session = NULL;
+    process->session_path[0] = '\0';
     if (process->forked)
         gv_names_start_over();
 }
@@ -192,7 +193,7 @@ static bool attach_process(void)
     if (claim_attachment(pid)) {
         error = attach(&gv_process);
         if (error && error != -ECANCELED) {
-            gv_log_error("cannot record: %s", strerror(-error));
+            gv_warn_of_refusal(&gv_process, error);
             gv_run_note_failed();
         }
         if (error)

@@ -292,5 +292,6 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         if (attempt > 0 && !(is_usable && error == -ENOENT))
             break;
     }
+    snprintf(process->session_path, sizeof process->session_path, "%s", directory);
     return error;
 }

@@ -22,11 +22,26 @@ static void tell_of_trace(const struct gv_process *process, int error)
     char word[GV_SHELL_WORD_BYTES];
 
     if (is_first(process, GV_SESSION_TOLD_TRACE))
-        gv_log_error("cannot write the trace %s: %s; the records are still in shared memory: "
-                     "gpuverify recover -o FILE %s",
-                     process->session->trace_path,
-                     error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
-                     gv_shell_word(word, process->session_path));
+        gv_log_error(
+            "cannot write the trace %s: %s; name another with GPUVERIFY_TRACE. The records "
+            "are in shared memory until this machine or container ends: "
+            "gpuverify recover -o FILE %s",
+            process->session->trace_path,
+            error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
+            gv_shell_word(word, process->session_path));
+}
+
+void gv_warn_of_refusal(const struct gv_process *process, int error)
+{
+    if (!process->session_id[0])
+        gv_log_error("cannot record: /proc is not mounted; mount -t proc proc /proc");
+    else if (process->session_path[0])
+        gv_log_error(
+            "cannot record: no folder for the records: %s: %s; GPUVERIFY_TRACE names a file "
+            "in a folder that can be written",
+            process->session_path, strerror(-error));
+    else
+        gv_log_error("cannot record: %s", strerror(-error));
 }
 
 static void tell_refused(const char *name, const char *value, const char *why, void *context)
@@ -84,7 +99,8 @@ void gv_warn_of_collector(const struct gv_process *process)
                    access(process->session_path, F_OK) == 0;
 
     if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error("the collector ended too early; the records are still in shared memory: "
+        gv_log_error("the collector ended too early; the records are in shared memory until this "
+                     "machine or container ends: "
                      "gpuverify recover %s",
                      gv_shell_word(word, process->session_path));
     errno = saved_errno;
@@ -95,7 +111,9 @@ void gv_warn_of_no_collector(const struct gv_process *process, int error)
     char word[GV_SHELL_WORD_BYTES];
 
     if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error("the collector did not start (%s); the records are still in shared memory: "
-                     "gpuverify recover %s",
-                     strerror(-error), gv_shell_word(word, process->session_path));
+        gv_log_error(
+            "the collector did not start (%s); the records are in shared memory until this "
+            "machine or container ends: "
+            "gpuverify recover %s",
+            strerror(-error), gv_shell_word(word, process->session_path));
 }

@@ -16,6 +16,10 @@ void gv_warn_of_folder(const struct gv_process *process);
 /* While attaching: the collector did not start, -errno. */
 void gv_warn_of_no_collector(const struct gv_process *process, int error);
 
+/* While attaching: nothing is recorded, -errno. `session_path` may be the folder that was refused.
+ */
+void gv_warn_of_refusal(const struct gv_process *process, int error);
+
 /* At the end of a process: the collector could not write the trace. */
 void gv_warn_of_trace(const struct gv_process *process);
 

@@ -2,6 +2,7 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/sessions.h"
+#include "report/store/trace_file.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -111,6 +112,12 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
     if (gv_session_id_parse(session, &pid, &ticks) < 0) {
         free(drain);
         return -EPROTO;
+    }
+    /* Seen from outside its container, a session may have neither a file nor a live process. */
+    if (wanted && !gv_trace_file_session_remains(directory, session) &&
+        gv_trace_file_is_being_written(wanted)) {
+        free(drain);
+        return -EXDEV;
     }
     drain->directory_fd = -1;
     error = recovery_lock(directory, session, &fd, &file);

@@ -16,7 +16,8 @@ struct gv_recovery {
     size_t damaged;     /* spools that are cut or damaged, and not read; they stay */
 };
 
-/* 0; -EBUSY: a collector is at work; -ENOENT: nothing of the session exists; or another -errno.
+/* 0; -EBUSY: a collector is at work; -ENOENT: nothing of the session exists;
+ * -EXDEV: a collector of another container is at work; or another -errno.
  * `wanted` may be NULL: the session's own path. */
 int gv_recovery_run(const char *directory, const char *session, const char *wanted,
                     struct gv_recovery *recovery);

@@ -70,11 +70,14 @@ static void recover_session(struct gv_recover *recover, const struct gv_recover_
     int error =
         recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
 
-    if (error == -EBUSY) {
+    if (error == -EBUSY || error == -EXDEV) {
         gv_message("%s: its collector is still writing it", job->session);
     } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
         gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
                    recover->wanted ? "" : " (-o names another file)");
+        recover->failed = true;
+    } else if (error == -ENOENT) {
+        gv_message("%s: its records were in %s, which is not here", job->session, job->directory);
         recover->failed = true;
     } else if (error == -EPERM) {
         gv_message("%s: belongs to another user", job->session);

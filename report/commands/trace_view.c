@@ -19,6 +19,7 @@
 #include "report/store/trusted_schema.h"
 #include "trace/session_id.h"
 #include "trace/shell_word.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -68,6 +69,27 @@ static bool trace_view_any_lives(const char *path, const char *session)
     return lives;
 }
 
+/* Nothing of the session is where the trace says: that may be a folder of a container. */
+static void trace_view_say_absent(const char *path, struct gv_trace_probe *probe)
+{
+    char beside[PATH_MAX], trace[GV_SHELL_WORD_BYTES], folder[GV_SHELL_WORD_BYTES];
+    bool is_written = gv_trace_file_is_being_written(path);
+
+    if (gv_trace_file_probe(path, probe) != 0 || probe->complete)
+        return; /* meanwhile */
+    if (is_written)
+        gv_message("its program still runs, in another container: results so far");
+    else if (gv_trace_path_beside(beside, sizeof(beside), path) == 0 &&
+             gv_trace_file_session_remains(beside, probe->session))
+        gv_message("the rest of its records is beside it: gpuverify recover -o %s %s",
+                   gv_shell_word(trace, path), gv_shell_word(folder, beside));
+    else
+        gv_message(
+            "the rest of its records was in %s, which is not here: if that was in a container "
+            "that has ended, it is lost; if in a volume: gpuverify recover -o %s FOLDER",
+            gv_shown_path(probe->spool_directory), gv_shell_word(trace, path));
+}
+
 /* Waits while the program has ended and its collector has not. Then stores the records that no
  * collector stored. */
 static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
@@ -86,7 +108,8 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
         if (error == 0 && recovery.damaged > 0)
             gv_message("some of its records are lost: a file in %s is cut or damaged",
                        probe->spool_directory);
-        if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
+        if (error == 0 || error == -ENOENT || error == -EXDEV || error == -EROFS ||
+            error == -EACCES)
             break;
         if (error == -EBUSY) {
             if (trace_view_any_lives(path, probe->session)) {
@@ -100,7 +123,11 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
             error = gv_trace_file_probe(path, probe);
         }
     }
-    return error == -ENOENT ? 0 : error;
+    if (error == -ENOENT || error == -EXDEV) {
+        trace_view_say_absent(path, probe);
+        return 0;
+    }
+    return error;
 }
 
 int gv_trace_view_open_bare(const char *path, sqlite3 **trace)

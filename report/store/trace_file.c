@@ -245,6 +245,16 @@ static int trace_file_keep(const char *path, int fd)
     return 0;
 }
 
+bool gv_trace_file_is_being_written(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        close(fd);
+    return locked;
+}
+
 /* Removes the file open on `fd`, unless its path now has another file. */
 static int trace_file_remove(const char *path, int fd)
 {

@@ -37,6 +37,10 @@ int gv_trace_file_claim(const char *wanted, const char *session, char *path, siz
  */
 int gv_trace_file_drop(const char *path);
 
+/* Whether another process has the trace open for writing, in whichever container: a collector keeps
+ * it locked for life. Not for a trace that this process has open. */
+bool gv_trace_file_is_being_written(const char *path);
+
 /* Whether `directory` has anything of this session: its file, or a spool. */
 bool gv_trace_file_session_remains(const char *directory, const char *session);
 

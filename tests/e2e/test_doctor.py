@@ -12,9 +12,10 @@ import harness
 class Doctor(harness.Case):
     gpu = "auto"
 
-    def doctor(self, *words, status=0, **options):
+    def doctor(self, *words, status=0, quiet=True, **options):
         result = self.command("doctor", *words, "--format", "json", status=status, **options)
-        self.assertEqual(result.err, "")
+        if quiet:  # the dynamic loader may speak
+            self.assertEqual(result.err, "")
         return json.loads(result.out)
 
     def program(self, path, status=1):
@@ -44,6 +45,25 @@ class Doctor(harness.Case):
         checks = {check["what"]: check for check in self.doctor(
             "--no-trial", status=1, preexec_fn=harness.refuse_ptrace, env={"GPUVERIFY_IDLE_STACKS": "native"})}
         self.assertEqual(checks[name]["state"], "unseen")
+
+    def test_library_that_the_container_does_not_have(self):
+        checks = {check["what"]: check for check in self.doctor(
+            "--no-trial", status=1, env={"LD_PRELOAD": "/nowhere/lib/libgpuverify.so"}, quiet=False)}
+        self.assertEqual((checks["preload"]["state"], "/nowhere/lib" in checks["preload"]["found"]), ("unseen", True))
+
+    def test_no_proc(self):
+        harness.need_root(self, "cannot make namespaces")
+        without = ["unshare", "--mount", "sh", "-c"]
+        script = 'mount -t tmpfs gv-e2e /proc && exec "$0" "$@"'
+        for words in (("doctor", "--no-trial"), ("run", "true")):
+            result = self.run_program([*without, script, harness.gpuverify(), *words], preload=False)
+            if "unshare" in result.err or "mount:" in result.err:
+                self.skipTest(result.err.strip())
+            self.assertIn("/proc is not mounted", result.out + result.err)
+            self.assertNotIn("install gpuverify again", result.out)
+        script = script.replace("exec", f"LD_PRELOAD={harness.library()} exec")
+        result = self.run_program([*without, script, harness.program("ending")], preload=False)
+        self.assertEqual(result.err, "gpuverify: cannot record: /proc is not mounted; mount -t proc proc /proc\n")
 
     def test_text(self):
         result = self.command("doctor", harness.workload("driver_tour"))

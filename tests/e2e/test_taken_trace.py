@@ -23,8 +23,9 @@ class TakenTrace(harness.Case):
         self.assertEqual(process.returncode, 0, err)
         session, = [name for name in self.spool_files() if name.endswith(".session")]
         self.assertEqual(err.decode(),
-                         f"gpuverify: cannot write the trace {path}: it was removed, moved or replaced; the records "
-                         f"are still in shared memory: gpuverify recover -o FILE {os.path.join(self.spool, session)}\n")
+                         f"gpuverify: cannot write the trace {path}: it was removed, moved or replaced; "
+                         f"name another with GPUVERIFY_TRACE. The records are in shared memory until this "
+                         f"machine or container ends: gpuverify recover -o FILE {os.path.join(self.spool, session)}\n")
         return os.path.join(self.spool, session)
 
     def test_removed(self):

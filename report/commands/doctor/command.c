@@ -67,6 +67,7 @@ int gv_command_doctor(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     doctor->about = "machine";
     doctor->may_start = !gv_arguments_has(arguments, GV_OPTION_doctor_no_trial);
+    gv_doctor_look_at_container(doctor);
     gv_doctor_look_at_machine(doctor);
     if (doctor->may_start)
         gv_doctor_try(doctor);

@@ -42,6 +42,8 @@ void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const ch
 
 /* report/commands/doctor/machine.c: files, memory and variables. */
 void gv_doctor_look_at_machine(struct gv_doctor *doctor);
+/* report/commands/doctor/container.c: what a container may lack. */
+void gv_doctor_look_at_container(struct gv_doctor *doctor);
 /* The driver cannot be loaded. */
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why);
 /* The same without a trial: whether there is a driver to load. */

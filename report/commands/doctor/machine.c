@@ -77,8 +77,16 @@ static void machine_shared_memory(struct gv_doctor *doctor)
     char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES], left[GV_FORMAT_BYTES];
     struct statvfs status;
     struct statfs kind;
+    struct stat folder;
 
     gv_session_place_default(directory, sizeof(directory));
+    if (lstat(directory, &folder) == 0 && (folder.st_uid != geteuid() || folder.st_mode & 022)) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
+                      "set GPUVERIFY_SPOOL_DIR to a subfolder of it; gpuverify makes that. Until "
+                      "then, records go to files beside the trace, which makes calls slower",
+                      "%.300s belongs to another user, or others may write to it", directory);
+        return;
+    }
     machine_shared_folder(directory);
     if (statvfs(directory, &status) < 0 || statfs(directory, &kind) < 0 ||
         access(directory, W_OK | X_OK) < 0) {
@@ -114,6 +122,8 @@ static void machine_library(struct gv_doctor *doctor)
         gv_doctor_add(doctor, GV_CHECK_FINE, "library", NULL, "%s", path);
         return;
     }
+    if (error == -ENOSYS) /* the row of /proc says why */
+        return;
     if (error == -EBADF) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
                       "install gpuverify in a folder whose path has neither",
@@ -194,7 +204,8 @@ static void machine_native_stacks(struct gv_doctor *doctor)
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
-                  "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)",
+                  "install NVIDIA's driver; start a container with GPUs (docker run --gpus all -e "
+                  "NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
                   "%.400s", why);
 }
 

@@ -19,8 +19,8 @@
 #define GV_TRIAL_MOST_MS 30000
 
 struct gv_trial {
-    char folder[64];
-    char trace[96];
+    char folder[256];
+    char trace[288];
     char said[512]; /* what the program printed */
 };
 
@@ -125,13 +125,32 @@ static void trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
     }
 }
 
+/* A container may have none of these, or only some. */
+static bool trial_make_folder(struct gv_trial *trial)
+{
+    const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        if (!folders[i] ||
+            (size_t)snprintf(trial->folder, sizeof(trial->folder), "%s/gpuverify-doctor-XXXXXX",
+                             folders[i]) >= sizeof(trial->folder))
+            continue;
+        if (mkdtemp(trial->folder))
+            return true;
+    }
+    return false;
+}
+
 void gv_doctor_try(struct gv_doctor *doctor)
 {
-    struct gv_trial trial = {.folder = "/tmp/gpuverify-doctor-XXXXXX"};
+    struct gv_trial trial;
     int status = 0, error;
 
-    if (!mkdtemp(trial.folder)) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial", NULL, "cannot run in /tmp: %s",
+    if (!trial_make_folder(&trial)) {
+        doctor->looked_not = true;
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial",
+                      "give it a folder for temporary files: docker run --tmpfs /tmp",
+                      "CUDA was not started: there is no folder for a trial's trace: %s",
                       strerror(errno));
         return;
     }

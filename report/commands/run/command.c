@@ -42,20 +42,29 @@ static void run_pass_on(int number)
         kill((pid_t)run_child, number);
 }
 
-/* The terminal's keys reach the program directly: it is in the same process group. */
+/* The terminal's keys reach the program directly: it is in the same process group. `docker stop`,
+ * or an init process that passes it on, reaches only us. */
+static void run_pass_on_unless_key(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code != SI_KERNEL && (getpid() == 1 || getppid() == 1))
+        run_pass_on(number);
+}
+
 static void run_set_signals(void)
 {
     static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     struct sigaction pass = {.sa_handler = run_pass_on, .sa_flags = SA_RESTART};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction pass_unless_key = {.sa_sigaction = run_pass_on_unless_key,
+                                        .sa_flags = SA_SIGINFO | SA_RESTART};
 
     for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
         struct sigaction old;
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(passed[i], &pass, NULL);
     }
-    sigaction(SIGINT, &ignore, NULL);
-    sigaction(SIGQUIT, &ignore, NULL);
+    sigaction(SIGINT, &pass_unless_key, NULL);
+    sigaction(SIGQUIT, &pass_unless_key, NULL);
 }
 
 /* In the child. The program itself is the session's root. */

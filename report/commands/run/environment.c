@@ -20,7 +20,7 @@ static int run_directory_of_self(char *out, size_t size)
     ssize_t length = readlink("/proc/self/exe", out, size - 1);
 
     if (length <= 0)
-        return -ENOENT;
+        return -ENOSYS;
     out[length] = '\0';
     char *slash = strrchr(out, '/');
     if (!slash)
@@ -46,7 +46,8 @@ static int run_check_path(const char *path)
     return path[strcspn(path, " \t\n:")] ? -EBADF : 0;
 }
 
-/* 0; -ENOENT; or -EBADF: it is at `path`, which LD_PRELOAD cannot contain. */
+/* 0; -ENOENT; -ENOSYS: /proc is missing; or -EBADF: it is at `path`, which LD_PRELOAD cannot
+ * contain. */
 static int run_find_library(char *path, size_t size)
 {
     /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
@@ -70,6 +71,8 @@ int gv_run_find_library(char *path, size_t size)
         gv_message("cannot preload %s: LD_PRELOAD cannot hold a path with a space or a colon; "
                    "install gpuverify in a folder whose path has neither",
                    path);
+    else if (error == -ENOSYS)
+        gv_message("nothing can be recorded: /proc is not mounted; mount -t proc proc /proc");
     else if (error)
         gv_message("cannot find libgpuverify.so next to gpuverify");
     return error;

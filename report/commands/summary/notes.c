@@ -291,6 +291,6 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
         print_note(summary, "Snapshot after %s: the program still ran.",
                    gv_format_duration(until, facts->snapshot_ns));
     else if (!facts->complete)
-        print_note(summary, "The trace is not complete yet.");
+        print_note(summary, "The trace is not complete.");
     return error;
 }

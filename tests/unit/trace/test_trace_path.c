@@ -47,6 +47,17 @@ static void a_directory_that_is_gone_matters_to_relative_paths_only(void **state
     }
 }
 
+static void the_root_folder_keeps_one_slash(void **state)
+{
+    (void)state;
+    struct gv_trace_owner root = {.pid = 1, .program = "p", .directory = "/"};
+
+    assert_int_equal(gv_trace_path_expand(path, sizeof(path), "x.db", &root), 0);
+    assert_string_equal(path, "/x.db");
+    assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "/", "x.db", true), 0);
+    assert_string_equal(path, "/x.db");
+}
+
 static void a_relative_path_becomes_absolute(void **state)
 {
     (void)state;
@@ -127,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pattern_is_expanded),
         cmocka_unit_test(a_directory_that_is_gone_matters_to_relative_paths_only),
+        cmocka_unit_test(the_root_folder_keeps_one_slash),
         cmocka_unit_test(a_relative_path_becomes_absolute),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_script_gives_its_name_to_its_process),
