@@ -10,12 +10,23 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAPPED_BYTES (sizeof(struct soak_log) + SOAK_ENTRIES * sizeof(struct soak_entry))
+#define MAPPED_BYTES (sizeof(struct soak_log) + entries_most() * sizeof(struct soak_entry))
 
 _Thread_local struct soak_writer soak_writer = {.fd = -1};
+
+/* A limit on the size of files holds for the logs too. */
+static size_t entries_most(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SOAK_ENTRIES * sizeof(struct soak_entry))
+        return limit.rlim_cur / sizeof(struct soak_entry) - 1024;
+    return SOAK_ENTRIES;
+}
 
 static void fail(const char *what)
 {

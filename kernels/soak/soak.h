@@ -168,6 +168,9 @@ void soak_interrupts_stop(void);
 /* Jumps out of a sleeping call. */
 void soak_interrupts_prepare(void);
 
+/* Ends the process when stdin has a letter, in a thread of its own. */
+void soak_die_when_told(void);
+
 /* throws.cpp: makes a call that an exception leaves; returns whether one came. */
 bool soak_throw(CUfunction function);
 
