@@ -1,4 +1,5 @@
-/* Preloaded by tests/deaths.py: a wall clock that jumps, and a disk quota. The file DEATHS_SHIM says how. */
+/* Preloaded by tests/deaths.py: a wall clock that jumps, and a disk quota. The file DEATHS_SHIM
+ * says how. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -22,8 +23,8 @@ __attribute__((constructor)) static void open_shim(void)
 {
     const char *path = getenv("DEATHS_SHIM");
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    void *found = fd < 0 ? MAP_FAILED
-                         : mmap(NULL, sizeof none, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *found =
+        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof none, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (fd >= 0)
         close(fd);

@@ -1,4 +1,5 @@
-/* Ends the process in the way that a letter from stdin says, while its other threads go on. tests/deaths.py writes it. */
+/* Ends the process in the way that a letter from stdin says, while its other threads go on.
+ * tests/deaths.py writes it. */
 #include "kernels/soak/soak.h"
 
 #include <pthread.h>

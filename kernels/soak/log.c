@@ -23,7 +23,8 @@ static size_t entries_most(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SOAK_ENTRIES * sizeof(struct soak_entry))
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+        limit.rlim_cur < SOAK_ENTRIES * sizeof(struct soak_entry))
         return limit.rlim_cur / sizeof(struct soak_entry) - 1024;
     return SOAK_ENTRIES;
 }
