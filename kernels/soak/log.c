@@ -14,25 +14,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAPPED_BYTES (sizeof(struct soak_log) + entries_most() * sizeof(struct soak_entry))
+#define MAPPED_BYTES (sizeof(struct soak_log) + soak_writer.entries * sizeof(struct soak_entry))
 
 _Thread_local struct soak_writer soak_writer = {.fd = -1};
 
 /* A limit on the size of files holds for the logs too. */
-static size_t entries_most(void)
+static uint32_t entries_most(void)
 {
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
         limit.rlim_cur < SOAK_ENTRIES * sizeof(struct soak_entry))
-        return limit.rlim_cur / sizeof(struct soak_entry) - 1024;
+        return (uint32_t)(limit.rlim_cur / sizeof(struct soak_entry)) - 1024;
     return SOAK_ENTRIES;
 }
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     perror(what);
     _exit(98);
+}
+
+void soak_full(void)
+{
+    fail("the log is full");
 }
 
 void soak_names(const char *const *names, unsigned count)
@@ -61,7 +66,7 @@ void soak_open(void)
     char path[4096];
     struct soak_log *log;
 
-    soak_writer = (struct soak_writer){.fd = -1};
+    soak_writer = (struct soak_writer){.fd = -1, .entries = entries_most()};
     if (!folder)
         return;
     snprintf(path, sizeof path, "%s/%d-%u-%llu.log", folder, (int)getpid(), tid,
