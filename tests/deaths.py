@@ -6,9 +6,9 @@ own log with the trace, and looks for what was left behind.
   tests/deaths.py [--build FOLDER] --seed SEED [--times N] [--keep]
 
 A seed chooses the death, the program, the moment (how many calls the program has made) and the ending. Prints a seed
-that fails; --seed repeats it. The table at the end says how often each death was tried, and what was kept. As root
-all runs in a mount namespace of its own, and programs and commands run as a user without rights; deaths that need root are
-skipped for others.
+that fails; --seed repeats it. The table at the end says how often each death was tried, and what was kept. As root,
+all runs in a mount namespace of its own, and programs and commands as a user without rights. Deaths that need root, or
+something else that is not there, are skipped and listed.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from soak_logs import expect
 
 NOBODY = 60000 + os.getpid() % 5000  # a user of our own: `ulimit -u` counts the user's processes
 ROOT = os.geteuid() == 0
+MOUNTS = os.environ.get("DEATHS_MOUNTS") == "own"  # in a mount namespace of our own
 CALLS_MOST = 20000  # a death comes at most after so many
 FEATURES = "fxcps"  # of soak.c: without handlers, whose calls may be parts of others
 MEMORY_BYTES = 512 << 20
@@ -106,11 +107,16 @@ class Run:
 
     def start(self, words, environment):
         # pylint: disable=consider-using-with, subprocess-popen-preexec-fn
-        with open(self.path("stderr"), "wb") as err:
-            self.program = subprocess.Popen(
-                [*self.prefix, *words], cwd=self.path("out"), env={**environment, **self.environment},
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=err, start_new_session=True,
-                preexec_fn=self.become)
+        end = time.monotonic() + soak.LIMIT_S
+        while not self.program:
+            with open(self.path("stderr"), "wb") as err, contextlib.suppress(BlockingIOError):
+                self.program = subprocess.Popen(
+                    [*self.prefix, *words], cwd=self.path("out"), env={**environment, **self.environment},
+                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=err, start_new_session=True,
+                    preexec_fn=self.become)
+                return
+            expect(time.monotonic() < end, "the user has too many processes")  # ended ones that nobody waited for
+            time.sleep(0.05)
 
     def await_calls(self, count):
         """Until the program has logged so many calls, or has ended."""
@@ -161,8 +167,8 @@ class Run:
                 os.kill(pid, signal.SIGKILL)
 
     def mount(self, name, size):
-        if not ROOT:
-            raise Skipped("needs root")
+        if not MOUNTS:
+            raise Skipped("needs root, and a mount namespace of its own")
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=777", "gv-deaths", self.path(name)], check=True)
 
     def shim(self, jump_s=0, quota_bytes=QUOTA_OFF):
@@ -541,29 +547,33 @@ class Deaths(soak.Soak):
 def seeds_of(options):
     if options.seed:
         return list(options.seed) * options.times
-    count = options.rounds * (1 if options.only else len(DEATHS))
-    return range(options.first, options.first + count)
+    first = options.first if options.first is not None else time.time_ns() // 1000 % 10**9
+    count = (options.rounds or 10**9) * (1 if options.only else len(DEATHS))
+    print(f"seeds from {first}", flush=True)
+    return range(first, first + count)
 
 
 def main():
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(soak.ROOT, "build"))
-    parser.add_argument("--seconds", type=float, default=3600, help="start no further death after this")
-    parser.add_argument("--rounds", type=int, default=1, help="how often to go through the table")
-    parser.add_argument("--from", dest="first", type=int, metavar="SEED", default=0)
+    parser.add_argument("--seconds", type=float, default=60, help="start no further death after this; with --rounds it does not count")
+    parser.add_argument("--rounds", type=int, help="how often to go through the table")
+    parser.add_argument("--from", dest="first", type=int, metavar="SEED", help="default: from the clock")
     parser.add_argument("--seed", type=int, action="append", help="only this one; can be repeated")
     parser.add_argument("--times", type=int, default=1, help="how often to run --seed")
     parser.add_argument("--only", metavar="NAME", choices=[death.name for death in DEATHS], help="only this death")
     parser.add_argument("--keep", action="store_true", help="keep the folders of seeds that failed")
     parser.add_argument("-v", action="store_true", help="a line for each seed")
     options = parser.parse_args()
-    if ROOT and not os.environ.get("DEATHS_MOUNTS"):
-        os.execvpe("unshare", ["unshare", "--mount", sys.executable, *sys.argv], {**os.environ, "DEATHS_MOUNTS": "own"})
+    if ROOT and "DEATHS_MOUNTS" not in os.environ:
+        own = ["unshare", "--mount"] if subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0 else []
+        words = [*own, sys.executable, *sys.argv]
+        os.execvpe(words[0], words, {**os.environ, "DEATHS_MOUNTS": "own" if own else "none"})
     deaths, failed, start = Deaths(options.build), 0, time.monotonic()
     deaths.only = options.only
     with contextlib.suppress(KeyboardInterrupt):
         for seed in seeds_of(options):
-            if time.monotonic() > start + options.seconds:
+            if not options.rounds and not options.seed and time.monotonic() > start + options.seconds:
                 break
             failed += not soak.attempt(deaths, seed, options)
     deaths.show()

@@ -73,8 +73,8 @@ def read_logs(folder):
 
 
 def read_rows(trace):
-    """{(pid, tid): rows} in the order of the calls, also of a process that became another program. NVIDIA's runtime makes one of its own when its library
-    ends, which a driver that has ended answers with 4."""
+    """{(pid, tid): rows} in the order of the calls, also of a process that became another program. NVIDIA's runtime
+    makes one of its own when its library ends, which a driver that has ended answers with 4."""
     rows = collections.defaultdict(list)
     for pid, tid, *row in trace.execute(
             "SELECT p.pid, t.tid, c.id, c.name, c.result, c.kernel, c.bytes, c.count FROM calls c"
@@ -213,13 +213,15 @@ class Session:
                 expect(nested[name] <= count,
                        f"{who}: {nested[name]} {name} of handlers in the trace, {count} were made")
                 may_miss[self.classes[name]] += count - nested[name]
+            if self.cut and log.calling:
+                may_miss[self.classes[log.calling]] += 1  # killed before it was logged
             self.counts["handlers'"] += sum(made.values())
             self.counts["calls"] += len(log.entries)
             self.thread(who, key, log, rows, any(lost[kind] > 0 for kind in lost), may_miss, missing)
         for kind in set(lost) | set(missing):
             expect(missing[kind] <= lost[kind] <= missing[kind] + may_miss[kind],
                    f"process {pid}: {missing[kind]} calls of class {kind} are missing (and up to "
-                   f"{may_miss[kind]} of handlers), losses say {lost[kind]}")
+                   f"{may_miss[kind]} of handlers or unlogged), losses say {lost[kind]}")
         self.missing += sum(missing.values())
         self.counts["lost"] += sum(lost.values())
 
@@ -279,7 +281,14 @@ class Session:
         return {row[0] for row in self.trace.execute(
             "SELECT id FROM calls c WHERE NOT EXISTS (SELECT 1 FROM recording r WHERE r.process = c.process"
             " AND r.gpu = 'seen' AND r.start_ns <= c.start_ns"
-            " AND coalesce(r.end_ns, 1 << 62) > c.start_ns + c.duration_ns)")}, windows
+            " AND coalesce(r.end_ns, 1 << 62) > c.start_ns + c.duration_ns)")} | self.behind_the_last(), windows
+
+    def behind_the_last(self):
+        """What CUPTI had not returned of the last window when the process was cut off counts as outside of it."""
+        return {row[0] for row in self.trace.execute(
+            "SELECT c.id FROM calls c LEFT JOIN (SELECT c.process, c.stream, max(c.start_ns) AS start_ns FROM gpu_ops o"
+            " JOIN calls c ON c.id = o.call GROUP BY 1, 2) seen ON seen.process = c.process AND seen.stream IS c.stream"
+            " WHERE c.start_ns > coalesce(seen.start_ns, -1)")} if self.cut else set()
 
     def without_gpu(self, excuse):
         """The calls of processes without a GPU side: their reason begins with `excuse`, or they were killed in cuInit."""

@@ -56,7 +56,7 @@ class Soak(unittest.TestCase):
         trace.executescript(
             "CREATE TABLE processes (id, pid, forked, gpu, gpu_why, start_ns); CREATE TABLE threads (id, process, serial, tid);"
             "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count,"
-            " start_ns DEFAULT 10, duration_ns DEFAULT 1);"
+            " start_ns DEFAULT 10, duration_ns DEFAULT 1, stream);"
             "CREATE TABLE recording (process, side, start_ns, end_ns, gpu); CREATE TABLE losses (process, what, class, count);"
             "CREATE TABLE loads (call, result, kind); CREATE TABLE meta (key, value);"
             "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
