@@ -515,7 +515,7 @@ class Deaths(soak.Soak):
             session.check_calls()
             session.check_loads()
             if plan.gpu != "off":
-                session.check_gpu(True, "out of memory or threads" if death.name.startswith("ulimit") else None, death.gpu)
+                session.check_gpu(True, ("out of memory", "cannot start a thread") if death.name.startswith("ulimit") else (), death.gpu)
             session.check_ends()
             counts["lost calls"] += sum(count for kinds in session.losses.values()
                                         for (what, _), count in kinds.items() if what == "call")

@@ -48,8 +48,12 @@ def read_log(path, names):
         if magic != b"soak log":
             return None, None, None, None
         data = file.read(min(count * ENTRY.size, os.fstat(file.fileno()).st_size - HEADER_BYTES))
-    entries = [Entry(names[call], None if result == LEFT else result, bits & 0xffffff, bits >> 24)
-               for call, result, bits in ENTRY.iter_unpack(data) if bits >> 24 & WRITTEN]
+    known = {}  # of a million calls, few differ
+    entries = []
+    for call, result, bits in ENTRY.iter_unpack(data):
+        if bits >> 24 & WRITTEN:
+            entry = Entry(names[call], None if result == LEFT else result, bits & 0xffffff, bits >> 24)
+            entries.append(known.setdefault(entry, entry))
     return pid, tid, start_ns, Log(entries, names[calling - 1] if calling else None)
 
 
@@ -290,23 +294,23 @@ class Session:
             " JOIN calls c ON c.id = o.call GROUP BY 1, 2) seen ON seen.process = c.process AND seen.stream IS c.stream"
             " WHERE c.start_ns > coalesce(seen.start_ns, -1)")} if self.cut else set()
 
-    def without_gpu(self, excuse):
-        """The calls of processes without a GPU side: their reason begins with `excuse`, or they were killed in cuInit."""
+    def without_gpu(self, excuses):
+        """The calls of processes without a GPU side: their reason begins with an excuse, or they were killed in cuInit."""
         pids = set()
         for pid, gpu, why in self.trace.execute("SELECT pid, gpu, gpu_why FROM processes WHERE forked = 0"):
             begun = any(key[0] == pid and any(entry.name == "cuInit" for entry in log.entries)
                         for key, log in self.logs.items())
-            if gpu is None and self.cut and not begun or gpu == "host-only" and excuse and why.startswith(excuse):
+            if gpu is None and self.cut and not begun or gpu == "host-only" and why.startswith(excuses):
                 pids.add(pid)
             else:
                 expect(gpu == "cupti", f"process {pid}: the GPU's side is {gpu}: {why}")
         return {row.id for (pid, _), rows in self.rows.items() if pid in pids for row in rows}
 
-    def check_gpu(self, exact, excuse=None, fetched=False):
+    def check_gpu(self, exact, excuses=(), fetched=False):
         """Each call that starts work has its operation, or is counted as lost. `exact`: there are no others.
         `fetched`: CUPTI was asked for all before the end, so nothing older may be lost."""
         outside, windows = self.outside_windows()
-        outside |= self.without_gpu(excuse)
+        outside |= self.without_gpu(excuses)
         ops = collections.defaultdict(list)
         for call, kind, name, count in self.trace.execute(
                 "SELECT call, kind, name, count(*) FROM gpu_ops GROUP BY 1, 2, 3"):
