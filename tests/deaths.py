@@ -353,7 +353,7 @@ def stopped(run):
     yield
     for _ in range(run.dice.randint(1, 3)):
         whom = run.dice.choice(((run.program.pid,), run.collectors(), (run.program.pid, *run.collectors())))
-        for number, pause_s in ((signal.SIGSTOP, run.dice.choice((0.01, 0.3, 2))), (signal.SIGCONT, 0)):
+        for number, pause_s in ((signal.SIGSTOP, run.dice.choice((0.01, 0.1, 0.5))), (signal.SIGCONT, 0)):
             for pid in whom:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
