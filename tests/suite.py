@@ -285,7 +285,7 @@ def part_deaths(run):
 
 
 def part_all_deaths(run):
-    """They die in all of these ways."""
+    """They die in all of these ways, unless the machine is busy."""
     deaths(run, "120")
 
 

@@ -162,8 +162,10 @@ static void *live(void *data)
     set_up(thread);
     if (soak_has('h'))
         soak_interrupts_start(thread);
-    for (long i = 0; i < soak.steps; i++)
+    for (long i = 0; i < soak.steps; i++) {
         take_step(thread);
+        soak_slow_down();
+    }
     soak_interrupts_stop();
     tear_down(thread);
     life->speaks_late = soak_has('s') && soak_random(thread, 3) == 0;
@@ -323,7 +325,8 @@ int main(int argc, char **argv)
         return 1;
     if (soak_has('p'))
         begin_at_once(places);
-    if (argc > 4)
+    soak.dies = argc > 4;
+    if (soak.dies)
         soak_die_when_told();
     open_driver(&self);
     run_threads(&self);
