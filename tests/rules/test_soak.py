@@ -59,13 +59,13 @@ class Soak(unittest.TestCase):
             " start_ns DEFAULT 10, duration_ns DEFAULT 1, stream);"
             "CREATE TABLE recording (process, side, start_ns, end_ns, gpu); CREATE TABLE losses (process, what, class, count);"
             "CREATE TABLE loads (call, result, kind); CREATE TABLE meta (key, value);"
-            "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
+            "CREATE TABLE gpu_ops (kind, name, call, duration_ns DEFAULT 1); CREATE TABLE in_flight (name);"
             f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL, 5); INSERT INTO threads VALUES (1, 1, 1, {TID});")
         trace.executemany("INSERT INTO calls (process, thread, name, result, kernel, bytes, count)"
                           " VALUES (1, 1, ?, ?, ?, ?, ?)", self.found)
         trace.executemany("INSERT INTO losses VALUES (1, ?, ?, ?)", self.losses)
         trace.executemany("INSERT INTO loads VALUES (?, ?, 'ptx')", self.loads)
-        trace.executemany("INSERT INTO gpu_ops VALUES (?, ?, ?)", self.ops)
+        trace.executemany("INSERT INTO gpu_ops (kind, name, call) VALUES (?, ?, ?)", self.ops)
         trace.executemany("INSERT INTO in_flight VALUES (?)", [("x",)] * self.flights)
         trace.execute("INSERT INTO recording VALUES (1, 'gpu', 0, ?, 'seen')", (self.until_ns,))
         trace.executemany("INSERT INTO recording VALUES (1, 'gpu', ?, ?, ?)", self.windows)
