@@ -131,7 +131,7 @@ static inline bool soak_has(char feature)
 static inline void soak_slow_down(void)
 {
     if (soak.dies && soak_writer.log && soak_writer.log->count > SOAK_FAST_CALLS)
-        usleep(5000);
+        usleep(20000);
 }
 
 static inline uint32_t soak_random(struct soak_thread *thread, uint32_t below)
