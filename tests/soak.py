@@ -79,6 +79,12 @@ class Soak:
     """The programs, and their results."""
 
     plan = staticmethod(plan_of)
+    in_memory = True
+
+    def name(self, seed):
+        """What the lines about a seed begin with."""
+        del seed
+        return ""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
@@ -179,17 +185,17 @@ def seeds_of(options):
 
 def attempt(soak, seed, options):
     """Prints the result of a seed; False if it failed."""
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    shared = "/dev/shm" if soak.in_memory and os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="gv-soak-", dir=shared)
     kept = False
     try:
         counts = soak.one(seed, folder)
         if options.v:
-            print(f"seed {seed} {soak.plan(seed)}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
+            print(f"seed {seed} {soak.name(seed)}{soak.plan(seed)}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
         return True
     except soak_logs.Mismatch as why:
         kept = options.keep
-        print(f"seed {seed} {soak.plan(seed)}: FAILED: {why}", flush=True)
+        print(f"seed {seed} {soak.name(seed)}{soak.plan(seed)}: FAILED: {why}", flush=True)
         if kept:
             print(f"kept: {folder}", flush=True)
         return False

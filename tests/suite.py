@@ -294,6 +294,30 @@ def part_soak(run):
              str(float(os.environ.get("GV_SOAK_SECONDS", "20")) / 4))
 
 
+def deaths(run, *options):
+    """A second try, with the same deaths: they fall at other moments. What fails is said in either case."""
+    for last in (False, True):
+        status, text = run.command("python3", "tests/deaths.py", "--build", BUILD, *options)
+        if status == 0:
+            break
+        (run.failed if last else run.flaky)("deaths", f"exit status {status}\n{tail(text, 40)}")
+    else:
+        return
+    for name, why in re.findall(r"^(.+?) +skipped: (.*)$", text, re.M):
+        run.skipped(name, why)
+    run.passed("deaths")
+
+
+def part_deaths(run):
+    """Random programs die in a few ways of the table in tests/deaths.py, for GV_DEATHS_SECONDS."""
+    deaths(run, "--seconds", os.environ.get("GV_DEATHS_SECONDS", "8"))
+
+
+def part_all_deaths(run):
+    """They die in all of these ways, unless the machine is busy."""
+    deaths(run, "--seconds", "120")
+
+
 # Together they reach the hooks, the CUPTI module, the collector and each command: what runs here is also run without
 # UBSan, and most of the rest would only repeat it.
 UBSAN_CASES = ("test_constructors.", "test_edges.", "test_gpu_side.", "test_hostile.", "test_limits.", "test_linkage.",
@@ -496,6 +520,8 @@ PARTS = (
     Part("tsan", part_tsan, LONG, None),
     Part("bench", part_bench, USUAL, "build"),
     Part("soak", part_soak, USUAL, "build"),
+    Part("deaths", part_deaths, USUAL, "build"),
+    Part("all-deaths", part_all_deaths, LONG, "build"),
     Part("model", part_model, USUAL, "build"),
     Part("format", part_format, QUICK, None),
     Part("shell", part_shell, QUICK, None),

@@ -10,17 +10,34 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAPPED_BYTES (sizeof(struct soak_log) + SOAK_ENTRIES * sizeof(struct soak_entry))
+#define MAPPED_BYTES (sizeof(struct soak_log) + soak_writer.entries * sizeof(struct soak_entry))
 
 _Thread_local struct soak_writer soak_writer = {.fd = -1};
 
-static void fail(const char *what)
+/* A limit on the size of files holds for the logs too. */
+static uint32_t entries_most(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+        limit.rlim_cur < SOAK_ENTRIES * sizeof(struct soak_entry))
+        return (uint32_t)(limit.rlim_cur / sizeof(struct soak_entry)) - 1024;
+    return SOAK_ENTRIES;
+}
+
+static _Noreturn void fail(const char *what)
 {
     perror(what);
     _exit(98);
+}
+
+void soak_full(void)
+{
+    fail("the log is full");
 }
 
 void soak_names(const char *const *names, unsigned count)
@@ -49,7 +66,7 @@ void soak_open(void)
     char path[4096];
     struct soak_log *log;
 
-    soak_writer = (struct soak_writer){.fd = -1};
+    soak_writer = (struct soak_writer){.fd = -1, .entries = entries_most()};
     if (!folder)
         return;
     snprintf(path, sizeof path, "%s/%d-%u-%llu.log", folder, (int)getpid(), tid,

@@ -33,10 +33,12 @@ enum soak_flags {
     SOAK_NESTED = 16, /* by a handler that interrupted a call: may be a part of it */
 };
 
+#define SOAK_WRITTEN 128 /* no flag: an entry that was reserved when the process was killed */
+
 #define SOAK_LEFT (-32768) /* the result of a call that never returned */
 
 struct soak_entry {
-    uint16_t call;
+    _Alignas(8) uint16_t call;
     int16_t result;
     uint32_t detail : 24;
     uint32_t flags : 8;
@@ -57,6 +59,7 @@ struct soak_log {
 
 struct soak_writer {
     struct soak_log *log; /* NULL: do not log */
+    uint32_t entries;     /* that fit */
     int fd;
     struct soak_entry note;
     volatile bool inside;
@@ -70,6 +73,7 @@ void soak_names(const char *const *names, unsigned count);
  * anew. */
 void soak_open(void);
 void soak_close(void);
+_Noreturn void soak_full(void);
 
 static inline void soak_note(unsigned flags, uint64_t detail)
 {
@@ -94,11 +98,12 @@ static inline void soak_enter(enum soak_call call, int result, struct soak_entry
     if (!log)
         return;
     at = atomic_fetch_add(&log->count, 1);
-    if (at >= SOAK_ENTRIES)
-        __builtin_trap();
+    if (at >= soak_writer.entries)
+        soak_full();
     entry.call = (uint16_t)call;
     entry.result = (int16_t)result;
-    log->entries[at] = entry;
+    entry.flags |= SOAK_WRITTEN;
+    __atomic_store(&log->entries[at], &entry, __ATOMIC_RELAXED);
 }
 
 static inline int soak_after(enum soak_call call, int result)

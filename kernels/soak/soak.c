@@ -2,7 +2,7 @@
  * Uses CUDA at random, as a seed says, and logs each call (log.h). tests/soak.py runs it with the
  * library and without, and compares the log with the trace.
  *
- *     soak SEED STEPS [FEATURES]
+ *     soak SEED STEPS [FEATURES [die]]
  *
  * Several slots have one thread after the other, and each thread takes STEPS steps. The output
  * depends only on the arguments. FEATURES are letters:
@@ -15,6 +15,8 @@
  *        context while another thread captures
  *
  * A real driver supports c, p, x and a; the others need the simulator.
+ *
+ * With `die` it ends as a letter from stdin says (deaths.c).
  */
 #include "kernels/soak/soak.h"
 
@@ -160,8 +162,10 @@ static void *live(void *data)
     set_up(thread);
     if (soak_has('h'))
         soak_interrupts_start(thread);
-    for (long i = 0; i < soak.steps; i++)
+    for (long i = 0; i < soak.steps; i++) {
         take_step(thread);
+        soak_slow_down();
+    }
     soak_interrupts_stop();
     tear_down(thread);
     life->speaks_late = soak_has('s') && soak_random(thread, 3) == 0;
@@ -321,6 +325,9 @@ int main(int argc, char **argv)
         return 1;
     if (soak_has('p'))
         begin_at_once(places);
+    soak.dies = argc > 4;
+    if (soak.dies)
+        soak_die_when_told();
     open_driver(&self);
     run_threads(&self);
     if (soak_has('a'))

@@ -63,6 +63,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,6 +83,7 @@ struct soak_process {
     long steps;           /* of each thread */
     const char *features; /* see soak.c */
     const char *program;
+    bool dies; /* see deaths.c */
     CUdevice device;
     CUcontext context;
     CUmodule module;
@@ -121,6 +123,15 @@ static inline bool soak_has(char feature)
         if (*at == feature)
             return true;
     return false;
+}
+
+#define SOAK_FAST_CALLS 20000u /* of a thread */
+
+/* A death may take seconds, and all that is called until then must be compared. */
+static inline void soak_slow_down(void)
+{
+    if (soak.dies && soak_writer.log && soak_writer.log->count > SOAK_FAST_CALLS)
+        usleep(20000);
 }
 
 static inline uint32_t soak_random(struct soak_thread *thread, uint32_t below)
@@ -167,6 +178,9 @@ void soak_interrupts_start(struct soak_thread *thread);
 void soak_interrupts_stop(void);
 /* Jumps out of a sleeping call. */
 void soak_interrupts_prepare(void);
+
+/* Ends the process when stdin has a letter, in a thread of its own. */
+void soak_die_when_told(void);
 
 /* throws.cpp: makes a call that an exception leaves; returns whether one came. */
 bool soak_throw(CUfunction function);

@@ -120,6 +120,7 @@ void soak_step_polls(struct soak_thread *thread)
     if (how == 2)
         soak_digest(thread, soak_spin(other, ns));
     for (int i = 0; busy == CUDA_ERROR_NOT_READY && i < POLLS_MAX; i++) {
+        soak_slow_down();
         busy = DO(cuStreamQuery, thread->home);
         if (how == 1)
             DO(cuEventQuery, soak.always);

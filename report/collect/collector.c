@@ -49,7 +49,8 @@ struct gv_collector {
     struct gv_watchdog watchdog;
     char directory[GV_SESSION_PATH_BYTES];
     char name[NAME_MAX + 1];
-    int64_t zombie_since_ms; /* 0: the root is not a zombie */
+    int64_t zombie_since_ms;     /* 0: the root is not a zombie */
+    int64_t unfinished_since_ms; /* only processes that make their spools are left */
     int64_t failing_since_ms;
     int64_t alone_since_ms; /* no process can still record */
     int64_t pause_ms;       /* until the next pass */
@@ -143,6 +144,18 @@ static bool collector_root_lives(struct gv_collector *collector)
     if (collector->zombie_since_ms == 0)
         collector->zombie_since_ms = now;
     return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
+}
+
+/* A process that makes its spool is about to finish it, or is killed and leaves it to us. The
+ * name of the file tells only a pid, which may be a stranger's by now: so not for ever. */
+static bool collector_awaits_spool(struct gv_collector *collector)
+{
+    int64_t now = collector_now_ms();
+
+    if (collector->drain.unfinished == 0 || collector->unfinished_since_ms == 0)
+        collector->unfinished_since_ms = now;
+    return collector->drain.unfinished > 0 &&
+           now - collector->unfinished_since_ms < GV_COLLECTOR_GIVE_UP_MS;
 }
 
 static bool collector_is_child_of_root(const struct gv_collector *collector)
@@ -253,7 +266,8 @@ static int collector_drain(struct gv_collector *collector)
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
         /* A root that collects the orphans of its session is our parent, and may wait for us. */
-        if (drain->count == 0 && (!root_lives || collector_is_child_of_root(collector)))
+        if (drain->count == 0 && (!root_lives || collector_is_child_of_root(collector)) &&
+            !collector_awaits_spool(collector))
             return 0;
         /* A zombie root still exists. */
         if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
@@ -287,7 +301,7 @@ static int collector_close_session(struct gv_collector *collector)
     if (renameat(directory, collector->name, directory, aside) < 0)
         return 0;
     error = gv_drain_find(&collector->drain);
-    if (error || collector->drain.count > 0)
+    if (error || collector->drain.count > 0 || collector_awaits_spool(collector))
         again = linkat(directory, aside, directory, collector->name, 0) == 0;
     unlinkat(directory, aside, 0);
     return error ? error : again;

@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,12 +328,17 @@ static int add_spool(struct gv_drain *drain, const char *name)
     return error;
 }
 
-/* An empty spool, whose process was killed while it made it. */
+/* Of an unfinished spool: whether the process that makes it was killed. Its parent may not have
+ * waited for it yet. */
 static bool is_abandoned(const struct gv_drain *drain, const char *name)
 {
     unsigned long pid = strtoul(name + strlen(drain->session) + 1, NULL, 10);
+    uint64_t ticks = 0;
 
-    return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    if (pid == 0 || pid > INT32_MAX)
+        return false;
+    gv_session_read_start_ticks((uint32_t)pid, &ticks);
+    return gv_session_process_life((uint32_t)pid, ticks) != GV_SESSION_ALIVE;
 }
 
 /* Our own problem, not the file's. The end of other spools frees descriptors. */
@@ -355,14 +359,18 @@ int gv_drain_find(struct gv_drain *drain)
             close(again);
         return error;
     }
-    drain->damaged = 0;
+    drain->damaged = drain->unfinished = 0;
     while (!is_in_want(drain, error) && (entry = readdir(stream))) {
         if (!is_spool(drain, entry->d_name) || knows_spool(drain, entry->d_name))
             continue;
         error = add_spool(drain, entry->d_name);
         drain->damaged += error == -EUCLEAN;
-        if (error == -EAGAIN && is_abandoned(drain, entry->d_name))
+        if (error != -EAGAIN)
+            continue;
+        if (is_abandoned(drain, entry->d_name))
             unlinkat(drain->directory_fd, entry->d_name, 0);
+        else
+            drain->unfinished++;
     }
     closedir(stream);
     /* Ignores a file that is not a spool, or not yet. */

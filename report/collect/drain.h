@@ -47,7 +47,8 @@ struct gv_drain {
     size_t count;
     size_t room;
     struct gv_keep keep;
-    size_t damaged; /* cut or damaged spools that were not opened */
+    size_t damaged;    /* cut or damaged spools that were not opened */
+    size_t unfinished; /* spools that a process is still making */
 };
 
 /* 0 or -errno. `wanted` may be NULL. */

@@ -12,7 +12,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
 
 import soak_logs  # noqa: E402
-from soak_logs import BYTES, KERNEL, LEFT, LOADS, NESTED, NOT_READY, RUNS  # noqa: E402
+from soak_logs import BYTES, KERNEL, LEFT, LOADS, NESTED, NOT_READY, RUNS, WRITTEN  # noqa: E402
 
 CLASSES = {"cuLaunchKernel": "launch", "cuStreamQuery": "stream", "cuEventQuery": "event",
            "cuModuleLoadData": "load", "cuMemAlloc_v2": "alloc"}
@@ -45,8 +45,8 @@ class Soak(unittest.TestCase):
             file.write("\n".join(NAMES))
         calling = NAMES.index(self.calling) + 1 if self.calling else 0
         head = soak_logs.HEADER.pack(b"soak log", PID, TID, 5, len(self.made), calling, b"")
-        data = b"".join(soak_logs.ENTRY.pack(NAMES.index(name), result, detail | flags << 24)
-                        for name, result, flags, detail in self.made)
+        data = b"".join(soak_logs.ENTRY.pack(NAMES.index(made[0]), made[1], made[3] | (made[2] | WRITTEN) << 24)
+                        if made else bytes(soak_logs.ENTRY.size) for made in self.made)
         with open(os.path.join(self.folder, "1.log"), "wb") as file:
             file.write(head.ljust(soak_logs.HEADER_BYTES, b"\0") + data)
 
@@ -54,18 +54,18 @@ class Soak(unittest.TestCase):
         trace = sqlite3.connect(":memory:")
         self.addCleanup(trace.close)
         trace.executescript(
-            "CREATE TABLE processes (id, pid, forked, gpu, gpu_why); CREATE TABLE threads (id, process, serial, tid);"
+            "CREATE TABLE processes (id, pid, forked, gpu, gpu_why, start_ns); CREATE TABLE threads (id, process, serial, tid);"
             "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count,"
-            " start_ns DEFAULT 10, duration_ns DEFAULT 1);"
+            " start_ns DEFAULT 10, duration_ns DEFAULT 1, stream);"
             "CREATE TABLE recording (process, side, start_ns, end_ns, gpu); CREATE TABLE losses (process, what, class, count);"
             "CREATE TABLE loads (call, result, kind); CREATE TABLE meta (key, value);"
-            "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
-            f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL); INSERT INTO threads VALUES (1, 1, 1, {TID});")
+            "CREATE TABLE gpu_ops (kind, name, call, duration_ns DEFAULT 1); CREATE TABLE in_flight (name);"
+            f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL, 5); INSERT INTO threads VALUES (1, 1, 1, {TID});")
         trace.executemany("INSERT INTO calls (process, thread, name, result, kernel, bytes, count)"
                           " VALUES (1, 1, ?, ?, ?, ?, ?)", self.found)
         trace.executemany("INSERT INTO losses VALUES (1, ?, ?, ?)", self.losses)
         trace.executemany("INSERT INTO loads VALUES (?, ?, 'ptx')", self.loads)
-        trace.executemany("INSERT INTO gpu_ops VALUES (?, ?, ?)", self.ops)
+        trace.executemany("INSERT INTO gpu_ops (kind, name, call) VALUES (?, ?, ?)", self.ops)
         trace.executemany("INSERT INTO in_flight VALUES (?)", [("x",)] * self.flights)
         trace.execute("INSERT INTO recording VALUES (1, 'gpu', 0, ?, 'seen')", (self.until_ns,))
         trace.executemany("INSERT INTO recording VALUES (1, 'gpu', ?, ?, ?)", self.windows)
@@ -113,7 +113,7 @@ class Soak(unittest.TestCase):
         self.setUp()
         self.until_ns, self.windows = 15, [(15, 20, "between")]
         del self.ops[0]
-        self.assert_noticed("no operation, and nothing lost")
+        self.assert_noticed("no operation")
 
     def test_folded_polls(self):
         self.found[3][4] = 3
@@ -138,9 +138,11 @@ class Soak(unittest.TestCase):
 
     def test_the_gpu(self):
         self.ops.pop()
-        self.assert_noticed("no operation, and nothing lost: {'cuLaunchKernel': 1}")
+        self.assert_noticed("no operation: Counter({'cuLaunchKernel': 1}); 0 are counted as lost")
         self.losses = [("GPU record", None, 1)]
         self.compare()
+        self.ops.pop()
+        self.assert_noticed("no operation: Counter({'cuLaunchKernel': 2}); 1 are counted as lost")
         self.setUp()
         self.ops.append(("kernel", "empty", None))
         self.assert_noticed("operations without a call")
@@ -190,6 +192,17 @@ class Soak(unittest.TestCase):
         self.compare()
         self.calling = ALLOC
         self.assert_noticed("1 calls more")
+
+    def test_a_poll_at_the_end(self):
+        """A process was killed when it had made a call, and reserved or half written its entry."""
+        self.cut, self.calling = True, POLL
+        self.made += [(POLL, NOT_READY, 0, 0)] * 2
+        self.found.append([POLL, NOT_READY, None, None, 3])
+        self.compare()
+        self.made.append(None)
+        self.compare()
+        self.found[-1][4] = 4
+        self.assert_noticed("the program made")
 
     def test_the_end_of_the_gpus_side(self):
         """A process that is cut off may launch on when its GPU's side has been fetched, and only then."""

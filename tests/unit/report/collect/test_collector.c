@@ -312,6 +312,52 @@ static void a_broken_spool_keeps_nobody(void **state)
     assert_int_equal(access(broken, F_OK), 0);
 }
 
+/* A process is killed while it makes its spool: `reaped` or not yet waited for, before or while the
+ * collector looks. */
+static void expect_no_unfinished_spool(bool early, bool reaped)
+{
+    pid_t maker = fork();
+    siginfo_t how;
+    char path[1024];
+
+    if (maker == 0)
+        for (;;)
+            pause();
+    snprintf(path, sizeof(path), "%s/%s.%d.1%s", fixture.spools, fixture.session, (int)maker,
+             GV_SPOOL_SUFFIX);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_int_equal(ftruncate(fd, 64 << 20), 0);
+    close(fd);
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    pid_t collector = early ? 0 : start(0);
+    usleep(early ? 0 : 100000);
+    kill(maker, SIGKILL);
+    waitid(P_PID, (id_t)maker, &how, WEXITED | (reaped ? 0 : WNOWAIT));
+    assert_int_equal(exit_code_of(early ? start(0) : collector), 0);
+    waitpid(maker, NULL, 0);
+    expect_complete(1);
+    assert_int_equal(files_in(fixture.spools), 0);
+}
+
+static void a_process_killed_while_it_makes_its_spool_leaves_none(void **state)
+{
+    (void)state;
+    expect_no_unfinished_spool(true, true);
+}
+
+static void nor_if_its_parent_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    expect_no_unfinished_spool(true, false);
+}
+
+static void nor_if_the_collector_was_about_to_end(void **state)
+{
+    (void)state;
+    expect_no_unfinished_spool(false, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +371,9 @@ int main(void)
         TEST(a_trace_that_cannot_be_made_leaves_the_records),
         TEST(a_full_disk_stores_nothing_by_halves),
         TEST(a_broken_spool_keeps_nobody),
+        TEST(a_process_killed_while_it_makes_its_spool_leaves_none),
+        TEST(nor_if_its_parent_does_not_wait_for_it),
+        TEST(nor_if_the_collector_was_about_to_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
