@@ -295,12 +295,12 @@ def part_soak(run):
 
 
 def deaths(run, *options):
-    """A second try, with the same deaths: they fall at other moments. What fails is said in either case."""
-    for last in (False, True):
+    """A second try has other deaths. What failed is said in either case."""
+    for judge in (run.flaky, run.failed):
         status, text = run.command("python3", "tests/deaths.py", "--build", BUILD, *options)
         if status == 0:
             break
-        (run.failed if last else run.flaky)("deaths", f"exit status {status}\n{tail(text, 40)}")
+        judge("deaths", f"exit status {status}\n{tail(text, 40)}")
     else:
         return
     for name, why in re.findall(r"^(.+?) +skipped: (.*)$", text, re.M):
