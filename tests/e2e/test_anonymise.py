@@ -67,7 +67,7 @@ class Anonymised(harness.Case):
         self.settle()
         with open(path, "rb") as file:
             held = file.read()
-        for text in ("pool:sesame", "sesame_train.py", "sesame_function", "spin_sesame", "sesame step 2", "sesame mark", "sesame-folder"):
+        for text in ("pool:sesame", "sesame_train.py", "sesame_function", "sesame_launch", "spin_sesame", "sesame step 2", "sesame mark", "sesame-folder"):
             self.assertIn(text.encode(), held)
         database = sqlite3.connect(path)
         database.execute("UPDATE meta SET value = ? WHERE key = 'host'", (WORD + "-host",))
