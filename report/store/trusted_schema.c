@@ -61,8 +61,8 @@ static int trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
     return error ? error : gv_api_meaning_fill(trace);
 }
 
-/* If one of their views is another, all are hidden: one of ours in their file would query it. So are
- * those of an earlier version, which may lack tables that ours query. */
+/* If one of their views is another, all are hidden: one of ours in their file would query it. So
+ * are those of an earlier version, which may lack tables that ours query. */
 static int trusted_object(struct gv_trusted *trusted, const char *const words[3])
 {
     const char *type = words[0], *name = words[1];
