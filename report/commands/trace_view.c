@@ -162,16 +162,6 @@ int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
     return error;
 }
 
-/* Whether all views of the file are gpuverify's own. Finishing a trace would run others. */
-static bool trace_view_is_ours(sqlite3 *trace)
-{
-    int64_t hidden = 1;
-
-    return gv_database_number(trace, "SELECT count(*) FROM temp.sqlite_master WHERE type = 'view'",
-                              NULL, 0, &hidden) == 0 &&
-           hidden == 0;
-}
-
 static int trace_view_open_resolved(const char *path, sqlite3 **trace)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
@@ -182,7 +172,7 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
         error = gv_trace_view_open_bare(path, trace);
     if (error)
         return error;
-    if (!probe.complete && trace_view_is_ours(*trace)) {
+    if (!probe.complete) {
         sqlite3_close(*trace);
         *trace = NULL;
         error = trace_view_settle(path, &probe);

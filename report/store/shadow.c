@@ -13,7 +13,8 @@ int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name)
     int result = SQLITE_NOMEM;
 
     if (found)
-        sql = sqlite3_mprintf("CREATE TEMP %s", found + strlen("CREATE "));
+        sql = sqlite3_mprintf("CREATE TEMP %s IF NOT EXISTS %s", kind,
+                              found + strlen("CREATE ") + strlen(kind));
     /* SQLite compiles one statement and ignores what follows. */
     if (sql)
         result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);

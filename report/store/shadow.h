@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-/* kind: TABLE or VIEW. No temporary one with that name may exist. 0 or -errno. */
+/* kind: TABLE or VIEW. One that exists stays. 0 or -errno. */
 int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name);
 
 #endif

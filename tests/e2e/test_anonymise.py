@@ -67,7 +67,8 @@ class Anonymised(harness.Case):
         self.settle()
         with open(path, "rb") as file:
             held = file.read()
-        for text in ("pool:sesame", "sesame_train.py", "sesame_function", "spin_sesame", "sesame step 2", "sesame mark", "sesame-folder"):
+        for text in ("pool:sesame", "sesame_train.py", "sesame_function", "sesame_launch", "spin_sesame",
+                     "sesame step 2", "sesame mark", "sesame-folder"):
             self.assertIn(text.encode(), held)
         database = sqlite3.connect(path)
         database.execute("UPDATE meta SET value = ? WHERE key = 'host'", (WORD + "-host",))
@@ -160,7 +161,8 @@ class Anonymised(harness.Case):
         for words, status, said in ((["-o", trace], 3, "is the trace itself"), ([], 2, "-o FILE is missing"),
                                     (["-o", self.write("x", "mine")], 3, "exists; --force"),
                                     (["--of", "gpu", "-o", "y.db"], 2, "no effect on a trace"),
-                                    (["-o", "/no/folder/y.db"], 3, "cannot write")):
+                                    (["-o", "/no/folder/y.db"], 3, "cannot write"),
+                                    (["-o", "/dev/null"], 3, "cannot write")):
             self.assertIn(said, self.command("export", trace, "--anonymise", *words, status=status, sim=False).err)
         stored.make_anew("add", trace, "UPDATE meta SET value = 'recording' WHERE key = 'state'")
         self.assertIn("make a snapshot", self.command("export", trace, "--anonymise", "-o", self.path("y.db"), status=3,

@@ -111,18 +111,31 @@ class Hostile(harness.Case):
             path = self.make(f"DROP VIEW {view}", f"CREATE VIEW {view} AS " + ENDLESS.format(columns))
             self.assertIn("41", self.read(path, 0))
 
-    def test_a_trace_with_other_views_is_not_finished(self):
-        """Its analysis would run them."""
-        path = self.make("UPDATE meta SET value = 'recording' WHERE key = 'state'", "DROP VIEW frames",
-                         "CREATE VIEW frames AS " + ENDLESS.format("i AS stack, i AS depth, 'k' AS kind, 'f' AS function,"
-                                                                   " 'l' AS library, 'f' AS file, 1 AS line, 1 AS address"),
-                         "INSERT OR REPLACE INTO meta VALUES ('session', '999999999-1-0123abcd')",
-                         f"INSERT OR REPLACE INTO meta VALUES ('spool_directory', '{self.dir}')")
-        with open(path, "rb") as file:
-            before = file.read()
-        self.read(path, 0)
-        with open(path, "rb") as file:
-            self.assertEqual(file.read(), before)
+    def test_views_that_ours_query_are_not_run(self):
+        """Of a finished trace, whose stored results are used."""
+        path = self.path("snapshot.db")
+        self.command("snapshot", self.make(name="lines"), "-o", path, sim=False)
+        database = sqlite3.connect(path)
+        database.execute("DROP VIEW recording")
+        database.execute("CREATE VIEW recording AS " + ENDLESS.format("i AS process, 'calls' AS side, 0 AS start_ns, 1 AS end_ns,"
+                                                                      " 'stopped' AS gpu"))
+        database.close()
+        self.command("query", path, "SELECT count(*) FROM minutes", sim=False)
+        self.command("stalls", "--range", "step", path, sim=False)
+
+    def test_views_are_not_run_to_finish_a_trace(self):
+        session = "999999999-1-0123abcd"
+        for words in (["report"], ["recover"], ["snapshot", "-o", self.path("snapshot.db")]):
+            self.write(session + ".session", "")
+            path = self.make("UPDATE meta SET value = 'recording' WHERE key = 'state'", "DROP VIEW frames",
+                             "CREATE VIEW frames AS " + ENDLESS.format("i AS stack, i AS depth, 'k' AS kind, 'f' AS function,"
+                                                                       " 'l' AS library, 'f' AS file, 1 AS line, 1 AS address"),
+                             f"INSERT OR REPLACE INTO meta VALUES ('session', '{session}')",
+                             f"INSERT OR REPLACE INTO meta VALUES ('spool_directory', '{self.dir}')")
+            self.command(*words, path, sim=False)
+            database = sqlite3.connect(path)
+            self.assertEqual(database.execute("SELECT value FROM meta WHERE key = 'state'").fetchall(), [("complete",)], words)
+            database.close()
 
     def test_a_view_that_is_gone_is_made_again(self):
         path = self.make("DROP VIEW calls", "DROP VIEW api_summary", "DROP VIEW frames")

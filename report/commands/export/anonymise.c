@@ -85,6 +85,9 @@ static const char *const anonymise_own[] = {
     "",
     "?",
     "others",
+    /* Python's, of code without a file: its functions are the program's */
+    "<string>",
+    "<stdin>",
     /* details of idle time */
     "CPU quota",
     "pinned to some of the CPUs",
@@ -211,6 +214,12 @@ static int name_replace(struct anonymise *run, enum anonymise_rule kind, const c
     return found < 0 ? found : 0;
 }
 
+static int replace_ours(struct anonymise *run, const char *text)
+{
+    snprintf(run->name, sizeof(run->name), "%.*s", ANONYMISE_WORDS_BYTES, text);
+    return 0;
+}
+
 static int replace_library(struct anonymise *run, const char *path)
 {
     const char *base = gv_text_base(path);
@@ -245,6 +254,8 @@ static int replace_file(struct anonymise *run, const char *path)
                                           ".h",  ".hh",  ".hpp", ".cuh", ".rs",  ".f90"};
     const char *folder = gv_public_folder(path), *ending = strrchr(gv_text_base(path), '.');
 
+    if (IS_ONE_OF(path, anonymise_own))
+        return replace_ours(run, path);
     if (!ending || !IS_ONE_OF(ending, endings))
         ending = folder[0] == '<' ? ">" : "";
     return name_replace(run, RULE_FILE, path, gv_public_file(path), folder, ending);
@@ -310,10 +321,9 @@ static int replace_value(struct anonymise *run, const char *value)
 
 static int replace_other(struct anonymise *run, enum anonymise_rule kind, const char *text)
 {
-    if (!IS_ONE_OF(text, anonymise_own) && !(kind == RULE_DETAIL && gv_api_find(text) >= 0))
-        return name_replace(run, kind, text, NULL, "", "");
-    snprintf(run->name, sizeof(run->name), "%s", text);
-    return 0;
+    return IS_ONE_OF(text, anonymise_own) || (kind == RULE_DETAIL && gv_api_find(text) >= 0)
+               ? replace_ours(run, text)
+               : name_replace(run, kind, text, NULL, "", "");
 }
 
 /* Names of all sorts: of calls, causes, reasons, devices, kernels, lines. */
@@ -388,12 +398,6 @@ static int replace_function(struct anonymise *run, sqlite3_stmt *row, const char
     return 0;
 }
 
-static int replace_ours(struct anonymise *run, const char *text)
-{
-    snprintf(run->name, sizeof(run->name), "%.*s", ANONYMISE_WORDS_BYTES, text);
-    return 0;
-}
-
 /* The replacement of a text, in run->name. 0 or -errno. */
 static int replace(struct anonymise *run, sqlite3_stmt *row, enum anonymise_rule rule,
                    const char *text)
@@ -451,7 +455,8 @@ static int bind_column(struct anonymise *run, sqlite3_stmt *row, int i)
     else if (type == SQLITE_INTEGER && (!is_text || rule == RULE_META))
         error = bind_number(run, rule, sqlite3_column_int64(row, i), i + 1);
     else if (is_text) {
-        error = replace(run, row, rule, (const char *)sqlite3_column_text(row, i));
+        const char *text = (const char *)sqlite3_column_text(row, i);
+        error = text ? replace(run, row, rule, text) : -ENOMEM;
         if (!error)
             result = sqlite3_bind_text(run->table.add, i + 1, run->name, -1, SQLITE_TRANSIENT);
     } else /* no number: gpuverify wrote no such thing */

@@ -218,6 +218,10 @@ static int export_copy(sqlite3 *trace, void *context)
     struct gv_output_file file;
     int error = gv_output_file_open(&file, export->path, 0600), code = GV_EXIT_FAILED;
 
+    if (!error && !file.part[0]) { /* a pipe, for example: SQLite writes only files */
+        gv_output_file_drop(&file);
+        error = -ESPIPE;
+    }
     if (!error) {
         code = export_anonymise(trace, export, file.part, &copy);
         if (code == GV_EXIT_FINE)

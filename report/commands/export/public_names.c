@@ -124,7 +124,7 @@ const char *gv_public_file(const char *path)
         public_is(PUBLIC_MODULE, inside, strcspn(inside, ".>")) &&
         strspn(inside, "abcdefghijklmnopqrstuvwxyz_.") + 1 == strlen(inside))
         return path;
-    return strcmp(path, "<string>") == 0 || strcmp(path, "<stdin>") == 0 ? path : NULL;
+    return NULL;
 }
 
 const char *gv_public_folder(const char *path)
