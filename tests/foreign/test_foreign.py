@@ -54,7 +54,8 @@ class Foreign(unittest.TestCase):
     def foreign(self, *options, status):
         output = os.path.join(self.folder, "out")
         command = [sys.executable, "scripts/foreign", "-o", output, "--gpuverify", os.path.join(BUILD, "report/gpuverify"), *options]
-        run = subprocess.run(command, cwd=CHECKOUT, env=dict(os.environ, PYTHONPATH=self.folder), capture_output=True, text=True, check=False)
+        run = subprocess.run(command, cwd=CHECKOUT, env=dict(os.environ, PYTHONPATH=self.folder), capture_output=True, text=True,
+                             check=False)
         self.assertEqual(run.returncode, status, run.stdout + run.stderr)
         with open(os.path.join(output, "results.json"), encoding="utf-8") as file:
             return json.load(file), run.stdout
