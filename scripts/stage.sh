@@ -13,7 +13,7 @@
 
 stage_options=(--prefix=/usr --libdir=lib --mandir=share/man --buildtype=debugoptimized -Dwerror=false
     -Dtests=disabled -Dnvcc=disabled)
-# Without the checkout's path in what is built: the same sources make the same files anywhere.
+# Keeps the checkout's path out of what is built, so that the same sources make the same files anywhere.
 stage_c_args=-ffile-prefix-map=$checkout=.
 
 fail() {

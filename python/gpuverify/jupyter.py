@@ -40,7 +40,7 @@ def install(words: list[str]) -> str | None:
 
 
 def start(words: list[str]) -> NoReturn:
-    """Becomes an IPython kernel under the library. Without a library it is one too, and %%gpuverify says so."""
+    """Becomes an IPython kernel under the library. If there is none, the kernel works, and %%gpuverify says that nothing is recorded."""
     environment = dict(os.environ)
     found = library()
     if found:

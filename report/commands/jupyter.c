@@ -1,4 +1,4 @@
-/* gpuverify jupyter: the Python package does this. Here is what the command says without it. */
+/* gpuverify jupyter: the wheel's command hands this to the Python package before it gets here. */
 #include "report/commands/commands.h"
 #include "report/show/message.h"
 
@@ -10,7 +10,7 @@ int gv_command_jupyter(const struct gv_arguments *arguments)
         gv_message("jupyter: '%s' is not 'install'", arguments->operands[0]);
         return GV_EXIT_USAGE;
     }
-    gv_message("jupyter: this needs gpuverify's Python package: install its wheel where ipykernel "
-               "is, and run 'python -m gpuverify jupyter install'");
+    gv_message("jupyter: this needs gpuverify's Python package: install it where ipykernel is, "
+               "and run 'python3 -m gpuverify jupyter install'");
     return GV_EXIT_FAILED;
 }

@@ -144,6 +144,13 @@ class Anonymised(harness.Case):
                 with self.subTest(trace=trace, words=words):
                     self.assertEqual(numbers(self.read(copy, *words)), numbers(self.read(path, *words)))
 
+    def test_libc_by_two_paths(self):
+        stored.make_anew("starved", self.path("trace.db"),
+                         "UPDATE frame SET library = iif(depth % 2, '/lib/x/libc.so.6', '/usr/lib/x/libc.so.6')")
+        copy, _ = self.anonymise(self.path("trace.db"))
+        libraries = {library for (library,) in self.open_trace(copy).rows("SELECT DISTINCT library FROM frames WHERE library IS NOT NULL")}
+        self.assertEqual(libraries, {"/libc.so.6", "/library_1/libc.so.6"})
+
     def test_other_formats(self):
         stored.make_anew("lazy_launch", self.path("trace.db"),
                          f"UPDATE frame SET function = '{WORD}', file = '{WORD}.cu' WHERE file IS NOT NULL")

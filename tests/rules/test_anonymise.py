@@ -1,5 +1,5 @@
-"""Every text column of the schema has a row in report/commands/export/anonymise.def, so that a new one cannot leave the
-house unnoticed."""
+"""Every text column of the schema has a row in report/commands/export/anonymise.def, so that a new one is not
+copied unnoticed."""
 
 import os
 import re

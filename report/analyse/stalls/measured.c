@@ -17,7 +17,8 @@
 #define PLACE_TRIES 16
 /* Operations are looked for until so long after their call. */
 #define LATER_NS 1000000000
-/* Threads whose calls an operation may end in: more than wait at once in any program. */
+/* How many calls are looked at for one operation: rarely do more threads wait at once, and without
+ * a limit a stranger's trace makes the search take quadratic time. */
 #define WAITING_MOST 256
 
 /* One row of gpu_op. */

@@ -222,10 +222,12 @@ static int replace_ours(struct anonymise *run, const char *text)
 
 static int replace_library(struct anonymise *run, const char *path)
 {
-    const char *base = gv_text_base(path);
+    const char *base = gv_text_base(path), *known = gv_public_library(path);
 
-    if (gv_public_library(path))
-        return name_replace(run, RULE_LIBRARY, path, gv_public_library(path), "/", ".so");
+    /* libc is often in a trace by two paths, below /lib and /usr/lib: the second one becomes
+     * "/library_1/libc.so.6", so that readers of stacks still know it. */
+    if (known)
+        return name_replace(run, RULE_LIBRARY, path, known, "/", known);
     if (strstr(base, ".so"))
         return name_replace(run, RULE_LIBRARY, path, NULL,
                             strcmp(gv_public_folder(path), "") ? "/site-packages/" : "/", ".so");
