@@ -311,7 +311,7 @@ static void a_report_of_a_running_program_says_so(void **state)
     assert_int_equal(run("report trace.db"), 0);
     expect_in(messages, "still run");
     expect_in(messages, "without their source lines");
-    expect_in(output, "not complete yet");
+    expect_in(output, "The trace is not complete.");
 }
 
 static void run_keeps_exit_codes_and_streams(void **state)
