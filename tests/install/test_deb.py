@@ -66,14 +66,17 @@ def inside(*words):
 
 
 def simulator():
-    """The simulated libraries and a program, built in the Debian 11 because newer systems can run that."""
+    """The simulated libraries and a program, built in the Debian 11 because newer systems can run that. Others build there too:
+    scripts/stage.sh has the lock."""
     done = shell("""
         . scripts/build-root.sh
+        exec 9>"$1"
+        flock 9
         rm -rf "$0/deb/sim"
         build_root_meson "$0" setup /deb/sim /deb/amd64/gpuverify -Dreport=false -Dpreload=false -Dtests=disabled \\
             -Dnvcc=disabled -Dwerror=false -Dcuda-include=/cuda/include &&
         build_root_chroot "$0" ninja -C /deb/sim tests/sim/libcuda.so.1 tests/sim/libcupti.so.13 kernels/driver_tour
-        """, OLD)
+        """, OLD, os.path.join(BUILD, "bundle", "lock-root"))
     if done.returncode != 0:
         raise AssertionError(done.stdout + done.stderr)
     return [f"{OLD}/deb/sim/{name}" for name in ("tests/sim/libcuda.so.1", "tests/sim/libcupti.so.13", "kernels/driver_tour")]
