@@ -208,7 +208,7 @@ class Elsewhere(Case):
             self.assertIn(said, done.stdout + done.stderr)
         done = subprocess.run([COMMAND, "jupyter", "install"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 3)
-        self.assertIn("run 'python -m gpuverify jupyter install'", done.stderr)
+        self.assertIn("run 'python3 -m gpuverify jupyter install'", done.stderr)
 
 
 if __name__ == "__main__":
