@@ -118,30 +118,28 @@ class Run:
             expect(time.monotonic() < end, "the user has too many processes")  # ended ones that nobody waited for
             time.sleep(0.05)
 
-    def await_calls(self, count):
-        """Until the program has logged so many calls, or has ended."""
-        end = time.monotonic() + soak.LIMIT_S
-        while self.program.poll() is None:
-            calls = 0
-            for path in glob.glob(self.path("traced", "*.log")):
-                with open(path, "rb") as file:
-                    head = file.read(soak_logs.HEADER.size)
-                if len(head) == soak_logs.HEADER.size:
-                    calls += soak_logs.HEADER.unpack(head)[4]
-            if calls >= count:
-                return
-            expect(time.monotonic() < end, f"no {count} calls in {soak.LIMIT_S} s")
-            time.sleep(0.001)
-
-    def more_calls(self):
-        """A further while of the program, in calls."""
+    def calls(self):
+        """How many calls the program has logged."""
         calls = 0
         for path in glob.glob(self.path("traced", "*.log")):
             with open(path, "rb") as file:
                 head = file.read(soak_logs.HEADER.size)
             if len(head) == soak_logs.HEADER.size:
                 calls += soak_logs.HEADER.unpack(head)[4]
-        self.await_calls(calls + self.dice.choice((1, 100, 5000)))
+        return calls
+
+    def await_calls(self, count):
+        """Until the program has logged so many calls, or has ended."""
+        end = time.monotonic() + soak.LIMIT_S
+        while self.program.poll() is None:
+            if self.calls() >= count:
+                return
+            expect(time.monotonic() < end, f"no {count} calls in {soak.LIMIT_S} s")
+            time.sleep(0.001)
+
+    def more_calls(self):
+        """A further while of the program, in calls."""
+        self.await_calls(self.calls() + self.dice.choice((1, 100, 5000)))
 
     def send(self, number, everybody=False):
         self.planned = (-number,)

@@ -553,6 +553,25 @@ static int analyse_chunk(struct gv_stall_run *run)
     return error;
 }
 
+/* `run` may be NULL. */
+static void close_analysis(struct gv_stall_run *run, sqlite3 *trace)
+{
+    if (run)
+        gv_stall_run_close(run);
+    free(run);
+    gv_stall_script(trace, GV_STALL_DROP_FACTS);
+}
+
+/* The end of a transaction: 0, or -errno, which undoes it. */
+static int end_transaction(sqlite3 *trace, int error)
+{
+    if (!error)
+        error = execute(trace, "COMMIT");
+    if (error && !sqlite3_get_autocommit(trace))
+        execute(trace, "ROLLBACK");
+    return error;
+}
+
 static int analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
@@ -570,10 +589,7 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
     }
     if (!error)
         error = gv_stall_advise(run);
-    if (run)
-        gv_stall_run_close(run);
-    free(run);
-    gv_stall_script(trace, GV_STALL_DROP_FACTS);
+    close_analysis(run, trace);
     return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
@@ -588,15 +604,8 @@ int gv_stalls_advise(sqlite3 *trace)
         error = open_analysis(run, trace, 0);
     if (!error)
         error = gv_stall_advise(run);
-    if (run)
-        gv_stall_run_close(run);
-    free(run);
-    gv_stall_script(trace, GV_STALL_DROP_FACTS);
-    if (!error)
-        error = execute(trace, "COMMIT");
-    if (error && !sqlite3_get_autocommit(trace))
-        execute(trace, "ROLLBACK");
-    return error;
+    close_analysis(run, trace);
+    return end_transaction(trace, error);
 }
 
 static int note_version(sqlite3 *trace, int64_t threshold_ns)
@@ -624,11 +633,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
         error = analyse(trace, threshold_ns);
     if (!error)
         error = note_version(trace, threshold_ns);
-    if (!error)
-        error = execute(trace, "COMMIT");
-    if (error && !sqlite3_get_autocommit(trace))
-        execute(trace, "ROLLBACK");
-    return error;
+    return end_transaction(trace, error);
 }
 
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
