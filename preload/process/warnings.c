@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RECORDS_ARE "records are in shared memory until this machine or container ends: "
+
 static bool is_first(const struct gv_process *process, uint32_t what)
 {
     return !process->session || !(atomic_fetch_or(&process->session->told, what) & what);
@@ -23,8 +25,7 @@ static void tell_of_trace(const struct gv_process *process, int error)
 
     if (is_first(process, GV_SESSION_TOLD_TRACE))
         gv_log_error(
-            "cannot write the trace %s: %s; name another with GPUVERIFY_TRACE. The records "
-            "are in shared memory until this machine or container ends: "
+            "cannot write the trace %s: %s; name another with GPUVERIFY_TRACE. The " RECORDS_ARE
             "gpuverify recover -o FILE %s",
             process->session->trace_path,
             error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
@@ -99,9 +100,7 @@ void gv_warn_of_collector(const struct gv_process *process)
                    access(process->session_path, F_OK) == 0;
 
     if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error("the collector ended too early; the records are in shared memory until this "
-                     "machine or container ends: "
-                     "gpuverify recover %s",
+        gv_log_error("the collector ended too early; the " RECORDS_ARE "gpuverify recover %s",
                      gv_shell_word(word, process->session_path));
     errno = saved_errno;
 }
@@ -111,9 +110,6 @@ void gv_warn_of_no_collector(const struct gv_process *process, int error)
     char word[GV_SHELL_WORD_BYTES];
 
     if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error(
-            "the collector did not start (%s); the records are in shared memory until this "
-            "machine or container ends: "
-            "gpuverify recover %s",
-            strerror(-error), gv_shell_word(word, process->session_path));
+        gv_log_error("the collector did not start (%s); the " RECORDS_ARE "gpuverify recover %s",
+                     strerror(-error), gv_shell_word(word, process->session_path));
 }

@@ -55,9 +55,10 @@ static int write_first(struct gv_drain *drain, const struct gv_spool_facts *fact
 
 int gv_drain_write_session(struct gv_database *database, void *drain)
 {
-    const struct gv_drain *of = drain;
+    struct gv_drain *of = drain;
     char directory[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
 
+    of->made_trace = true;
     gv_text_repair(directory, sizeof(directory), of->directory, strlen(of->directory));
     return gv_database_run(database, GV_STATEMENT_META_SESSION, "tt", of->session, directory);
 }
@@ -432,10 +433,12 @@ static int open_trace(struct gv_drain *drain)
     int error = choose_temporary(drain);
     int64_t version;
 
+    drain->made_trace = false;
     if (!error)
         error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
     if (!error) {
-        error = gv_trusted_schema_ensure(drain->database.handle, &version);
+        if (!drain->made_trace) /* it may be anybody's */
+            error = gv_trusted_schema_ensure(drain->database.handle, &version);
         if (!error)
             error = gv_api_meaning_fill(drain->database.handle);
         if (error)

@@ -233,9 +233,8 @@ static const char sql_mark[] =
 static int snapshot_mark(struct snapshot *snapshot)
 {
     struct gv_database database;
-    int error = gv_database_open(&database, snapshot->output.part, NULL, NULL);
-
     int64_t version;
+    int error = gv_database_open(&database, snapshot->output.part, NULL, NULL);
 
     if (error)
         return error;

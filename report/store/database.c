@@ -213,9 +213,8 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
         error = gv_database_distrust(database->handle);
     }
-    if (!error) {
+    if (!error)
         error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);
-    }
     if (!error)
         error = database_check(database, begun, context);
     if (error)
