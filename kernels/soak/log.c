@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -83,6 +84,7 @@ void soak_open(void)
     log->tid = tid;
     log->start_ns = now_ns;
     prctl(PR_GET_NAME, log->comm);
+    memcpy(&log->image, (const void *)getauxval(AT_RANDOM), sizeof log->image);
     soak_writer.log = log;
 }
 

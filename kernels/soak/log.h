@@ -54,6 +54,7 @@ struct soak_log {
     _Atomic uint32_t count;
     _Atomic uint32_t calling; /* call + 1 while in one */
     char comm[16];
+    uint64_t image; /* differs after an exec */
     _Alignas(SOAK_HEADER_BYTES) struct soak_entry entries[];
 };
 

@@ -62,28 +62,43 @@ static int recovery_drain(struct gv_drain *drain, struct gv_recovery *recovery)
     return error;
 }
 
-/* Nothing more can come: the trace is complete, even if all spools were stored before. */
-static int recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
-                           const char *directory)
+/* A collector that was killed after it had stored and removed all spools leaves a trace that lacks
+ * only its end. 0 or -EBUSY. */
+static int recovery_find_trace(struct gv_drain *drain, struct gv_recovery *recovery)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(drain->wanted, &probe);
+
+    if (!error && !probe.complete && strcmp(probe.session, drain->session) == 0) {
+        strcpy(drain->path, drain->wanted);
+        strcpy(recovery->path, drain->wanted);
+    }
+    return error == -EBUSY ? error : 0;
+}
+
+/* Nothing more can come: the trace is complete. */
+static int recovery_finish(struct gv_drain *drain, struct gv_recovery *recovery,
+                           bool has_session_file)
 {
     char session_path[GV_SESSION_PATH_BYTES * 2];
-    int error;
+    int error = drain->path[0] ? 0 : recovery_find_trace(drain, recovery);
 
-    if (!drain->path[0] && wanted)
-        snprintf(drain->path, sizeof(drain->path), "%s", wanted);
+    if (error)
+        return error;
     /* Of a collector and a command that were killed. */
-    if (gv_snapshot_path(session_path, sizeof(session_path), drain->path, drain->session) == 0)
+    if (gv_snapshot_path(session_path, sizeof(session_path),
+                         drain->path[0] ? drain->path : drain->wanted, drain->session) == 0)
         unlink(session_path);
     error = gv_drain_finish(drain);
     if (error == -ENOENT)
         error = 0;
     /* Also an unfinished one, whose process was killed while it made it. */
     if (!error && has_session_file) {
-        snprintf(session_path, sizeof(session_path), "%s/%s%s", directory, drain->session,
+        snprintf(session_path, sizeof(session_path), "%s/%s%s", drain->directory, drain->session,
                  GV_SESSION_SUFFIX);
         unlink(session_path);
     }
-    gv_trace_path_leave(directory);
+    gv_trace_path_leave(drain->directory);
     return error;
 }
 
@@ -129,7 +144,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
     if (file)
         gv_drain_note_root(drain, file);
     if (!error && drain->count == 0 && drain->damaged == 0 && !recovery_root_lives(session))
-        error = recovery_finish(drain, wanted, fd >= 0, directory);
+        error = recovery_finish(drain, recovery, fd >= 0);
     gv_drain_close(drain);
     free(drain);
     gv_session_place_unmap(file);

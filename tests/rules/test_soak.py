@@ -44,7 +44,7 @@ class Soak(unittest.TestCase):
         with open(os.path.join(self.folder, "names"), "w", encoding="utf-8") as file:
             file.write("\n".join(NAMES))
         calling = NAMES.index(self.calling) + 1 if self.calling else 0
-        head = soak_logs.HEADER.pack(b"soak log", PID, TID, 5, len(self.made), calling, b"")
+        head = soak_logs.HEADER.pack(b"soak log", PID, TID, 5, len(self.made), calling, b"", 7)
         data = b"".join(soak_logs.ENTRY.pack(NAMES.index(made[0]), made[1], made[3] | (made[2] | WRITTEN) << 24)
                         if made else bytes(soak_logs.ENTRY.size) for made in self.made)
         with open(os.path.join(self.folder, "1.log"), "wb") as file:
@@ -135,6 +135,10 @@ class Soak(unittest.TestCase):
         self.setUp()
         self.loads.append((None, 0))
         self.assert_noticed("loads of no call")
+        self.cut = True
+        self.assert_noticed("loads of no call")
+        self.calling = LOAD
+        self.compare()
 
     def test_the_gpu(self):
         self.ops.pop()

@@ -163,14 +163,28 @@ static int watch_commits(sqlite3 *handle, const char **message, const void *rout
 }
 
 /* From its first commit on, the trace leads a command to the other records. */
-static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
+static void by_the_trace(void)
 {
-    (void)state;
+    sqlite3 *trace = NULL;
+
+    assert_int_equal(gv_trace_view_open(fixture.trace, &trace), 0);
+    sqlite3_close(trace);
+}
+
+/* `gpuverify recover` without a trace. */
+static void by_the_session(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, NULL, &recovery), 0);
+}
+
+static void expect_finished(void (*finish)(void))
+{
     static struct gv_recovery recovery;
     bool killed = true;
 
     for (int commits = 2; killed; commits++) {
-        sqlite3 *trace = NULL;
         int status;
 
         unlink(fixture.trace);
@@ -186,14 +200,20 @@ static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commi
         assert_int_equal(waitpid(child, &status, 0), child);
         killed = WIFSIGNALED(status);
         assert_true(killed || WEXITSTATUS(status) == 0);
-        assert_int_equal(gv_trace_view_open(fixture.trace, &trace), 0);
-        sqlite3_close(trace);
+        finish();
         expect_exactly(1000);
         fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'",
                             "complete");
         assert_true(commits > 2 || killed);
         fixture_spool_close(&spool);
     }
+}
+
+static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
+{
+    (void)state;
+    expect_finished(by_the_trace);
+    expect_finished(by_the_session);
 }
 
 static void records_that_come_later_are_added(void **state)
