@@ -146,9 +146,11 @@ static int recover_trace(struct gv_recover *recover, const char *path)
 static int recover_path(struct gv_recover *recover, const char *given)
 {
     char path[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    struct gv_trace_probe probe;
     struct stat status;
+    int error = gv_trace_file_probe(given, &probe);
 
-    if (access(given, F_OK) < 0 && errno == ENOENT &&
+    if ((error == -ENOENT || error == -ENODATA) &&
         gv_unwritten_trace_find(given, path, sizeof(path), session) == 0)
         return recover_add(recover, path, session, NULL);
     if (!realpath(given, path) || stat(path, &status) < 0)

@@ -209,14 +209,15 @@ static void trace_view_make(const char *path)
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
     char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
     struct gv_recovery recovery;
-    struct stat status;
+    struct gv_trace_probe probe;
 
     for (int waited_ms = 0; waited_ms < GV_TRACE_VIEW_WAIT_MS; waited_ms += GV_TRACE_VIEW_STEP_MS) {
-        if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
+        int error = gv_trace_file_probe(path, &probe);
+        if (error != -ENOENT && error != -ENODATA)
             return;
         if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0)
             return;
-        int error = gv_recovery_run(directory, session, NULL, &recovery);
+        error = gv_recovery_run(directory, session, NULL, &recovery);
         if (error && error != -EBUSY && recovery.path[0]) {
             snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
             gv_message("its records are still in shared memory, but %s cannot be written: %s;"

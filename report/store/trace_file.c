@@ -163,25 +163,15 @@ static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_
     return result == SQLITE_DONE ? 0 : -EPROTO;
 }
 
-/* Writing is only needed to roll back what a killed collector had not committed. */
-static int trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+/* Writing is only needed to roll back what a killed collector had not committed. -ENODATA: that was
+ * all. */
+static int trace_file_read_meta(const char *path, int fd, struct gv_trace_probe *probe)
 {
     int error = trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
 
     if (error == -EPROTO || error == -EUCLEAN)
         error = trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
-    return error;
-}
-
-/* As above. -EEXIST: its owner is at work. -ENODATA: nothing that a killed collector wrote was
- * committed, and it is rolled back. */
-static int trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
-{
-    int error = trace_file_read_meta(path, probe);
-
-    if (error == -EBUSY)
-        return -EEXIST;
-    if (error && trace_file_check_header(fd) == -ENODATA)
+    if (error && error != -EBUSY && trace_file_check_header(fd) == -ENODATA)
         return -ENODATA;
     return error;
 }
@@ -192,9 +182,11 @@ int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
 
     memset(probe, 0, sizeof(*probe));
     error = trace_file_open_checked(path, &fd);
+    if (!error)
+        error = trace_file_read_meta(path, fd, probe);
     if (fd >= 0)
         close(fd);
-    return error ? error : trace_file_read_meta(path, probe);
+    return error;
 }
 
 bool gv_trace_file_session_remains(const char *directory, const char *session)
@@ -289,7 +281,9 @@ static int trace_file_consider(const char *path, const char *session)
     if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
         error = -EEXIST;
     else if (!error)
-        error = trace_file_read_rest(path, fd, &probe);
+        error = trace_file_read_meta(path, fd, &probe);
+    if (error == -EBUSY) /* its owner is at work */
+        error = -EEXIST;
     if ((!error && strcmp(probe.session, session) == 0) ||
         (error == -ENODATA && trace_file_is_own(&status))) {
         close(fd);

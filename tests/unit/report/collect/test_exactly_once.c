@@ -143,6 +143,15 @@ static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **st
     expect_exactly(400000);
 }
 
+static void write_file(const char *path, const void *data, size_t bytes)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
 static int commits_left;
 
 /* The process ends just before its last commit. */
@@ -214,6 +223,33 @@ static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commi
     (void)state;
     expect_finished(by_the_trace);
     expect_finished(by_the_session);
+}
+
+/* Killed while it wrote the first pages: what SQLite rolls back leaves an empty file. */
+static void a_command_makes_a_trace_of_which_nothing_was_committed(void **state)
+{
+    (void)state;
+    static const uint8_t magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    void (*const finish[])(void) = {by_the_trace, by_the_session};
+    const uint8_t page[4096] = {0};
+    uint8_t journal[512] = {[22] = 2, [26] = 0x10}; /* of a file without pages; sectors, pages */
+    char path[1024];
+
+    memcpy(journal, magic, sizeof(magic));
+    snprintf(path, sizeof(path), "%s-journal", fixture.trace);
+    assert_int_equal(setenv("GPUVERIFY_SPOOL_DIR", fixture.spools, 1), 0);
+    for (size_t i = 0; i < 2; i++) {
+        unlink(fixture.trace);
+        close(fixture_session_file(&fixture));
+        fixture_spool_open(&fixture, &spool, 1, false);
+        fill(1000);
+        write_file(fixture.trace, page, sizeof(page));
+        write_file(path, journal, sizeof(journal));
+        finish[i]();
+        expect_exactly(1000);
+        fixture_spool_close(&spool);
+    }
+    assert_int_equal(unsetenv("GPUVERIFY_SPOOL_DIR"), 0);
 }
 
 static void records_that_come_later_are_added(void **state)
@@ -636,6 +672,7 @@ int main(void)
         TEST(a_segment_taken_behind_a_scan_is_not_lost),
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
         TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
+        TEST(a_command_makes_a_trace_of_which_nothing_was_committed),
         TEST(records_that_come_later_are_added),
         TEST(an_end_that_cannot_be_stored_starts_anew),
         TEST(a_program_waits_for_a_small_trace_only),
