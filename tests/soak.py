@@ -135,8 +135,11 @@ class Soak:
             subprocess.run([self.path("report", "gpuverify"), "recover", path], capture_output=True,
                            env=dict(os.environ, GPUVERIFY_SPOOL_DIR=os.path.join(folder, "spool")),
                            check=False)
-            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as trace:
-                state = trace.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()[0]
+            try:
+                with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as trace:
+                    state = trace.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()[0]
+            except sqlite3.OperationalError as why:  # a killed collector's journal
+                state = str(why)
             left = os.listdir(os.path.join(folder, "spool"))
             if state == "complete" and not left:
                 return

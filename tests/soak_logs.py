@@ -6,6 +6,7 @@ order is then not compared. Calls that a signal handler made during another call
 that call, or lost.
 """
 
+import bisect
 import collections
 import glob
 import os
@@ -14,6 +15,7 @@ import struct
 RUNS, KERNEL, BYTES, LOADS, NESTED, WRITTEN = 1, 2, 4, 8, 16, 128
 LEFT = -32768
 NOT_READY = 600
+LAST_NS = 2 * 10**9  # and what a window takes to end
 HEADER = struct.Struct("<8sIIQII16sQ")
 HEADER_BYTES = 4096
 ENTRY = struct.Struct("<HhI")
@@ -291,14 +293,25 @@ class Session:
         return {row[0] for row in self.trace.execute(
             "SELECT id FROM calls c WHERE NOT EXISTS (SELECT 1 FROM recording r WHERE r.process = c.process"
             " AND r.gpu = 'seen' AND r.start_ns <= c.start_ns"
-            " AND coalesce(r.end_ns, 1 << 62) > c.start_ns + c.duration_ns)")} | self.behind_the_last(), windows
+            " AND coalesce(r.end_ns, 1 << 62) > c.start_ns + c.duration_ns)")} | self.not_returned(), windows
 
-    def behind_the_last(self):
-        """What CUPTI had not returned of the last window when the process was cut off counts as outside of it."""
-        return {row[0] for row in self.trace.execute(
-            "SELECT c.id FROM calls c LEFT JOIN (SELECT c.process, c.stream, max(c.start_ns) AS start_ns FROM gpu_ops o"
-            " JOIN calls c ON c.id = o.call GROUP BY 1, 2) seen ON seen.process = c.process AND seen.stream IS c.stream"
-            " WHERE c.start_ns > coalesce(seen.start_ns, -1)")} if self.cut else set()
+    def not_returned(self):
+        """docs/limits.md: of a process that is cut off, operations at the ends of the windows of its last second."""
+        if not self.cut:
+            return set()
+        seen = {row[0] for row in self.trace.execute("SELECT call FROM gpu_ops")}
+        windows, behind, last_ns = collections.defaultdict(list), collections.defaultdict(list), {}
+        for process, start_ns in self.trace.execute("SELECT process, start_ns FROM recording WHERE gpu = 'seen' ORDER BY 2"):
+            windows[process].append(start_ns)
+        for call, process, stream, start_ns in self.trace.execute("SELECT id, process, stream, start_ns FROM calls ORDER BY 4"):
+            part = behind[process, bisect.bisect(windows[process], start_ns), stream]
+            last_ns[process] = start_ns
+            if call in seen:
+                part.clear()
+            else:
+                part.append((call, start_ns))
+        return {call for (process, *_), part in behind.items() for call, start_ns in part
+                if start_ns > last_ns[process] - LAST_NS}
 
     def without_gpu(self, excuses):
         """The calls of processes without a GPU side: their reason begins with an excuse, or they were killed in cuInit."""
