@@ -560,6 +560,7 @@ def main():
     parser.add_argument("--seed", type=int, action="append", help="only this one; can be repeated")
     parser.add_argument("--times", type=int, default=1, help="how often to run --seed")
     parser.add_argument("--only", metavar="NAME", choices=[death.name for death in DEATHS], help="only this death")
+    parser.add_argument("--again", action="store_true", help="a seed that failed gets a second try")
     parser.add_argument("--keep", action="store_true", help="keep the folders of seeds that failed")
     parser.add_argument("-v", action="store_true", help="a line for each seed")
     options = parser.parse_args()
@@ -573,7 +574,11 @@ def main():
         for seed in seeds_of(options):
             if not options.rounds and not options.seed and time.monotonic() > start + options.seconds:
                 break
-            failed += not soak.attempt(deaths, seed, options)
+            if not soak.attempt(deaths, seed, options):
+                again = options.again and soak.attempt(deaths, seed, options)
+                failed += not again
+                if again:
+                    print(f"flaky: seed {seed} passed when run again", flush=True)
     deaths.show()
     tried = sum(row["tried"] for row in deaths.table.values())
     print(f"{tried} passed, {failed} failed, {len(deaths.skips)} kinds skipped in {time.monotonic() - start:.0f} s")
