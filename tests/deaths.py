@@ -37,6 +37,8 @@ FEATURES = "fxcps"  # of soak.c: without handlers, whose calls may be parts of o
 MEMORY_BYTES = 512 << 20
 SHIM = struct.Struct("<qq")
 QUOTA_OFF = 1 << 62
+# Why a process with a limit has no GPU side.
+NO_ROOM = ("out of memory", "cannot start a thread", "libgpuverify-cupti.so is not beside libgpuverify.so, or cannot be opened")
 
 # What the docs promise. A death may lose what its row names, and must count it.
 SURVIVES = "how-it-works: The memory belongs to a file, so records survive SIGKILL, `_exit`, a crash and a hang."
@@ -513,7 +515,7 @@ class Deaths(soak.Soak):
             session.check_calls()
             session.check_loads()
             if plan.gpu != "off":
-                session.check_gpu(True, ("out of memory", "cannot start a thread") if death.name.startswith("ulimit") else (), death.gpu)
+                session.check_gpu(True, NO_ROOM if death.name.startswith("ulimit") else (), death.gpu)
             session.check_ends()
             counts["lost calls"] += sum(count for kinds in session.losses.values()
                                         for (what, _), count in kinds.items() if what == "call")
