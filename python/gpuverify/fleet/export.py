@@ -1,0 +1,252 @@
+"""`gpuverify export --to parquet DIR TRACE...`, which calls main(). docs/fleets.md says what it writes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import errno
+import fcntl
+import hashlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+from collections.abc import Iterator
+from typing import IO, Any
+
+from .._files import command
+from ..trace import TraceError, connect
+from .tables import FOLDER, LABELS, ON_REQUEST, TABLES, VERSION
+
+_BLOCK_BYTES = 1 << 20
+_GROUP_ROWS = 1 << 17
+_PIPE_BYTES = 1 << 20
+# A hostile file may have an endless query as its `meta`.
+_META_STEPS = 1_000_000
+_NAME_BYTES = 200
+_ERRORS_BYTES = 1 << 16
+
+
+class Problem(Exception):
+    """Why a trace, or all of them, cannot be exported."""
+
+
+def _folder_name(text: object) -> str:
+    """A text as a part of a path, as Hive writes it and engines read it back. It has no slash and is not `..`."""
+    name = urllib.parse.quote(str(text), safe=" ", errors="replace").replace(".", "%2E" if str(text).strip(".") == "" else ".")
+    return name[:_NAME_BYTES].rpartition("%")[0] if "%" in name[_NAME_BYTES - 2:_NAME_BYTES] else name[:_NAME_BYTES]
+
+
+def _meta(path: str) -> dict[str, Any]:
+    connection = connect(path)
+    with contextlib.closing(connection):
+        connection.set_progress_handler(lambda: 1, _META_STEPS)
+        return dict(connection.execute("SELECT key, value FROM meta LIMIT 1000"))
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()[:32]
+
+
+def _day(meta: dict[str, Any]) -> str:
+    """In UTC. A copy for strangers has none."""
+    start_ns = meta.get("start_unix_ns", meta.get("unix_offset_ns"))
+    try:
+        return datetime.datetime.fromtimestamp(start_ns / 1e9, datetime.timezone.utc).date().isoformat()  # type: ignore[operator]
+    except (TypeError, ValueError, OverflowError, OSError):
+        return "none"
+
+
+def _traces(paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders.sort()
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".db"))
+
+
+class Rows:
+    """What `gpuverify rows` writes of a trace: tables, one after the other, each through a pipe."""
+
+    def __init__(self, path: str, names: list[str]) -> None:
+        self._errors = tempfile.TemporaryFile()
+        self._pipes: dict[str, IO[bytes]] = {}
+        writers: dict[str, int] = {}
+        try:
+            for name in names:
+                reader, writers[name] = os.pipe()
+                self._pipes[name] = os.fdopen(reader, "rb", _BLOCK_BYTES)
+                with contextlib.suppress(OSError):  # more than a user may have
+                    fcntl.fcntl(reader, 1031, _PIPE_BYTES)  # F_SETPIPE_SZ
+            environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+            self._process = subprocess.Popen(
+                [command(), "rows", os.path.abspath(path), *(f"{name}={writer}" for name, writer in writers.items())],
+                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors,
+                pass_fds=list(writers.values()))
+        finally:
+            for writer in writers.values():
+                os.close(writer)
+
+    def batches(self, arrow: Any, csv: Any, name: str, more: tuple[str, ...] = ()) -> Iterator[Any]:
+        types = {**TABLES[name], **dict.fromkeys(more, "string")}
+        names = [column for column in types if column not in LABELS or name == "processes"]
+        return iter(csv.open_csv(
+            self._pipes[name], csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES), csv.ParseOptions(newlines_in_values=True),
+            csv.ConvertOptions(column_types={column: arrow.type_for_alias(types[column]) for column in names}, include_columns=names,
+                               null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)))
+
+    def end(self) -> str | None:
+        """Waits for the command. What went wrong, or None."""
+        for pipe in self._pipes.values():
+            pipe.close()
+        status = self._process.wait()
+        self._errors.seek(0)
+        text = self._errors.read(_ERRORS_BYTES).decode("utf-8", "replace").strip()
+        self._errors.close()
+        return None if status == 0 else text.removeprefix("gpuverify: ") or f"exit status {status}"
+
+
+class Export:
+    """A fleet that is being added to. Only one process at a time may do that."""
+
+    def __init__(self, folder: str, labels: dict[str, str], with_rows: list[str]) -> None:
+        self._arrow, self._csv, self._parquet = map(importlib.import_module, ("pyarrow", "pyarrow.csv", "pyarrow.parquet"))
+        self._labels = labels
+        self._names = [name for name in TABLES if name not in ON_REQUEST or name in with_rows]
+        self._folder = folder
+        self._part = os.path.join(folder, ".part")
+        os.makedirs(folder, exist_ok=True)
+        self._lock = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(f"another export writes to {folder}") from None
+        shutil.rmtree(self._part, ignore_errors=True)
+        # Engines learn the columns of a table from it, also if no trace has rows of it.
+        for name in self._names:
+            self._place(name, "none", "none", "none", "schema", self._write(name, "schema", iter(())))
+        self._known = {name.removesuffix(".parquet")
+                       for _, _, names in os.walk(os.path.join(folder, FOLDER, "processes")) for name in names}
+
+    def _write(self, table: str, trace: str, batches: Iterator[Any]) -> str:
+        """Writes a file that nobody reads yet; the path of it."""
+        arrow, labels = self._arrow, self._labels if table == "processes" else {}
+        fields = {"trace": "string", **TABLES[table]}
+        schema = arrow.schema([(name, arrow.type_for_alias(kind)) for name, kind in fields.items()],
+                              {"gpuverify.schema": str(VERSION), "gpuverify.table": table})
+        path = os.path.join(self._part, f"{table}-{_folder_name(trace)}")
+        os.makedirs(self._part, mode=0o700, exist_ok=True)
+
+        def column(batch: Any, name: str) -> Any:
+            text = trace if name == "trace" else labels.get(name)
+            return batch.column(name) if text is None else arrow.repeat(arrow.scalar(text), batch.num_rows)
+
+        with self._parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+            waiting: list[Any] = []
+            for batch in batches:
+                waiting.append(arrow.record_batch([column(batch, name) for name in fields], schema=schema))
+                if sum(len(each) for each in waiting) >= _GROUP_ROWS:
+                    writer.write_table(arrow.Table.from_batches(waiting))
+                    waiting.clear()
+            if waiting:
+                writer.write_table(arrow.Table.from_batches(waiting))
+        return path
+
+    def _place(self, table: str, day: str, job: str, host: str, name: str, path: str) -> None:
+        folder = os.path.join(self._folder, FOLDER, table, f"day={day}", f"job={_folder_name(job)}", f"host={_folder_name(host)}")
+        os.makedirs(folder, exist_ok=True)
+        os.replace(path, os.path.join(folder, _folder_name(name) + ".parquet"))
+
+    def add(self, path: str) -> str:
+        """Exports a trace: `added`, `known` or `running`."""
+        meta = _meta(path)
+        trace = str(meta.get("session") or f"file-{_digest(path)}")
+        if _folder_name(trace) in self._known:
+            return "known"
+        if meta.get("state") != "complete":
+            return "running"
+        rows, written, why = Rows(path, self._names), {}, None
+        try:
+            processes = list(rows.batches(self._arrow, self._csv, "processes", ("process_job",)))
+            jobs = [job for batch in processes for job in batch.column("process_job").to_pylist() if job]
+            job, host = (jobs or ["none"])[0], meta.get("host") or "none"
+            for name in self._names:
+                batches = iter(processes) if name == "processes" else rows.batches(self._arrow, self._csv, name)
+                first = next(batches, None)
+                if first is not None:
+                    written[name] = self._write(name, trace, _chain(first, batches))
+        except (OSError, self._arrow.ArrowException) as error:
+            why = error
+        said = rows.end()
+        if why and getattr(why, "errno", None) == errno.ENOSPC:
+            raise why
+        if said or why:
+            raise Problem(said or str(why))
+        if "processes" not in written:
+            raise Problem("it has no process")
+        # The processes come last: a trace whose processes are not there is not there.
+        for name in reversed(self._names):
+            if name in written:
+                self._place(name, _day(meta), job, host, trace, written[name])
+        self._known.add(_folder_name(trace))
+        return "added"
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _label(word: str) -> tuple[str, str]:
+    name, _, value = word.partition("=")
+    if name not in LABELS or not value:
+        raise argparse.ArgumentTypeError(f"'{word}' is not one of {', '.join(f'{name}=VALUE' for name in LABELS)}")
+    return name, value
+
+
+def _say(text: str) -> None:
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    print(f"gpuverify: {shown}", file=sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    export = Export(options.folder, dict(options.label), options.tables)
+    counts = {"added": 0, "known": 0, "running": 0, "failed": 0}
+    for path in _traces(options.traces):
+        try:
+            outcome = export.add(path)
+        except (Problem, TraceError) as why:
+            outcome = "failed"
+            _say(f"cannot export {path}: {why}")
+        if outcome == "running":
+            _say(f"{path} is left for the next time: its program still runs, or was killed with its collector; "
+                 "'gpuverify recover' finishes such traces")
+        counts[outcome] += 1
+    print(f"{counts['added']} added, {counts['known']} known already, {counts['running']} still being written, {counts['failed']} failed")
+    return 3 if counts["failed"] else 0
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser("gpuverify export --to parquet", add_help=False)
+    parser.add_argument("--to")
+    parser.add_argument("--label", action="append", type=_label, default=[])
+    parser.add_argument("--with", action="append", dest="tables", default=[])
+    parser.add_argument("folder")
+    parser.add_argument("traces", nargs="+")
+    try:
+        return _run(parser.parse_args(words))
+    except ImportError as why:
+        _say(f"{sys.executable} cannot write Parquet: {why}; pip install pyarrow")
+    except (Problem, OSError) as why:
+        _say(str(why))
+    return 3
