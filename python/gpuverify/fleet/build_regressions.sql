@@ -28,7 +28,7 @@ compared AS (
     WHERE n.age <= 2
     GROUP BY l.program, l.what, l.why, l.line)
 SELECT c.program AS program_name, b.build AS build_before, a.build AS build_after, c.what AS lost_to, c.why AS reason,
-    c.line AS code_line, ROUND(100 * c.before_share, 2) AS before_percent, ROUND(100 * c.after_share, 2) AS after_percent
+    c.line AS code_line, ROUND(100 * c.before_share, 3) AS before_percent, ROUND(100 * c.after_share, 3) AS after_percent
 FROM compared c
     JOIN newest a ON a.program = c.program AND a.age = 1
     JOIN newest b ON b.program = c.program AND b.age = 2

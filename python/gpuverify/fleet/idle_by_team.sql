@@ -9,6 +9,6 @@ unused AS (
     FROM idle i JOIN processes p ON p.trace = i.trace AND p.process = i.process
     GROUP BY COALESCE(p.team, '?'), i.reason)
 SELECT u.team_name AS team, u.idle_reason AS reason, u.traces AS traces_seen, ROUND(u.idle_hours, 3) AS gpu_hours,
-    ROUND(100 * u.idle_hours / NULLIF(h.held_hours, 0), 1) AS percent_of_held
+    ROUND(100 * u.idle_hours / NULLIF(h.held_hours, 0), 3) AS percent_of_held
 FROM unused u JOIN held h ON h.team_name = u.team_name
 ORDER BY team, gpu_hours DESC, reason
