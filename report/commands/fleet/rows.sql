@@ -4,17 +4,6 @@
 -- define: unix_ns(at_ns)
 (SELECT value FROM meta WHERE key = 'unix_offset_ns') + {at_ns}
 
--- define: without_number(word)
--- "train.py:31" is "train.py".
-CASE WHEN rtrim({word}, '0123456789') LIKE '%_:' AND {word} NOT LIKE '%:'
-    THEN rtrim(rtrim({word}, '0123456789'), ':') ELSE {word} END
-
--- define: code(location)
--- The location without its line, which other builds may have at another line.
-CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
-    ELSE {without_number(substr({location}, 1, instr({location}, ' ') - 1))}
-        || substr({location}, instr({location}, ' ')) END
-
 -- define: older(what)
 -- Of time that is kept as sums by minute, no line is known.
 (SELECT o.process AS process, n.text AS name, o.count AS count, o.total_ns AS total_ns, o.max_ns AS max_ns
