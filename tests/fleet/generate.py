@@ -9,6 +9,7 @@ Planted, among much that is random:
 """
 
 import collections
+import importlib
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
-import stored
+stored = importlib.import_module("stored")
 
 S = 1_000_000_000
 START_UNIX_NS = 1_790_000_000 * S
@@ -29,7 +30,7 @@ Stall = collections.namedtuple("Stall", "of cause call location times each_ns")
 Idle = collections.namedtuple("Idle", "of device reason location times idle_ns")
 Load = collections.namedtuple("Load", "of library late times each_ns")
 
-HOSTILE = ("../../../etc", "..", "a'b\"c", "new\nline", "x=y/z", "\u00fcml\u00e4ut %41", ".hidden", "_hidden", "007", "h" * 300)
+HOSTILE = ("../../../etc", "..", "a'b\"c", "new\nline", "x=y/z", "\u00fcml\u00e4ut %41", ".hidden", "_hidden", "007", "h" * 200)
 PROGRAMS = {"train.py": ("vision", "speech"), "serve.py": ("search", "it's \"quoted\""), "etl.py": (None,)}
 CALLS = {"module-load": "cuModuleLoadData", "lazy-load": "cuLaunchKernel", "free": "cuMemFree_v2", "pageable-copy": "cuMemcpyDtoHAsync_v2"}
 
@@ -96,8 +97,8 @@ class Trace:
             call = self.call(stall.of, stall.call, "load", stall.of.duration_ns * 3 // 4, stall.each_ns + 1000)
             if stall.location:
                 self.execute("INSERT INTO call_stack VALUES (?, ?)", (call, self.stack(stall.of, stall.location)))
-            self.execute("INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence) VALUES (?, ?, 0, 0, ?, 1000, 'measured')",
-                         (call, stall.cause, stall.each_ns))
+            self.execute("INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence) "
+                         "VALUES (?, ?, 0, 0, ?, 1000, 'measured')", (call, stall.cause, stall.each_ns))
 
     def wait(self, of):
         """What the program asked for, which no answer counts."""
@@ -114,7 +115,8 @@ class Trace:
         start_ns = load.of.duration_ns // 2 + (S if load.late else -S)
         for _ in range(load.times):
             call = self.call(load.of, "cuLibraryLoadData", "load", start_ns, load.each_ns)
-            self.execute("INSERT INTO load (thread, api, call, start_ns, duration_ns, result, kind, library) VALUES (?, ?, ?, ?, ?, 0, 'fatbin', ?)",
+            self.execute("INSERT INTO load (thread, api, call, start_ns, duration_ns, result, kind, library) "
+                         "VALUES (?, ?, ?, ?, ?, 0, 'fatbin', ?)",
                          (load.of.process, self.apis["cuLibraryLoadData"], call, start_ns, load.each_ns, load.library))
 
     def close(self):
@@ -133,8 +135,10 @@ def facts(choice, fleet, of, slow):
     line = 57 if newest else 50
     share = {"train.py": 20 if newest else 5}.get(of.program, 3)
     for device in range(of.gpus):
-        fleet.idle.append(Idle(of, device, "data", ("/src/data.py", line, "load_batch"), choice.randint(1, 50), of.duration_ns // 100 * share))
-        for reason, location in (("gil", ("/src/log.py", 12, "write_log")), ("io", ("/src/save.py", 71, "save")), ("unknown", None), ("end", None)):
+        fleet.idle.append(Idle(of, device, "data", ("/src/data.py", line, "load_batch"), choice.randint(1, 50),
+                               of.duration_ns // 100 * share))
+        for reason, location in (("gil", ("/src/log.py", 12, "write_log")), ("io", ("/src/save.py", 71, "save")), ("unknown", None),
+                                 ("end", None)):
             if choice.random() < 0.7:
                 fleet.idle.append(Idle(of, device, reason, location, choice.randint(1, 9), choice.randint(1, of.duration_ns // 50)))
         if slow:
@@ -162,14 +166,15 @@ def make(folder, count, seed=1):
         program = choice.choice(sorted(PROGRAMS))
         generation = 1 + 3 * number // count
         in_job = number % 10 < 4
-        host = HOSTILE[number % len(HOSTILE)] if number % 25 == 7 else f"node{number % 40:02}"
+        host = HOSTILE[number // 25 % len(HOSTILE)] if number % 25 == 7 else f"node{number % 40:02}"
         start_unix_ns = START_UNIX_NS + 20 * DAY_NS * number // count
         session = f"{100 + number}-{1000 + number}-{choice.getrandbits(32):08x}"
         trace = Trace(template, os.path.join(folder, f"{number:05}.db"), session, host, start_unix_ns)
         for process in range(1, choice.choice((2, 2, 3))):
             rank = number % 10 if in_job and process == 1 else None
-            of = Process(session, process, program, choice.choice(PROGRAMS[program]), program != "etl.py" and f"build-{generation}" or None,
-                         host, f"job-{number // 10}" if in_job else None, rank, None if rank is None else 4, choice.choice((12020, 12040, 13000)),
+            of = Process(session, process, program, choice.choice(PROGRAMS[program]),
+                         None if program == "etl.py" else f"build-{generation}", host, f"job-{number // 10}" if in_job else None, rank,
+                         None if rank is None else 4, choice.choice((12020, 12040, 13000)),
                          start_unix_ns, choice.randint(100, 1000) * S, choice.choice((1, 1, 2)))
             first = len(fleet.stalls), len(fleet.idle), len(fleet.loads)
             fleet.processes.append(of)

@@ -65,7 +65,8 @@ def build_regressions(fleet):
             share = sums([row for row in fleet.stalls if (row.of.program, row.of.build) == (program, build)],
                          lambda row: ("stall", row.cause, code(row.location)), lambda row, run=run: row.times * row.each_ns / run)
             share.update(sums([row for row in fleet.idle if (row.of.program, row.of.build) == (program, build)],
-                              lambda row: ("idle", row.reason, code(row.location)), lambda row, held=held: row.idle_ns / held))
+                              lambda row: ("idle", row.reason, code(row.location)),
+                              lambda row, held=held: row.idle_ns / held))
             shares.append(share)
         before, after = shares
         rows += [(program, *builds[-2:], *name, 100 * before[name], 100 * after[name]) for name in sorted({*before, *after})
@@ -85,11 +86,12 @@ def slow_ranks(fleet):
             continue
         mean = sum(idle[row.job, row.rank] for row in others) / len(others)
         behind = idle[process.job, process.rank] - mean
-        reasons = sums([row for row in fleet.idle if row.of == process], lambda row: (row.reason, where(row.location)), lambda row: row.idle_ns)
+        reasons = sums([row for row in fleet.idle if row.of == process], lambda row: (row.reason, where(row.location)),
+                       lambda row: row.idle_ns)
         chief = min(reasons, key=lambda name: (-reasons[name], name))
         if behind > 0:
-            rows.append((process.job, process.rank, process.host, process.duration_ns / S, idle[process.job, process.rank] / S, mean / S,
-                         behind / S, *chief, reasons[chief] / S))
+            rows.append((process.job, process.rank, process.host, process.duration_ns / S, idle[process.job, process.rank] / S,
+                         mean / S, behind / S, *chief, reasons[chief] / S))
     return sorted(rows, key=lambda row: (-round(row[6], 3), row[0], row[1]))[:20]
 
 
@@ -100,7 +102,8 @@ def gpu_hours(fleet):
     held = sum(row.duration_ns * row.gpus for row in fleet.processes) / HOUR
     idle, seen = sums(fleet.idle, key, lambda row: row.idle_ns), traces(fleet.idle, key)
     best = sorted((name for name in idle if name[2] and name[1] != "unknown"), key=lambda name: (-idle[name], *name))[:10]
-    return [(turn + 1, *name, seen[name], idle[name] / HOUR, sum(idle[other] for other in best[:turn + 1]) / HOUR, sum(idle.values()) / HOUR, held)
+    lost = sum(idle.values()) / HOUR
+    return [(turn + 1, *name, seen[name], idle[name] / HOUR, sum(idle[other] for other in best[:turn + 1]) / HOUR, lost, held)
             for turn, name in enumerate(best)]
 
 
@@ -112,7 +115,8 @@ def late_loads(fleet):
 
     seen, count = traces(late, key), sums(late, key, lambda row: row.times)
     took = sums(late, key, lambda row: row.times * row.each_ns)
-    rows = [(*name, seen[name], count[name], took[name] / S, 0.0, max(row.each_ns for row in late if key(row) == name) / 1e6) for name in took]
+    most = {name: max(row.each_ns for row in late if key(row) == name) for name in took}
+    rows = [(*name, seen[name], count[name], took[name] / S, 0.0, most[name] / 1e6) for name in took]
     return sorted(rows, key=lambda row: (-row[4], *row[:2]))[:20]
 
 

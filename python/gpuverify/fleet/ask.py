@@ -6,6 +6,7 @@ import argparse
 import csv
 import importlib
 import os
+import signal
 import sys
 
 from . import duckdb_tables, question, questions
@@ -54,6 +55,8 @@ def _run(options: argparse.Namespace) -> str | None:
 
 
 def main(words: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     parser = argparse.ArgumentParser("gpuverify fleet", add_help=False)
     parser.add_argument("--format", default="table")
     parser.add_argument("folder")
@@ -62,8 +65,6 @@ def main(words: list[str]) -> int:
         wrong = _run(parser.parse_args(words))
     except ImportError as why:
         wrong = f"{sys.executable} cannot ask: {why}; pip install duckdb"
-    except BrokenPipeError:
-        raise
     except Exception as why:  # DuckDB's errors have no common base that is there without it
         wrong = str(why)
     if wrong:

@@ -9,12 +9,14 @@ import errno
 import fcntl
 import hashlib
 import importlib
+import itertools
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import urllib.parse
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -28,6 +30,8 @@ _PIPE_BYTES = 1 << 20
 # A hostile file may have an endless query as its `meta`.
 _META_STEPS = 1_000_000
 _NAME_BYTES = 200
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_SPECIAL = re.compile(r"[^A-Za-z0-9._\u0080-\U0010ffff-]")
 _ERRORS_BYTES = 1 << 16
 
 
@@ -35,10 +39,10 @@ class Problem(Exception):
     """Why a trace, or all of them, cannot be exported."""
 
 
-def _folder_name(text: object) -> str:
-    """A text as a part of a path, as Hive writes it and engines read it back. It has no slash and is not `..`."""
-    name = urllib.parse.quote(str(text), safe=" ", errors="replace").replace(".", "%2E" if str(text).strip(".") == "" else ".")
-    return name[:_NAME_BYTES].rpartition("%")[0] if "%" in name[_NAME_BYTES - 2:_NAME_BYTES] else name[:_NAME_BYTES]
+def _folder_name(text: str) -> str:
+    """A text as a part of a path, as Hive writes it and engines read it back: %2F is a slash."""
+    name = _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", text).encode("utf-8", "replace")[:_NAME_BYTES]
+    return re.sub(r"%.?\Z", "", name.decode("utf-8", "ignore"))
 
 
 def _meta(path: str) -> dict[str, Any]:
@@ -98,22 +102,21 @@ class Rows:
                 os.close(writer)
 
     def batches(self, arrow: Any, csv: Any, name: str, more: tuple[str, ...] = ()) -> Iterator[Any]:
-        types = {**TABLES[name], **dict.fromkeys(more, "string")}
-        names = [column for column in types if column not in LABELS or name == "processes"]
+        types = {column: arrow.type_for_alias(kind) for column, kind in {**TABLES[name], **dict.fromkeys(more, "string")}.items()}
         return iter(csv.open_csv(
             self._pipes[name], csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES), csv.ParseOptions(newlines_in_values=True),
-            csv.ConvertOptions(column_types={column: arrow.type_for_alias(types[column]) for column in names}, include_columns=names,
-                               null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)))
+            csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[""], strings_can_be_null=True,
+                               quoted_strings_can_be_null=False)))
 
-    def end(self) -> str | None:
-        """Waits for the command. What went wrong, or None."""
+    def end(self) -> tuple[int, str]:
+        """Waits for the command. Its exit status, and what it said."""
         for pipe in self._pipes.values():
             pipe.close()
         status = self._process.wait()
         self._errors.seek(0)
         text = self._errors.read(_ERRORS_BYTES).decode("utf-8", "replace").strip()
         self._errors.close()
-        return None if status == 0 else text.removeprefix("gpuverify: ") or f"exit status {status}"
+        return status, text[len("gpuverify: "):] if text.startswith("gpuverify: ") else text
 
 
 class Export:
@@ -138,13 +141,17 @@ class Export:
         self._known = {name.removesuffix(".parquet")
                        for _, _, names in os.walk(os.path.join(folder, FOLDER, "processes")) for name in names}
 
+    def close(self) -> None:
+        shutil.rmtree(self._part, ignore_errors=True)
+        os.close(self._lock)
+
     def _write(self, table: str, trace: str, batches: Iterator[Any]) -> str:
         """Writes a file that nobody reads yet; the path of it."""
         arrow, labels = self._arrow, self._labels if table == "processes" else {}
         fields = {"trace": "string", **TABLES[table]}
         schema = arrow.schema([(name, arrow.type_for_alias(kind)) for name, kind in fields.items()],
                               {"gpuverify.schema": str(VERSION), "gpuverify.table": table})
-        path = os.path.join(self._part, f"{table}-{_folder_name(trace)}")
+        path = os.path.join(self._part, table)
         os.makedirs(self._part, mode=0o700, exist_ok=True)
 
         def column(batch: Any, name: str) -> Any:
@@ -165,46 +172,42 @@ class Export:
     def _place(self, table: str, day: str, job: str, host: str, name: str, path: str) -> None:
         folder = os.path.join(self._folder, FOLDER, table, f"day={day}", f"job={_folder_name(job)}", f"host={_folder_name(host)}")
         os.makedirs(folder, exist_ok=True)
-        os.replace(path, os.path.join(folder, _folder_name(name) + ".parquet"))
+        os.replace(path, os.path.join(folder, name + ".parquet"))
 
     def add(self, path: str) -> str:
         """Exports a trace: `added`, `known` or `running`."""
         meta = _meta(path)
         trace = str(meta.get("session") or f"file-{_digest(path)}")
-        if _folder_name(trace) in self._known:
+        name = "trace-" + _folder_name(trace)  # engines skip names that begin with a dot, or with _
+        if name in self._known:
             return "known"
         if meta.get("state") != "complete":
             return "running"
-        rows, written, why = Rows(path, self._names), {}, None
+        rows, written, why = Rows(path, self._names), dict[str, str](), None
         try:
-            processes = list(rows.batches(self._arrow, self._csv, "processes", ("process_job",)))
-            jobs = [job for batch in processes for job in batch.column("process_job").to_pylist() if job]
-            job, host = (jobs or ["none"])[0], meta.get("host") or "none"
-            for name in self._names:
-                batches = iter(processes) if name == "processes" else rows.batches(self._arrow, self._csv, name)
+            processes = list(rows.batches(self._arrow, self._csv, "processes", ("process_job", "process_host")))
+            job, host = (next((name for batch in processes for name in batch.column(column).to_pylist() if name), "none")
+                         for column in ("process_job", "process_host"))
+            for table in self._names:
+                batches = iter(processes) if table == "processes" else rows.batches(self._arrow, self._csv, table)
                 first = next(batches, None)
                 if first is not None:
-                    written[name] = self._write(name, trace, _chain(first, batches))
+                    written[table] = self._write(table, trace, itertools.chain([first], batches))
         except (OSError, self._arrow.ArrowException) as error:
             why = error
-        said = rows.end()
-        if why and getattr(why, "errno", None) == errno.ENOSPC:
-            raise why
-        if said or why:
-            raise Problem(said or str(why))
+        status, said = rows.end()
+        if isinstance(why, OSError) and why.errno in _FULL:
+            raise why  # the others would not fit either
+        if status or why:
+            raise Problem(said or str(why or f"exit status {status}"))
         if "processes" not in written:
             raise Problem("it has no process")
         # The processes come last: a trace whose processes are not there is not there.
-        for name in reversed(self._names):
-            if name in written:
-                self._place(name, _day(meta), job, host, trace, written[name])
-        self._known.add(_folder_name(trace))
+        for table in reversed(self._names):
+            if table in written:
+                self._place(table, _day(meta), job, host, name, written[table])
+        self._known.add(name)
         return "added"
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _label(word: str) -> tuple[str, str]:
@@ -220,9 +223,13 @@ def _say(text: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    export = Export(options.folder, dict(options.label), options.tables)
+    with contextlib.closing(Export(options.folder, dict(options.label), options.tables)) as export:
+        return _add_all(export, options.traces)
+
+
+def _add_all(export: Export, traces: list[str]) -> int:
     counts = {"added": 0, "known": 0, "running": 0, "failed": 0}
-    for path in _traces(options.traces):
+    for path in _traces(traces):
         try:
             outcome = export.add(path)
         except (Problem, TraceError) as why:
@@ -237,6 +244,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def main(words: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is written stays, and the next time goes on from there
     parser = argparse.ArgumentParser("gpuverify export --to parquet", add_help=False)
     parser.add_argument("--to")
     parser.add_argument("--label", action="append", type=_label, default=[])

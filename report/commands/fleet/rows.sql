@@ -25,11 +25,12 @@ SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns
     (SELECT local_rank FROM processes WHERE id = p.id) AS local_rank,
     (SELECT world_size FROM processes WHERE id = p.id) AS world_size,
     (SELECT job FROM processes WHERE id = p.id) AS process_job,
+    coalesce((SELECT host FROM processes WHERE id = p.id), (SELECT value FROM meta WHERE key = 'host')) AS process_host,
     (SELECT container FROM processes WHERE id = p.id) AS container,
     (SELECT value FROM variable WHERE process = p.id AND name = 'GPUVERIFY_TEAM') AS team,
     (SELECT value FROM variable WHERE process = p.id AND name = 'GPUVERIFY_BUILD') AS build,
     (SELECT value FROM meta WHERE key = 'gpuverify_version') AS gpuverify_version
-FROM (SELECT NULL AS rank, NULL AS local_rank, NULL AS world_size, NULL AS job, NULL AS container) CROSS JOIN process p
+FROM (SELECT NULL AS rank, NULL AS local_rank, NULL AS world_size, NULL AS job, NULL AS host, NULL AS container) CROSS JOIN process p
 ORDER BY p.id;
 
 -- name: stalls
