@@ -25,7 +25,8 @@ def spark(folder):
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
-    session = SparkSession.builder.master("local[4]").appName("fleet").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false") \
+    session = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false") \
+        .config("spark.ui.showConsoleProgress", "false") \
         .config("spark.sql.shuffle.partitions", "4").config("spark.log.level", "ERROR").getOrCreate()
     fleet.spark_tables(session, folder)
     return lambda sql: [tuple(row) for row in session.sql(sql).collect()]

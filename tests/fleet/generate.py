@@ -151,8 +151,8 @@ def facts(choice, fleet, of, slow):
     fleet.loads.append(Load(of, "/usr/lib/libtorch_cuda.so", False, choice.randint(1, 4), choice.randint(1, 900) * 1_000_000))
 
 
-def make(folder, count, seed=1):
-    """Makes `count` traces in a folder. Returns what they hold, as a Fleet."""
+def make(folder, count, hostile_every=25, seed=1):
+    """Makes `count` traces in a folder, one of so many with a hostile host. Returns what they hold, as a Fleet."""
     choice, fleet = random.Random(seed), Fleet()
     os.makedirs(folder, exist_ok=True)
     template = os.path.join(folder, ".template")
@@ -166,7 +166,7 @@ def make(folder, count, seed=1):
         program = choice.choice(sorted(PROGRAMS))
         generation = 1 + 3 * number // count
         in_job = number % 10 < 4
-        host = HOSTILE[number // 25 % len(HOSTILE)] if number % 25 == 7 else f"node{number % 40:02}"
+        host = HOSTILE[number // hostile_every % len(HOSTILE)] if number % hostile_every == hostile_every // 3 else f"node{number % 40:02}"
         start_unix_ns = START_UNIX_NS + 20 * DAY_NS * number // count
         session = f"{100 + number}-{1000 + number}-{choice.getrandbits(32):08x}"
         trace = Trace(template, os.path.join(folder, f"{number:05}.db"), session, host, start_unix_ns)

@@ -38,7 +38,7 @@ def top_stalls(fleet):
     count, seen = sums(fleet.stalls, key, lambda row: row.times), traces(fleet.stalls, key)
     most = {name: max(row.each_ns for row in fleet.stalls if key(row) == name) for name in lost}
     rows = [(*name, seen[name], count[name], lost[name] / S, most[name] / 1e6) for name in lost]
-    return sorted(rows, key=lambda row: (-row[6], *row[:4]))[:20]
+    return sorted(rows, key=lambda row: (-round(row[6], 3), *row[:4]))[:20]
 
 
 def idle_by_team(fleet):
@@ -48,7 +48,7 @@ def idle_by_team(fleet):
     held = sums(fleet.processes, lambda row: row.team or "?", lambda row: row.duration_ns * row.gpus)
     idle, seen = sums(fleet.idle, key, lambda row: row.idle_ns), traces(fleet.idle, key)
     rows = [(*name, seen[name], idle[name] / HOUR, 100 * idle[name] / held[name[0]]) for name in idle]
-    return sorted(rows, key=lambda row: (row[0], -row[3], row[1]))
+    return sorted(rows, key=lambda row: (row[0], -round(row[3], 3), row[1]))
 
 
 def build_regressions(fleet):
@@ -117,7 +117,7 @@ def late_loads(fleet):
     took = sums(late, key, lambda row: row.times * row.each_ns)
     most = {name: max(row.each_ns for row in late if key(row) == name) for name in took}
     rows = [(*name, seen[name], count[name], took[name] / S, 0.0, most[name] / 1e6) for name in took]
-    return sorted(rows, key=lambda row: (-row[4], *row[:2]))[:20]
+    return sorted(rows, key=lambda row: (-round(row[4], 3), *row[:2]))[:20]
 
 
 QUESTIONS = {answer.__name__: answer for answer in (top_stalls, idle_by_team, build_regressions, slow_ranks, gpu_hours, late_loads)}

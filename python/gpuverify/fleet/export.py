@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -46,7 +47,7 @@ def _folder_name(text: str) -> str:
 
 
 def _meta(path: str) -> dict[str, Any]:
-    connection = connect(path)
+    connection = connect(os.path.abspath(path))
     with contextlib.closing(connection):
         connection.set_progress_handler(lambda: 1, _META_STEPS)
         return dict(connection.execute("SELECT key, value FROM meta LIMIT 1000"))
@@ -232,7 +233,7 @@ def _add_all(export: Export, traces: list[str]) -> int:
     for path in _traces(traces):
         try:
             outcome = export.add(path)
-        except (Problem, TraceError) as why:
+        except (Problem, TraceError, sqlite3.Error) as why:
             outcome = "failed"
             _say(f"cannot export {path}: {why}")
         if outcome == "running":

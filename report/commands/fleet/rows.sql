@@ -2,7 +2,7 @@
 -- Times are sums, so that a fleet's data grows with the lines of the programs, not with their calls.
 
 -- define: unix_ns(at_ns)
-(SELECT value FROM meta WHERE key = 'unix_offset_ns') + {at_ns}
+CAST((SELECT value FROM meta WHERE key = 'unix_offset_ns') + {at_ns} AS INTEGER)
 
 -- define: older(what)
 -- Of time that is kept as sums by minute, no line is known.
@@ -13,9 +13,9 @@
 -- name: processes
 -- A killed process has no end: its last call's is taken. Columns that the view does not have are NULL.
 SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns,
-    coalesce(p.end_ns, (SELECT c.start_ns + c.duration_ns FROM call c
+    CAST(coalesce(p.end_ns, (SELECT c.start_ns + c.duration_ns FROM call c
         WHERE c.thread IN (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1),
-        p.start_ns) - p.start_ns AS duration_ns,
+        p.start_ns) - p.start_ns AS INTEGER) AS duration_ns,
     max((SELECT count(DISTINCT coalesce(device, -1)) FROM idle WHERE process = p.id),
         (SELECT count(DISTINCT device) FROM gpu_place WHERE process = p.id)) AS gpus,
     (SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM device WHERE process = p.id ORDER BY name)) AS gpu_name,
@@ -36,10 +36,10 @@ ORDER BY p.id;
 -- name: stalls
 -- Without the waits that the program asked for.
 SELECT process, cause, call_name, location, {code(location)} AS code, sum(times) AS times,
-    sum(wait_ns) AS wait_ns, sum(jit_ns) AS jit_ns, sum(wait_ns + jit_ns) AS lost_ns, max(most_ns) AS most_ns
+    sum(wait_ns) AS wait_ns, sum(jit_ns) AS jit_ns, CAST(sum(wait_ns) + sum(jit_ns) AS INTEGER) AS lost_ns, max(most_ns) AS most_ns
 FROM (SELECT process, cause, call_name, gv_where(stack) AS location, times, wait_ns, jit_ns, most_ns
     FROM (SELECT process, cause, name AS call_name, stack, count(*) AS times, sum(wait_ns) AS wait_ns,
-            sum(jit_ns) AS jit_ns, max(wait_ns + jit_ns) AS most_ns
+            sum(jit_ns) AS jit_ns, CAST(max(wait_ns + jit_ns) AS INTEGER) AS most_ns
         FROM stalls WHERE NOT expected GROUP BY 1, 2, 3, 4)
     UNION ALL SELECT process, name, NULL, NULL, count, total_ns, 0, max_ns FROM {older('stall')})
 GROUP BY 1, 2, 3, 4 ORDER BY lost_ns DESC;
