@@ -142,7 +142,7 @@ def facts(choice, fleet, of, slow):
             if choice.random() < 0.7:
                 fleet.idle.append(Idle(of, device, reason, location, choice.randint(1, 9), choice.randint(1, of.duration_ns // 50)))
         if slow:
-            fleet.idle.append(Idle(of, device, "python", ("/src/augment.py", 8, "slow_augment"), 3, of.duration_ns // 4))
+            fleet.idle.append(Idle(of, device, "python", ("/src/augment.py", 8, "slow_augment"), 3, of.duration_ns // 2))
     for cause, call in CALLS.items():
         for number in range(choice.randint(0, 2)):
             location = None if choice.random() < 0.1 else ("/src/" + of.program, 30 + number, "step")

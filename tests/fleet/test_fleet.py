@@ -112,7 +112,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual({row[:2] for row in duckdb(engines.fleet.question("late_loads"))}, {(12040, "/usr/lib/libcublas.so.12")})
         if generate.has_ranks():
             slow = duckdb(engines.fleet.question("slow_ranks"))
-            self.assertEqual({(row[1], row[8]) for row in slow}, {(2, "augment.py:8 slow_augment")})
+            self.assertEqual({(row[1], row[8]) for row in slow[:5]}, {(2, "augment.py:8 slow_augment")})
         for ask in (duckdb, engines.spark(self.folder)):
             self.assertEqual({host for host, in ask("SELECT DISTINCT host FROM processes")}, self.fleet.hosts)
 
