@@ -252,8 +252,8 @@ static const char *settings_nearest(const char *name)
 /* Variables that are no settings of the library. */
 static bool settings_is_other(const char *name)
 {
-    static const char *const others[] = {GV_SETTING_SESSION, GV_RUN_NOTE, GV_NVTX_TOOL,
-                                         GV_SETTING_COMMAND, GV_SETTING_PYTHON,
+    static const char *const others[] = {
+        GV_SETTING_SESSION, GV_RUN_NOTE, GV_NVTX_TOOL, GV_SETTING_COMMAND, GV_SETTING_PYTHON,
 #define GV_ENVIRONMENT(name, ...) #name,
 #include "trace/environment.def"
     };
