@@ -48,7 +48,7 @@ def idle_by_team(fleet):
     held = sums(fleet.processes, lambda row: row.team or "?", lambda row: row.duration_ns * row.gpus)
     idle, seen = sums(fleet.idle, key, lambda row: row.idle_ns), traces(fleet.idle, key)
     rows = [(*name, seen[name], idle[name] / HOUR, 100 * idle[name] / held[name[0]]) for name in idle]
-    return sorted(rows, key=lambda row: (row[0], -round(row[3], 3), row[1]))
+    return sorted(rows, key=lambda row: (row[0], -round(row[3], 6), row[1]))
 
 
 def build_regressions(fleet):

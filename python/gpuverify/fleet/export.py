@@ -129,7 +129,8 @@ class Export:
         self._names = [name for name in TABLES if name not in ON_REQUEST or name in with_rows]
         self._folder = folder
         self._part = os.path.join(folder, ".part")
-        os.makedirs(folder, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # if it is no folder, the next line says so
+            os.makedirs(folder)
         self._lock = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,6 +241,8 @@ def _add_all(export: Export, traces: list[str]) -> int:
             _say(f"{path} is left for the next time: its program still runs, or was killed with its collector; "
                  "'gpuverify recover' finishes such traces")
         counts[outcome] += 1
+    if not any(counts.values()):
+        _say("there is no trace (*.db)")
     print(f"{counts['added']} added, {counts['known']} known already, {counts['running']} still being written, {counts['failed']} failed")
     return 3 if counts["failed"] else 0
 
@@ -252,10 +255,13 @@ def main(words: list[str]) -> int:
     parser.add_argument("--with", action="append", dest="tables", default=[])
     parser.add_argument("folder")
     parser.add_argument("traces", nargs="+")
+    options = parser.parse_args(words)
     try:
-        return _run(parser.parse_args(words))
+        return _run(options)
     except ImportError as why:
         _say(f"{sys.executable} cannot write Parquet: {why}; pip install pyarrow")
-    except (Problem, OSError) as why:
+    except Problem as why:
         _say(str(why))
+    except OSError as why:
+        _say(f"cannot write to {options.folder}: {why}")
     return 3

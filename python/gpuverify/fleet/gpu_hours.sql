@@ -17,8 +17,8 @@ fixes AS (
     FROM unused
     WHERE line IS NOT NULL AND reason <> 'unknown')
 SELECT f.turn AS fix, f.program AS program_name, f.reason AS idle_reason, f.line AS code_line, f.traces AS traces_seen,
-    ROUND(f.hours, 3) AS saves_hours, ROUND(SUM(f.hours) OVER (ORDER BY f.turn), 3) AS saves_so_far,
-    ROUND(l.lost_hours, 3) AS all_lost_hours, ROUND(h.held_hours, 3) AS all_held_hours
+    ROUND(f.hours, 6) AS saves_hours, ROUND(SUM(f.hours) OVER (ORDER BY f.turn), 6) AS saves_so_far,
+    ROUND(l.lost_hours, 6) AS all_lost_hours, ROUND(h.held_hours, 6) AS all_held_hours
 FROM fixes f CROSS JOIN lost l CROSS JOIN held h
 WHERE f.turn <= 10
 ORDER BY fix
