@@ -123,6 +123,14 @@ class Export(Case):
                 wanted = database.execute(f"SELECT {columns} FROM {view} ORDER BY id").fetchall()
             self.assertEqual(self.ask(f"SELECT {columns} FROM {view} ORDER BY id"), wanted)
 
+    def test_time_of_which_only_sums_are_kept(self):
+        stored.make("days", self.path("days.db"))
+        self.export("days.db")
+        with sqlite3.connect(self.path("days.db")) as database:
+            wanted = database.execute("SELECT what, sum(total_ns) FROM minutes WHERE what IN ('idle', 'stall') GROUP BY what ORDER BY what")
+            self.assertEqual(sorted(self.ask("SELECT 'idle', SUM(idle_ns) FROM idle UNION ALL SELECT 'stall', SUM(lost_ns) FROM stalls")),
+                             wanted.fetchall())
+
     def test_one_at_a_time(self):
         import fcntl
         self.make(1)

@@ -16,7 +16,7 @@ SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns
     CAST(coalesce(p.end_ns, (SELECT c.start_ns + c.duration_ns FROM call c
         WHERE c.thread IN (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1),
         p.start_ns) - p.start_ns AS INTEGER) AS duration_ns,
-    max((SELECT count(DISTINCT coalesce(device, -1)) FROM idle WHERE process = p.id),
+    max(EXISTS (SELECT 1 FROM idle WHERE process = p.id), (SELECT count(DISTINCT device) FROM idle WHERE process = p.id),
         (SELECT count(DISTINCT device) FROM gpu_place WHERE process = p.id)) AS gpus,
     (SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM device WHERE process = p.id ORDER BY name)) AS gpu_name,
     p.gpu, p.driver_version, p.ended, p.exit_code, p.exit_signal,
