@@ -252,6 +252,11 @@ def part_jupyter(run):
     run.test("kernel", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/install/test_jupyter.py", BUILD, again=True)
 
 
+def part_fleets(run):
+    """The questions about many traces, on DuckDB, Spark and ClickHouse."""
+    run.test("engines", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/fleet/test_fleet.py", BUILD)
+
+
 def part_foreign(run):
     """In an environment with pytest."""
     run.test("foreign", "scripts/with-sim", tool("python"), "tests/foreign/test_foreign.py", BUILD)
@@ -530,6 +535,7 @@ PARTS = (
     Part("browser", part_browser, LONG, "build"),
     Part("pythons", part_pythons, LONG, "build"),
     Part("jupyter", part_jupyter, LONG, "build"),
+    Part("fleets", part_fleets, LONG, "build"),
     Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),

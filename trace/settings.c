@@ -249,6 +249,21 @@ static const char *settings_nearest(const char *name)
     return nearest;
 }
 
+/* Variables that are no settings of the library. */
+static bool settings_is_other(const char *name)
+{
+    static const char *const others[] = {
+        GV_SETTING_SESSION, GV_RUN_NOTE, GV_NVTX_TOOL, GV_SETTING_COMMAND, GV_SETTING_PYTHON,
+#define GV_ENVIRONMENT(name, ...) #name,
+#include "trace/environment.def"
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return false;
+}
+
 void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
 {
     const size_t prefix = strlen(GV_SETTING_PREFIX);
@@ -262,9 +277,7 @@ void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
                  *variable);
         const char *nearest = settings_nearest(name);
-        if (strcmp(name, GV_SETTING_SESSION) != 0 && strcmp(name, GV_RUN_NOTE) != 0 &&
-            strcmp(name, GV_NVTX_TOOL) != 0 && strcmp(name, GV_SETTING_COMMAND) != 0 &&
-            (!nearest || strcmp(name, nearest) != 0))
+        if (!settings_is_other(name) && (!nearest || strcmp(name, nearest) != 0))
             unknown(name, nearest, context);
     }
 }

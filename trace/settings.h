@@ -17,6 +17,8 @@
 #define GV_SETTING_SESSION "GPUVERIFY_SESSION"
 /* Names the command to the Python package; not a setting either. */
 #define GV_SETTING_COMMAND "GPUVERIFY_COMMAND"
+/* Names the Python that has the package to the command. */
+#define GV_SETTING_PYTHON "GPUVERIFY_PYTHON"
 
 /* A time and a size; 0: none. */
 struct gv_setting_extent {

@@ -39,6 +39,8 @@ def main() -> NoReturn:
         from gpuverify import jupyter  # the only command that needs this Python
 
         sys.exit(jupyter.install(sys.argv[3:]))
+    if sys.argv[1:2] in (["export"], ["fleet"]):
+        os.environ.setdefault("GPUVERIFY_PYTHON", sys.executable)  # which the command may come back to
     try:
         path = command()
         # Python ignores these signals, and a program would inherit that.

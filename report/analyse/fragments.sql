@@ -104,3 +104,14 @@ WHERE c.stream IS NOT NULL
 -- capture of the stream alone: a program may capture in each of its steps.
 coalesce((SELECT capture.end_ns FROM temp.capture WHERE capture.stream = {call}.stream
     AND capture.start_ns <= {call}.start_ns ORDER BY capture.start_ns DESC LIMIT 1) >= {call}.start_ns, 0)
+
+-- define: without_number(word)
+-- "train.py:31" is "train.py".
+CASE WHEN rtrim({word}, '0123456789') LIKE '%_:' AND {word} NOT LIKE '%:'
+    THEN rtrim(rtrim({word}, '0123456789'), ':') ELSE {word} END
+
+-- define: code(location)
+-- The location without its line, which other builds may have at another line.
+CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
+    ELSE {without_number(substr({location}, 1, instr({location}, ' ') - 1))}
+        || substr({location}, instr({location}, ' ')) END

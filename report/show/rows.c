@@ -24,7 +24,7 @@ enum gv_format gv_format_find(const char *text)
 static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 {
     bool quoted = bytes == 0;
-    size_t length;
+    size_t from = 0, length;
 
     for (size_t i = 0; i < bytes; i++)
         quoted |= strchr(",\"\r\n", text[i]) != NULL; /* NUL too */
@@ -33,13 +33,15 @@ static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
     for (size_t at = 0; at < bytes; at += length) {
         uint32_t character = gv_text_decode(text + at, bytes - at, &length);
         bool kept = character == '\n' || character == '\t';
-        if (character == '"')
-            fputs("\"\"", rows->out);
-        else if (character == GV_TEXT_NO_CHARACTER || (!kept && gv_text_is_harmful(character)))
-            fputs("\xef\xbf\xbd", rows->out);
-        else
-            fwrite(text + at, 1, length, rows->out);
+        bool replaced =
+            character == GV_TEXT_NO_CHARACTER || (!kept && gv_text_is_harmful(character));
+        if (character != '"' && !replaced)
+            continue;
+        fwrite(text + from, 1, at - from, rows->out);
+        fputs(replaced ? "\xef\xbf\xbd" : "\"\"", rows->out);
+        from = at + length;
     }
+    fwrite(text + from, 1, bytes - from, rows->out);
     if (quoted)
         fputc('"', rows->out);
 }

@@ -497,7 +497,7 @@ SELECT
     p.exit_signal AS exit_signal -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
 FROM process p;
 
-CREATE VIEW environment AS -- one variable that changes what CUDA or PyTorch does, and that was set; no others are recorded
+CREATE VIEW environment AS -- one variable that was set, and that changes what CUDA or PyTorch does or says whose program it is; no others are recorded
 SELECT
     process AS process, -- id in processes
     name AS name, -- such as CUDA_LAUNCH_BLOCKING; docs/environment.md lists all

@@ -441,3 +441,68 @@ class Ranges(Case):
         for rule in (["--max-stall-in", "step"], ["--max-stall-in", "=5ms"], ["--max-stall-in", "step=5"],
                      ["--max-idle-in", "step=5ms"], ["--max-idle-in", "step=200%"], ["--no-load-after", "mark "]):
             self.assertIn(f"invalid value '{rule[1]}' for {rule[0][2:]}", self.check(*rule, status=2).err)
+
+
+class Accept(Case):
+    """Known stalls. The trace has a lazy-load of 853 ms at train.py:31 step, and a lock of 813 ms without a line."""
+
+    def known(self, *lines):
+        return self.write("known.stalls", "".join(line + "\n" for line in lines))
+
+    def lines(self):
+        with open(self.path("known.stalls"), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def test_only_other_stalls_break_the_rules(self):
+        self.make()
+        self.check("--accept", self.path("known.stalls"), "--update")
+        self.assertEqual(self.lines(), ["lazy-load train.py step=1706ms", "lock ?=1627ms"])
+        for rules in ((), ("--max-stall", "10ms"), ("--no-stall", "lazy-load")):
+            self.assertIn(" 0 broken\n", self.check("--accept", self.path("known.stalls"), *rules).out)
+        for known, rules, said in (
+                (["lock ?=1s"], (), "the longest, stall s1, cudaLaunchKernel, lost 853 ms (lazy-load) at train.py:31 step"),
+                (["lock ?=1s"], ("--max-stall", "10ms"), "max-stall 10ms: 1 call lost more"),
+                (["lazy-load train.py:31 step=1s", "lock ?=813ms"], (), "stall s2"),  # it lost 40 us more
+                (["lazy-load train.py:31 step=1s", "lock ?=1s"], ("--max-errors", "0", "--min-launches", "1000"), "min-launches"),
+                (["lazy-load train.py:32 step=1s", "lock ?=1s"], (), "stall s1"),
+                (["free train.py step=1s", "lock ?=1s"], (), "stall s1")):
+            self.assertIn(said, self.check("--accept", self.known(*known), *rules, status=1).out, known)
+
+    def test_a_stall_that_is_gone_is_told_and_then_removed(self):
+        self.make()
+        lines = ["# of the first release", "free old.py load=1s", "lock ?=1s", "", "lazy-load train.py step=1s",
+                 "module-load old.py load=2s"]
+        path = self.known(*lines)
+        told = self.check("--accept", path).err
+        self.assertIn("known.stalls:2: free old.py load=1s: this stall is gone; --update removes it\n", told)
+        self.assertIn("known.stalls:6: module-load", told)
+        self.assertEqual(self.lines(), lines)
+        self.check("--accept", path, "--update")
+        self.assertEqual(self.lines(), [lines[0], *lines[2:5]])
+        self.assertNotIn("gone", self.check("--accept", path, "--update").err)
+
+    def test_an_update_never_loosens(self):
+        self.make()
+        path = self.known("lock ?=1ms")
+        self.check("--accept", path, "--update", status=1)
+        self.assertEqual(self.lines(), ["lock ?=1ms"])
+
+    def test_what_a_trace_does_not_know_is_not_gone(self):
+        for changes in (RUNNING, ("INSERT INTO loss VALUES (1, 'call', 'sync', 7)",)):
+            self.make(*changes)
+            path = self.known("lock ?=1s", "lazy-load train.py step=1s", "free old.py load=1s")
+            self.assertNotIn("gone", self.check("--accept", path, "--update", status=None).err)
+            self.assertEqual(len(self.lines()), 3)
+
+    def test_words_that_are_wrong(self):
+        self.make()
+        for line, said in (("fre x.py=1s", "line 1: unknown cause 'fre'"), ("free x.py", "'x.py' is not a line of the program and a time"),
+                           ("free =1s", "is not a line"), ("free x.py=1", "is not a line")):
+            self.assertIn(said, self.check("--accept", self.known(line), status=2).err)
+        self.assertIn("--update is of --accept", self.check("--update", "--max-errors", "0", status=2).err)
+        self.assertIn("No such file", self.check("--accept", self.path("none"), status=3).err)
+
+    def test_a_hostile_name_cannot_write_lines(self):
+        self.make("UPDATE frame SET function = char(10) || 'lock ?=9s' WHERE depth = 1")
+        self.check("--accept", self.path("known.stalls"), "--update", status=1)
+        self.assertEqual(self.lines(), ["lock ?=1627ms"])

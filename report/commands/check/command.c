@@ -1,4 +1,5 @@
 /* gpuverify check FILE RULES: a gate for CI. */
+#include "report/commands/check/accept.h"
 #include "report/commands/check/check_run.h"
 #include "report/commands/commands.h"
 #include "report/commands/progress.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define GV_CHECK_FILE_BYTES (1u << 20)
 #define GV_CHECK_WORDS      400
@@ -36,37 +38,94 @@ static int check_open_file(const char *path, FILE **file)
     return *file ? 0 : -errno;
 }
 
-/* 0, or the exit code, after a message. */
-static int check_read_file(const struct gv_command *command, const char *path,
-                           struct gv_check_rules *rules)
+/* The whole file, which the caller frees. 0 or -errno. */
+static int check_load_file(const char *path, char **text, size_t *bytes)
 {
-    char why[GV_CHECK_WHY_BYTES] = "", *text = malloc(GV_CHECK_FILE_BYTES);
     FILE *file = NULL;
-    int error = text ? check_open_file(path, &file) : -ENOMEM;
-    size_t bytes = 0;
+    int error = check_open_file(path, &file);
 
+    *text = error ? NULL : malloc(GV_CHECK_FILE_BYTES);
+    if (!error && !*text)
+        error = -ENOMEM;
     if (!error)
-        bytes = fread(text, 1, GV_CHECK_FILE_BYTES, file);
+        *bytes = fread(*text, 1, GV_CHECK_FILE_BYTES, file);
     if (!error && ferror(file))
         error = -errno;
-    if (!error && bytes == GV_CHECK_FILE_BYTES)
+    if (!error && *bytes == GV_CHECK_FILE_BYTES)
         error = -EFBIG;
     if (file)
         fclose(file);
+    return error;
+}
+
+/* What a file of rules, or of known stalls, is read into. */
+typedef int check_parse(void *into, const char *text, size_t bytes, char why[GV_CHECK_WHY_BYTES]);
+
+static int check_parse_rules(void *into, const char *text, size_t bytes,
+                             char why[GV_CHECK_WHY_BYTES])
+{
+    return gv_check_rules_parse(into, text, bytes, why);
+}
+
+static int check_parse_accept(void *into, const char *text, size_t bytes,
+                              char why[GV_CHECK_WHY_BYTES])
+{
+    return gv_check_accept_parse(into, text, bytes, why);
+}
+
+/* 0, or the exit code, after a message. */
+static int check_read_file(const struct gv_command *command, const char *path, check_parse *parse,
+                           void *into)
+{
+    char why[GV_CHECK_WHY_BYTES] = "", *text = NULL;
+    size_t bytes = 0;
+    int error = check_load_file(path, &text, &bytes);
+
     if (error) {
         gv_message("cannot read %s: %s", path, strerror(-error));
         free(text);
         return GV_EXIT_FAILED;
     }
-    error = gv_check_rules_parse(rules, text, bytes, why);
+    error = parse(into, text, bytes, why);
     free(text);
     return error ? gv_arguments_refuse(command, "%s: %s", path,
                                        error == -EINVAL ? why : strerror(-error))
                  : 0;
 }
 
+static bool check_is_of_stalls(const struct gv_check_rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->rules[i].check->option == GV_OPTION_check_max_stall ||
+            rules->rules[i].check->option == GV_OPTION_check_max_stall_in ||
+            rules->rules[i].check->option == GV_OPTION_check_no_stall)
+            return true;
+    return false;
+}
+
 /* 0, or the exit code, after a message. */
-static int check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules)
+static int check_collect_accept(const struct gv_arguments *arguments, struct gv_check_rules *rules,
+                                struct gv_check_accept *accept)
+{
+    const struct gv_given any = {.option = GV_OPTION_check_no_stall, .text = "any"};
+    char why[GV_CHECK_WHY_BYTES];
+
+    accept->path = gv_arguments_text(arguments, GV_OPTION_check_accept, NULL);
+    accept->update = gv_arguments_has(arguments, GV_OPTION_check_update);
+    if (!accept->path)
+        return accept->update ? gv_arguments_refuse(arguments->command, "--update is of --accept")
+                              : 0;
+    if (!check_is_of_stalls(rules) && gv_check_rules_add(rules, &any, why))
+        return gv_arguments_refuse(arguments->command, "%s", strerror(ENOMEM));
+    accept->is_new = accept->update && access(accept->path, F_OK) < 0 && errno == ENOENT;
+    return accept->is_new
+               ? 0
+               : check_read_file(arguments->command, accept->path, check_parse_accept, accept);
+}
+
+/* 0, or the exit code, after a message. */
+static int check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules,
+                         struct gv_check_accept *accept)
 {
     char why[GV_CHECK_WHY_BYTES] = "";
     int code = 0;
@@ -74,7 +133,7 @@ static int check_collect(const struct gv_arguments *arguments, struct gv_check_r
     for (size_t i = 0; i < arguments->given_count && !code; i++) {
         const struct gv_given *given = &arguments->given[i];
         if (given->option == GV_OPTION_check_rules) {
-            code = check_read_file(arguments->command, given->text, rules);
+            code = check_read_file(arguments->command, given->text, check_parse_rules, rules);
             continue;
         }
         int error = gv_check_rules_add(rules, given, why);
@@ -82,6 +141,8 @@ static int check_collect(const struct gv_arguments *arguments, struct gv_check_r
             code = gv_arguments_refuse(arguments->command, "%s",
                                        error == -EINVAL ? why : strerror(-error));
     }
+    if (!code)
+        code = check_collect_accept(arguments, rules, accept);
     if (!code && rules->count == 0)
         code = gv_arguments_refuse(arguments->command, "no rule to check; --help shows "
                                                        "them");
@@ -200,12 +261,13 @@ static int check_code(const struct gv_check_rules *rules, const struct gv_check_
 struct gv_check_work {
     const struct gv_arguments *arguments;
     struct gv_check_rules rules;
+    struct gv_check_accept accept;
     struct gv_check_result *results; /* of each rule */
 };
 
 static int check_trace(sqlite3 *trace, void *context)
 {
-    const struct gv_check_work *work = context;
+    struct gv_check_work *work = context;
     const struct gv_check_rules *rules = &work->rules;
     const char *format = gv_arguments_text(work->arguments, GV_OPTION_check_format, "text");
     const char *junit = gv_arguments_text(work->arguments, GV_OPTION_check_junit, NULL);
@@ -213,6 +275,8 @@ static int check_trace(sqlite3 *trace, void *context)
 
     gv_progress_begin(trace, "gpuverify: checking");
     error = gv_check_prepare(trace);
+    if (!error)
+        error = gv_check_accept_apply(trace, &work->accept);
     for (size_t i = 0; i < rules->count && !error; i++)
         error = gv_check_rule_run(trace, &rules->rules[i], &work->results[i]);
     gv_progress_end(trace);
@@ -229,6 +293,8 @@ static int check_trace(sqlite3 *trace, void *context)
         error = check_print_rows(rules, work->results, gv_format_find(format));
     if (!error && junit)
         error = check_write_junit(junit, work->arguments->operands[0], rules, work->results);
+    if (!error)
+        error = gv_check_accept_tell(&work->accept);
     return error ? GV_EXIT_FAILED : check_code(rules, work->results);
 }
 
@@ -243,7 +309,7 @@ int gv_command_check(const struct gv_arguments *arguments)
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");
-    int code = check_collect(arguments, &work.rules);
+    int code = check_collect(arguments, &work.rules, &work.accept);
 
     if (code == 0) {
         work.results = calloc(work.rules.count, sizeof(*work.results));
@@ -254,5 +320,6 @@ int gv_command_check(const struct gv_arguments *arguments)
         free(work.results[i].found);
     free(work.results);
     gv_check_rules_free(&work.rules);
+    gv_check_accept_free(&work.accept);
     return code;
 }

@@ -161,6 +161,11 @@ FROM (SELECT idle, coalesce(
 FROM (SELECT CASE WHEN count(*) = count(idle_ns) THEN total(idle_ns) / nullif(total(total_ns), 0) END AS idle,
         sum(unended) AS unended FROM named));
 
+-- define: is_accepted(stall)
+-- Whether it is a known one (--accept), and not longer than known.
+EXISTS (SELECT 1 FROM temp.accepted a WHERE a.cause = {stall}.cause AND a.stack IS {stall}.stack
+    AND {stall}.wait_ns + {stall}.jit_ns <= a.most_ns AND NOT {stall}.expected)
+
 -- define: is_whole(process)
 -- Whether all records of ranges are known.
 NOT EXISTS (SELECT 1 FROM losses WHERE process = {process} AND count > 0
@@ -176,7 +181,8 @@ WITH named AS MATERIALIZED (
     FROM temp.long_call l JOIN ranges r ON r.id = l.range
     WHERE gv_range_is(?1, r.domain, r.message) GROUP BY 1, 2, 3),
 late AS MATERIALIZED (SELECT s.*, s.wait_ns + s.jit_ns AS lost, n.sure AS sure
-    FROM stalls s JOIN named n ON n.call = s.call WHERE NOT s.expected AND s.wait_ns + s.jit_ns > ?2)
+    FROM stalls s JOIN named n ON n.call = s.call
+    WHERE NOT s.expected AND s.wait_ns + s.jit_ns > ?2 AND NOT {is_accepted(s)})
 SELECT CASE WHEN sure THEN 1 WHEN sure IS NULL AND doubt IS NULL THEN 0 END,
     CASE WHEN sure IS NULL THEN doubt
         ELSE printf('%d call%s in these ranges lost more than that; stall s%d, %s, lost %s (%s)', count,
@@ -212,8 +218,8 @@ SELECT CASE WHEN count(*) > 0 THEN 1
         'the trace has only stalls of at least ' || gv_duration({meta(stall_threshold_ns)})
             || ' (GPUVERIFY_STALL_US)')
     ELSE printf('%d call%s lost more than that; stall s%d, %s, lost %s (%s)', count(*),
-        {s(count(*))}, id, name, gv_duration(max(lost)), cause) END
-FROM (SELECT *, wait_ns + jit_ns AS lost FROM stalls WHERE NOT expected) WHERE lost > ?1;
+        {s(count(*))}, id, name, gv_duration(max(lost)), cause) || coalesce(' at ' || gv_where(stack), '') END
+FROM (SELECT *, wait_ns + jit_ns AS lost FROM stalls s WHERE NOT expected AND NOT {is_accepted(s)}) WHERE lost > ?1;
 
 -- define: longer_than_stalls
 >= coalesce({meta(stall_threshold_ns)}, 0)
@@ -227,10 +233,10 @@ SELECT CASE WHEN count(*) > 0 THEN 1
         (SELECT printf('%s had not returned after %s', name, gv_duration(elapsed_ns))
             FROM in_flight WHERE {is_held} ORDER BY elapsed_ns DESC LIMIT 1),
         {unseen_words({longer_than_stalls}, ?1 IN ('jit', 'any'))}, '')
-    ELSE printf('%d call%s stalled; the longest, stall s%d, %s, lost %s', count(*),
+    ELSE printf('%d call%s stalled; the longest, stall s%d, %s, lost %s (%s)', count(*),
         {s(count(*))}, id, name,
-        gv_duration(max(wait_ns + jit_ns))) END
-FROM stalls WHERE cause = ?1 OR (?1 = 'any' AND NOT expected);
+        gv_duration(max(wait_ns + jit_ns)), cause) || coalesce(' at ' || gv_where(stack), '') END
+FROM stalls s WHERE (cause = ?1 OR (?1 = 'any' AND NOT expected)) AND NOT {is_accepted(s)};
 
 -- define: without_gpu_side
 -- Or not all the time: another profiler had CUPTI, or its callbacks.

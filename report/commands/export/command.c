@@ -4,6 +4,7 @@
 #include "report/commands/export/export.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
+#include "report/commands/fleet/python.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
 #include "report/commands/progress.h"
@@ -25,6 +26,7 @@ enum export_format_id {
 #define GV_EXPORT_STACKS(name, write, is_own) GV_EXPORT_##name,
 #define GV_EXPORT_TRACE(name, write, is_own)  GV_EXPORT_##name,
 #define GV_EXPORT_FOLDER(name, write)         GV_EXPORT_##name,
+#define GV_EXPORT_FLEET(name)                 GV_EXPORT_##name,
 #include "report/commands/export/formats.def"
 };
 
@@ -39,6 +41,7 @@ static const struct export_format {
 #define GV_EXPORT_STACKS(name, write, is_own) {#name, true, write, is_own, NULL},
 #define GV_EXPORT_TRACE(name, write, is_own)  {#name, false, write, is_own, NULL},
 #define GV_EXPORT_FOLDER(name, write)         {#name, false, NULL, NULL, write},
+#define GV_EXPORT_FLEET(name)                 {#name, false, NULL, NULL, NULL},
 #include "report/commands/export/formats.def"
 };
 
@@ -274,6 +277,25 @@ static bool export_may_write(const struct export *export)
     return false;
 }
 
+static bool export_is_fleet(const struct export *export)
+{
+    return export->format == &export_formats[GV_EXPORT_parquet];
+}
+
+static int export_check_fleet(const struct export *export, bool anonymised)
+{
+    const struct gv_arguments *arguments = export->arguments;
+
+    if (anonymised || gv_arguments_has(arguments, GV_OPTION_export_force) ||
+        gv_arguments_has(arguments, GV_OPTION_export_output))
+        return gv_arguments_refuse(arguments->command,
+                                   "--anonymise, --force and -o have no effect on --to parquet");
+    if (arguments->operand_count < 2)
+        return gv_arguments_refuse(arguments->command, "--to parquet needs DIR and at least one "
+                                                       "TRACE, or a folder of traces");
+    return GV_EXIT_FINE;
+}
+
 /* GV_EXIT_FINE, or what gv_arguments_refuse() returned. */
 static int export_check_words(const struct export *export, bool anonymised)
 {
@@ -287,6 +309,14 @@ static int export_check_words(const struct export *export, bool anonymised)
                                            gv_arguments_has(arguments, GV_OPTION_export_range)))
         return gv_arguments_refuse(arguments->command, "--of and --range have no effect on %s%s",
                                    format ? "--to " : "a trace", format ? format->name : "");
+    if (export_is_fleet(export))
+        return export_check_fleet(export, anonymised);
+    if (gv_arguments_has(arguments, GV_OPTION_export_label) ||
+        gv_arguments_has(arguments, GV_OPTION_export_with))
+        return gv_arguments_refuse(arguments->command, "--label and --with are of --to parquet");
+    if (arguments->operand_count > 1)
+        return gv_arguments_refuse(arguments->command, "unexpected argument '%s'",
+                                   arguments->operands[1]);
     if (format && format->write_folder && !export_has_file(export))
         return gv_arguments_refuse(arguments->command,
                                    "--to %s needs -o FOLDER: it writes a file for each view",
@@ -311,6 +341,8 @@ int gv_command_export(const struct gv_arguments *arguments)
 
     if (code)
         return code;
+    if (export_is_fleet(&export))
+        return gv_python_become("gpuverify.fleet.export", arguments);
     export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!export.trace_path)
         return code;

@@ -42,6 +42,7 @@ typedef int gv_export_write_folder(sqlite3 *trace, const char *path, bool force)
     gv_export_is_own is_own;
 #define GV_EXPORT_TRACE               GV_EXPORT_STACKS
 #define GV_EXPORT_FOLDER(name, write) gv_export_write_folder write;
+#define GV_EXPORT_FLEET(name)
 #include "report/commands/export/formats.def"
 
 /* Writes the page of an open trace into a file, for another command. The exit code, after a

@@ -21,8 +21,8 @@ static int help_environment(void)
 {
     puts("Environment variables, with their values and defaults:\n");
     gv_settings_describe(help_setting, NULL);
-    puts("\nVariables of CUDA and PyTorch that a trace holds, because they change what it\n"
-         "shows; no others are recorded:\n");
+    puts("\nVariables whose values a trace holds, because they change or name what it shows;\n"
+         "no others are recorded:\n");
 #define GV_ENVIRONMENT(name, help)                                                                 \
     puts(#name);                                                                                   \
     gv_command_text_wrap(stdout, help, 4);

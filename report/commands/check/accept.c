@@ -1,0 +1,185 @@
+#include "report/commands/check/accept.h"
+
+#include "report/analyse/stalls/causes.h"
+#include "report/commands_check_accept.inc"
+#include "report/show/format.h"
+#include "report/show/message.h"
+#include "report/show/output_file.h"
+#include "report/show/shown_path.h"
+#include "report/show/value_text.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line of the file. */
+struct gv_check_known {
+    char *text;
+    char *cause; /* NULL: a comment */
+    char *location;
+    int64_t most_ns;
+    bool gone;
+};
+
+static int accept_read(struct gv_check_known *known, char why[GV_CHECK_WHY_BYTES])
+{
+    const char *word = known->text + strspn(known->text, " \t");
+    size_t length = strcspn(word, " \t\r");
+    const char *location = word + length + strspn(word + length, " \t\r");
+    const char *equals = strrchr(location, '=');
+
+    if (*word == '\0' || *word == '#' || *word == '\r')
+        return 0;
+    known->cause = strndup(word, length);
+    known->location = strndup(location, equals ? (size_t)(equals - location) : 0);
+    if (!known->cause || !known->location)
+        return -ENOMEM;
+    if (gv_cause_find(known->cause) == GV_CAUSE_COUNT)
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown cause '%.64s'", known->cause);
+    else if (!known->location[0] || gv_value_duration(equals + 1, &known->most_ns) < 0)
+        snprintf(why, GV_CHECK_WHY_BYTES,
+                 "'%.64s' is not a line of the program and a time, such as 'train.py load=120ms'",
+                 location);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size_t bytes,
+                          char why[GV_CHECK_WHY_BYTES])
+{
+    char what[GV_CHECK_WHY_BYTES] = "";
+    int error = 0;
+
+    for (size_t at = 0; at < bytes && !error;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t length = end ? (size_t)(end - text) - at : bytes - at;
+        struct gv_check_known *grown = realloc(accept->lines, (accept->count + 1) * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        accept->lines = grown;
+        size_t kept = length;
+        while (kept > 0 && strchr(" \t\r", text[at + kept - 1]))
+            kept--;
+        grown[accept->count] = (struct gv_check_known){.text = strndup(text + at, kept)};
+        error = grown[accept->count].text ? accept_read(&grown[accept->count], what) : -ENOMEM;
+        accept->count++;
+        at += length + 1;
+    }
+    if (error == -EINVAL)
+        snprintf(why, GV_CHECK_WHY_BYTES, "line %zu: %.450s", accept->count, what);
+    return error;
+}
+
+static int accept_add(sqlite3 *trace, const struct gv_check_accept *accept)
+{
+    sqlite3_stmt *insert = NULL;
+    int error = gv_database_error(
+        trace,
+        sqlite3_prepare_v2(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?)", -1, &insert, NULL));
+
+    for (size_t i = 0; i < accept->count && !error; i++) {
+        const struct gv_check_known *known = &accept->lines[i];
+        if (!known->cause)
+            continue;
+        sqlite3_bind_int64(insert, 1, (int64_t)i);
+        sqlite3_bind_text(insert, 2, known->cause, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(insert, 4, known->most_ns);
+        error = gv_database_step(insert);
+    }
+    sqlite3_finalize(insert);
+    return error;
+}
+
+static int accept_is_gone(void *context, sqlite3_stmt *row)
+{
+    struct gv_check_accept *accept = context;
+
+    accept->lines[sqlite3_column_int64(row, 0)].gone = true;
+    return 0;
+}
+
+static int accept_print(void *context, sqlite3_stmt *row)
+{
+    fprintf(context, "%s\n", sqlite3_column_text(row, 0));
+    return 0;
+}
+
+/* The text of a new file. */
+static int accept_list(sqlite3 *trace, struct gv_check_accept *accept)
+{
+    FILE *out = open_memstream(&accept->all, &accept->all_bytes);
+    int error = out ? gv_database_each(trace, sql_all, NULL, 0, accept_print, out) : -errno;
+
+    if (out && fclose(out) < 0 && !error)
+        error = -errno;
+    return error;
+}
+
+int gv_check_accept_apply(sqlite3 *trace, struct gv_check_accept *accept)
+{
+    char why[GV_CHECK_WHY_BYTES];
+    int error = gv_database_script(trace, sql_tables, NULL, 0);
+
+    if (!error && accept->is_new)
+        error = accept_list(trace, accept);
+    if (!error && accept->is_new)
+        error = gv_check_accept_parse(accept, accept->all, accept->all_bytes, why);
+    if (!error)
+        error = accept_add(trace, accept);
+    if (!error)
+        error = gv_database_script(trace, sql_accept, NULL, 0);
+    if (!error)
+        error = gv_database_each(trace, sql_gone, NULL, 0, accept_is_gone, accept);
+    return error;
+}
+
+static int accept_write(const struct gv_check_accept *accept)
+{
+    struct gv_output_file file;
+    int error = gv_output_file_open(&file, accept->path, 0666);
+
+    for (size_t i = 0; i < accept->count && !error; i++)
+        if (!accept->lines[i].gone)
+            fprintf(file.out, "%s\n", accept->lines[i].text);
+    if (!error)
+        error = gv_output_file_close(&file);
+    if (error)
+        gv_message("cannot write %s: %s", gv_shown_path(accept->path), strerror(-error));
+    return error;
+}
+
+int gv_check_accept_tell(const struct gv_check_accept *accept)
+{
+    size_t gone = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < accept->count; i++)
+        gone += accept->lines[i].gone;
+    if (accept->update && (gone || accept->is_new))
+        error = accept_write(accept);
+    if (error)
+        return error;
+    if (accept->is_new)
+        gv_message("%s accepts %zu stall%s now", gv_shown_path(accept->path), accept->count,
+                   accept->count == 1 ? "" : "s");
+    for (size_t i = 0; i < accept->count; i++)
+        if (accept->lines[i].gone)
+            gv_message("%s:%zu: %s: this stall is gone%s", gv_shown_path(accept->path), i + 1,
+                       accept->lines[i].text,
+                       accept->update ? ", and accepted no more" : "; --update removes it");
+    return 0;
+}
+
+void gv_check_accept_free(struct gv_check_accept *accept)
+{
+    for (size_t i = 0; i < accept->count; i++) {
+        free(accept->lines[i].text);
+        free(accept->lines[i].cause);
+        free(accept->lines[i].location);
+    }
+    free(accept->lines);
+    free(accept->all);
+}

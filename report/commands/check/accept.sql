@@ -1,0 +1,29 @@
+-- Known stalls: --accept FILE.
+
+-- name: tables
+-- known: a line of the file. accepted: the stacks of the trace that it is about. found: it has such a stall.
+CREATE TEMP TABLE known (number INTEGER PRIMARY KEY, cause TEXT NOT NULL, location TEXT NOT NULL, most_ns INTEGER NOT NULL);
+CREATE TEMP TABLE accepted (cause TEXT NOT NULL, stack INTEGER, number INTEGER NOT NULL, most_ns INTEGER NOT NULL);
+
+-- name: accept
+INSERT INTO temp.accepted
+SELECT s.cause, s.stack, k.number, k.most_ns
+FROM (SELECT cause, stack, coalesce(gv_where(stack), '?') AS location
+        FROM (SELECT DISTINCT cause, stack FROM stalls WHERE NOT expected)) s
+    JOIN temp.known k ON k.cause = s.cause AND k.location IN (s.location, {code(s.location)});
+
+-- name: gone
+-- Only a trace that has all calls tells that a stall is gone.
+SELECT number FROM temp.known
+WHERE number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
+    AND NOT EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record') AND count > 0);
+
+-- name: all
+-- Twice the longest, as times differ from run to run. A name with a line end would be two lines of the file.
+SELECT printf('%s %s=%dms', cause, location, (2 * lost + 999999) / 1000000)
+FROM (SELECT cause, {code(location)} AS location, max(lost) AS lost
+    FROM (SELECT cause, coalesce(gv_where(stack), '?') AS location, max(wait_ns + jit_ns) AS lost
+        FROM stalls WHERE NOT expected GROUP BY cause, stack)
+    GROUP BY 1, 2)
+WHERE instr(location, char(10)) = 0
+ORDER BY lost DESC, cause, location;

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""A fleet of 500 made-up traces and 20 recorded ones: every question has the same answer in DuckDB, on several workers
+of Spark, and in chDB; and for the made-up ones that answer is the truth.
+
+  test_fleet.py BUILD [TEST...]     BUILD has been compiled, with a simulator
+
+Needs pyarrow, duckdb, chdb, sqlglot, pyspark and Java 17: scripts/setup all brings them. Exits 77 without them.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import engines
+import generate
+import truth
+
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+COMMAND = os.path.join(BUILD, "report", "gpuverify")
+ENVIRONMENT = {**os.environ, "GPUVERIFY_PYTHON": sys.executable, "PYTHONPATH": os.path.join(engines.CHECKOUT, "python"),
+               "LD_LIBRARY_PATH": os.path.join(BUILD, "tests", "sim"), "GPUVERIFY_TEAM": "kernels", "GPUVERIFY_BUILD": "here"}
+MADE, SECONDS = 500, 120
+# Recorded on an H200 and stored: the two that come as they were recorded.
+STORED = ("local_memory", "lock_copy")
+# Real programs, recorded here on the simulated GPU.
+RECORDED = ("load_in_loop 3", "load_in_loop 3 once", "load_while_busy", "launch_loop 200", "reload", "threads", "fork_tree", "driver_tour",
+            "runtime_tour_shared", "stalls/free_device", "stalls/lazy_launch", "stalls/module_load_ptx_cold", "stalls/lock_launch",
+            "stalls/queue_full", "stalls/pageable_copy_to_host", "stalls/explicit_sync", "stalls/no_stalls", "stalls/host_function")
+
+
+def record(folder):
+    """Records the programs; one that this build does not have is an error."""
+    for number, words in enumerate(RECORDED):
+        program, *arguments = words.split()
+        trace = os.path.join(folder, f"recorded-{number:02}.db")
+        # What a program of kernels/ finds wrong on a busy machine is no matter here.
+        subprocess.run([COMMAND, "run", "-o", trace, "--", os.path.join(BUILD, "kernels", program), *arguments],
+                       env={**ENVIRONMENT, "GPUVERIFY_CUPTI": os.path.join(BUILD, "tests", "sim", "libcupti.so.13")},
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        if not os.path.exists(trace):
+            raise AssertionError(f"{words} left no trace")
+    for name in STORED:
+        generate.stored.make_anew(name, os.path.join(folder, name + ".db"), f"UPDATE meta SET value = '{name}' WHERE key = 'session'")
+
+
+class Fleet(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="gv-fleet-")
+        cls.addClassCleanup(shutil.rmtree, cls.place)
+        cls.fleet = generate.make(os.path.join(cls.place, "made"), MADE)
+        os.mkdir(os.path.join(cls.place, "real"))
+        record(os.path.join(cls.place, "real"))
+        cls.folder, cls.both = os.path.join(cls.place, "fleet"), os.path.join(cls.place, "both")
+        cls.export(cls.folder, "made", MADE)
+        shutil.copytree(cls.folder, cls.both, copy_function=os.link)
+        cls.export(cls.both, "real", len(RECORDED) + len(STORED))
+
+    @classmethod
+    def export(cls, folder, traces, count):
+        done = subprocess.run([COMMAND, "export", "--to", "parquet", folder, os.path.join(cls.place, traces)], env=ENVIRONMENT,
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+        if done.returncode != 0 or done.stdout != f"{count} added, 0 known already, 0 still being written, 0 failed\n":
+            raise AssertionError(str(done))
+
+    def check_truth(self, engine):
+        ask = engine(self.folder)
+        for name, answer in truth.QUESTIONS.items():
+            with self.subTest(name):
+                self.assertEqual(truth.differences(answer(self.fleet), ask(engines.fleet.question(name))), [])
+        self.assertEqual({host for host, in ask("SELECT DISTINCT host FROM processes")}, self.fleet.hosts)
+
+    def test_duckdb_says_the_truth(self):
+        self.check_truth(engines.duckdb)
+
+    def test_spark_says_the_truth(self):
+        self.check_truth(engines.spark)
+
+    def test_chdb_says_the_truth(self):
+        self.check_truth(engines.chdb)
+
+    def test_engines_agree_with_recorded_traces(self):
+        duckdb, spark, chdb = (engine(self.both) for engine in (engines.duckdb, engines.spark, engines.chdb))
+        self.assertEqual(spark("SELECT COUNT(DISTINCT trace) FROM processes"), [(MADE + len(RECORDED) + len(STORED),)])
+        for name in engines.fleet.questions():
+            sql = engines.fleet.question(name)
+            wanted = duckdb(sql)
+            with self.subTest(name):
+                self.assertEqual(truth.differences(wanted, spark(sql)), [], "Spark")
+                self.assertEqual(truth.differences(wanted, chdb(sql)), [], "chDB")
+        # What the recorded ones are known to hold.
+        self.assertIn(("load_in_loop", "module-load", "load_in_loop.c:26 load_filter"), spark(
+            "SELECT p.program, s.cause, s.location FROM stalls s JOIN processes p ON p.trace = s.trace AND p.process = s.process "
+            "WHERE p.team = 'kernels'"))
+
+    def test_each_question_parses_in_each_dialect_and_has_its_truth(self):
+        import sqlglot
+        self.assertEqual(sorted(engines.fleet.questions()), sorted(truth.QUESTIONS))
+        for name in engines.fleet.questions():
+            for dialect in engines.DIALECTS:
+                with self.subTest(name, dialect=dialect):
+                    self.assertEqual(len(sqlglot.parse(engines.fleet.question(name), dialect=dialect)), 1)
+
+    def test_what_is_planted(self):
+        duckdb = engines.duckdb(self.folder)
+        self.assertIn(("train.py", "build-2", "build-3", "idle", "data", "data.py load_batch", 5.0, 20.0),
+                      duckdb(engines.fleet.question("build_regressions")))
+        self.assertEqual({row[:2] for row in duckdb(engines.fleet.question("late_loads"))}, {(12040, "/usr/lib/libcublas.so.12")})
+        if generate.has_ranks():
+            slow = duckdb(engines.fleet.question("slow_ranks"))
+            self.assertEqual({(row[1], row[8]) for row in slow[:5]}, {(2, "augment.py:8 slow_augment")})
+
+
+if __name__ == "__main__":
+    lacking = [name for name in ("pyarrow", "duckdb", "pyspark", "chdb", "sqlglot") if not importlib.util.find_spec(name)]
+    if lacking or not shutil.which("java"):
+        print(f"{', '.join(lacking or ['java'])} is not installed: scripts/setup all")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], warnings="ignore")
