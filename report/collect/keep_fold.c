@@ -19,10 +19,12 @@
 
 /* Small: one row for each thing of the program, not for what it does. */
 static const char *const whole_tables[] = {
-    "meta",           "api",      "process",    "variable",         "thread",        "context",
-    "context_device", "stream",   "kernel",     "module",           "gpu_window",    "loss",
-    "cost",           "object",   "device",     "gpu_name",         "gpu_shape",     "gpu_place",
-    "gpu_interval",   "gpu_note", "gpu_change", "recording_change", "other_process",
+    "meta",     "api",        "process",          "process_rank",
+    "variable", "thread",     "context",          "context_device",
+    "stream",   "kernel",     "module",           "gpu_window",
+    "loss",     "cost",       "object",           "device",
+    "gpu_name", "gpu_shape",  "gpu_place",        "gpu_interval",
+    "gpu_note", "gpu_change", "recording_change", "other_process",
 };
 
 static int attach(sqlite3 *piece, const char *path, const char *name)

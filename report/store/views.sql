@@ -494,8 +494,14 @@ SELECT
     p.gpu_why AS gpu_why, -- the reason, and what to do
     p.cupti_version AS cupti_version, -- as CUPTI reports it
     p.cupti_library AS cupti_library, -- the library in use
-    p.exit_signal AS exit_signal -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
-FROM process p;
+    p.exit_signal AS exit_signal, -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
+    r.rank AS rank, -- in its job, as the launcher said (docs/jobs.md); NULL: unknown
+    r.local_rank AS local_rank, -- among the job's processes on this host; NULL: unknown
+    r.world_size AS world_size, -- processes of the job; NULL: unknown
+    r.job AS job, -- the launcher's or scheduler's id of it; NULL: unknown
+    r.host AS host, -- the machine's name; in a container it may be the container's
+    r.container AS container -- its id, image or name; NULL: none is known
+FROM process p LEFT JOIN process_rank r ON r.process = p.id;
 
 CREATE VIEW environment AS -- one variable that changes what CUDA or PyTorch does, and that was set; no others are recorded
 SELECT

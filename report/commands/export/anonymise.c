@@ -44,6 +44,7 @@ enum anonymise_rule {
     RULE_THREAD,
     RULE_TEXT, /* of ranges: texts that differ only in numbers still do */
     RULE_DEVICE,
+    RULE_HOST,
     RULE_VALUE,
     RULE_DETAIL,
     RULE_OLDER,
@@ -139,8 +140,8 @@ static const char *const anonymise_words[RULES] = {
     [RULE_CALL] = "call",     [RULE_PROGRAM] = "program",   [RULE_LIBRARY] = "library",
     [RULE_FILE] = "file",     [RULE_FUNCTION] = "function", [RULE_KERNEL] = "kernel",
     [RULE_MODULE] = "module", [RULE_THREAD] = "thread",     [RULE_TEXT] = "text",
-    [RULE_DEVICE] = "GPU",    [RULE_DETAIL] = "detail",     [RULE_OLDER] = "name",
-    [RULE_RANGE] = "range",
+    [RULE_DEVICE] = "GPU",    [RULE_HOST] = "host",         [RULE_DETAIL] = "detail",
+    [RULE_OLDER] = "name",    [RULE_RANGE] = "range",
 };
 
 struct anonymise_table {
