@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/idle/analysis.h"
+#include "report/analyse/jobs/collectives.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
@@ -164,7 +165,6 @@ int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
 
 static int trace_view_open_resolved(const char *path, sqlite3 **trace)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
 
@@ -180,26 +180,37 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
             gv_message("cannot write the records still in shared memory to %s: %s", path,
                        strerror(-error));
         error = gv_trace_view_open_bare(path, trace);
-        if (error)
-            return error;
     }
-    gv_kernel_names_learn(*trace);
-    gv_progress_begin(*trace, "gpuverify: looking for stalls");
-    error = gv_stalls_ensure(*trace);
-    gv_progress_end(*trace);
+    return error;
+}
+
+/* Finds what the trace does not hold. */
+static void trace_view_analyse(const char *path, sqlite3 *trace)
+{
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+    int error;
+
+    gv_kernel_names_learn(trace);
+    gv_progress_begin(trace, "gpuverify: looking for stalls");
+    error = gv_stalls_ensure(trace);
+    gv_progress_end(trace);
     if (error)
-        gv_message("cannot find the stalls of %s: %s", path, gv_trace_view_why(*trace, error));
-    gv_progress_begin(*trace, "gpuverify: looking for idle time");
-    error = gv_idle_ensure(*trace);
-    gv_progress_end(*trace);
+        gv_message("cannot find the stalls of %s: %s", path, gv_trace_view_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: looking for idle time");
+    error = gv_idle_ensure(trace);
+    gv_progress_end(trace);
     if (error)
-        gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(*trace, error));
-    gv_progress_begin(*trace, "gpuverify: adding up");
-    error = gv_totals_ensure(*trace, &all);
-    gv_progress_end(*trace);
+        gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: comparing ranks");
+    error = gv_collectives_ensure(trace);
+    gv_progress_end(trace);
     if (error)
-        gv_message("cannot compute the totals of %s: %s", path, gv_trace_view_why(*trace, error));
-    return 0;
+        gv_message("cannot compare the ranks of %s: %s", path, gv_trace_view_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: adding up");
+    error = gv_totals_ensure(trace, &all);
+    gv_progress_end(trace);
+    if (error)
+        gv_message("cannot compute the totals of %s: %s", path, gv_trace_view_why(trace, error));
 }
 
 /* Makes a trace that was never written, if its records still exist; or waits for it, if its
@@ -247,15 +258,31 @@ void gv_trace_view_say(const char *path, int error)
         gv_message("cannot read %s: %s", path, strerror(-error));
 }
 
-int gv_trace_view_open(const char *path, sqlite3 **trace)
+static int trace_view_open(const char *path, char resolved[PATH_MAX], sqlite3 **trace)
 {
-    char resolved[PATH_MAX];
     int error;
 
     trace_view_make(path);
     error = realpath(path, resolved) ? trace_view_open_resolved(resolved, trace) : -errno;
     if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_trace_view_say(path, error);
+    return error;
+}
+
+int gv_trace_view_open_unanalysed(const char *path, sqlite3 **trace)
+{
+    char resolved[PATH_MAX];
+
+    return trace_view_open(path, resolved, trace);
+}
+
+int gv_trace_view_open(const char *path, sqlite3 **trace)
+{
+    char resolved[PATH_MAX];
+    int error = trace_view_open(path, resolved, trace);
+
+    if (!error)
+        trace_view_analyse(resolved, *trace);
     return error;
 }
 

@@ -13,6 +13,9 @@ int gv_trace_view_open(const char *path, sqlite3 **trace);
  * or -EBADMSG, -ENOTSUP after a message; or -errno. */
 int gv_trace_view_open_bare(const char *path, sqlite3 **trace);
 
+/* The same without looking for stalls, idle time and sums that the trace lacks. */
+int gv_trace_view_open_unanalysed(const char *path, sqlite3 **trace);
+
 /* Opens the trace, has it read, and closes it. `read` returns the exit code, or -errno for a
  * message. Returns the exit code. */
 int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context);
