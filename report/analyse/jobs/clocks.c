@@ -55,7 +55,7 @@ int gv_clocks_open(struct gv_clocks **clocks)
         error = gv_database_error(
             (*clocks)->shared,
             sqlite3_prepare_v2((*clocks)->shared,
-                               "INSERT OR IGNORE INTO meeting VALUES (?, ?, ?, ?, ?, ?)", -1,
+                               "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?)", -1,
                                &(*clocks)->add, NULL));
     return error;
 }
@@ -115,7 +115,35 @@ static int take_high(void *bounds, sqlite3_stmt *row)
     return gv_clock_at_most(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
 }
 
-/* Aligns a trace by one that is aligned. */
+/* Traces of one machine have one clock, unless a collective shows that they do not: a name may be
+ * that of two machines, and somebody may have set the clock. Each becomes one of the first trace's,
+ * if it can. */
+static int join_machine(struct gv_clocks *clocks, const struct gv_trace_clock *traces, size_t which,
+                        size_t *first)
+{
+    int64_t contradicts = 1, added_ns = 0;
+    int error = 0;
+
+    first[which] = which;
+    for (size_t i = 0; i < which && contradicts && traces[which].host && !error; i++) {
+        if (first[i] != i || !traces[i].host || strcmp(traces[i].host, traces[which].host) != 0)
+            continue;
+        added_ns = traces[which].unix_offset_ns - traces[i].unix_offset_ns;
+        error =
+            gv_database_number(clocks->shared, sql_contradicts,
+                               (int64_t[]){(int64_t)i, (int64_t)which, added_ns}, 3, &contradicts);
+        if (!contradicts)
+            first[which] = i;
+    }
+    if (first[which] == which)
+        added_ns = 0;
+    return error ? error
+                 : gv_database_script(clocks->shared, sql_add_machine,
+                                      (int64_t[]){(int64_t)which, (int64_t)first[which], added_ns},
+                                      3);
+}
+
+/* Aligns a machine's first trace by one that is aligned. */
 static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_t by, int64_t which,
                  int64_t matched)
 {
@@ -142,14 +170,14 @@ static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_
 }
 
 /* From the reference on, each time by the pair that shares most. */
-static int align_all(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t count,
+static int align_all(struct gv_clocks *clocks, struct gv_trace_clock *traces,
                      const struct pairs *pairs, bool *aligned)
 {
     int error = 0;
 
     for (size_t i = 0; i < pairs->count && !error; i++) {
         const struct pair *pair = &pairs->list[i];
-        if ((size_t)pair->other >= count || aligned[pair->one] == aligned[pair->other])
+        if (aligned[pair->one] == aligned[pair->other])
             continue;
         bool first = aligned[pair->one];
         error = align(clocks, traces, first ? pair->one : pair->other,
@@ -160,42 +188,73 @@ static int align_all(struct gv_clocks *clocks, struct gv_trace_clock *traces, si
     return error;
 }
 
-/* Of one machine, the wall clocks of two traces are one clock, which somebody may have set in
- * between. */
-static void use_wall_clock(struct gv_trace_clock *trace, const struct gv_trace_clock *traces,
-                           size_t count, const bool *aligned)
+static void use_wall_clock(struct gv_trace_clock *trace, const struct gv_trace_clock *by)
 {
-    const struct gv_trace_clock *by = &traces[0];
-
-    trace->method = GV_CLOCK_WALL;
-    trace->error_ns = -1;
-    for (size_t i = 0; i < count; i++)
-        if (aligned[i] && trace->host && traces[i].host &&
-            strcmp(trace->host, traces[i].host) == 0) {
-            by = &traces[i];
-            trace->method = GV_CLOCK_SAME_MACHINE;
-            break;
-        }
     trace->drift = by->drift;
     trace->offset_ns =
         by->offset_ns + (1 + by->drift) * (double)(trace->unix_offset_ns - by->unix_offset_ns);
 }
 
-int gv_clocks_solve(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t count)
+static void follow_first(struct gv_trace_clock *trace, const struct gv_trace_clock *first)
+{
+    use_wall_clock(trace, first);
+    trace->method = first->method == GV_CLOCK_REFERENCE ? GV_CLOCK_SAME_MACHINE : first->method;
+    trace->error_ns = first->error_ns;
+    trace->matched = first->matched;
+}
+
+/* The first trace of a machine has to be right for the times of all. */
+static void span_all(struct gv_trace_clock *traces, const size_t *first, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct gv_trace_clock *of = &traces[first[i]];
+        int64_t added_ns = traces[i].unix_offset_ns - of->unix_offset_ns;
+        if (traces[i].from_ns + added_ns < of->from_ns)
+            of->from_ns = traces[i].from_ns + added_ns;
+        if (traces[i].until_ns + added_ns > of->until_ns)
+            of->until_ns = traces[i].until_ns + added_ns;
+    }
+}
+
+static int solve(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t count,
+                 size_t *first, bool *aligned)
 {
     struct pairs pairs = {0};
-    bool *aligned = calloc(count, sizeof(*aligned));
-    int error = aligned ? gv_database_each(clocks->shared, sql_shared, NULL, 0, take_pair, &pairs)
-                        : -ENOMEM;
+    int error = 0;
 
-    if (!error && count > 0) {
-        aligned[0] = true;
-        error = align_all(clocks, traces, count, &pairs, aligned);
-    }
     for (size_t i = 0; i < count && !error; i++)
-        if (!aligned[i])
-            use_wall_clock(&traces[i], traces, count, aligned);
-    free(aligned);
+        error = join_machine(clocks, traces, i, first);
+    if (!error)
+        error = gv_database_script(clocks->shared, sql_join_machines, NULL, 0);
+    if (!error)
+        error = gv_database_each(clocks->shared, sql_shared, NULL, 0, take_pair, &pairs);
+    if (!error) {
+        aligned[0] = true;
+        span_all(traces, first, count);
+        error = align_all(clocks, traces, &pairs, aligned);
+    }
     free(pairs.list);
+    for (size_t i = 0; i < count && !error; i++) {
+        if (first[i] != i) {
+            follow_first(&traces[i], &traces[first[i]]);
+        } else if (!aligned[i]) {
+            use_wall_clock(&traces[i], &traces[0]);
+            traces[i].method = GV_CLOCK_WALL;
+            traces[i].error_ns = -1;
+        }
+    }
+    return error;
+}
+
+int gv_clocks_solve(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t count)
+{
+    size_t *first = calloc(count, sizeof(*first));
+    bool *aligned = calloc(count, sizeof(*aligned));
+    int error = first && aligned ? 0 : -ENOMEM;
+
+    if (!error && count > 0)
+        error = solve(clocks, traces, count, first, aligned);
+    free(aligned);
+    free(first);
     return error;
 }

@@ -16,7 +16,7 @@ struct gv_clocks;
 enum gv_clock_method {
     GV_CLOCK_REFERENCE, /* times are on this one */
     GV_CLOCK_COLLECTIVES,
-    GV_CLOCK_SAME_MACHINE, /* wall clocks of one machine, which are one clock */
+    GV_CLOCK_SAME_MACHINE, /* as the reference */
     GV_CLOCK_WALL,
 };
 

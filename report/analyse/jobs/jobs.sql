@@ -78,16 +78,33 @@ WHERE k.kind IN ('all-reduce', 'all-gather', 'reduce-scatter') AND r.end_ns IS N
 GROUP BY 1, 2, 3;
 
 -- name: new_meetings
+CREATE TABLE seen (communicator INTEGER, sequence INTEGER, replay INTEGER, trace INTEGER, start_ns INTEGER,
+    end_ns INTEGER, PRIMARY KEY (communicator, sequence, replay, trace)) WITHOUT ROWID;
+-- Of a machine, whose traces have one clock: ?1 to its first trace's.
+CREATE TABLE machine (trace INTEGER PRIMARY KEY, first INTEGER NOT NULL, added_ns INTEGER NOT NULL);
+
+-- name: contradicts
+-- Whether ?2 ended something before ?1 began it, or the other way round, if ?3 is added to its times.
+SELECT EXISTS (SELECT 1 FROM seen a JOIN seen b USING (communicator, sequence, replay)
+WHERE a.trace = ?1 AND b.trace = ?2 AND (b.start_ns + ?3 > a.end_ns OR a.start_ns > b.end_ns + ?3));
+
+-- name: add_machine
+INSERT INTO machine VALUES (?1, ?2, ?3);
+
+-- name: join_machines
 CREATE TABLE meeting (communicator INTEGER, sequence INTEGER, replay INTEGER, trace INTEGER, start_ns INTEGER,
     end_ns INTEGER, PRIMARY KEY (communicator, sequence, replay, trace)) WITHOUT ROWID;
+INSERT INTO meeting
+SELECT communicator, sequence, replay, first, max(start_ns + added_ns), min(end_ns + added_ns)
+FROM seen JOIN machine USING (trace) GROUP BY 1, 2, 3, 4;
 
 -- name: shared
--- How many collectives each pair of traces has in common.
+-- How many collectives each pair of machines has in common.
 SELECT a.trace, b.trace, count(*) FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
 WHERE a.trace < b.trace GROUP BY 1, 2 ORDER BY 3 DESC;
 
 -- name: at_most
--- Trace ?2 against ?1: neither ends before the other has begun.
+-- Machine ?2 against ?1: neither ends before the other has begun.
 SELECT b.start_ns, a.end_ns - b.start_ns FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
 WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
 
@@ -183,3 +200,46 @@ DROP TABLE temp.job_short;
 
 -- name: stacks
 SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
+
+-- name: clock_error
+SELECT max(error_ns) FROM clock;
+
+-- define: late_groups(least)
+-- Collectives to which a rank came noticeably late, and what kept it.
+(SELECT g.id, g.late, t.process, g.reason, g.detail, s.place, g.stack, g.wait_ns, g.ranks
+    FROM collective_group g JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call
+        JOIN thread t ON t.id = c.thread LEFT JOIN stack_place s ON s.stack = g.stack
+    WHERE g.reason IS NOT NULL AND g.wait_ns >= {least})
+
+-- name: late_rank
+-- One line of one rank for which the others waited longest, and the reason that says most of it.
+SELECT l.process, coalesce(r.rank, (SELECT rank FROM collective WHERE id = l.late)), total_ns, coalesce(l.place, 0),
+    l.reason, l.detail, l.stack, l.ranks
+FROM (SELECT process, place, reason, detail, stack, late, ranks, sum(ns) AS total_ns, max(ns)
+    FROM (SELECT process, place, reason, detail, stack, late, max(ranks) AS ranks, sum(wait_ns) AS ns, max(wait_ns)
+        FROM {late_groups(?1)} GROUP BY process, place, reason, iif(place IS NULL, detail, NULL))
+    GROUP BY process, coalesce(place, reason)) l
+    LEFT JOIN process_rank r ON r.process = l.process
+ORDER BY total_ns DESC LIMIT 1;
+
+-- define: is_that
+-- Of a late group l: ?1: the process; ?2: the line, 0: not known.
+(l.process = ?1 AND coalesce(l.place, 0) = ?2)
+
+-- name: late_steps
+-- Of the rank's steps that have a collective, those in which it was late. Its series with the most steps.
+SELECT count(*), count(wait_ns), coalesce(sum(wait_ns), 0), 1
+FROM (SELECT step, max(wait_ns) AS wait_ns
+    FROM (SELECT number, wait_ns, max(number) OVER (ORDER BY at_ns, number IS NULL) AS step
+        FROM (SELECT number, start_ns AS at_ns, NULL AS wait_ns FROM step WHERE series = (
+                SELECT e.id FROM step_series e JOIN step s ON s.series = e.id WHERE e.process = ?1
+                GROUP BY e.id ORDER BY count(*) DESC LIMIT 1)
+            UNION ALL SELECT NULL, m.arrival_ns, l.wait_ns
+            FROM collective_member m LEFT JOIN {late_groups(?3)} l
+                ON l.id = m.together AND l.late = m.collective AND {is_that}
+            WHERE m.process = ?1))
+    WHERE number IS NULL AND step IS NOT NULL GROUP BY step);
+
+-- name: late_collectives
+SELECT (SELECT count(*) FROM collective_member WHERE process = ?1), count(*), coalesce(sum(wait_ns), 0), 0
+FROM {late_groups(?3)} l WHERE {is_that};
