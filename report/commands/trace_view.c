@@ -9,6 +9,7 @@
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/exit.h"
+#include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
@@ -276,13 +277,32 @@ int gv_trace_view_open_unanalysed(const char *path, sqlite3 **trace)
     return trace_view_open(path, resolved, trace);
 }
 
+/* The traces that a word stands for, as one that is gone when it is closed. */
+static int trace_view_open_several(const char *word, sqlite3 **trace)
+{
+    char path[PATH_MAX];
+    int error = gv_merge_temporary(word, path);
+
+    if (error)
+        return error;
+    error = gv_trace_view_open_bare(path, trace);
+    if (error && error != -ENOTSUP && error != -EBADMSG)
+        gv_trace_view_say(word, error);
+    if (!error) /* SQLite opens the file with its first statement at the latest */
+        error = gv_database_script(*trace, "SELECT count(*) FROM main.sqlite_master", NULL, 0);
+    unlink(path);
+    return error;
+}
+
 int gv_trace_view_open(const char *path, sqlite3 **trace)
 {
     char resolved[PATH_MAX];
-    int error = trace_view_open(path, resolved, trace);
+    bool several = gv_merge_is_several(path);
+    int error =
+        several ? trace_view_open_several(path, trace) : trace_view_open(path, resolved, trace);
 
     if (!error)
-        trace_view_analyse(resolved, *trace);
+        trace_view_analyse(several ? path : resolved, *trace);
     return error;
 }
 

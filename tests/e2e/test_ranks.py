@@ -80,6 +80,23 @@ class Merged(harness.Case):
                 words += ["-o", self.path("out." + words[-1])]
             self.assertEqual(self.command(*words, status=None).status, 0, words)
 
+    def test_commands_read_several_traces_as_one(self):
+        first, second = self.record(2, "load_while_busy", "10")
+        self.merge(first, second)
+        wanted = self.command("report", self.path("job.db"), "--section", "calls", "--format", "csv").out
+        os.unlink(self.path("job.db"))
+        for words in ([first, second], [self.dir], [self.path("r?.db")], [first + ":" + second]):
+            result = self.command("report", *words, "--section", "calls", "--format", "csv")
+            self.assertEqual(result.out, wanted, words)
+            self.assertIn("merging 2 traces", result.err)
+        for words in (["stalls", first, second], ["idle", self.dir], ["explain", first, second, "s1"],
+                      ["check", first, second, "--max-errors", "0"], ["diff", first, self.dir],
+                      ["export", first, second, "--to", "folded", "-o", self.path("out")],
+                      ["query", self.dir, "SELECT 1"]):
+            self.assertIn("merging 2 traces", self.command(*words).err, words)
+        self.assertIn("neither a stall", self.command("explain", first, "nonsense", status=2).err)
+        self.assertEqual([name for name in os.listdir(self.dir) if "merge" in name], [])
+
     def test_a_job_is_merged_again_in_place(self):
         self.record(2, "launch_loop", "2")
         self.merge(self.dir)

@@ -311,7 +311,8 @@ int gv_command_export(const struct gv_arguments *arguments)
 
     if (code)
         return code;
-    export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    export.trace_path = gv_offer_choose(arguments->command,
+                                        gv_offer_join(arguments, arguments->operand_count), &code);
     if (!export.trace_path)
         return code;
     if (!export_may_write(&export))

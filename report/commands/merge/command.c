@@ -52,8 +52,8 @@ int gv_command_merge(const struct gv_arguments *arguments)
 
     if (!path || gv_output_file_is_stdout(path))
         return gv_arguments_refuse(arguments->command, "-o FILE is missing: where to write it");
-    int error =
-        gv_merge_inputs_find(&inputs, arguments->operands, (size_t)arguments->operand_count);
+    int error = gv_merge_inputs_find(&inputs, (const char *const *)arguments->operands,
+                                     (size_t)arguments->operand_count);
     if (!error)
         leave_out_output(&inputs, path);
     if (!error && inputs.count == 0) {

@@ -29,9 +29,16 @@ static bool is_pattern(const char *word)
     return strpbrk(word, "*?[") && lstat(word, &status) < 0;
 }
 
+static bool is_list(const char *word)
+{
+    struct stat status;
+
+    return strchr(word, ':') && lstat(word, &status) < 0;
+}
+
 bool gv_merge_is_several(const char *word)
 {
-    return is_folder(word) || is_pattern(word);
+    return is_folder(word) || is_list(word) || is_pattern(word);
 }
 
 /* Unless it is there, by whatever name. */
@@ -94,22 +101,40 @@ static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern)
     return error;
 }
 
-int gv_merge_inputs_find(struct gv_merge_inputs *inputs, char *const *words, size_t count)
+static int add_word(struct gv_merge_inputs *inputs, const char *word)
+{
+    int error;
+
+    if (is_folder(word))
+        error = add_folder(inputs, word);
+    else if (is_pattern(word))
+        error = add_pattern(inputs, word);
+    else
+        error = add(inputs, word);
+    if (error == -ENOENT)
+        gv_message("%s: no traces (*.db) there", gv_shown_path(word));
+    else if (error)
+        gv_message("cannot read %s: %s", gv_shown_path(word), strerror(-error));
+    return error;
+}
+
+static int add_list(struct gv_merge_inputs *inputs, const char *list)
+{
+    char *words = strdup(list), *rest = words, *word;
+    int error = words ? 0 : -ENOMEM;
+
+    while (!error && (word = strsep(&rest, ":")))
+        error = add_word(inputs, word);
+    free(words);
+    return error;
+}
+
+int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count)
 {
     int error = 0;
 
-    for (size_t i = 0; i < count && !error; i++) {
-        if (is_folder(words[i]))
-            error = add_folder(inputs, words[i]);
-        else if (is_pattern(words[i]))
-            error = add_pattern(inputs, words[i]);
-        else
-            error = add(inputs, words[i]);
-        if (error == -ENOENT)
-            gv_message("%s: no traces (*.db) there", gv_shown_path(words[i]));
-        else if (error)
-            gv_message("cannot read %s: %s", gv_shown_path(words[i]), strerror(-error));
-    }
+    for (size_t i = 0; i < count && !error; i++)
+        error = is_list(words[i]) ? add_list(inputs, words[i]) : add_word(inputs, words[i]);
     return error;
 }
 

@@ -592,16 +592,22 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
     return error;
 }
 
-int gv_merge_temporary(const struct gv_merge_inputs *inputs, char *path)
+int gv_merge_temporary(const char *word, char *path)
 {
-    int error = temporary_file(path);
+    struct gv_merge_inputs inputs = {0};
+    int error = gv_merge_inputs_find(&inputs, &word, 1);
 
-    if (error) {
+    if (!error && (error = temporary_file(path)) != 0)
         gv_message("cannot make a temporary file: %s", strerror(-error));
-        return error;
+    if (!error) {
+        if (inputs.count > 1)
+            gv_message(
+                "merging %zu traces for this command; gpuverify merge -o FILE keeps the result",
+                inputs.count);
+        error = gv_merge_make(&inputs, path);
+        if (error)
+            unlink(path);
     }
-    error = gv_merge_make(inputs, path);
-    if (error)
-        unlink(path);
+    gv_merge_inputs_free(&inputs);
     return error;
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The traces that words name: files, folders with files *.db, and patterns with * and ?, sorted,
- * each file once. */
+/* The traces that words name: files, folders with files *.db, patterns with * and ?, and several of
+ * these with colons in between; sorted, each file once. */
 struct gv_merge_inputs {
     char **paths;
     size_t count, room;
@@ -20,14 +20,14 @@ struct gv_merge_inputs {
 /* Whether a word can stand for several traces. */
 bool gv_merge_is_several(const char *word);
 /* 0; or -errno after a message. Free them in any case. */
-int gv_merge_inputs_find(struct gv_merge_inputs *inputs, char *const *words, size_t count);
+int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count);
 void gv_merge_inputs_free(struct gv_merge_inputs *inputs);
 
 /* Fills an empty file. 0; or -errno after a message. */
 int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into);
 
-/* Merges them into a temporary file, for a command that reads several: `path` has PATH_MAX bytes.
- * 0; or -errno after a message, and there is no file. */
-int gv_merge_temporary(const struct gv_merge_inputs *inputs, char *path);
+/* Merges what a word stands for into a temporary file, for a command that reads several: `path`
+ * has PATH_MAX bytes. 0; or -errno after a message, and there is no file. */
+int gv_merge_temporary(const char *word, char *path);
 
 #endif
