@@ -123,10 +123,10 @@ CREATE TABLE collective_group (id INTEGER PRIMARY KEY, communicator INTEGER NOT 
 CREATE TABLE collective_member (id INTEGER PRIMARY KEY, collective INTEGER NOT NULL, process INTEGER NOT NULL,
     together INTEGER NOT NULL, arrival_ns INTEGER NOT NULL, end_ns INTEGER, wait_ns INTEGER NOT NULL);
 -- Of a trace that `gpuverify merge` made: the clocks of what it was made of. Times are on the clock of row 1: of what
--- another clock showed at t, offset_ns + t * drift_ppm / 1e6 has been added. error_ns: at most so wrong; NULL: unknown.
+-- another clock showed at t, offset_ns + t * drift_ppb / 1e9 has been added. error_ns: at most so wrong; NULL: unknown.
 -- method: reference, collectives, same machine, or wall clock. matched: collectives that were used.
 CREATE TABLE clock (id INTEGER PRIMARY KEY, trace TEXT NOT NULL, host TEXT, method TEXT NOT NULL,
-    offset_ns INTEGER NOT NULL, drift_ppm REAL NOT NULL, error_ns INTEGER, matched INTEGER NOT NULL);
+    offset_ns INTEGER NOT NULL, drift_ppb INTEGER NOT NULL, error_ns INTEGER, matched INTEGER NOT NULL);
 CREATE TABLE process_clock (process INTEGER PRIMARY KEY, clock INTEGER NOT NULL);
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.

@@ -568,7 +568,7 @@ SELECT
     c.host AS host, -- its machine
     c.method AS method, -- reference; collectives (that the traces share); same machine, wall clock (as the machines' clocks were set)
     c.offset_ns AS offset_ns, -- how far it was behind the Unix time of the first one, at the trace's start; negative: ahead
-    c.drift_ppm AS drift_ppm, -- by how many millionths it was slower
+    c.drift_ppb / 1e3 AS drift_ppm, -- by how many millionths it was slower
     c.error_ns AS error_ns, -- at most so far from the truth; NULL: unknown
     c.matched AS matched -- collectives by which it was found
 FROM clock c;

@@ -91,7 +91,7 @@ class Merged(harness.Case):
             self.assertIn("merging 2 traces", result.err)
         for words in (["stalls", first, second], ["idle", self.dir], ["explain", first, second, "s1"],
                       ["check", first, second, "--max-errors", "0"], ["diff", first, self.dir],
-                      ["export", first, second, "--to", "folded", "-o", self.path("out")],
+                      ["export", first, second, "--to", "perfetto", "-o", self.path("out")],
                       ["query", self.dir, "SELECT 1"]):
             self.assertIn("merging 2 traces", self.command(*words).err, words)
         self.assertIn("neither a stall", self.command("explain", first, "nonsense", status=2).err)

@@ -330,7 +330,7 @@ static int open_job(struct merge *merge, const char *path)
     int error = gv_database_open(&merge->job, path, NULL, NULL);
 
     if (!error)
-        error = gv_database_script(merge->job.handle, "PRAGMA main.journal_mode = OFF", NULL, 0);
+        error = gv_database_script(merge->job.handle, "PRAGMA main.journal_mode = MEMORY", NULL, 0);
     if (!error)
         error = gv_safe_sum_install(merge->job.handle);
     return error ? error
@@ -510,7 +510,7 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
         sqlite3_bind_text(add, 3, clock->host, -1, SQLITE_STATIC);
         sqlite3_bind_text(add, 4, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
         sqlite3_bind_int64(add, 5, (int64_t)behind);
-        sqlite3_bind_double(add, 6, clock->drift * 1e6);
+        sqlite3_bind_int64(add, 6, (int64_t)(clock->drift * 1e9));
         if (clock->error_ns >= 0)
             sqlite3_bind_int64(add, 7, clock->error_ns);
         sqlite3_bind_int64(add, 8, clock->matched);

@@ -61,7 +61,7 @@ INSERT OR REPLACE INTO main.meta (key, value)
 VALUES ('schema_version', ?1), ('unix_offset_ns', ?2), ('start_unix_ns', ?2), ('state', 'complete'), ('merged', ?3);
 
 -- name: add_clock
-INSERT INTO main.clock (id, trace, host, method, offset_ns, drift_ppm, error_ns, matched)
+INSERT INTO main.clock (id, trace, host, method, offset_ns, drift_ppb, error_ns, matched)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: add_processes
