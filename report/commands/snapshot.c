@@ -10,7 +10,7 @@
 #include "report/commands/commands.h"
 #include "report/commands/control.h"
 #include "report/commands/output_trace.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/output_file.h"
@@ -161,7 +161,7 @@ static int snapshot_of_left(struct snapshot *snapshot)
                    snapshot->target.directory);
     error = gv_trace_file_probe(snapshot->trace, &probe);
     if (error) {
-        gv_trace_view_say(snapshot->trace, error);
+        gv_trace_open_say(snapshot->trace, error);
         return error == -EBUSY ? -EIO : error;
     }
     if (!probe.complete && snapshot->file)

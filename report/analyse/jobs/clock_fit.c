@@ -59,8 +59,19 @@ int gv_clock_at_most(struct gv_clock_bounds *bounds, int64_t at_ns, int64_t diff
                (struct gv_clock_point){at_ns, difference_ns});
 }
 
+int gv_clock_ended(struct gv_clock_bounds *bounds, int64_t at_ns, int64_t difference_ns)
+{
+    int error =
+        gv_array_room(&bounds->ends, bounds->ends_count, &bounds->ends_room, sizeof(*bounds->ends));
+
+    if (!error)
+        bounds->ends[bounds->ends_count++] = (struct gv_clock_point){at_ns, difference_ns};
+    return error;
+}
+
 void gv_clock_bounds_free(struct gv_clock_bounds *bounds)
 {
+    free(bounds->ends);
     free(bounds->low);
     free(bounds->high);
     *bounds = (struct gv_clock_bounds){0};
@@ -143,12 +154,56 @@ static double extreme(const struct lines *lines, double low, double high, double
     return sign * ((sign > 0 ? most : least) + (low + high) / 2 * (at - lines->at));
 }
 
+static int compare_numbers(const void *left, const void *right)
+{
+    const double *one = left, *other = right;
+
+    return *one < *other ? -1 : *one > *other;
+}
+
+/* The median of what the ends differ from a line, from one of them to another. */
+static double median_of(const struct lines *lines, double drift, size_t from, size_t to,
+                        double *room)
+{
+    for (size_t i = from; i < to; i++)
+        room[i - from] = (double)lines->bounds->ends[i].difference_ns - lines->difference -
+                         drift * ((double)lines->bounds->ends[i].at_ns - lines->at);
+    qsort(room, to - from, sizeof(*room), compare_numbers);
+    return room[(to - from) / 2];
+}
+
+/* The line by which things end at the same time, at two times: from the medians of the first and
+ * the last third, which a few late ends do not move. */
+static int fit_ends(const struct lines *lines, double drift, const double ends[2],
+                    double middles[2])
+{
+    const struct gv_clock_bounds *bounds = lines->bounds;
+    size_t count = bounds->ends_count, third = count / 3;
+    double *room = calloc(count, sizeof(*room));
+
+    if (!room)
+        return -ENOMEM;
+    if (third > 0) {
+        double first = median_of(lines, 0, 0, third, room);
+        double last = median_of(lines, 0, count - third, count, room);
+        double apart =
+            (double)(bounds->ends[count - 1 - third / 2].at_ns - bounds->ends[third / 2].at_ns);
+        drift = apart > 0 ? (last - first) / apart : drift;
+    }
+    double middle = median_of(lines, drift, 0, count, room);
+    for (int i = 0; i < 2; i++)
+        middles[i] = middle + drift * (ends[i] - lines->at);
+    free(room);
+    return 0;
+}
+
 int gv_clock_fit(const struct gv_clock_bounds *bounds, int64_t from_ns, int64_t until_ns,
                  struct gv_clock_fit *fit)
 {
     const double ends[2] = {(double)from_ns, (double)until_ns};
     struct lines lines = {.bounds = bounds};
-    double middles[2], error = 0;
+    double least[2], most[2], middles[2], error = 0;
+    int result = 0;
 
     if (bounds->low_count == 0 || bounds->high_count == 0)
         return -ENODATA;
@@ -157,13 +212,20 @@ int gv_clock_fit(const struct gv_clock_bounds *bounds, int64_t from_ns, int64_t 
     double best = roomiest(&lines), spare = room(&lines, best);
     if (spare < 0) /* the clocks did not drift evenly, or a time is wrong */
         lines.loose_ns = -spare / 2 + 1;
-    double low = edge(&lines, best, -GV_CLOCK_DRIFT_MOST),
-           high = edge(&lines, best, GV_CLOCK_DRIFT_MOST);
+    double low = edge(&lines, best, -GV_CLOCK_DRIFT_MOST);
+    double high = edge(&lines, best, GV_CLOCK_DRIFT_MOST);
     for (int i = 0; i < 2; i++) {
-        double most = extreme(&lines, low, high, ends[i], 1);
-        double least = -extreme(&lines, low, high, ends[i], -1);
-        middles[i] = (most + least) / 2;
-        error = fmax(error, (most - least) / 2);
+        most[i] = extreme(&lines, low, high, ends[i], 1);
+        least[i] = -extreme(&lines, low, high, ends[i], -1);
+        middles[i] = (most[i] + least[i]) / 2;
+    }
+    if (bounds->ends_count > 0)
+        result = fit_ends(&lines, best, ends, middles);
+    if (result)
+        return result;
+    for (int i = 0; i < 2; i++) {
+        middles[i] = fmax(least[i], fmin(most[i], middles[i]));
+        error = fmax(error, fmax(most[i] - middles[i], middles[i] - least[i]));
     }
     fit->drift = until_ns > from_ns ? (middles[1] - middles[0]) / (ends[1] - ends[0]) : best;
     fit->offset_ns = lines.difference + middles[0] - fit->drift * ends[0];

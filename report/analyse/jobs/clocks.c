@@ -115,6 +115,11 @@ static int take_high(void *bounds, sqlite3_stmt *row)
     return gv_clock_at_most(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
 }
 
+static int take_end(void *bounds, sqlite3_stmt *row)
+{
+    return gv_clock_ended(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
+}
+
 /* Traces of one machine have one clock, unless a collective shows that they do not: a name may be
  * that of two machines, and somebody may have set the clock. Each becomes one of the first trace's,
  * if it can. */
@@ -156,6 +161,8 @@ static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_
 
     if (!error)
         error = gv_database_each(clocks->shared, sql_at_most, pair, 2, take_high, &bounds);
+    if (!error)
+        error = gv_database_each(clocks->shared, sql_ends, pair, 2, take_end, &bounds);
     if (!error)
         error = gv_clock_fit(&bounds, trace->from_ns, trace->until_ns, &fit);
     gv_clock_bounds_free(&bounds);

@@ -112,6 +112,10 @@ WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
 SELECT b.end_ns, a.start_ns - b.end_ns FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
 WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
 
+-- name: ends
+SELECT b.end_ns, a.end_ns - b.end_ns FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
+WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
+
 -- name: version
 SELECT value FROM main.meta WHERE key = 'collectives'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
@@ -200,9 +204,6 @@ DROP TABLE temp.job_short;
 
 -- name: stacks
 SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
-
--- name: clock_error
-SELECT max(error_ns) FROM clock;
 
 -- define: late_groups(least)
 -- Collectives to which a rank came noticeably late, and what kept it.

@@ -78,14 +78,11 @@ static int say_why(struct reading *reading)
 int gv_late_rank_read(sqlite3 *trace, struct gv_late_rank *late)
 {
     struct reading reading = {.trace = trace, .late = late};
-    int64_t least_ns = LEAST_NS;
-    int error = gv_database_number(trace, sql_clock_error, NULL, 0, &least_ns);
+    const int64_t least_ns = LEAST_NS;
+    int error;
 
     *late = (struct gv_late_rank){0};
-    if (least_ns < LEAST_NS)
-        least_ns = LEAST_NS;
-    if (!error)
-        error = gv_database_each(trace, sql_late_rank, &least_ns, 1, take_late, &reading);
+    error = gv_database_each(trace, sql_late_rank, &least_ns, 1, take_late, &reading);
     if (error || !late->process)
         return error;
     const int64_t values[] = {late->process, reading.place, least_ns};

@@ -16,8 +16,7 @@ struct gv_late_rank {
     char text[512]; /* "waiting for data: data.py:41 __getitem__" */
 };
 
-/* From the collectives of an open trace and its steps. Times that the clocks cannot tell do not
- * count. 0 or -errno. */
+/* From the collectives of an open trace and its steps. 0 or -errno. */
 int gv_late_rank_read(sqlite3 *trace, struct gv_late_rank *late);
 
 #endif

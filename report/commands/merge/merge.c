@@ -6,7 +6,7 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/progress.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/commands_merge_merge.inc"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
@@ -410,7 +410,7 @@ static int take_facts(void *context, sqlite3_stmt *row)
 static int check_input(struct merge_input *input)
 {
     bool lives = false;
-    int error = input->runs ? gv_trace_view_lives(input->opened, &lives) : 0;
+    int error = input->runs ? gv_trace_open_lives(input->opened, &lives) : 0;
 
     if (error)
         return error;
@@ -436,7 +436,7 @@ static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
 {
     struct merge_input *input = &merge->inputs[i];
     void *both[] = {input, &merge->clocks[i]};
-    int error = gv_trace_view_open_unanalysed(input->path, &input->opened);
+    int error = gv_trace_open_settled(input->path, &input->opened);
 
     if (error)
         return error;
@@ -452,7 +452,7 @@ static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
         error = make_current(input);
     if (error)
         gv_message("cannot read %s: %s", gv_shown_path(input->path),
-                   gv_trace_view_why(input->opened, error));
+                   gv_trace_open_why(input->opened, error));
     return error;
 }
 
@@ -541,7 +541,7 @@ static int copy_inputs(struct merge *merge)
                        gv_shown_path(input->path));
         else if (error)
             gv_message("cannot merge %s: %s", gv_shown_path(input->path),
-                       gv_trace_view_why(merge->job.handle, error));
+                       gv_trace_open_why(merge->job.handle, error));
     }
     return error;
 }
@@ -562,7 +562,7 @@ static int analyse(struct merge *merge)
     if (!error)
         error = gv_totals_keep(job);
     if (error)
-        gv_message("cannot compare the ranks: %s", gv_trace_view_why(job, error));
+        gv_message("cannot compare the ranks: %s", gv_trace_open_why(job, error));
     return error;
 }
 

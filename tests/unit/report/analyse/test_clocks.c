@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define SECOND_NS INT64_C(1000000000)
@@ -55,7 +56,7 @@ static size_t meet(const struct truth *truth, size_t count, double seconds, doub
     return count;
 }
 
-static void fit_of(const struct meeting *meetings, size_t count, int64_t until_ns,
+static void fit_of(const struct meeting *meetings, size_t count, int64_t until_ns, bool with_ends,
                    struct gv_clock_fit *fit)
 {
     struct gv_clock_bounds bounds = {0};
@@ -64,6 +65,8 @@ static void fit_of(const struct meeting *meetings, size_t count, int64_t until_n
         const struct meeting *m = &meetings[i];
         assert_int_equal(gv_clock_at_least(&bounds, m->end[1], m->start[0] - m->end[1]), 0);
         assert_int_equal(gv_clock_at_most(&bounds, m->start[1], m->end[0] - m->start[1]), 0);
+        if (with_ends)
+            assert_int_equal(gv_clock_ended(&bounds, m->end[1], m->end[0] - m->end[1]), 0);
     }
     assert_int_equal(gv_clock_fit(&bounds, 0, until_ns, fit), 0);
     gv_clock_bounds_free(&bounds);
@@ -89,7 +92,7 @@ static void two_seconds_and_fifty_ppm_are_found(void **unused)
     struct gv_clock_fit fit;
 
     (void)unused;
-    fit_of(meetings, meet(&truth, MOST, 100, 200e3, meetings), 98 * SECOND_NS, &fit);
+    fit_of(meetings, meet(&truth, MOST, 100, 200e3, meetings), 98 * SECOND_NS, true, &fit);
     assert_contained(&truth, &fit, 98e9);
     assert_int_equal(fit.conflict_ns, 0);
     assert_true(fit.error_ns < 500000); /* a few transfers */
@@ -108,7 +111,7 @@ static void the_error_contains_the_truth_whatever_it_is(void **unused)
         struct gv_clock_fit fit;
 
         meet(&truth, count, 30, 1e3 + 5e6 * chance(), meetings);
-        fit_of(meetings, count, until_ns, &fit);
+        fit_of(meetings, count, until_ns, i % 2 == 0, &fit);
         assert_contained(&truth, &fit, (double)until_ns);
     }
 }
@@ -127,7 +130,7 @@ static void the_error_is_that_of_all_lines_that_are_possible(void **unused)
         struct gv_clock_fit fit;
         double most = 0;
 
-        fit_of(meetings, count, (int64_t)until_ns, &fit);
+        fit_of(meetings, count, (int64_t)until_ns, false, &fit);
         for (int step = -50000; step <= 50000; step++) {
             double drift = step * (GV_CLOCK_DRIFT_MOST / 50000), least = -INFINITY,
                    highest = INFINITY;
@@ -148,6 +151,29 @@ static void the_error_is_that_of_all_lines_that_are_possible(void **unused)
         assert_true(most <= (double)fit.error_ns);
         assert_true(most >= (double)fit.error_ns * 0.98 - 100);
     }
+}
+
+/* Bounds alone cannot tell a host that always comes late from one whose clock is wrong: ends can.
+ */
+static void a_host_that_is_always_late_does_not_move_its_clock(void **unused)
+{
+    static struct meeting meetings[MOST];
+    const struct truth truth = {2e9, 20e-6};
+    const int64_t late_ns = 41000000;
+    struct gv_clock_fit fit;
+
+    (void)unused;
+    for (size_t i = 0; i < MOST; i++) {
+        int64_t at = (int64_t)i * 50000000, end = at + late_ns + 1000000;
+        meetings[i].start[0] = at;
+        meetings[i].end[0] = end + (int64_t)(100e3 * chance());
+        meetings[i].start[1] = shown(&truth, at + late_ns);
+        meetings[i].end[1] = shown(&truth, end + (int64_t)(100e3 * chance()));
+    }
+    fit_of(meetings, MOST, 98 * SECOND_NS, true, &fit);
+    assert_contained(&truth, &fit, 98e9);
+    for (int part = 0; part <= 10; part++)
+        assert_true(fabs(off_at(&truth, &fit, 9.8e9 * part)) < 100e3);
 }
 
 static void bounds_that_contradict_make_the_error_larger(void **unused)
@@ -183,6 +209,7 @@ int main(void)
         cmocka_unit_test(two_seconds_and_fifty_ppm_are_found),
         cmocka_unit_test(the_error_contains_the_truth_whatever_it_is),
         cmocka_unit_test(the_error_is_that_of_all_lines_that_are_possible),
+        cmocka_unit_test(a_host_that_is_always_late_does_not_move_its_clock),
         cmocka_unit_test(bounds_that_contradict_make_the_error_larger),
         cmocka_unit_test(one_sided_bounds_say_nothing),
     };
