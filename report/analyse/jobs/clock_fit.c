@@ -207,8 +207,9 @@ int gv_clock_fit(const struct gv_clock_bounds *bounds, int64_t from_ns, int64_t 
 
     if (bounds->low_count == 0 || bounds->high_count == 0)
         return -ENODATA;
-    lines.at = (double)bounds->low[bounds->low_count / 2].at_ns;
-    lines.difference = (double)bounds->low[bounds->low_count / 2].difference_ns;
+    const struct gv_clock_point *some = &bounds->low[bounds->low_count / 2];
+    lines.at = (double)some->at_ns;
+    lines.difference = (double)some->difference_ns;
     double best = roomiest(&lines), spare = room(&lines, best);
     if (spare < 0) /* the clocks did not drift evenly, or a time is wrong */
         lines.loose_ns = -spare / 2 + 1;

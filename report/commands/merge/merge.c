@@ -546,6 +546,23 @@ static int copy_inputs(struct merge *merge)
     return error;
 }
 
+/* Processes of one machine hold up each other, which their own traces could not tell. */
+static int find_stalls(sqlite3 *job)
+{
+    int64_t shares = 0, threshold_ns = 0;
+    int error = gv_database_number(job, sql_shares_machine, NULL, 0, &shares);
+
+    if (error || !shares)
+        return error ? error : gv_stalls_advise(job);
+    error = gv_database_script(job, sql_known_processes, NULL, 0);
+    if (!error)
+        error = gv_database_number(job, "SELECT value FROM meta WHERE key = 'stall_threshold_ns'",
+                                   NULL, 0, &threshold_ns);
+    return error
+               ? error
+               : gv_stalls_analyse(job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns());
+}
+
 /* What is found of the whole job. */
 static int analyse(struct merge *merge)
 {
@@ -556,7 +573,7 @@ static int analyse(struct merge *merge)
     if (!error)
         error = gv_database_script(job, sql_finish, versions, 2);
     if (!error)
-        error = gv_stalls_advise(job);
+        error = find_stalls(job);
     if (!error)
         error = gv_collectives_keep(job);
     if (!error)

@@ -74,6 +74,16 @@ INSERT INTO main.process_rank (process, host)
 SELECT p.process, c.host FROM main.process_clock p JOIN main.clock c ON c.id = p.clock
 WHERE c.host IS NOT NULL AND p.process NOT IN (SELECT process FROM main.process_rank);
 
+-- name: shares_machine
+-- Whether processes of several traces ran on one machine.
+SELECT EXISTS (SELECT 1 FROM main.clock GROUP BY host HAVING host IS NOT NULL AND count(*) > 1);
+
+-- name: known_processes
+-- What NVML listed as processes outside of one trace, and is in another one.
+DELETE FROM main.other_process WHERE EXISTS (SELECT 1 FROM main.process p JOIN main.device d ON d.process = p.id
+    WHERE p.pid = other_process.pid AND d.uuid = other_process.uuid);
+DELETE FROM main.other_process_memory WHERE other NOT IN (SELECT id FROM main.other_process);
+
 -- name: finish
 -- ?1, ?2: versions of the analyses whose results were copied.
 INSERT OR REPLACE INTO main.meta (key, value) VALUES ('stalls', ?1), ('idle', ?2);
