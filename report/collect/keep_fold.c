@@ -112,28 +112,6 @@ static int find_followed(sqlite3 *piece)
                                     add_followed, piece);
 }
 
-struct gv_keep_places {
-    sqlite3 *piece;
-    struct gv_key_map known;
-};
-
-static int find_place(void *context, sqlite3_stmt *row)
-{
-    struct gv_keep_places *places = context;
-    int64_t place;
-
-    return gv_place_of_stack(places->piece, &places->known, sqlite3_column_int64(row, 0), &place);
-}
-
-static int find_places(sqlite3 *piece)
-{
-    struct gv_keep_places places = {.piece = piece};
-    int error = gv_database_each(piece, sql_stack_calls, NULL, 0, find_place, &places);
-
-    gv_key_map_free(&places.known);
-    return error;
-}
-
 /* An idle time that goes on in another fold is cut: of short ones, which are stored together, that
  * could not be done later. */
 static int analyse(struct gv_database *database, const struct gv_keep_piece *piece)
@@ -141,7 +119,7 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     int error = gv_stack_names_find(database);
 
     if (!error && !piece->sums)
-        error = find_places(database->handle);
+        error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
     return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);

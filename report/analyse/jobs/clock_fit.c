@@ -186,8 +186,8 @@ static int fit_ends(const struct lines *lines, double drift, const double ends[2
     if (third > 0) {
         double first = median_of(lines, 0, 0, third, room);
         double last = median_of(lines, 0, count - third, count, room);
-        double apart =
-            (double)(bounds->ends[count - 1 - third / 2].at_ns - bounds->ends[third / 2].at_ns);
+        const size_t half = third / 2;
+        double apart = (double)(bounds->ends[count - 1 - half].at_ns - bounds->ends[half].at_ns);
         drift = apart > 0 ? (last - first) / apart : drift;
     }
     double middle = median_of(lines, drift, 0, count, room);

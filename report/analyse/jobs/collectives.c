@@ -27,23 +27,9 @@ int gv_replays_find(sqlite3 *trace)
     return error || !any ? error : gv_database_script(trace, sql_find_replays, NULL, 0);
 }
 
-struct finding_places {
-    sqlite3 *trace;
-    struct gv_key_map known;
-};
-
-static int find_place(void *context, sqlite3_stmt *row)
-{
-    struct finding_places *places = context;
-    int64_t place;
-
-    return gv_place_of_stack(places->trace, &places->known, sqlite3_column_int64(row, 0), &place);
-}
-
 static int collectives_make(sqlite3 *trace)
 {
     const int64_t late_ns = GV_COLLECTIVES_LATE_NS;
-    struct finding_places places = {.trace = trace};
     int64_t any = 0;
     int error =
         gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, &any);
@@ -60,8 +46,7 @@ static int collectives_make(sqlite3 *trace)
     if (!error)
         error = gv_database_script(trace, sql_explain, &late_ns, 1);
     if (!error)
-        error = gv_database_each(trace, sql_stacks, NULL, 0, find_place, &places);
-    gv_key_map_free(&places.known);
+        error = gv_places_of_stacks(trace, sql_stacks);
     return error;
 }
 

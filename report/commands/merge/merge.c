@@ -58,15 +58,6 @@ static const char *const shared[] = {
 #include "report/commands/merge/merge.def"
 };
 
-static bool is_one_of(const char *text, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, list[i]) == 0)
-            return true;
-    return false;
-}
-#define IS_ONE_OF(text, list) is_one_of(text, list, sizeof(list) / sizeof((list)[0]))
-
 struct merge_table {
     char name[MERGE_NAME_BYTES];
     int64_t added; /* to the ids of the trace that is copied */
@@ -211,7 +202,7 @@ static int copy_table(struct merge *merge, const struct gv_trace_clock *clock, c
         return error;
     sqlite3_str *sql = sqlite3_str_new(job);
     sqlite3_str_appendf(sql, "INSERT %s INTO main.\"%w\" SELECT ",
-                        IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
+                        GV_TEXT_IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
     for (size_t i = 0; i < columns.count; i++) {
         sqlite3_str_appendall(sql, i ? ", " : "");
         append_column(merge, clock, table, columns.names[i], sql);
@@ -230,7 +221,7 @@ static int take_table(void *context, sqlite3_stmt *row)
     struct merge *merge = context;
     const char *name = (const char *)sqlite3_column_text(row, 0);
 
-    if (IS_ONE_OF(name, left_out))
+    if (GV_TEXT_IS_ONE_OF(name, left_out))
         return 0;
     if (merge->table_count == MERGE_TABLES)
         return -E2BIG;
