@@ -21,12 +21,13 @@
 
 #include "trace/environment.h"
 #include "trace/own_cost.h"
+#include "trace/rank.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 13u
+#define GV_SPOOL_VERSION 14u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -713,6 +714,7 @@ struct gv_spool_header {
     char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* as in /proc/PID/cmdline: NUL after each */
     char directory[GV_SPOOL_PATH_BYTES];
     char program[64]; /* "train" for python train.py, otherwise argv[0]'s name */
+    struct gv_rank rank;
     /* "=VALUE"; "": the variable is not set. A longer value is cut and ends in "...". */
     char environment[GV_ENVIRONMENT_COUNT][GV_SPOOL_VARIABLE_BYTES];
 };

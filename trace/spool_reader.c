@@ -216,6 +216,10 @@ void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool
     reader_copy_text(facts->executable, header->executable, sizeof(facts->executable));
     reader_copy_text(facts->directory, header->directory, sizeof(facts->directory));
     reader_copy_text(facts->program, header->program, sizeof(facts->program));
+    facts->rank = header->rank;
+    reader_copy_text(facts->rank.job, header->rank.job, GV_RANK_TEXT_BYTES);
+    reader_copy_text(facts->rank.host, header->rank.host, GV_RANK_TEXT_BYTES);
+    reader_copy_text(facts->rank.container, header->rank.container, GV_RANK_TEXT_BYTES);
 }
 
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status)

@@ -48,6 +48,7 @@ struct gv_spool_facts {
     char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1];
     char directory[GV_SPOOL_PATH_BYTES];
     char program[64];
+    struct gv_rank rank; /* texts end with NUL */
 };
 
 /* A struct gv_own_cost_total, as read. */

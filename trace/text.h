@@ -37,6 +37,16 @@ static inline const char *gv_text_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Whether it is one of an array's texts. */
+static inline bool gv_text_is_among(const char *text, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, list[i]) == 0)
+            return true;
+    return false;
+}
+#define GV_TEXT_IS_ONE_OF(text, list) gv_text_is_among(text, list, sizeof(list) / sizeof((list)[0]))
+
 /* The columns of a valid text, counting each character as one. */
 size_t gv_text_width(const char *text);
 

@@ -2,6 +2,7 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
+#include "preload/process/rank.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"
 
@@ -71,6 +72,7 @@ void gv_process_describe(struct gv_spool_header *header)
     if (!getcwd(header->directory, sizeof header->directory))
         header->directory[0] = 0;
     gv_process_program_name(header->program, sizeof header->program);
+    gv_process_rank_read(&header->rank);
     write_environment(header);
     atomic_store_explicit(&header->environment_reads, 1, memory_order_relaxed);
     /* Written last: until the reader sees this, it ignores the rest. */

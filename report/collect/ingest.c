@@ -1253,6 +1253,18 @@ static void join_arguments(const struct gv_spool_facts *facts, char *out, size_t
     out[used] = '\0';
 }
 
+static int add_rank(struct gv_ingest *ingest, const struct gv_rank *rank)
+{
+    const char *const texts[] = {rank->job, rank->host, rank->container};
+    char repaired[3][GV_TEXT_REPAIRED_BYTES(GV_RANK_TEXT_BYTES)];
+
+    for (int i = 0; i < 3; i++)
+        gv_text_repair(repaired[i], sizeof(repaired[i]), texts[i], GV_RANK_TEXT_BYTES);
+    return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_RANK, "iiiittt", ingest->process,
+                           (int64_t)rank->rank, (int64_t)rank->local_rank,
+                           (int64_t)rank->world_size, repaired[0], repaired[1], repaired[2]);
+}
+
 static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
 {
     char joined[2 * GV_SPOOL_ARGUMENTS_BYTES];
@@ -1272,7 +1284,7 @@ static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *fa
                                 program, executable, arguments, directory, (int64_t)facts->forked,
                                 gv_ingest_time(ingest, facts->attached_ns));
     ingest->process = gv_database_last_id(ingest->database);
-    return error;
+    return error ? error : add_rank(ingest, &facts->rank);
 }
 
 int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,

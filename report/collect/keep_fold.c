@@ -19,10 +19,12 @@
 
 /* Small: one row for each thing of the program, not for what it does. */
 static const char *const whole_tables[] = {
-    "meta",           "api",      "process",    "variable",         "thread",        "context",
-    "context_device", "stream",   "kernel",     "module",           "gpu_window",    "loss",
-    "cost",           "object",   "device",     "gpu_name",         "gpu_shape",     "gpu_place",
-    "gpu_interval",   "gpu_note", "gpu_change", "recording_change", "other_process",
+    "meta",     "api",        "process",          "process_rank",
+    "variable", "thread",     "context",          "context_device",
+    "stream",   "kernel",     "module",           "gpu_window",
+    "loss",     "cost",       "object",           "device",
+    "gpu_name", "gpu_shape",  "gpu_place",        "gpu_interval",
+    "gpu_note", "gpu_change", "recording_change", "other_process",
 };
 
 static int attach(sqlite3 *piece, const char *path, const char *name)
@@ -110,28 +112,6 @@ static int find_followed(sqlite3 *piece)
                                     add_followed, piece);
 }
 
-struct gv_keep_places {
-    sqlite3 *piece;
-    struct gv_key_map known;
-};
-
-static int find_place(void *context, sqlite3_stmt *row)
-{
-    struct gv_keep_places *places = context;
-    int64_t place;
-
-    return gv_place_of_stack(places->piece, &places->known, sqlite3_column_int64(row, 0), &place);
-}
-
-static int find_places(sqlite3 *piece)
-{
-    struct gv_keep_places places = {.piece = piece};
-    int error = gv_database_each(piece, sql_stack_calls, NULL, 0, find_place, &places);
-
-    gv_key_map_free(&places.known);
-    return error;
-}
-
 /* An idle time that goes on in another fold is cut: of short ones, which are stored together, that
  * could not be done later. */
 static int analyse(struct gv_database *database, const struct gv_keep_piece *piece)
@@ -139,7 +119,7 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     int error = gv_stack_names_find(database);
 
     if (!error && !piece->sums)
-        error = find_places(database->handle);
+        error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
     return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct gv_parse {
     const struct gv_command *command;
@@ -230,19 +231,25 @@ static int parse_words(struct gv_parse *parse)
 static int parse_check_count(const struct gv_arguments *arguments)
 {
     const struct gv_command *command = arguments->command;
+    const enum gv_command_id id = (enum gv_command_id)(command - gv_commands);
 
     if (arguments->operand_count == 0 && command->fewest > 0)
         return gv_arguments_refuse(command, "%s is missing", command->operands);
     if (arguments->operand_count < command->fewest)
         return gv_arguments_refuse(command, "%s is not enough; expected: %s",
                                    arguments->operands[0], command->operands);
-    if (arguments->operand_count <= command->most)
+    bool fits = arguments->operand_count <= command->most;
+    /* doctor's are those of a program */
+    bool are_traces = command->placing == GV_PLACING_ANYWHERE && id != GV_COMMAND_doctor;
+    if (fits && (arguments->operand_count < 2 || !are_traces))
         return 0;
     for (int i = 0; i < arguments->operand_count; i++)
-        if (gv_option_find((enum gv_command_id)(command - gv_commands), arguments->operands[i],
-                           strlen(arguments->operands[i])))
+        if (gv_option_find(id, arguments->operands[i], strlen(arguments->operands[i])) &&
+            (!fits || access(arguments->operands[i], F_OK) < 0))
             return gv_arguments_refuse(command, "unexpected argument '%s'; did you mean '--%s'?",
                                        arguments->operands[i], arguments->operands[i]);
+    if (fits)
+        return 0;
     return gv_arguments_refuse(command, "unexpected argument '%s'",
                                arguments->operands[command->most]);
 }

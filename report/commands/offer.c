@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -109,6 +110,22 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
         used += length > 0 ? (size_t)length : 0;
     }
     return out;
+}
+
+const char *gv_offer_join(const struct gv_arguments *arguments, int count)
+{
+    static char *joined;
+    size_t bytes = 1;
+
+    if (count <= 1)
+        return count == 1 ? arguments->operands[0] : NULL;
+    for (int i = 0; i < count; i++)
+        bytes += strlen(arguments->operands[i]) + 1;
+    free(joined);
+    joined = calloc(1, bytes);
+    for (int i = 0; i < count && joined; i++)
+        strcat(i ? strcat(joined, ":") : joined, arguments->operands[i]);
+    return joined;
 }
 
 const char *gv_offer_choose(const struct gv_command *command, const char *operand, int *code)

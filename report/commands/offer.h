@@ -29,4 +29,9 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
  */
 const char *gv_offer_choose(const struct gv_command *command, const char *operand, int *code);
 
+/* The traces of the first `count` operands as one word, "a.db:b.db", which stands for them
+ * everywhere a trace is read (report/commands/merge/merge.h). NULL: there are none, or no memory.
+ * It lives as long as the process. */
+const char *gv_offer_join(const struct gv_arguments *arguments, int count);
+
 #endif

@@ -3,7 +3,7 @@
 
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/store/trace_file.h"
@@ -173,7 +173,7 @@ static void recover_given(struct gv_recover *recover, const char *given)
     if (error == -EPROTO || error == -ENODATA)
         gv_message("%s is not a gpuverify trace or spool", given);
     else if (error)
-        gv_trace_view_say(given, error);
+        gv_trace_open_say(given, error);
     recover->failed |= error != 0;
 }
 

@@ -82,7 +82,7 @@ int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int colu
 {
     struct gv_silence silence = {0};
     bool lives = false;
-    int error = gv_trace_view_lives(trace, &lives);
+    int error = gv_trace_open_lives(trace, &lives);
 
     *told = false;
     if (error || !lives)

@@ -9,7 +9,8 @@
 #include "report/collect/settle.h"
 #include "report/commands/commands.h"
 #include "report/commands/control.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/output_trace.h"
+#include "report/commands/trace_open.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/output_file.h"
@@ -42,38 +43,6 @@ struct snapshot {
     int64_t seen_ns; /* 0: the trace was complete; else all from before is in it */
     int64_t end_ns;  /* nothing from after is */
 };
-
-/* ---- the output ---- */
-
-/* Whether the file may be replaced: one of ours to which nothing is added, or an empty one. */
-static bool snapshot_may_replace(const char *path)
-{
-    struct gv_trace_probe probe;
-    struct stat status;
-
-    if (lstat(path, &status) < 0)
-        return errno == ENOENT;
-    int error = S_ISREG(status.st_mode) && status.st_uid == geteuid()
-                    ? gv_trace_file_probe(path, &probe)
-                    : -EEXIST;
-    return error == -ENODATA || (error == 0 && probe.complete);
-}
-
-static int snapshot_open_output(struct snapshot *snapshot, const char *path)
-{
-    if (!snapshot_may_replace(path)) {
-        gv_message("%s exists, and is not a finished trace of yours: it is left alone", path);
-        return -EEXIST;
-    }
-    int error = gv_output_file_open(&snapshot->output, path, 0600);
-    if (!error && fchmod(fileno(snapshot->output.out), 0600) < 0) {
-        error = -errno;
-        gv_output_file_drop(&snapshot->output);
-    }
-    if (error)
-        gv_message("cannot write %s: %s", path, strerror(-error));
-    return error;
-}
 
 /* ---- the copy ---- */
 
@@ -192,7 +161,7 @@ static int snapshot_of_left(struct snapshot *snapshot)
                    snapshot->target.directory);
     error = gv_trace_file_probe(snapshot->trace, &probe);
     if (error) {
-        gv_trace_view_say(snapshot->trace, error);
+        gv_trace_open_say(snapshot->trace, error);
         return error == -EBUSY ? -EIO : error;
     }
     if (!probe.complete && snapshot->file)
@@ -295,7 +264,7 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     int error = snapshot_find(snapshot);
 
     if (!error)
-        error = snapshot_open_output(snapshot, path);
+        error = gv_output_trace_open(&snapshot->output, path);
     if (error)
         return error;
     /* It may be beside a service, and a timer does not mind. */

@@ -1,262 +1,77 @@
 #include "report/commands/trace_view.h"
 
-#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/idle/analysis.h"
+#include "report/analyse/jobs/collectives.h"
 #include "report/analyse/minutes/minutes.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
-#include "report/collect/recovery.h"
-#include "report/collect/sessions.h"
 #include "report/commands/exit.h"
+#include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
 #include "report/store/database.h"
-#include "report/store/safe_sum.h"
-#include "report/store/schema.h"
-#include "report/store/trace_file.h"
-#include "report/store/trusted_schema.h"
-#include "trace/session_id.h"
-#include "trace/shell_word.h"
-#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define GV_TRACE_VIEW_STEP_MS 50
-#define GV_TRACE_VIEW_SAY_MS  500
-#define GV_TRACE_VIEW_WAIT_MS 30000
-#define GV_TRACE_VIEW_BUSY_MS 10000
-
-int gv_trace_view_lives(sqlite3 *trace, bool *lives)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL LIMIT 1000", -1, &rows,
-        NULL);
-
-    *lives = false;
-    while ((result == SQLITE_OK || result == SQLITE_ROW) && !*lives &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        *lives =
-            gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
-                                    (uint64_t)sqlite3_column_int64(rows, 1)) == GV_SESSION_ALIVE;
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
-}
-
-/* The same for the session's first process too, which may start more. */
-static bool trace_view_any_lives(const char *path, const char *session)
-{
-    sqlite3 *trace = NULL;
-    uint32_t pid;
-    uint64_t ticks;
-    bool lives = gv_session_id_parse(session, &pid, &ticks) == 0 &&
-                 gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
-
-    if (!lives && sqlite3_open_v2(path, &trace, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_busy_timeout(trace, GV_TRACE_VIEW_BUSY_MS) == SQLITE_OK &&
-        gv_trace_view_lives(trace, &lives) != 0)
-        lives = false; /* a damaged trace is found when it is read */
-    sqlite3_close(trace);
-    return lives;
-}
-
-/* Nothing of the session is where the trace says: that may be a folder of a container. */
-static void trace_view_say_absent(const char *path, struct gv_trace_probe *probe)
-{
-    char beside[PATH_MAX], trace[GV_SHELL_WORD_BYTES], folder[GV_SHELL_WORD_BYTES];
-    bool is_written = gv_trace_file_is_being_written(path);
-
-    if (gv_trace_file_probe(path, probe) != 0 || probe->complete)
-        return; /* meanwhile */
-    if (is_written)
-        gv_message("its program still runs, in another container: results so far");
-    else if (gv_trace_path_beside(beside, sizeof(beside), path) == 0 &&
-             gv_trace_file_session_remains(beside, probe->session))
-        gv_message("the rest of its records is beside it: gpuverify recover -o %s %s",
-                   gv_shell_word(trace, path), gv_shell_word(folder, beside));
-    else
-        gv_message(
-            "the rest of its records was in %s, which is not here: if that was in a container "
-            "that has ended, it is lost; if in a volume: gpuverify recover -o %s FOLDER",
-            gv_shown_path(probe->spool_directory), gv_shell_word(trace, path));
-}
-
-/* Waits while the program has ended and its collector has not. Then stores the records that no
- * collector stored. */
-static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
-{
-    struct gv_recovery recovery;
-    int error = gv_session_place_confirm(probe->spool_directory, probe->session);
-
-    for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_VIEW_WAIT_MS;
-         waited_ms += GV_TRACE_VIEW_STEP_MS) {
-        error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
-        if (error == 0 && recovery.spools_left > 0) {
-            gv_message(
-                "some of its processes still run: results so far, without their source lines");
-            return 0;
-        }
-        if (error == 0 && recovery.damaged > 0)
-            gv_message("some of its records are lost: a file in %s is cut or damaged",
-                       probe->spool_directory);
-        if (error == 0 || error == -ENOENT || error == -EXDEV || error == -EROFS ||
-            error == -EACCES)
-            break;
-        if (error == -EBUSY) {
-            if (trace_view_any_lives(path, probe->session)) {
-                gv_message(
-                    "the program still runs: results so far, without source lines of native code");
-                return 0;
-            }
-            if (waited_ms == GV_TRACE_VIEW_SAY_MS)
-                gv_message("waiting for the rest of the records");
-            usleep(GV_TRACE_VIEW_STEP_MS * 1000);
-            error = gv_trace_file_probe(path, probe);
-        }
-    }
-    if (error == -ENOENT || error == -EXDEV) {
-        trace_view_say_absent(path, probe);
-        return 0;
-    }
-    return error;
-}
-
-int gv_trace_view_open_bare(const char *path, sqlite3 **trace)
-{
-    int64_t version = 0;
-    int error = 0;
-
-    if (sqlite3_open_v2(path, trace,
-                        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK)
-        error = -EIO;
-    if (!error) {
-        sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
-        error = gv_database_distrust(*trace);
-    }
-    if (!error) /* each change of a sum would write and cut off a file of its own */
-        error = gv_database_script(*trace, "PRAGMA temp.journal_mode = MEMORY", NULL, 0);
-    if (!error)
-        error = gv_safe_sum_install(*trace);
-    if (!error)
-        error = gv_trusted_schema_ensure(*trace, &version);
-    if (error == -ENOTSUP)
-        gv_message("%s was written by another version of gpuverify: its schema is %lld, this one "
-                   "reads %d to %d",
-                   path, (long long)version, GV_SCHEMA_VERSION_OLDEST, GV_SCHEMA_VERSION);
-    if (error == -EBADMSG)
-        gv_message("the tables of %s are not those of this version of gpuverify", path);
-    if (error) {
-        sqlite3_close(*trace);
-        *trace = NULL;
-    }
-    return error;
-}
-
-static int trace_view_open_resolved(const char *path, sqlite3 **trace)
+/* Finds what the trace does not hold. */
+static void trace_view_analyse(const char *path, sqlite3 *trace)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
-    struct gv_trace_probe probe;
-    int error = gv_trace_file_probe(path, &probe);
+    int error;
 
-    if (!error) /* before anything else is asked of it */
-        error = gv_trace_view_open_bare(path, trace);
+    gv_kernel_names_learn(trace);
+    gv_progress_begin(trace, "gpuverify: looking for stalls");
+    error = gv_stalls_ensure(trace);
+    gv_progress_end(trace);
+    if (error)
+        gv_message("cannot find the stalls of %s: %s", path, gv_trace_open_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: looking for idle time");
+    error = gv_idle_ensure(trace);
+    gv_progress_end(trace);
+    if (error)
+        gv_message("cannot find the idle time of %s: %s", path, gv_trace_open_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: comparing ranks");
+    error = gv_collectives_ensure(trace);
+    gv_progress_end(trace);
+    if (error)
+        gv_message("cannot compare the ranks of %s: %s", path, gv_trace_open_why(trace, error));
+    gv_progress_begin(trace, "gpuverify: adding up");
+    error = gv_totals_ensure(trace, &all);
+    gv_progress_end(trace);
+    if (error)
+        gv_message("cannot compute the totals of %s: %s", path, gv_trace_open_why(trace, error));
+}
+
+/* The traces that a word stands for, as one that is gone when it is closed. */
+static int trace_view_open_several(const char *word, sqlite3 **trace)
+{
+    char path[PATH_MAX];
+    int error = gv_merge_temporary(word, path);
+
     if (error)
         return error;
-    if (!probe.complete) {
-        sqlite3_close(*trace);
-        *trace = NULL;
-        error = trace_view_settle(path, &probe);
-        if (error)
-            gv_message("cannot write the records still in shared memory to %s: %s", path,
-                       strerror(-error));
-        error = gv_trace_view_open_bare(path, trace);
-        if (error)
-            return error;
-    }
-    gv_kernel_names_learn(*trace);
-    gv_progress_begin(*trace, "gpuverify: looking for stalls");
-    error = gv_stalls_ensure(*trace);
-    gv_progress_end(*trace);
-    if (error)
-        gv_message("cannot find the stalls of %s: %s", path, gv_trace_view_why(*trace, error));
-    gv_progress_begin(*trace, "gpuverify: looking for idle time");
-    error = gv_idle_ensure(*trace);
-    gv_progress_end(*trace);
-    if (error)
-        gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(*trace, error));
-    gv_progress_begin(*trace, "gpuverify: adding up");
-    error = gv_totals_ensure(*trace, &all);
-    gv_progress_end(*trace);
-    if (error)
-        gv_message("cannot compute the totals of %s: %s", path, gv_trace_view_why(*trace, error));
-    return 0;
-}
-
-/* Makes a trace that was never written, if its records still exist; or waits for it, if its
- * collector is about to start writing. */
-static void trace_view_make(const char *path)
-{
-    char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
-    char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
-    struct gv_recovery recovery;
-    struct gv_trace_probe probe;
-
-    for (int waited_ms = 0; waited_ms < GV_TRACE_VIEW_WAIT_MS; waited_ms += GV_TRACE_VIEW_STEP_MS) {
-        int error = gv_trace_file_probe(path, &probe);
-        if (error != -ENOENT && error != -ENODATA)
-            return;
-        if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0)
-            return;
-        error = gv_recovery_run(directory, session, NULL, &recovery);
-        if (error && error != -EBUSY && recovery.path[0]) {
-            snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
-            gv_message("its records are still in shared memory, but %s cannot be written: %s;"
-                       " gpuverify recover -o FILE %s",
-                       recovery.path, strerror(-error), gv_shell_word(word, place));
-        }
-        if (error != -EBUSY)
-            return;
-        if (waited_ms == GV_TRACE_VIEW_SAY_MS)
-            gv_message("waiting for the first records");
-        usleep(GV_TRACE_VIEW_STEP_MS * 1000);
-    }
-}
-
-void gv_trace_view_say(const char *path, int error)
-{
-    if (error == -EPROTO || error == -ENODATA)
-        gv_message("%s is not a gpuverify trace", path);
-    else if (error == -EUCLEAN)
-        gv_message("%s is a gpuverify trace that is cut off or damaged", path);
-    else if (error == -EMEDIUMTYPE)
-        gv_message("next to %s, a file with that name plus -journal, -wal or -shm is not a regular"
-                   " file, or names other files: move it away",
-                   path);
-    else if (error == -EBUSY)
-        gv_message("%s is locked by another program", path);
-    else
-        gv_message("cannot read %s: %s", path, strerror(-error));
+    error = gv_trace_open_bare(path, trace);
+    if (error && error != -ENOTSUP && error != -EBADMSG)
+        gv_trace_open_say(word, error);
+    if (!error) /* SQLite opens the file with its first statement at the latest */
+        error = gv_database_script(*trace, "SELECT count(*) FROM main.sqlite_master", NULL, 0);
+    unlink(path);
+    return error;
 }
 
 int gv_trace_view_open(const char *path, sqlite3 **trace)
 {
-    char resolved[PATH_MAX];
-    int error;
+    int error = gv_merge_is_several(path) ? trace_view_open_several(path, trace)
+                                          : gv_trace_open_settled(path, trace);
 
-    trace_view_make(path);
-    error = realpath(path, resolved) ? trace_view_open_resolved(resolved, trace) : -errno;
-    if (error && error != -ENOTSUP && error != -EBADMSG)
-        gv_trace_view_say(path, error);
+    if (!error)
+        trace_view_analyse(path, *trace);
     return error;
 }
 
@@ -282,7 +97,7 @@ static int trace_view_read(const char *path, bool says_older,
         gv_trace_view_say_older(trace, path);
     int code = read(trace, context);
     if (code < 0)
-        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, code));
+        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_open_why(trace, code));
     sqlite3_close(trace);
     return code < 0 ? GV_EXIT_FAILED : code;
 }
@@ -296,16 +111,4 @@ int gv_trace_view_read_older(const char *path, int (*read)(sqlite3 *trace, void 
                              void *context)
 {
     return trace_view_read(path, true, read, context);
-}
-
-const char *gv_trace_view_why(sqlite3 *trace, int error)
-{
-    switch (sqlite3_errcode(trace) & 0xff) {
-    case SQLITE_OK:
-    case SQLITE_ROW:
-    case SQLITE_DONE:
-        return error == -EPROTO ? "it holds impossible numbers" : strerror(-error);
-    default:
-        return sqlite3_errmsg(trace);
-    }
 }

@@ -42,6 +42,10 @@ SELECT id FROM process WHERE identity = ?;
 INSERT INTO process (identity, pid, parent_pid, start_ticks, program, executable, arguments,
     directory, forked, start_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: PROCESS_RANK
+INSERT INTO process_rank (process, rank, local_rank, world_size, job, host, container)
+VALUES (?1, nullif(?2, -1), nullif(?3, -1), nullif(?4, -1), nullif(?5, ''), nullif(?6, ''), nullif(?7, ''));
+
 -- name: VARIABLE_CLEAR
 DELETE FROM variable WHERE process = ?;
 

@@ -20,6 +20,10 @@ CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INT
     ended TEXT, exit_code INTEGER, exit_signal INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,
     cupti_library TEXT, gpu_flushed_ns INTEGER);
 
+-- What trace/launchers.def says of a process, and where it ran.
+CREATE TABLE process_rank (process INTEGER PRIMARY KEY, rank INTEGER, local_rank INTEGER,
+    world_size INTEGER, job TEXT, host TEXT, container TEXT);
+
 -- Those of trace/environment.def that were set when the process made its first context.
 CREATE TABLE variable (process INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (process, name)) WITHOUT ROWID;
@@ -100,6 +104,30 @@ CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGE
     api INTEGER NOT NULL, start_ns INTEGER NOT NULL, kernel INTEGER, stream_handle INTEGER,
     seen_ns INTEGER, cause TEXT, waited_for INTEGER, blocked_by_thread INTEGER, confidence TEXT,
     state TEXT, advice TEXT);
+
+-- One call that takes part in a collective operation of NCCL, or sends or receives. call: the NCCL call. kind:
+-- all-reduce, all-gather, reduce-scatter, broadcast, reduce, send, receive, all-to-all, ... communicator: the same on
+-- all ranks, a hash of its unique id. sequence: the n-th collective of this communicator on this rank, from 0. rank:
+-- within the communicator; size: of it. operation: a row of gpu_op; NULL: not known.
+CREATE TABLE collective (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, kind TEXT NOT NULL,
+    communicator INTEGER NOT NULL, sequence INTEGER NOT NULL, rank INTEGER, size INTEGER, count INTEGER,
+    type TEXT, bytes INTEGER, root_or_peer INTEGER, operation INTEGER);
+-- What the analysis found (report/analyse/jobs): one collective of all ranks, and what each of them did in it. replay:
+-- the n-th launch of the graph that the collective was captured into; 0: it was not captured. late: the row of
+-- collective of the rank that came last. reason, detail, stack: as in idle_time, or the cause of the stall. stall, idle:
+-- which was it; both NULL: neither. wait_ns: how long each of the others waited, on average.
+CREATE TABLE collective_group (id INTEGER PRIMARY KEY, communicator INTEGER NOT NULL, sequence INTEGER NOT NULL,
+    replay INTEGER NOT NULL, kind TEXT NOT NULL, bytes INTEGER, ranks INTEGER NOT NULL, first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL, end_ns INTEGER, late INTEGER NOT NULL, wait_ns INTEGER NOT NULL, reason TEXT,
+    detail TEXT, stall INTEGER, idle INTEGER, stack INTEGER);
+CREATE TABLE collective_member (id INTEGER PRIMARY KEY, collective INTEGER NOT NULL, process INTEGER NOT NULL,
+    together INTEGER NOT NULL, arrival_ns INTEGER NOT NULL, end_ns INTEGER, wait_ns INTEGER NOT NULL);
+-- Of a trace that `gpuverify merge` made: the clocks of what it was made of. Times are on the clock of row 1: of what
+-- another clock showed at t, offset_ns + t * drift_ppb / 1e9 has been added. error_ns: at most so wrong; NULL: unknown.
+-- method: reference, collectives, same machine, or wall clock. matched: collectives that were used.
+CREATE TABLE clock (id INTEGER PRIMARY KEY, trace TEXT NOT NULL, host TEXT, method TEXT NOT NULL,
+    offset_ns INTEGER NOT NULL, drift_ppb INTEGER NOT NULL, error_ns INTEGER, matched INTEGER NOT NULL);
+CREATE TABLE process_clock (process INTEGER PRIMARY KEY, clock INTEGER NOT NULL);
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.
 CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,

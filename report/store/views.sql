@@ -494,8 +494,84 @@ SELECT
     p.gpu_why AS gpu_why, -- the reason, and what to do
     p.cupti_version AS cupti_version, -- as CUPTI reports it
     p.cupti_library AS cupti_library, -- the library in use
-    p.exit_signal AS exit_signal -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
-FROM process p;
+    p.exit_signal AS exit_signal, -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
+    r.rank AS rank, -- in its job, as the launcher said (docs/jobs.md); NULL: unknown
+    r.local_rank AS local_rank, -- among the job's processes on this host; NULL: unknown
+    r.world_size AS world_size, -- processes of the job; NULL: unknown
+    r.job AS job, -- the launcher's or scheduler's id of it; NULL: unknown
+    r.host AS host, -- the machine's name; in a container it may be the container's
+    r.container AS container -- its id, image or name; NULL: none is known
+FROM process p LEFT JOIN process_rank r ON r.process = p.id;
+
+CREATE VIEW collectives AS -- one collective operation over all ranks of the trace, without sends and receives (docs/jobs.md)
+SELECT
+    g.id AS id, -- increases in the order of the first arrival
+    printf('%016x', g.communicator) AS communicator, -- the same on all ranks
+    g.sequence AS sequence, -- the n-th of its communicator, from 0; of a graph: that of its first collective
+    nullif(g.replay, 0) AS replay, -- the n-th launch of the graph that it was captured into; NULL: it was not captured
+    g.kind AS kind, -- all-reduce, all-gather, reduce-scatter, broadcast, ...; graph: a launch of a graph with collectives
+    g.bytes AS bytes, -- of one rank, at most; NULL: unknown
+    g.ranks AS ranks, -- of which it was seen
+    g.first_ns AS first_ns, -- when the first one arrived: its kernel began; without a GPU side: its call
+    g.last_ns AS last_ns, -- when the last one arrived
+    coalesce(r.rank, k.rank) AS late_rank, -- of the one that arrived last
+    t.process AS late_process, -- the same; id in processes
+    g.wait_ns AS wait_ns, -- how long each of the others waited for it, on average
+    g.end_ns - g.last_ns AS move_ns, -- from the last arrival to the end; NULL: unknown
+    g.end_ns AS end_ns, -- when the last one ended; NULL: unknown
+    g.reason AS reason, -- why it came last: a cause of stalls, a reason of idle, or gpu-work (its GPU was busy); NULL: by less than 0.1 ms
+    g.detail AS detail, -- as in idle; of a stall: the call
+    g.stall AS stall, -- the stall that it was; id in stalls
+    g.idle AS idle, -- the idle time that it was; id in idle
+    g.stack AS stack, -- where in the program; see frames
+    k.call AS late_call -- the last one's call; id in calls
+FROM collective_group g
+    LEFT JOIN collective k ON k.id = g.late
+    LEFT JOIN call c ON c.id = k.call
+    LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN process_rank r ON r.process = t.process;
+
+CREATE VIEW ranks AS -- one rank of a job: what it did, beside the others
+SELECT
+    r.rank AS rank, -- in its job
+    r.process AS process, -- id in processes
+    r.host AS host, -- as in processes
+    p.end_ns - p.start_ns AS run_ns, -- from the process's start to its end
+    CASE WHEN p.gpu = 'cupti' AND r.process NOT IN (SELECT process FROM gpu_change)
+        THEN max(0, p.end_ns - p.start_ns - i.device_ns) END AS busy_ns, -- time in which its device had work, of several on average; NULL: unknown
+    i.device_ns AS idle_ns, -- time in which its device had no work, of several on average; NULL: unknown
+    coalesce(s.stalls, 0) AS stalls, -- unexpected stalls
+    coalesce(s.lost_ns, 0) AS stall_ns, -- what these lost
+    m.collectives AS collectives, -- in which it took part; NULL: none are known
+    m.waited_ns AS waited_ns, -- how long it waited in them for the last rank
+    l.late AS late, -- collectives to which it came last, by 0.1 ms or more
+    l.late_ns AS late_ns -- how long the others waited for it, on average
+FROM process_rank r
+    JOIN process p ON p.id = r.process
+    LEFT JOIN (SELECT process, sum(duration_ns) / count(DISTINCT coalesce(device, -1)) AS device_ns
+        FROM idle_time GROUP BY process) i ON i.process = r.process
+    LEFT JOIN (SELECT t.process AS process, count(*) AS stalls, sum(x.wait_ns + x.jit_ns) AS lost_ns
+        FROM stall x JOIN call c ON c.id = x.call JOIN thread t ON t.id = c.thread
+        WHERE x.expected = 0 GROUP BY t.process) s ON s.process = r.process
+    LEFT JOIN (SELECT process, count(*) AS collectives, sum(wait_ns) AS waited_ns
+        FROM collective_member GROUP BY process) m ON m.process = r.process
+    LEFT JOIN (SELECT t.process AS process, count(*) AS late, sum(g.wait_ns) AS late_ns
+        FROM collective_group g JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call
+            JOIN thread t ON t.id = c.thread
+        WHERE g.reason IS NOT NULL GROUP BY t.process) l ON l.process = r.process
+WHERE r.rank IS NOT NULL;
+
+CREATE VIEW clocks AS -- one clock of a job that gpuverify merge made: how its times were moved; no rows in other traces
+SELECT
+    c.id AS id, -- 1 is the clock that times are on
+    c.trace AS trace, -- the file that it was the clock of
+    c.host AS host, -- its machine
+    c.method AS method, -- reference; collectives (that the traces share); same machine, wall clock (as the machines' clocks were set)
+    c.offset_ns AS offset_ns, -- how far it was behind the Unix time of the first one, at the trace's start; negative: ahead
+    c.drift_ppb / 1e3 AS drift_ppm, -- by how many millionths it was slower
+    c.error_ns AS error_ns, -- at most so far from the truth; NULL: unknown
+    c.matched AS matched -- collectives by which it was found
+FROM clock c;
 
 CREATE VIEW environment AS -- one variable that was set, and that changes what CUDA or PyTorch does or says whose program it is; no others are recorded
 SELECT

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -28,6 +29,20 @@ end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:
     assert cuda.cuMemGetInfo_v2(ctypes.byref(size), ctypes.byref(size)) == 0
     time.sleep(0.002)
+"""
+# Frees much memory at once, for which the driver needs 15 us for each MB.
+FREE = """
+import ctypes, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, memory, left, size = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_size_t()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemGetInfo_v2(ctypes.byref(left), ctypes.byref(size)) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(left.value // 5 * 2)) == 0
+time.sleep(0.7)
+assert cuda.cuMemFree_v2(memory) == 0
+time.sleep(0.3)
 """
 HELD_S = 0.3
 # A name may have any bytes.
@@ -61,6 +76,13 @@ class OtherProcesses(harness.Case):
         with open(os.path.join(self.machine, "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             time.sleep(HELD_S)
+
+    def held_by_calls(self):
+        """Of the job of two traces: calls that a call of the other process held up."""
+        self.command("merge", self.path("ask.db"), self.path("free.db"), "-o", self.path("job.db"))
+        return self.open_trace(self.path("job.db")).rows(
+            """SELECT x.name, x.other_did, x.other_pid, b.name, b.process <> x.process FROM stalls x
+                JOIN calls b ON b.id = x.blocked_by WHERE x.cause = 'other-process' AND x.wait_ns > 20000000""")
 
     def ask(self, seconds, *words, **env):
         folders = [harness.simulator(), os.path.join(harness.simulator(), "nvml")]
@@ -116,6 +138,24 @@ class OtherProcesses(harness.Case):
 
     def test_our_own_are_not_others(self):
         self.assertEqual(self.ask(0.5).rows("SELECT * FROM other_processes"), [])
+
+    @harness.depends_on_time("both processes have to run at the same time")
+    def test_merged_the_trace_names_the_call_of_the_other_process(self):
+        folders = [harness.simulator(), os.path.join(harness.simulator(), "nvml")]
+        env = {"LD_LIBRARY_PATH": ":".join(folders), "GV_SIM_MACHINE": self.machine, "GV_SIM_FREE_NS_PER_MB": "15000"}
+        freer = self.start([sys.executable, "-c", FREE], env={**env, "GPUVERIFY_TRACE": self.path("free.db")})
+        self.run_well([sys.executable, "-c", ASK, "1.5"], env={**env, "GPUVERIFY_TRACE": self.path("ask.db")})
+        self.assertEqual(freer.wait(), 0)
+        freer.stdout.close()
+        freer.stderr.close()
+        self.settle()
+        self.assertIn(("cuMemGetInfo_v2", "call", freer.pid, "cuMemFree_v2", 1), self.held_by_calls())
+        self.assertIn("cuMemFree_v2", self.command("stalls", self.path("job.db"), "--all").out)
+        # Processes of two machines are in nobody's way.
+        with contextlib.closing(sqlite3.connect(self.path("free.db"))) as database:
+            database.execute("UPDATE process_rank SET host = 'elsewhere'")
+            database.commit()
+        self.assertEqual(self.held_by_calls(), [])
 
 
 if __name__ == "__main__":

@@ -157,3 +157,25 @@ int gv_places_open(sqlite3 *trace)
         error = gv_shadow_make(trace, "TABLE", "stack_place");
     return error ? error : gv_database_script(trace, sql_places_copy, NULL, 0);
 }
+
+struct place_list {
+    sqlite3 *trace;
+    struct gv_key_map known;
+};
+
+static int place_of_row(void *context, sqlite3_stmt *row)
+{
+    struct place_list *list = context;
+    int64_t place;
+
+    return gv_place_of_stack(list->trace, &list->known, sqlite3_column_int64(row, 0), &place);
+}
+
+int gv_places_of_stacks(sqlite3 *trace, const char *sql)
+{
+    struct place_list list = {.trace = trace};
+    int error = gv_database_each(trace, sql, NULL, 0, place_of_row, &list);
+
+    gv_key_map_free(&list.known);
+    return error;
+}

@@ -22,4 +22,7 @@ int gv_places_open(sqlite3 *trace);
  * was found; empty at first. 0 or -errno. */
 int gv_place_of_stack(sqlite3 *trace, struct gv_key_map *known, int64_t stack, int64_t *place);
 
+/* The same for all stacks that a query lists. 0 or -errno. */
+int gv_places_of_stacks(sqlite3 *trace, const char *sql);
+
 #endif

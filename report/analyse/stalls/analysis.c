@@ -81,6 +81,7 @@ static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id
     run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
     run->processes[id].blocking = sqlite3_column_int(row, 2) != 0;
     run->processes[id].loading = (enum gv_stall_loading)sqlite3_column_int(row, 3);
+    run->processes[id].machine = sqlite3_column_int64(row, 4);
     run->any_measured |= run->processes[id].measured;
 }
 
@@ -314,6 +315,7 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
     if (!call->context && stream)
         call->context = stream->context;
     call->own_stream = stream && !stream->legacy;
+    call->machine = process ? process->machine : 0;
     call->blocking = process && process->blocking;
     call->loading = process ? process->loading : GV_STALL_LOADING_UNKNOWN;
     call->eager = call->loading == GV_STALL_LOADING_EAGER || (eager && *eager);

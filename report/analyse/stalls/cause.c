@@ -560,8 +560,8 @@ static int64_t kept_until_ns(const struct gv_stall_call *keeper)
 static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
                           const struct gv_stall_call *keeper, struct gv_stall_queueing *queueing)
 {
-    if (keeper->process != call->process && (keeper->rule->flags & GV_CALL_KEEPS_OTHERS) &&
-        call->end_ns >= kept_until_ns(keeper))
+    if (keeper->process != call->process && keeper->machine == call->machine &&
+        (keeper->rule->flags & GV_CALL_KEEPS_OTHERS) && call->end_ns >= kept_until_ns(keeper))
         add_holder(judge, call, keeper, keeper->start_ns, queueing);
 }
 
@@ -605,7 +605,8 @@ static void take_other(const struct gv_stall_judge *judge, struct gv_stall_call 
     /* The time in which it waited for a CPU is not the other process's. */
     wait_ns = least(wait_ns, gv_stall_call_ns(call) - call->delay_ns);
     if (wait_ns < judge->threshold_ns || wait_ns < call->wait_ns ||
-        life->process == call->process || (wait_ns == call->wait_ns && !is_nearer(call, life)))
+        life->process == call->process || life->machine != call->machine ||
+        (wait_ns == call->wait_ns && !is_nearer(call, life)))
         return;
     call->cause = cause;
     call->wait_ns = wait_ns;
@@ -616,6 +617,7 @@ static struct gv_stall_life life_of(const struct gv_stall_call *call)
 {
     return (struct gv_stall_life){.process = call->process,
                                   .call = call->call,
+                                  .machine = call->machine,
                                   .did = GV_OTHER_CALLED,
                                   .at_ns = call->start_ns,
                                   .start_ns = call->start_ns,

@@ -60,6 +60,7 @@ struct gv_stall_jit {
 struct gv_stall_life {
     int64_t process; /* row, of the session; 0: outside of it */
     int64_t other;   /* row of other_process; 0: of the session */
+    int64_t machine; /* as of a call */
     int64_t call;    /* row; 0: no call says so */
     enum gv_other_did did;
     int64_t at_ns; /* when it started or ended */
@@ -72,6 +73,7 @@ struct gv_stall_call {
     enum gv_stall_source source;
     int64_t call, start_ns, end_ns, bytes;
     int64_t process, thread, api, stream, context, kernel; /* rows; 0: not known */
+    int64_t machine;               /* number; other machines' processes are in nobody's way */
     bool own_stream;               /* its stream is known, and is not the legacy default stream */
     bool loads;                    /* it loaded code */
     bool lazy;                     /* CUPTI saw code reach the GPU in it */

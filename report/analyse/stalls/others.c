@@ -38,6 +38,9 @@ static int read_processes(struct gv_stall_run *run)
         struct gv_stall_life life = {.process = sqlite3_column_int64(rows, 0)};
         int64_t start_ns = gv_time_column(rows, 1), end_ns = gv_time_column(rows, 2);
 
+        const struct gv_stall_process *process =
+            GV_STALL_ROW(run->processes, run->process_count, life.process);
+        life.machine = process ? process->machine : 0;
         life.did = GV_OTHER_STARTED;
         life.start_ns = life.at_ns = start_ns;
         life.end_ns = start_ns + LIFE_NS;
@@ -61,7 +64,8 @@ static int read_outside(struct gv_stall_run *run)
     while (gv_stall_next(run, rows, &error)) {
         int64_t first_ns = gv_time_column(rows, 1), last_ns = gv_time_column(rows, 2);
         bool started = sqlite3_column_int(rows, 3) != 0, ended = sqlite3_column_int(rows, 4) != 0;
-        struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0)};
+        struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0),
+                                     .machine = sqlite3_column_int64(rows, 5)};
 
         life.did = GV_OTHER_USED;
         life.start_ns = life.at_ns = first_ns;

@@ -21,6 +21,7 @@ struct gv_stall_process {
     bool initialised; /* a long call of the runtime was seen */
     bool blocking;    /* CUDA_LAUNCH_BLOCKING */
     enum gv_stall_loading loading;
+    int64_t machine;
 };
 
 struct gv_stall_api {

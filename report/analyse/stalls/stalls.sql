@@ -74,10 +74,16 @@ DROP TABLE IF EXISTS temp.stall_pool;
 
 -- ---- the processes ----
 
+-- define: machine_of(process)
+-- The number of its machine: 0 unless several traces were merged.
+coalesce((SELECT min(o.id) FROM process_clock m JOIN clock c ON c.id = m.clock JOIN clock o ON o.host = c.host
+    WHERE m.process = {process}), (SELECT clock FROM process_clock WHERE process = {process}), 0)
+
 -- name: PROCESSES
--- The last column: enum gv_stall_loading.
+-- The last columns: enum gv_stall_loading; the machine.
 SELECT id, gpu IS 'cupti', id IN {launch_blocking}, coalesce((SELECT CASE value WHEN 'LAZY' THEN 1
-    WHEN 'EAGER' THEN 2 END FROM variable WHERE process = p.id AND name = 'CUDA_MODULE_LOADING'), 0)
+    WHEN 'EAGER' THEN 2 END FROM variable WHERE process = p.id AND name = 'CUDA_MODULE_LOADING'), 0),
+    {machine_of(p.id)}
 FROM process p;
 
 -- ---- the calls ----
@@ -105,7 +111,10 @@ SELECT id, start_ns, end_ns FROM process
 WHERE start_ns IS NOT NULL AND (SELECT count(*) FROM process) > 1;
 
 -- name: OUTSIDE
-SELECT id, first_ns, last_ns, started, ended FROM other_process;
+-- The last column: the machine whose processes use that device.
+SELECT id, first_ns, last_ns, started, ended, coalesce((SELECT {machine_of(d.process)} FROM device d
+    WHERE d.uuid = other_process.uuid LIMIT 1), 0)
+FROM other_process;
 
 -- name: ALLOCATIONS
 SELECT api, bytes, duration_ns FROM call

@@ -377,6 +377,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = facts_waits(trace, values, facts);
     if (!error)
         error = facts_idle(trace, part, facts);
+    if (!error && gv_totals_is_all(part))
+        error = gv_late_rank_read(trace, &facts->late);
     if (!error && facts->copy_stack)
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));

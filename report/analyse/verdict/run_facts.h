@@ -5,6 +5,7 @@
 #ifndef GV_ANALYSE_VERDICT_RUN_FACTS_H
 #define GV_ANALYSE_VERDICT_RUN_FACTS_H
 
+#include "report/analyse/jobs/late.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/totals/part.h"
@@ -107,6 +108,7 @@ struct gv_run_facts {
     int64_t idle_lines, idle_ns, own_idle_ns, run_ns;
     const char *idle_lack;         /* why the trace cannot tell; NULL: it can */
     struct gv_minutes_older older; /* that is in nothing else here */
+    struct gv_late_rank late;
     int64_t flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */

@@ -555,6 +555,18 @@ void gv_verdict_say_idle_line(const struct gv_run_facts *facts, const struct gv_
            gv_format_duration(run, facts->run_ns), all, idle->gaps, s(idle->gaps));
 }
 
+void gv_verdict_say_late_rank(const struct gv_run_facts *facts, char *out)
+{
+    const struct gv_late_rank *late = &facts->late;
+    char by[GV_FORMAT_BYTES], total[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "rank %" PRId64 " is late by %s in %.0f %% of %s: %.300s; the others waited %s for it",
+           late->rank, gv_format_duration(by, late->late_ns),
+           100 * (double)late->steps / (double)late->of, late->are_steps ? "steps" : "collectives",
+           late->text, gv_format_duration(total, late->total_ns));
+}
+
 void gv_verdict_say_host(const struct gv_run_facts *facts, char *out)
 {
     char busy[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], ns[GV_FORMAT_BYTES];

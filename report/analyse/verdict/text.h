@@ -21,6 +21,7 @@ void gv_verdict_say_blocking(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_late_rank(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_load(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out);

@@ -451,6 +451,9 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         return;
     }
     verdict_part(facts, verdict, GV_VERDICT_STALLED, facts->wait_ns, gv_verdict_say_stalled);
+    if (facts->late.process)
+        verdict_part(facts, verdict, GV_VERDICT_LATE_RANK, facts->late.total_ns,
+                     gv_verdict_say_late_rank);
     verdict_part(facts, verdict, GV_VERDICT_DESCHEDULED, facts->delay_ns, gv_verdict_say_delayed);
     verdict_part(facts, verdict, GV_VERDICT_UNEXPLAINED, facts->unknown_ns,
                  gv_verdict_say_unexplained);

@@ -2,6 +2,7 @@
 #include "report/commands/check/accept.h"
 #include "report/commands/check/check_run.h"
 #include "report/commands/commands.h"
+#include "report/commands/offer.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
@@ -313,7 +314,8 @@ int gv_command_check(const struct gv_arguments *arguments)
 
     if (code == 0) {
         work.results = calloc(work.rules.count, sizeof(*work.results));
-        code = work.results ? gv_trace_view_read(arguments->operands[0], check_trace, &work)
+        code = work.results ? gv_trace_view_read(gv_offer_join(arguments, arguments->operand_count),
+                                                 check_trace, &work)
                             : GV_EXIT_FAILED;
     }
     for (size_t i = 0; work.results && i < work.rules.count; i++)

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What to explain: the stall or idle time `id`, or if that is 0 the worst and the calls that have
  * not returned.
@@ -171,7 +172,9 @@ static int explain_trace(sqlite3 *trace, void *context)
 
 int gv_command_explain(const struct gv_arguments *arguments)
 {
-    const char *path = arguments->operands[0], *stall = path ? arguments->operands[1] : NULL;
+    int count = arguments->operand_count;
+    const char *path = arguments->operands[0],
+               *stall = count > 1 ? arguments->operands[count - 1] : NULL;
     const char *format = gv_arguments_text(arguments, GV_OPTION_explain_format, "text");
     struct gv_explain explain = {.json = strcmp(format, "json") == 0};
     int code = GV_EXIT_FAILED;
@@ -180,6 +183,9 @@ int gv_command_explain(const struct gv_arguments *arguments)
         stall = path;
         path = NULL;
     }
+    /* Several traces, without a stall. */
+    if (stall && !explain_id(stall) && (count > 2 || access(stall, F_OK) == 0))
+        stall = NULL;
     if (stall && explain_id(path ? path : "") && !explain_id(stall))
         return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
                                    stall);
@@ -190,6 +196,8 @@ int gv_command_explain(const struct gv_arguments *arguments)
             "lists, nor an idle time such as i3, which 'gpuverify idle' lists",
             stall);
     explain.idle = stall && stall[0] == 'i';
+    if (path)
+        path = gv_offer_join(arguments, stall ? count - 1 : count);
     explain.path = gv_offer_choose(arguments->command, path, &code);
     return explain.path ? gv_trace_view_read(explain.path, explain_trace, &explain) : code;
 }

@@ -44,6 +44,7 @@ enum anonymise_rule {
     RULE_THREAD,
     RULE_TEXT, /* of ranges: texts that differ only in numbers still do */
     RULE_DEVICE,
+    RULE_HOST,
     RULE_VALUE,
     RULE_DETAIL,
     RULE_OLDER,
@@ -139,8 +140,8 @@ static const char *const anonymise_words[RULES] = {
     [RULE_CALL] = "call",     [RULE_PROGRAM] = "program",   [RULE_LIBRARY] = "library",
     [RULE_FILE] = "file",     [RULE_FUNCTION] = "function", [RULE_KERNEL] = "kernel",
     [RULE_MODULE] = "module", [RULE_THREAD] = "thread",     [RULE_TEXT] = "text",
-    [RULE_DEVICE] = "GPU",    [RULE_DETAIL] = "detail",     [RULE_OLDER] = "name",
-    [RULE_RANGE] = "range",
+    [RULE_DEVICE] = "GPU",    [RULE_HOST] = "host",         [RULE_DETAIL] = "detail",
+    [RULE_OLDER] = "name",    [RULE_RANGE] = "range",
 };
 
 struct anonymise_table {
@@ -160,15 +161,6 @@ struct anonymise {
     struct anonymise_table table;
     char name[ANONYMISE_NAME_BYTES];
 };
-
-static bool is_one_of(const char *text, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, list[i]) == 0)
-            return true;
-    return false;
-}
-#define IS_ONE_OF(text, list) is_one_of(text, list, sizeof(list) / sizeof((list)[0]))
 
 /* ---- names ---- */
 
@@ -256,9 +248,9 @@ static int replace_file(struct anonymise *run, const char *path)
                                           ".h",  ".hh",  ".hpp", ".cuh", ".rs",  ".f90"};
     const char *folder = gv_public_folder(path), *ending = strrchr(gv_text_base(path), '.');
 
-    if (IS_ONE_OF(path, anonymise_own))
+    if (GV_TEXT_IS_ONE_OF(path, anonymise_own))
         return replace_ours(run, path);
-    if (!ending || !IS_ONE_OF(ending, endings))
+    if (!ending || !GV_TEXT_IS_ONE_OF(ending, endings))
         ending = folder[0] == '<' ? ">" : "";
     return name_replace(run, RULE_FILE, path, gv_public_file(path), folder, ending);
 }
@@ -315,7 +307,7 @@ static int replace_value(struct anonymise *run, const char *value)
 
     snprintf(run->name, sizeof(run->name), "%s", known ? value : "");
     for (char *word = strtok(run->name, between); word && known; word = strtok(NULL, between))
-        known = IS_ONE_OF(word, anonymise_own) || gv_api_find(word) >= 0 ||
+        known = GV_TEXT_IS_ONE_OF(word, anonymise_own) || gv_api_find(word) >= 0 ||
                 (strlen(word) <= 6 && !word[strspn(word, "-0123456789")]);
     snprintf(run->name, sizeof(run->name), "%s", known ? value : "left out");
     return 0;
@@ -323,7 +315,7 @@ static int replace_value(struct anonymise *run, const char *value)
 
 static int replace_other(struct anonymise *run, enum anonymise_rule kind, const char *text)
 {
-    return IS_ONE_OF(text, anonymise_own) || (kind == RULE_DETAIL && gv_api_find(text) >= 0)
+    return GV_TEXT_IS_ONE_OF(text, anonymise_own) || (kind == RULE_DETAIL && gv_api_find(text) >= 0)
                ? replace_ours(run, text)
                : name_replace(run, kind, text, NULL, "", "");
 }
@@ -418,8 +410,8 @@ static int replace(struct anonymise *run, sqlite3_stmt *row, enum anonymise_rule
     case RULE_PROGRAM:
         return replace_program(run, text);
     case RULE_LIBRARY:
-        return IS_ONE_OF(text, anonymise_own) ? replace_ours(run, text)
-                                              : replace_library(run, text);
+        return GV_TEXT_IS_ONE_OF(text, anonymise_own) ? replace_ours(run, text)
+                                                      : replace_library(run, text);
     case RULE_FILE:
         return replace_file(run, text);
     case RULE_FUNCTION:
@@ -473,7 +465,7 @@ static int copy_row(void *context, sqlite3_stmt *row)
         strcmp(run->table.name, "meta") == 0 ? text_of(run, row, "key") : anonymise_meta[0];
     int error = 0;
 
-    if (!key || !IS_ONE_OF(key, anonymise_meta))
+    if (!key || !GV_TEXT_IS_ONE_OF(key, anonymise_meta))
         return 0;
     for (int i = 0; i < run->table.count && !error; i++)
         error = bind_column(run, row, i);
@@ -555,7 +547,7 @@ static int table_take(void *context, sqlite3_stmt *row)
     snprintf(name, sizeof(name), "%s", (const char *)sqlite3_column_text(row, 0));
     sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM main.\"%w\"", name);
     int error = gv_database_number(run->copy->handle, sql, NULL, 0, &rows);
-    if (error || rows > 0 || IS_ONE_OF(name, anonymise_again))
+    if (error || rows > 0 || GV_TEXT_IS_ONE_OF(name, anonymise_again))
         return error;
     error = table_read_columns(run, name);
     return error ? error : table_copy(run);

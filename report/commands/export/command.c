@@ -314,9 +314,6 @@ static int export_check_words(const struct export *export, bool anonymised)
     if (gv_arguments_has(arguments, GV_OPTION_export_label) ||
         gv_arguments_has(arguments, GV_OPTION_export_with))
         return gv_arguments_refuse(arguments->command, "--label and --with are of --to parquet");
-    if (arguments->operand_count > 1)
-        return gv_arguments_refuse(arguments->command, "unexpected argument '%s'",
-                                   arguments->operands[1]);
     if (format && format->write_folder && !export_has_file(export))
         return gv_arguments_refuse(arguments->command,
                                    "--to %s needs -o FOLDER: it writes a file for each view",
@@ -343,7 +340,8 @@ int gv_command_export(const struct gv_arguments *arguments)
         return code;
     if (export_is_fleet(&export))
         return gv_python_become("gpuverify.fleet.export", arguments);
-    export.trace_path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    export.trace_path = gv_offer_choose(arguments->command,
+                                        gv_offer_join(arguments, arguments->operand_count), &code);
     if (!export.trace_path)
         return code;
     if (!export_may_write(&export))

@@ -11,7 +11,7 @@ CAST((SELECT value FROM meta WHERE key = 'unix_offset_ns') + {at_ns} AS INTEGER)
     WHERE w.name = {what} AND o.process <> 0)
 
 -- name: processes
--- A killed process has no end: its last call's is taken. Columns that the view does not have are NULL.
+-- A killed process has no end: its last call's is taken.
 SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns,
     CAST(coalesce(p.end_ns, (SELECT c.start_ns + c.duration_ns FROM call c
         WHERE c.thread IN (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1),
@@ -21,16 +21,12 @@ SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns
     (SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM device WHERE process = p.id ORDER BY name)) AS gpu_name,
     p.gpu, p.driver_version, p.ended, p.exit_code, p.exit_signal,
     (SELECT sum(count) FROM losses WHERE process = p.id) AS lost_records,
-    (SELECT rank FROM processes WHERE id = p.id) AS rank,
-    (SELECT local_rank FROM processes WHERE id = p.id) AS local_rank,
-    (SELECT world_size FROM processes WHERE id = p.id) AS world_size,
-    (SELECT job FROM processes WHERE id = p.id) AS process_job,
-    coalesce((SELECT host FROM processes WHERE id = p.id), (SELECT value FROM meta WHERE key = 'host')) AS process_host,
-    (SELECT container FROM processes WHERE id = p.id) AS container,
+    p.rank, p.local_rank, p.world_size, p.job AS process_job,
+    coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')) AS process_host, p.container,
     (SELECT value FROM variable WHERE process = p.id AND name = 'GPUVERIFY_TEAM') AS team,
     (SELECT value FROM variable WHERE process = p.id AND name = 'GPUVERIFY_BUILD') AS build,
     (SELECT value FROM meta WHERE key = 'gpuverify_version') AS gpuverify_version
-FROM (SELECT NULL AS rank, NULL AS local_rank, NULL AS world_size, NULL AS job, NULL AS host, NULL AS container) CROSS JOIN process p
+FROM processes p
 ORDER BY p.id;
 
 -- name: stalls

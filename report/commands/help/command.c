@@ -27,6 +27,12 @@ static int help_environment(void)
     puts(#name);                                                                                   \
     gv_command_text_wrap(stdout, help, 4);
 #include "trace/environment.def"
+    puts("\nVariables of launchers, from which a trace has a process's rank, local rank, world\n"
+         "size, job and host; the first that are set:\n");
+#define GV_LAUNCHER(name, rank, local, size, job, host)                                            \
+    puts(name);                                                                                    \
+    gv_command_text_wrap(stdout, #rank ", " #local ", " #size ", " #job ", " #host, 4);
+#include "trace/launchers.def"
     return GV_EXIT_FINE;
 }
 

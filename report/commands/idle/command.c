@@ -337,6 +337,7 @@ int gv_command_idle(const struct gv_arguments *arguments)
     if (idle.filter.reason && !gv_idle_reason_find(idle.filter.reason))
         return gv_arguments_refuse_word(arguments->command, "reason", idle.filter.reason,
                                         gv_idle_reason_names);
-    idle.path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    idle.path = gv_offer_choose(arguments->command,
+                                gv_offer_join(arguments, arguments->operand_count), &code);
     return idle.path ? gv_trace_view_read(idle.path, idle_print, &idle) : code;
 }

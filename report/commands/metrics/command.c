@@ -259,7 +259,7 @@ static int metrics_find(struct metrics *metrics, const char *operand, bool *comp
     if (error == -ENODATA) /* the collector has just made it */
         return metrics_find_session(metrics, operand);
     if (error) {
-        gv_trace_view_say(operand, error);
+        gv_trace_open_say(operand, error);
         return error;
     }
     snprintf(metrics->session, sizeof(metrics->session), "%s", probe.session);

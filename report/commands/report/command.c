@@ -112,7 +112,8 @@ int gv_command_report(const struct gv_arguments *arguments)
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
-    path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    path = gv_offer_choose(arguments->command, gv_offer_join(arguments, arguments->operand_count),
+                           &code);
     if (!path)
         return code;
     report = calloc(1, sizeof(*report));

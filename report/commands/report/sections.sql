@@ -286,6 +286,24 @@ SELECT p.pid, p.program, (SELECT sum(records) FROM threads t WHERE t.process = p
         ELSE p.gpu END
 FROM process p WHERE {is_of_process(p.id)} ORDER BY p.id LIMIT :top;
 
+-- name: ranks
+SELECT r.rank, r.host, r.late, r.late_ns, r.waited_ns, r.run_ns, {share(r.busy_ns, r.run_ns)}, r.idle_ns, r.stalls, r.stall_ns
+FROM ranks r
+WHERE (SELECT count(*) FROM process_rank WHERE rank IS NOT NULL) > 1 AND {is_of_process(r.process)}
+ORDER BY r.late_ns DESC, r.idle_ns DESC, r.rank LIMIT :top;
+
+-- name: spread
+-- Nobody is slow because of others.
+WITH own AS (SELECT rank, run_ns - coalesce(waited_ns, 0) AS own_ns, row_number() OVER (ORDER BY run_ns - coalesce(waited_ns, 0), rank) AS place,
+        count(*) OVER () AS ranks FROM ranks WHERE run_ns IS NOT NULL)
+SELECT s.ranks, s.rank, s.own_ns, m.own_ns, f.rank, f.own_ns, {share((s.own_ns - f.own_ns), s.own_ns)}
+FROM own s JOIN own f ON f.place = 1 JOIN own m ON m.place = (m.ranks + 1) / 2
+WHERE s.place = s.ranks AND s.ranks > 1;
+
+-- name: collectives
+SELECT c.id, c.kind, c.bytes, c.ranks, c.first_ns, c.late_rank, c.wait_ns, c.move_ns, c.reason, gv_where(c.stack)
+FROM collectives c WHERE c.first_ns >= :from AND c.first_ns < :to ORDER BY c.wait_ns DESC LIMIT :top;
+
 -- name: environment
 SELECT p.pid, e.name, e.value FROM environment e LEFT JOIN process p ON p.id = e.process
 WHERE {is_of_process(e.process)} ORDER BY e.process, e.name LIMIT :top;

@@ -350,6 +350,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
                                         gv_cause_words);
     /* A user who names an expected cause wants to see it. */
     stalls.filter.expected |= stalls.filter.cause != NULL;
-    stalls.path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    stalls.path = gv_offer_choose(arguments->command,
+                                  gv_offer_join(arguments, arguments->operand_count), &code);
     return stalls.path ? gv_trace_view_read(stalls.path, stalls_print, &stalls) : code;
 }

@@ -109,6 +109,8 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_findi
         return saves_of_wait(facts, facts->blocking_ns);
     case GV_VERDICT_STALLED:
         return saves_of_wait(facts, facts->wait_ns);
+    case GV_VERDICT_LATE_RANK:
+        return saved_ns(facts->late.total_ns, facts->window_ns); /* GPUs that wait are busy */
     case GV_VERDICT_DESCHEDULED:
         return saves_of_wait(facts, facts->delay_ns);
     case GV_VERDICT_UNEXPLAINED:
@@ -301,6 +303,8 @@ static int64_t item_cost(const struct gv_run_facts *facts, const struct gv_findi
         return facts->flight_ns;
     case GV_VERDICT_STALLED:
         return facts->wait_ns;
+    case GV_VERDICT_LATE_RANK:
+        return facts->late.total_ns;
     case GV_VERDICT_DESCHEDULED:
         return facts->delay_ns;
     case GV_VERDICT_UNEXPLAINED:

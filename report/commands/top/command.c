@@ -4,7 +4,7 @@
 #include "report/collect/sessions.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/show/message.h"
 #include "report/show/screen.h"
 #include "report/show/shown_path.h"
@@ -68,7 +68,7 @@ static int top_find(struct gv_top *top, const char *operand)
         gv_pause_ns(TOP_STARTING_NS);
     }
     if (error)
-        gv_trace_view_say(operand, error == -EAGAIN ? -ENOENT : error);
+        gv_trace_open_say(operand, error == -EAGAIN ? -ENOENT : error);
     return error;
 }
 
@@ -215,7 +215,7 @@ static int top_run(struct gv_top *top, bool once)
     if (error) {
         if (error != -ENOTSUP && error != -EBADMSG)
             gv_message("cannot read %s: %s", gv_shown_path(top->path),
-                       top->trace ? gv_trace_view_why(top->trace, error) : strerror(-error));
+                       top->trace ? gv_trace_open_why(top->trace, error) : strerror(-error));
         return GV_EXIT_FAILED;
     }
     if (!once && !is_over && top->ended)

@@ -6,7 +6,7 @@
 #include "report/analyse/idle/reason_words.h"
 #include "report/analyse/stalls/evidence.h"
 #include "report/analyse/time_sum.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/store/database.h"
 #include "trace/futex.h"
 #include "trace/mix.h"
@@ -762,7 +762,7 @@ int gv_top_read(struct gv_top *top)
 
 int gv_top_open(struct gv_top *top)
 {
-    int error = gv_trace_view_open_bare(top->path, &top->trace);
+    int error = gv_trace_open_bare(top->path, &top->trace);
 
     if (!error && stat(top->path, &top->identity) < 0)
         error = -errno;

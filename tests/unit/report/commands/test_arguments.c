@@ -104,8 +104,8 @@ static void what_is_wrong_is_named(void **state)
     expect("diff a.db", 2, "name the traces to compare: BEFORE AFTER");
     expect("diff a.db --", 2, "name the traces to compare: BEFORE AFTER");
     expect("diff a.db -- b.db --section stalls", 2, "--section comes after the --");
-    expect("report a b", 2, "unexpected argument 'b'");
-    expect("report a b", 2, "usage: gpuverify report [FILE]");
+    expect("schema a b", 2, "unexpected argument 'b'");
+    expect("schema a b", 2, "usage: gpuverify schema [VIEW]");
     expect("help \"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
     expect("check x.db max-stall 10ms", 2, "did you mean '--max-stall'?");
     expect("/bin/ls -l", 2, "did you mean 'gpuverify run /bin/ls'?");

@@ -95,7 +95,7 @@ static void help_and_version_go_to_stdout(void **state)
     expect_in(output, "/preload/libgpuverify.so\n");
     assert_string_equal(messages, "");
     assert_int_equal(run("help report"), 0);
-    expect_in(output, "usage: gpuverify report [FILE]");
+    expect_in(output, "usage: gpuverify report [FILE...]");
     assert_int_equal(run("recover --help"), 0);
     expect_in(output, "usage: gpuverify recover");
     assert_int_equal(run("help environment"), 0);
@@ -123,7 +123,7 @@ static void wrong_use_is_told_on_stderr(void **state)
     expect_in(messages, "did you mean 'report'?");
     assert_int_equal(run("help nothing"), 2);
     assert_int_equal(run("report"), 2);
-    expect_in(messages, "usage: gpuverify report [FILE]");
+    expect_in(messages, "usage: gpuverify report [FILE...]");
     assert_int_equal(run("run"), 2);
     assert_int_equal(run("run -x true"), 2);
     assert_int_equal(run("recover -x"), 2);

@@ -1,0 +1,87 @@
+#include "report/analyse/jobs/collectives.h"
+
+#include "report/analyse/names/places.h"
+#include "report/analyse_jobs_jobs.inc"
+#include "report/store/database.h"
+#include "report/store/shadow.h"
+
+#include <stddef.h>
+
+static const struct {
+    const char *kind, *name;
+} shadows[] = {
+    {"TABLE", "collective_group"},
+    {"TABLE", "collective_member"},
+    {"VIEW", "collectives"},
+    {"VIEW", "ranks"},
+};
+#define SHADOWS (sizeof(shadows) / sizeof(shadows[0]))
+
+int gv_replays_find(sqlite3 *trace)
+{
+    int64_t any = 0;
+    int error = gv_database_number(trace, sql_any_captured, NULL, 0, &any);
+
+    if (!error)
+        error = gv_database_script(trace, sql_new_replays, NULL, 0);
+    return error || !any ? error : gv_database_script(trace, sql_find_replays, NULL, 0);
+}
+
+static int collectives_make(sqlite3 *trace)
+{
+    const int64_t late_ns = GV_COLLECTIVES_LATE_NS;
+    int64_t any = 0;
+    int error =
+        gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, &any);
+
+    if (error || !any)
+        return error;
+    error = gv_replays_find(trace);
+    if (!error)
+        error = gv_database_script(trace, sql_members, NULL, 0);
+    if (!error)
+        error = gv_database_script(trace, sql_groups, NULL, 0);
+    if (!error)
+        error = gv_database_script(trace, sql_whys, &late_ns, 1);
+    if (!error)
+        error = gv_database_script(trace, sql_explain, &late_ns, 1);
+    if (!error)
+        error = gv_places_of_stacks(trace, sql_stacks);
+    return error;
+}
+
+int gv_collectives_keep(sqlite3 *trace)
+{
+    const int64_t version = GV_COLLECTIVES_VERSION;
+    int error = gv_database_script(
+        trace, "BEGIN IMMEDIATE; DELETE FROM collective_group; DELETE FROM collective_member", NULL,
+        0);
+
+    if (!error)
+        error = collectives_make(trace);
+    if (!error)
+        error = gv_database_script(
+            trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('collectives', ?)", &version,
+            1);
+    if (!error)
+        error = gv_database_script(trace, "COMMIT", NULL, 0);
+    if (error && !sqlite3_get_autocommit(trace))
+        gv_database_script(trace, "ROLLBACK", NULL, 0);
+    return error;
+}
+
+int gv_collectives_ensure(sqlite3 *trace)
+{
+    int64_t version = 0, any = 0;
+    int error = gv_database_number(trace, sql_version, NULL, 0, &version);
+
+    if (!error)
+        error =
+            gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, &any);
+    if (error || !any || version == GV_COLLECTIVES_VERSION)
+        return error;
+    error = gv_places_open(trace);
+    for (size_t i = 0; i < SHADOWS && !error; i++)
+        error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
+    return error ? error : collectives_make(trace);
+}

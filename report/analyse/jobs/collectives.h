@@ -1,0 +1,29 @@
+/*
+ * Joins the collectives of all ranks of a trace: fills collective_group and collective_member from
+ * the table collective, and says why the last rank came late. docs/jobs.md describes the rules.
+ *
+ * Needs the stalls and idle times of the trace. Memory does not grow with the trace. One thread.
+ */
+#ifndef GV_ANALYSE_JOBS_COLLECTIVES_H
+#define GV_ANALYSE_JOBS_COLLECTIVES_H
+
+#include <sqlite3.h>
+
+/* Goes up when the rules change; meta row "collectives". */
+#define GV_COLLECTIVES_VERSION 1
+/* It is only explained why ranks came later than this. */
+#define GV_COLLECTIVES_LATE_NS 100000
+
+/* Analyses an open, writable trace, in a transaction of its own. 0, or -errno with the tables
+ * unchanged. */
+int gv_collectives_keep(sqlite3 *trace);
+
+/* Makes `collectives` of a read-only trace usable: in temporary tables, unless that was done when
+ * it was finished. 0 or -errno. */
+int gv_collectives_ensure(sqlite3 *trace);
+
+/* Launches of graphs with captured collectives, into temp.replay; empty if there are none. 0 or
+ * -errno. */
+int gv_replays_find(sqlite3 *trace);
+
+#endif

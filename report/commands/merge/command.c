@@ -1,0 +1,67 @@
+/* gpuverify merge: several traces on one time line, in one trace that every command reads. */
+#include "report/commands/commands.h"
+#include "report/commands/merge/merge.h"
+#include "report/commands/output_trace.h"
+#include "report/show/message.h"
+#include "report/show/output_file.h"
+#include "report/show/shown_path.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A job in the folder that is merged is written anew. */
+static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
+{
+    struct stat one, other;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < inputs->count; i++) {
+        char *path = inputs->paths[i];
+        if (stat(output, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
+            one.st_ino == other.st_ino)
+            free(path);
+        else
+            inputs->paths[kept++] = path;
+    }
+    inputs->count = kept;
+}
+
+static int merge_into(const struct gv_merge_inputs *inputs, const char *path)
+{
+    struct gv_output_file output;
+    int error = gv_output_trace_open(&output, path);
+
+    if (error)
+        return error;
+    error = gv_merge_make(inputs, output.part);
+    if (error)
+        gv_output_file_drop(&output);
+    else if ((error = gv_output_file_close(&output)) != 0)
+        gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
+    if (!error)
+        printf("%s: %zu traces\n", path, inputs->count);
+    return error;
+}
+
+int gv_command_merge(const struct gv_arguments *arguments)
+{
+    const char *path = gv_arguments_text(arguments, GV_OPTION_merge_output, NULL);
+    struct gv_merge_inputs inputs = {0};
+
+    if (!path || gv_output_file_is_stdout(path))
+        return gv_arguments_refuse(arguments->command, "-o FILE is missing: where to write it");
+    int error = gv_merge_inputs_find(&inputs, (const char *const *)arguments->operands,
+                                     (size_t)arguments->operand_count);
+    if (!error)
+        leave_out_output(&inputs, path);
+    if (!error && inputs.count == 0) {
+        gv_message("there is nothing to merge");
+        error = -1;
+    }
+    if (!error)
+        error = merge_into(&inputs, path);
+    gv_merge_inputs_free(&inputs);
+    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}

@@ -1,0 +1,621 @@
+#include "report/commands/merge/merge.h"
+
+#include "report/analyse/idle/analysis.h"
+#include "report/analyse/jobs/clocks.h"
+#include "report/analyse/jobs/collectives.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
+#include "report/commands/progress.h"
+#include "report/commands/trace_open.h"
+#include "report/commands_merge_merge.inc"
+#include "report/show/message.h"
+#include "report/show/shown_path.h"
+#include "report/store/api_meaning.h"
+#include "report/store/database.h"
+#include "report/store/safe_sum.h"
+#include "report/store/schema.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MERGE_TABLES     128
+#define MERGE_NAME_BYTES 64
+#define MERGE_COLUMNS    64
+
+/* ---- the table ---- */
+
+enum merge_rule { RULE_COPIED, RULE_ADDED, RULE_SHARED, RULE_TIME, RULE_EMPTY, RULE_LOAD };
+
+static const struct {
+    const char *table, *column;
+    enum merge_rule rule;
+    const char *of;
+} rules[] = {
+#define GV_MERGE_LEFT(table)
+#define GV_MERGE_SHARED(table)
+#define GV_MERGE(table, column, rule, of) {#table, #column, RULE_##rule, #of},
+#include "report/commands/merge/merge.def"
+};
+
+static const char *const left_out[] = {
+#define GV_MERGE_LEFT(table) #table,
+#define GV_MERGE_SHARED(table)
+#define GV_MERGE(table, column, rule, of)
+#include "report/commands/merge/merge.def"
+};
+
+static const char *const shared[] = {
+#define GV_MERGE_LEFT(table)
+#define GV_MERGE_SHARED(table) #table,
+#define GV_MERGE(table, column, rule, of)
+#include "report/commands/merge/merge.def"
+};
+
+struct merge_table {
+    char name[MERGE_NAME_BYTES];
+    int64_t added; /* to the ids of the trace that is copied */
+};
+
+/* A trace that is merged. */
+struct merge_input {
+    const char *path;
+    sqlite3 *opened;     /* holds a lock on it while it is copied */
+    char copy[PATH_MAX]; /* "": itself; else a temporary trace that has been made of it */
+    char *host;
+    bool is_current, is_older, runs;
+    int64_t processes, threshold_ns;
+};
+
+struct merge {
+    struct gv_database job;
+    struct merge_table tables[MERGE_TABLES];
+    size_t table_count;
+    struct merge_input *inputs;
+    struct gv_trace_clock *clocks;
+    size_t count;
+    bool same_api;
+};
+
+/* ---- one table ---- */
+
+static enum merge_rule rule_of(const char *table, const char *column, const char **of)
+{
+    const char *const names[] = {table, "ANY"};
+
+    *of = table;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+            if (strcmp(rules[i].table, names[pass]) == 0 && strcmp(rules[i].column, column) == 0) {
+                *of = rules[i].of;
+                return rules[i].rule;
+            }
+    return strcmp(column, "id") == 0 ? RULE_ADDED : RULE_COPIED;
+}
+
+static int64_t added_to(const struct merge *merge, const char *table)
+{
+    for (size_t i = 0; i < merge->table_count; i++)
+        if (strcmp(merge->tables[i].name, table) == 0)
+            return merge->tables[i].added;
+    return 0;
+}
+
+/* The expression that makes a column of the job of one of the trace. */
+static void append_column(const struct merge *merge, const struct gv_trace_clock *clock,
+                          const char *table, const char *column, sqlite3_str *sql)
+{
+    const char *of;
+    enum merge_rule rule = rule_of(table, column, &of);
+    int64_t added = added_to(merge, of);
+
+    if (rule == RULE_SHARED && strcmp(of, "api") == 0 && merge->same_api)
+        rule = RULE_COPIED;
+    if (rule == RULE_ADDED && added == 0)
+        rule = RULE_COPIED;
+    switch (rule) {
+    case RULE_ADDED:
+        sqlite3_str_appendf(sql, "\"%w\" + iif(\"%w\" > 0, %lld, 0)", column, column,
+                            (long long)added);
+        break;
+    case RULE_SHARED:
+        sqlite3_str_appendf(sql, "(SELECT new FROM temp.shared_%s WHERE old = s.\"%w\")", of,
+                            column);
+        break;
+    case RULE_TIME:
+        sqlite3_str_appendf(sql, "\"%w\" + %lld", column, (long long)clock->offset_ns);
+        if (clock->drift < 0 || clock->drift > 0)
+            sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
+        break;
+    case RULE_EMPTY:
+        sqlite3_str_appendall(sql, "NULL");
+        break;
+    case RULE_LOAD:
+        sqlite3_str_appendf(sql, "iif(\"%w\" > 0, \"%w\" + %lld, \"%w\" - %lld)", column, column,
+                            (long long)added, column, (long long)added_to(merge, "gpu_module"));
+        break;
+    case RULE_COPIED:
+        sqlite3_str_appendf(sql, "\"%w\"", column);
+        break;
+    }
+}
+
+struct merge_columns {
+    char names[MERGE_COLUMNS][MERGE_NAME_BYTES];
+    size_t count;
+};
+
+static int take_column(void *context, sqlite3_stmt *row)
+{
+    struct merge_columns *columns = context;
+
+    if (columns->count == MERGE_COLUMNS)
+        return -E2BIG;
+    snprintf(columns->names[columns->count++], MERGE_NAME_BYTES, "%s",
+             (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
+static int read_columns(sqlite3 *job, const char *table, struct merge_columns *columns)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(job, sql_columns, -1, &rows, NULL);
+
+    columns->count = 0;
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
+    int error = gv_database_error(job, result);
+    if (!error)
+        error = gv_database_rows(rows, NULL, 0, take_column, columns);
+    sqlite3_finalize(rows);
+    return error;
+}
+
+/* A trace of an earlier schema may lack the table. */
+static int has_table(sqlite3 *job, const char *table, int64_t *found)
+{
+    char sql[160];
+
+    sqlite3_snprintf(sizeof(sql), sql,
+                     "SELECT count(*) FROM source.sqlite_master WHERE type = 'table' AND name = %Q",
+                     table);
+    return gv_database_number(job, sql, NULL, 0, found);
+}
+
+/* One statement reads the trace and writes the job row by row. */
+static int copy_table(struct merge *merge, const struct gv_trace_clock *clock, const char *table)
+{
+    sqlite3 *job = merge->job.handle;
+    struct merge_columns columns;
+    int64_t found = 0;
+    int error = has_table(job, table, &found);
+
+    if (!error && found)
+        error = read_columns(job, table, &columns);
+    if (error || !found)
+        return error;
+    sqlite3_str *sql = sqlite3_str_new(job);
+    sqlite3_str_appendf(sql, "INSERT %s INTO main.\"%w\" SELECT ",
+                        GV_TEXT_IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
+    for (size_t i = 0; i < columns.count; i++) {
+        sqlite3_str_appendall(sql, i ? ", " : "");
+        append_column(merge, clock, table, columns.names[i], sql);
+    }
+    sqlite3_str_appendf(sql, " FROM source.\"%w\" s", table);
+    char *text = sqlite3_str_finish(sql);
+    error = text ? gv_database_script(job, text, NULL, 0) : -ENOMEM;
+    sqlite3_free(text);
+    return error;
+}
+
+/* ---- one trace ---- */
+
+static int take_table(void *context, sqlite3_stmt *row)
+{
+    struct merge *merge = context;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+
+    if (GV_TEXT_IS_ONE_OF(name, left_out))
+        return 0;
+    if (merge->table_count == MERGE_TABLES)
+        return -E2BIG;
+    snprintf(merge->tables[merge->table_count++].name, MERGE_NAME_BYTES, "%s", name);
+    return 0;
+}
+
+static int count_rows(struct merge *merge)
+{
+    struct merge_columns columns;
+    int error = 0;
+
+    for (size_t i = 0; i < merge->table_count && !error; i++) {
+        struct merge_table *table = &merge->tables[i];
+        char sql[128];
+        table->added = 0;
+        error = read_columns(merge->job.handle, table->name, &columns);
+        if (error || strcmp(columns.names[0], "id") != 0)
+            continue;
+        sqlite3_snprintf(sizeof(sql), sql, "SELECT coalesce(max(id), 0) FROM main.\"%w\"",
+                         table->name);
+        error = gv_database_number(merge->job.handle, sql, NULL, 0, &table->added);
+    }
+    return error;
+}
+
+static int attach(sqlite3 *job, const char *path)
+{
+    char *sql = sqlite3_mprintf("ATTACH %Q AS source", path);
+    int error = sql ? gv_database_script(job, sql, NULL, 0) : -ENOMEM;
+
+    sqlite3_free(sql);
+    return error;
+}
+
+static int share(struct merge *merge)
+{
+    sqlite3 *job = merge->job.handle;
+    const int64_t stacks = added_to(merge, "stack");
+    int64_t same = 0;
+    int error = gv_database_script(job, sql_share_api, NULL, 0);
+
+    if (!error)
+        error = gv_api_meaning_fill(job);
+    if (!error)
+        error = gv_database_script(job, sql_share_stacks, &stacks, 1);
+    if (!error)
+        error = gv_database_number(job, sql_is_same, NULL, 0, &same);
+    merge->same_api = same != 0;
+    return error;
+}
+
+static int copy_tables(struct merge *merge, const struct gv_trace_clock *clock)
+{
+    int64_t twice = 0;
+    int error = gv_database_number(merge->job.handle, sql_same_process, NULL, 0, &twice);
+
+    if (!error && twice > 0)
+        return -EEXIST;
+    if (!error)
+        error = count_rows(merge);
+    if (!error)
+        error = share(merge);
+    for (size_t i = 0; i < merge->table_count && !error; i++)
+        error = copy_table(merge, clock, merge->tables[i].name);
+    return error;
+}
+
+/* Copies a trace; times are moved to the job's clock. 0; -EEXIST: it holds a process that the job
+ * has; or -errno. */
+static int copy_trace(struct merge *merge, const char *path, const struct gv_trace_clock *clock,
+                      int64_t number, int64_t unix_offset_ns)
+{
+    const int64_t values[] = {GV_SCHEMA_VERSION, unix_offset_ns, (int64_t)merge->count};
+    sqlite3 *job = merge->job.handle;
+    int error = attach(job, path);
+
+    if (error)
+        return error;
+    error = gv_database_begin(&merge->job);
+    if (!error)
+        error = copy_tables(merge, clock);
+    if (!error && number == 1)
+        error = gv_database_script(job, sql_begin_meta, values, 3);
+    if (!error)
+        error = gv_database_commit(&merge->job);
+    if (error)
+        gv_database_rollback(&merge->job);
+    else
+        error = gv_database_script(job, "DETACH source", NULL, 0);
+    return error;
+}
+
+/* An empty file becomes a trace that nobody needs half of. */
+static int open_job(struct merge *merge, const char *path)
+{
+    int error = gv_database_open(&merge->job, path, NULL, NULL);
+
+    if (!error)
+        error = gv_database_script(merge->job.handle, "PRAGMA main.journal_mode = MEMORY", NULL, 0);
+    if (!error)
+        error = gv_safe_sum_install(merge->job.handle);
+    return error ? error
+                 : gv_database_each(merge->job.handle, sql_tables, NULL, 0, take_table, merge);
+}
+
+/* ---- the inputs ---- */
+
+static int temporary_file(char path[PATH_MAX])
+{
+    const char *const folders[] = {getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    int error = -ENOENT;
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        if (!folders[i] || !folders[i][0])
+            continue;
+        if ((size_t)snprintf(path, PATH_MAX, "%s/gpuverify-merge-XXXXXX", folders[i]) >= PATH_MAX)
+            continue;
+        int fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0) {
+            close(fd);
+            return 0;
+        }
+        error = -errno;
+    }
+    path[0] = '\0';
+    return error;
+}
+
+/* Makes a trace of this schema with current results, as a merge of one. */
+static int make_current(struct merge_input *input)
+{
+    const struct gv_trace_clock unmoved = {0};
+    const int64_t threshold_ns =
+        input->threshold_ns > 0 ? input->threshold_ns : gv_stalls_threshold_ns();
+    struct merge merge = {.count = 1};
+    int error = temporary_file(input->copy);
+
+    if (!error)
+        error = open_job(&merge, input->copy);
+    if (!error)
+        error = copy_trace(&merge, input->path, &unmoved, 1, 0);
+    if (!error)
+        error = gv_database_script(merge.job.handle, sql_forget_results, NULL, 0);
+    if (!error)
+        error = gv_stalls_analyse(merge.job.handle, threshold_ns);
+    if (!error)
+        error = gv_idle_keep(merge.job.handle, INT64_MIN, INT64_MAX);
+    gv_database_close(&merge.job);
+    return error;
+}
+
+static int take_facts(void *context, sqlite3_stmt *row)
+{
+    void *const *both = context;
+    struct merge_input *input = both[0];
+    struct gv_trace_clock *clock = both[1];
+    const char *host = (const char *)sqlite3_column_text(row, 10);
+
+    clock->unix_offset_ns = sqlite3_column_int64(row, 0);
+    clock->from_ns = sqlite3_column_int64(row, 1);
+    clock->until_ns = sqlite3_column_int64(row, 2);
+    input->is_current = sqlite3_column_int(row, 3) &&
+                        sqlite3_column_int64(row, 4) == GV_STALLS_VERSION &&
+                        sqlite3_column_int64(row, 5) == GV_IDLE_VERSION &&
+                        sqlite3_column_int64(row, 7) == GV_SCHEMA_VERSION;
+    input->runs = !sqlite3_column_int(row, 3);
+    input->threshold_ns = sqlite3_column_int64(row, 6);
+    input->is_older = sqlite3_column_int(row, 8) != 0;
+    input->processes = sqlite3_column_int64(row, 9);
+    input->host = host ? strdup(host) : NULL;
+    clock->host = input->host;
+    return host && !input->host ? -ENOMEM : 0;
+}
+
+/* Nothing is merged of which more may follow, or nothing is known. */
+static int check_input(struct merge_input *input)
+{
+    bool lives = false;
+    int error = input->runs ? gv_trace_open_lives(input->opened, &lives) : 0;
+
+    if (error)
+        return error;
+    if (lives) {
+        gv_message(
+            "the program of %s still runs: gpuverify snapshot makes a copy that can be merged",
+            gv_shown_path(input->path));
+        return -EAGAIN;
+    }
+    if (input->processes == 0) {
+        gv_message("%s holds no process: its program did not use CUDA", gv_shown_path(input->path));
+        return -ENODATA;
+    }
+    if (input->is_older)
+        gv_message("of %s only the time is merged that is recorded in full, without the sums of "
+                   "the minutes before",
+                   gv_shown_path(input->path));
+    return 0;
+}
+
+/* -errno after a message. */
+static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
+{
+    struct merge_input *input = &merge->inputs[i];
+    void *both[] = {input, &merge->clocks[i]};
+    int error = gv_trace_open_settled(input->path, &input->opened);
+
+    if (error)
+        return error;
+    error = gv_database_each(input->opened, sql_facts, NULL, 0, take_facts, both);
+    if (!error && (error = check_input(input)) != 0)
+        return error;
+    if (!error)
+        error = gv_clocks_take(clocks, (int64_t)i, input->opened);
+    if (!error)
+        error = gv_database_script(input->opened, "BEGIN; SELECT count(*) FROM main.sqlite_master",
+                                   NULL, 0);
+    if (!error && !input->is_current)
+        error = make_current(input);
+    if (error)
+        gv_message("cannot read %s: %s", gv_shown_path(input->path),
+                   gv_trace_open_why(input->opened, error));
+    return error;
+}
+
+static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs)
+{
+    struct gv_clocks *clocks = NULL;
+    int error;
+
+    merge->count = inputs->count;
+    merge->inputs = calloc(inputs->count, sizeof(*merge->inputs));
+    merge->clocks = calloc(inputs->count, sizeof(*merge->clocks));
+    error = merge->inputs && merge->clocks ? gv_clocks_open(&clocks) : -ENOMEM;
+    if (error)
+        gv_message("cannot merge: %s", strerror(-error));
+    for (size_t i = 0; i < inputs->count && !error; i++) {
+        merge->inputs[i].path = inputs->paths[i];
+        error = open_input(merge, i, clocks);
+    }
+    if (!error && (error = gv_clocks_solve(clocks, merge->clocks, merge->count)) != 0)
+        gv_message("cannot align the clocks: %s", strerror(-error));
+    gv_clocks_close(clocks);
+    return error;
+}
+
+/* ---- the job ---- */
+
+/* Time 0 of the job is that of the trace that begins first, so that no time is negative. Returns
+ * its Unix time. */
+static int64_t choose_start(struct merge *merge)
+{
+    double first = 0;
+
+    for (size_t i = 0; i < merge->count; i++)
+        if (merge->clocks[i].offset_ns < first)
+            first = merge->clocks[i].offset_ns;
+    first = (double)(int64_t)first;
+    for (size_t i = 0; i < merge->count; i++)
+        merge->clocks[i].offset_ns -= first;
+    return merge->clocks[0].unix_offset_ns + (int64_t)first;
+}
+
+static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t last_process)
+{
+    const struct gv_trace_clock *clock = &merge->clocks[i];
+    const int64_t processes[] = {(int64_t)i + 1, last_process};
+    /* How far the trace's clock was behind when it began. */
+    double behind = (double)start_ns + clock->offset_ns + clock->drift * (double)clock->from_ns -
+                    (double)clock->unix_offset_ns;
+    sqlite3_stmt *add = NULL;
+    int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
+
+    if (result == SQLITE_OK) {
+        sqlite3_bind_int64(add, 1, processes[0]);
+        sqlite3_bind_text(add, 2, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
+        sqlite3_bind_text(add, 3, clock->host, -1, SQLITE_STATIC);
+        sqlite3_bind_text(add, 4, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
+        sqlite3_bind_int64(add, 5, (int64_t)behind);
+        sqlite3_bind_int64(add, 6, (int64_t)(clock->drift * 1e9));
+        if (clock->error_ns >= 0)
+            sqlite3_bind_int64(add, 7, clock->error_ns);
+        sqlite3_bind_int64(add, 8, clock->matched);
+    }
+    int error =
+        result == SQLITE_OK ? gv_database_step(add) : gv_database_error(merge->job.handle, result);
+    sqlite3_finalize(add);
+    return error ? error : gv_database_script(merge->job.handle, sql_add_processes, processes, 2);
+}
+
+static int copy_inputs(struct merge *merge)
+{
+    int64_t start_ns = choose_start(merge);
+    int error = 0;
+
+    for (size_t i = 0; i < merge->count && !error; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        int64_t last = 0;
+        error = gv_database_number(merge->job.handle, "SELECT coalesce(max(id), 0) FROM process",
+                                   NULL, 0, &last);
+        if (!error)
+            error = copy_trace(merge, input->copy[0] ? input->copy : input->path, &merge->clocks[i],
+                               (int64_t)i + 1, start_ns);
+        if (!error)
+            error = store_clock(merge, i, start_ns, last);
+        if (error == -EEXIST)
+            gv_message("%s holds a process that another of the traces holds too: merge each once",
+                       gv_shown_path(input->path));
+        else if (error)
+            gv_message("cannot merge %s: %s", gv_shown_path(input->path),
+                       gv_trace_open_why(merge->job.handle, error));
+    }
+    return error;
+}
+
+/* Processes of one machine hold up each other, which their own traces could not tell. */
+static int find_stalls(sqlite3 *job)
+{
+    int64_t shares = 0, threshold_ns = 0;
+    int error = gv_database_number(job, sql_shares_machine, NULL, 0, &shares);
+
+    if (error || !shares)
+        return error ? error : gv_stalls_advise(job);
+    error = gv_database_script(job, sql_known_processes, NULL, 0);
+    if (!error)
+        error = gv_database_number(job, "SELECT value FROM meta WHERE key = 'stall_threshold_ns'",
+                                   NULL, 0, &threshold_ns);
+    return error
+               ? error
+               : gv_stalls_analyse(job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns());
+}
+
+/* What is found of the whole job. */
+static int analyse(struct merge *merge)
+{
+    const int64_t versions[] = {GV_STALLS_VERSION, GV_IDLE_VERSION};
+    sqlite3 *job = merge->job.handle;
+    int error = gv_database_script(job, sql_rank_hosts, NULL, 0);
+
+    if (!error)
+        error = gv_database_script(job, sql_finish, versions, 2);
+    if (!error)
+        error = find_stalls(job);
+    if (!error)
+        error = gv_collectives_keep(job);
+    if (!error)
+        error = gv_totals_keep(job);
+    if (error)
+        gv_message("cannot compare the ranks: %s", gv_trace_open_why(job, error));
+    return error;
+}
+
+int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
+{
+    struct merge merge = {0};
+    int error = open_inputs(&merge, inputs);
+
+    if (!error && (error = open_job(&merge, into)) != 0)
+        gv_message("cannot write %s: %s", gv_shown_path(into), strerror(-error));
+    if (!error) {
+        gv_progress_begin(merge.job.handle, "gpuverify: merging");
+        error = copy_inputs(&merge);
+        if (!error)
+            error = analyse(&merge);
+        gv_progress_end(merge.job.handle);
+    }
+    gv_database_close(&merge.job);
+    for (size_t i = 0; merge.inputs && i < merge.count; i++) {
+        sqlite3_close(merge.inputs[i].opened);
+        if (merge.inputs[i].copy[0])
+            unlink(merge.inputs[i].copy);
+        free(merge.inputs[i].host);
+    }
+    free(merge.inputs);
+    free(merge.clocks);
+    return error;
+}
+
+int gv_merge_temporary(const char *word, char *path)
+{
+    struct gv_merge_inputs inputs = {0};
+    int error = gv_merge_inputs_find(&inputs, &word, 1);
+
+    if (!error && (error = temporary_file(path)) != 0)
+        gv_message("cannot make a temporary file: %s", strerror(-error));
+    if (!error) {
+        if (inputs.count > 1)
+            gv_message(
+                "merging %zu traces for this command; gpuverify merge -o FILE keeps the result",
+                inputs.count);
+        error = gv_merge_make(&inputs, path);
+        if (error)
+            unlink(path);
+    }
+    gv_merge_inputs_free(&inputs);
+    return error;
+}

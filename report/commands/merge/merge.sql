@@ -1,0 +1,98 @@
+-- What a merge reads and writes. main: the job, with the schema of a trace. source: a trace that is added to it.
+
+-- name: tables
+SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid;
+
+-- name: columns
+SELECT name FROM pragma_table_info(?1, 'main') ORDER BY cid;
+
+-- name: facts
+-- Of an open trace.
+SELECT (SELECT value FROM meta WHERE key = 'unix_offset_ns'), (SELECT min(start_ns) FROM process),
+    max(coalesce((SELECT max(end_ns) FROM process), 0), coalesce((SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)),
+    (SELECT value FROM meta WHERE key = 'state') IS 'complete', (SELECT value FROM meta WHERE key = 'stalls'),
+    (SELECT value FROM meta WHERE key = 'idle'), (SELECT value FROM meta WHERE key = 'stall_threshold_ns'),
+    (SELECT user_version FROM pragma_user_version), EXISTS (SELECT 1 FROM meta WHERE key = 'full_from_ns'),
+    (SELECT count(*) FROM process), coalesce((SELECT host FROM process_rank WHERE host IS NOT NULL LIMIT 1),
+        (SELECT value FROM meta WHERE key = 'host'));
+
+-- name: same_process
+SELECT count(*) FROM source.process s JOIN main.process m ON m.identity = s.identity;
+
+-- name: share_api
+DROP TABLE IF EXISTS temp.shared_api;
+CREATE TEMP TABLE shared_api (old INTEGER PRIMARY KEY, new INTEGER);
+INSERT INTO main.api (name, class)
+SELECT name, class FROM source.api s
+WHERE NOT EXISTS (SELECT 1 FROM main.api m WHERE m.name = s.name AND m.class = s.class)
+GROUP BY name, class ORDER BY min(id);
+INSERT INTO temp.shared_api SELECT s.id, m.id FROM source.api s JOIN main.api m ON m.name = s.name AND m.class = s.class;
+
+-- name: share_stacks
+-- ?1: what is added to the ids of stacks. Equal frames are one stack; but a host function's stack is known by its process
+-- and number.
+CREATE TEMP TABLE IF NOT EXISTS known_stack (content TEXT PRIMARY KEY, stack INTEGER) WITHOUT ROWID;
+DROP TABLE IF EXISTS temp.stack_content;
+CREATE TEMP TABLE stack_content (stack INTEGER PRIMARY KEY, content TEXT);
+INSERT INTO temp.stack_content
+SELECT stack, group_concat(depth || quote(kind) || quote(function) || quote(library) || quote(file) || quote(line)
+    || quote(address), ';')
+FROM (SELECT * FROM source.frame ORDER BY stack, depth)
+WHERE stack NOT IN (SELECT s.id FROM source.host_function h JOIN source.stack s
+    ON s.process = h.process AND s.number = h.stack)
+GROUP BY stack;
+INSERT OR IGNORE INTO temp.known_stack SELECT content, stack + ?1 FROM temp.stack_content;
+DROP TABLE IF EXISTS temp.shared_stack;
+CREATE TEMP TABLE shared_stack (old INTEGER PRIMARY KEY, new INTEGER);
+INSERT INTO temp.shared_stack SELECT c.stack, k.stack FROM temp.stack_content c JOIN temp.known_stack k ON k.content = c.content;
+INSERT OR IGNORE INTO temp.shared_stack SELECT id, id + ?1 FROM source.stack;
+DROP TABLE temp.stack_content;
+
+-- name: is_same
+-- Whether the ids of calls are those of the job.
+SELECT NOT EXISTS (SELECT 1 FROM temp.shared_api WHERE old <> new);
+
+-- name: begin_meta
+-- ?1: the schema's version; ?2: Unix time of the job's time 0; ?3: how many traces.
+INSERT OR REPLACE INTO main.meta (key, value)
+SELECT key, value FROM source.meta WHERE key IN ('program', 'arguments', 'directory', 'machine', 'host', 'driver_version',
+    'clock', 'graphs', 'watchdog_ns', 'stall_threshold_ns', 'gpuverify_version');
+INSERT OR REPLACE INTO main.meta (key, value)
+VALUES ('schema_version', ?1), ('unix_offset_ns', ?2), ('start_unix_ns', ?2), ('state', 'complete'), ('merged', ?3);
+
+-- name: add_clock
+INSERT INTO main.clock (id, trace, host, method, offset_ns, drift_ppb, error_ns, matched)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+
+-- name: add_processes
+-- ?1: the clock; ?2: the last process before.
+INSERT INTO main.process_clock (process, clock) SELECT id, ?1 FROM main.process WHERE id > ?2;
+
+-- name: rank_hosts
+-- Traces before schema 13 know the host only of all.
+INSERT INTO main.process_rank (process, host)
+SELECT p.process, c.host FROM main.process_clock p JOIN main.clock c ON c.id = p.clock
+WHERE c.host IS NOT NULL AND p.process NOT IN (SELECT process FROM main.process_rank);
+
+-- name: shares_machine
+-- Whether processes of several traces ran on one machine.
+SELECT EXISTS (SELECT 1 FROM main.clock GROUP BY host HAVING host IS NOT NULL AND count(*) > 1);
+
+-- name: known_processes
+-- What NVML listed as processes outside of one trace, and is in another one.
+DELETE FROM main.other_process WHERE EXISTS (SELECT 1 FROM main.process p JOIN main.device d ON d.process = p.id
+    WHERE p.pid = other_process.pid AND d.uuid = other_process.uuid);
+DELETE FROM main.other_process_memory WHERE other NOT IN (SELECT id FROM main.other_process);
+
+-- name: finish
+-- ?1, ?2: versions of the analyses whose results were copied.
+INSERT OR REPLACE INTO main.meta (key, value) VALUES ('stalls', ?1), ('idle', ?2);
+
+-- name: forget_results
+-- Of an earlier version of the analysis.
+DELETE FROM main.stall;
+DELETE FROM main.stall_host;
+DELETE FROM main.stall_other;
+DELETE FROM main.load_wait;
+DELETE FROM main.lost_capture;
+DELETE FROM main.idle_time;

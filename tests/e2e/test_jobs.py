@@ -1,0 +1,92 @@
+"""Jobs whose truth is known: which rank is late, for how long and why, and how far clocks are off."""
+
+import unittest
+
+import harness
+import ranks_of_a_job
+from ranks_of_a_job import Clock, Job
+
+LATE_NS = 41_000_000
+OFF_NS = 2_000_000_000
+OFF_PPM = 50.0
+
+
+class Jobs(harness.Case):
+    def merge(self, job, of_host=4, clock=None, **options):
+        """Half of the ranks are on a host whose clock is off."""
+        for rank in range(len(job.steps)):
+            there = rank >= of_host
+            job.write(self.path(f"r{rank}.db"), rank, "there" if there else "here",
+                      (clock or Clock(OFF_NS, OFF_PPM)) if there else Clock(), **options)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        return self.open_trace(self.path("job.db"))
+
+    def report(self, *words):
+        return self.command("report", self.path("job.db"), *words, env={"COLUMNS": "200"}).out
+
+    def assert_clock_contains_truth(self, trace, job, of_host=4):
+        """Every moment of the other host, as the job has it, is where it was in truth, to within the stated error."""
+        errors = trace.rows("SELECT DISTINCT error_ns FROM clocks WHERE method = 'collectives'")
+        self.assertEqual(len(errors), 1)
+        zero = trace.value("SELECT value FROM meta WHERE key = 'unix_offset_ns'") - ranks_of_a_job.UNIX_NS
+        for rank in range(of_host, len(job.steps)):
+            ends = trace.rows("""SELECT start_ns + duration_ns FROM gpu_ops WHERE name = 'forward'
+                AND process = (SELECT id FROM processes WHERE rank = ?) ORDER BY start_ns""", rank)
+            self.assertEqual(len(ends), len(job.steps[rank]))
+            for (end,), step in zip(ends, job.steps[rank]):
+                self.assertLessEqual(abs(end + zero - step[3]), errors[0][0] + 1000)
+        return errors[0][0]
+
+    def test_the_late_rank_is_named_with_its_line(self):
+        job = Job(ranks=8, steps=100, slow=3, late_ns=LATE_NS)
+        trace = self.merge(job)
+        finding = self.report("--section", "verdict")
+        self.assertRegex(finding, r"rank 3 is late by 4[01]\.\d ms in 96 % of steps: .*data\.py:41 __getitem__")
+        late = trace.rows("SELECT wait_ns FROM collectives WHERE late_rank = 3 AND reason IS NOT NULL")
+        self.assertEqual(len(late), 96)
+        truth = [wait for wait in job.waits_ns(3) if wait > LATE_NS / 2]
+        self.assertLess(abs(sum(wait for wait, in late) / len(late) / (sum(truth) / len(truth)) - 1), 0.1)
+        ranks = trace.rows("SELECT rank, late FROM ranks ORDER BY late_ns DESC LIMIT 1")
+        self.assertEqual(ranks, [(3, 96)])
+
+    def test_a_rank_that_loads_code_late_is_seen_in_its_step(self):
+        trace = self.merge(Job(ranks=8, steps=100, loader=6))
+        longest = trace.rows("""SELECT late_rank, sequence, reason, detail, wait_ns FROM collectives
+            ORDER BY wait_ns DESC LIMIT 1""")[0]
+        self.assertEqual(longest[:4], (6, 50, "cuda", "cuModuleLoadData"))
+        self.assertLess(abs(longest[4] / 300e6 - 1), 0.1)
+
+    def test_two_seconds_and_fifty_ppm(self):
+        job = Job(ranks=8, steps=400, slow=3, late_ns=LATE_NS)
+        trace = self.merge(job)
+        self.assertLess(self.assert_clock_contains_truth(trace, job), 3 * ranks_of_a_job.MOVE_NS)
+        self.assertAlmostEqual(trace.value("SELECT drift_ppm FROM clocks WHERE method = 'collectives'"), OFF_PPM, delta=15)
+
+    def test_captured_collectives_are_matched_by_the_launch_of_their_graph(self):
+        job = Job(ranks=4, steps=100, slow=1, late_ns=LATE_NS)
+        trace = self.merge(job, of_host=2, graphs=True)
+        self.assertEqual(trace.rows("SELECT count(*), max(replay), max(kind) FROM collectives"), [(100, 100, "graph")])
+        self.assert_clock_contains_truth(trace, job, of_host=2)
+        self.assertIn("rank 1 is late by", self.report("--section", "verdict"))
+
+    def test_without_collectives_the_wall_clocks_are_taken_and_that_is_said(self):
+        trace = self.merge(Job(ranks=2, steps=20), of_host=1, collectives=False)
+        self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
+                         [("reference", 0), ("wall clock", None)])
+        self.assertEqual(trace.value("SELECT count(*) FROM collectives"), 0)
+
+    def test_ranks_that_are_alike_are_no_finding(self):
+        self.merge(Job(ranks=4, steps=50), of_host=2)
+        self.assertNotIn("is late", self.report())
+
+    def test_clocks_of_one_machine_are_one_clock_unless_a_collective_shows_otherwise(self):
+        job = Job(ranks=3, steps=50)
+        for rank, clock in enumerate((Clock(), Clock(), Clock(OFF_NS))):
+            job.write(self.path(f"r{rank}.db"), rank, "same", clock)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
+                         [("reference",), ("same machine",), ("collectives",)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+"""Jobs of several processes: what their launchers say of them, and their traces as one."""
+
+import os
+import sqlite3
+import stat
+import unittest
+
+import harness
+
+TORCHRUN = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "TORCHELASTIC_RUN_ID": "train"}
+
+
+class Ranks(harness.Case):
+    def recorded(self, argv, **env):
+        self.run_well(argv, env=env)
+        return self.trace().rows("SELECT rank, local_rank, world_size, job, host FROM processes ORDER BY id")
+
+    def test_what_the_launcher_said(self):
+        self.assertEqual(self.recorded([harness.workload("launch_loop"), "2"], SLURMD_NODENAME="gpu07", **TORCHRUN),
+                         [(3, 1, 8, "train", "gpu07")])
+
+    def test_a_child_has_the_rank_that_it_was_given(self):
+        script = f"RANK=0 {harness.workload('launch_loop')} 2; RANK=1 {harness.workload('launch_loop')} 2"
+        rows = self.recorded(["sh", "-c", script], WORLD_SIZE="2")
+        self.assertEqual([(rank, size) for rank, _, size, _, _ in rows], [(0, 2), (1, 2)])
+
+    def test_without_a_launcher_only_the_host_is_known(self):
+        rows = self.recorded([harness.workload("launch_loop"), "2"])
+        self.assertEqual([row[:4] for row in rows], [(None, None, None, None)])
+        self.assertTrue(rows[0][4])
+
+
+class Merged(harness.Case):
+    """Of ranks that are simulated one after the other."""
+
+    def record(self, count, name="launch_loop", *arguments):
+        for rank in range(count):
+            self.run_well([harness.workload(name), *arguments],
+                          env={"RANK": rank, "WORLD_SIZE": count, "GPUVERIFY_TRACE": self.path(f"r{rank}.db")})
+        self.settle()
+        return [self.path(f"r{rank}.db") for rank in range(count)]
+
+    def merge(self, *words, status=0):
+        return self.command("merge", *words, "-o", self.path("job.db"), status=status)
+
+    def job(self):
+        return self.open_trace(self.path("job.db"))
+
+    def test_a_job_has_all_that_its_ranks_have(self):
+        ranks = [self.open_trace(path) for path in self.record(3, "load_while_busy", "10")]
+        self.assertEqual(self.merge(self.dir).out, f"{self.path('job.db')}: 3 traces\n")
+        job = self.job()
+        self.assertEqual(job.rows("SELECT rank FROM processes ORDER BY id"), [(0,), (1,), (2,)])
+        for view in ("calls", "gpu_ops", "stalls", "loads", "threads", "streams", "kernels", "idle"):
+            self.assertEqual(job.value(f"SELECT count(*) FROM {view}"),
+                             sum(rank.value(f"SELECT count(*) FROM {view}") for rank in ranks), view)
+        # What belongs together does so still, and the time between two moments is what it was.
+        shown = """SELECT c.name, c.kernel, c.duration_ns, c.start_ns - p.start_ns, f.function, o.name, o.duration_ns,
+                o.start_ns - p.start_ns, o.grid_x, s.kind, m.number, x.cause, x.wait_ns, x.advice
+            FROM calls c JOIN processes p ON p.id = c.process LEFT JOIN frames f ON f.stack = c.stack
+                LEFT JOIN gpu_ops o ON o.call = c.id LEFT JOIN streams s ON s.id = c.stream
+                LEFT JOIN modules m ON m.id = c.module LEFT JOIN stalls x ON x.call = c.id
+            WHERE p.rank = ? ORDER BY c.start_ns, c.id, f.depth"""
+        for number, rank in enumerate(ranks):
+            self.assertEqual(job.rows(shown, number), rank.rows(shown, number))
+        unix = "SELECT start_ns + (SELECT value FROM meta WHERE key = 'unix_offset_ns') FROM processes WHERE rank = ?"
+        for number, rank in enumerate(ranks):
+            self.assertEqual(job.value(unix, number), rank.value(unix, number))
+        # Stacks that are the same are stored once.
+        self.assertEqual(job.value("SELECT count(*) FROM stack"), ranks[0].value("SELECT count(*) FROM stack"))
+
+    def test_every_command_reads_a_job(self):
+        self.record(2, "load_while_busy", "10")
+        self.merge(self.dir)
+        for words in (["report"], ["report", "--format", "json"], ["stalls"], ["idle"], ["explain"],
+                      ["query", "SELECT count(*) FROM calls"], ["check", "--max-errors", "100"],
+                      ["export", "--to", "perfetto"], ["export", "--to", "html"]):
+            words = [words[0], self.path("job.db"), *words[1:]]
+            if words[0] == "export":
+                words += ["-o", self.path("out." + words[-1])]
+            self.assertEqual(self.command(*words, status=None).status, 0, words)
+
+    def test_commands_read_several_traces_as_one(self):
+        first, second = self.record(2, "load_while_busy", "10")
+        self.merge(first, second)
+        wanted = self.command("report", self.path("job.db"), "--section", "calls", "--format", "csv").out
+        os.unlink(self.path("job.db"))
+        for words in ([first, second], [self.dir], [self.path("r?.db")], [first + ":" + second]):
+            result = self.command("report", *words, "--section", "calls", "--format", "csv")
+            self.assertEqual(result.out, wanted, words)
+            self.assertIn("merging 2 traces", result.err)
+        for words in (["stalls", first, second], ["idle", self.dir], ["explain", first, second, "s1"],
+                      ["check", first, second, "--max-errors", "0"], ["diff", first, self.dir],
+                      ["export", first, second, "--to", "perfetto", "-o", self.path("out")],
+                      ["query", self.dir, "SELECT 1"]):
+            self.assertIn("merging 2 traces", self.command(*words).err, words)
+        self.assertIn("neither a stall", self.command("explain", first, "nonsense", status=2).err)
+        self.assertEqual([name for name in os.listdir(self.dir) if "merge" in name], [])
+
+    def test_a_job_is_merged_again_in_place(self):
+        self.record(2, "launch_loop", "2")
+        self.merge(self.dir)
+        self.assertIn("2 traces", self.merge(self.dir).out)
+        self.assertIn("2 traces", self.merge(self.path("r*.db")).out)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("job.db")).st_mode), 0o600)
+
+    def refused(self, *words, says):
+        before = sorted(os.listdir(self.dir))
+        self.assertIn(says, self.merge(*words, status=3).err)
+        self.assertEqual(sorted(os.listdir(self.dir)), before)
+
+    def test_what_is_no_trace_is_refused_and_leaves_nothing(self):
+        good, other = self.record(2, "launch_loop", "2")
+        with open(self.path("text.db"), "w", encoding="utf-8") as file:
+            file.write("no trace")
+        self.refused(good, self.path("text.db"), says="is not a gpuverify trace")
+        self.refused(good, self.path("absent.db"), says="absent.db")
+        os.mkdir(self.path("empty"))
+        self.refused(self.path("empty"), says="no traces")
+        with open(other, "r+b") as file:
+            file.truncate(8192)
+        self.refused(good, other, says="cut off or damaged")
+
+    def test_a_process_counts_once(self):
+        first, _ = self.record(2, "launch_loop", "2")
+        with open(first, "rb") as source, open(self.path("copy.db"), "wb") as copy:
+            copy.write(source.read())
+        self.refused(first, self.path("copy.db"), says="holds too")
+
+    def test_a_file_that_is_no_trace_is_not_overwritten(self):
+        self.record(2, "launch_loop", "2")
+        with open(self.path("job.db"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        self.assertIn("left alone", self.command("merge", self.path("r0.db"), "-o", self.path("job.db"), status=3).err)
+        with open(self.path("job.db"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+
+    def test_the_schema_of_a_stranger_is_refused(self):
+        good, bad = self.record(2, "launch_loop", "2")
+        with sqlite3.connect(bad) as database:
+            database.execute("PRAGMA writable_schema = ON")
+            database.execute("UPDATE sqlite_master SET sql = replace(sql, 'bytes INTEGER', 'bytes BLOB') WHERE name = 'call'")
+        database.close()
+        self.refused(good, bad, says="are not those of this version")
+
+    def test_a_trace_of_an_earlier_analysis_is_analysed_first(self):
+        ranks = self.record(2, "load_while_busy", "10")
+        with sqlite3.connect(ranks[1]) as database:
+            database.execute("UPDATE meta SET value = 1 WHERE key = 'stalls'")
+            database.execute("DELETE FROM stall")
+        database.close()
+        self.merge(self.dir)
+        counts = self.job().rows("SELECT process, count(*) FROM stalls GROUP BY process")
+        self.assertEqual(len(counts), 2)
+        self.assertEqual(counts[0][1], counts[1][1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1 @@
+-- An empty trace, for tests that fill it.
