@@ -1,5 +1,6 @@
 #include "report/collect/settle.h"
 
+#include "report/analyse/collectives/collectives.h"
 #include "report/analyse/idle/analysis.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
@@ -31,6 +32,7 @@ static void tell(const char *path, const char *what, int error)
 void gv_settle(struct gv_database *database, const char *path)
 {
     tell(path, "name the stacks", name_stacks(database));
+    tell(path, "find the collectives' operations", gv_collectives_keep(database->handle));
     tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
     tell(path, "compute the totals", gv_totals_keep(database->handle));
     tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));

@@ -69,6 +69,9 @@ CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, call INTEGER, stack INTEGER, thread INTEGER, start_ns INTEGER,
     duration_ns INTEGER, UNIQUE (process, number));
 
+-- The collectives of NCCL (trace/collective_kinds.def, collective_types.def): docs/nccl.md.
+CREATE TABLE collective (id INTEGER PRIMARY KEY, call INTEGER NOT NULL /* the NCCL call in `call` */, kind TEXT NOT NULL /* all-reduce, all-gather, reduce-scatter, broadcast, reduce, send, receive, all-to-all, gather, scatter */, communicator INTEGER NOT NULL /* stable id over ranks: hash of the unique id */, sequence INTEGER NOT NULL /* the n-th collective of this communicator on this rank, from 0 */, rank INTEGER /* within the communicator */, size INTEGER /* of the communicator */, count INTEGER, type TEXT, bytes INTEGER, root_or_peer INTEGER, operation INTEGER /* the GPU operation, gpu_op id, or NULL */);
+
 -- The program's own words: NVTX, gpuverify.h. number: of a text in its process; NULL: it has none.
 CREATE TABLE range_text (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER, text TEXT,
     UNIQUE (process, number));
