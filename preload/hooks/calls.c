@@ -349,7 +349,7 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     uint32_t kernel = call->kernel;
     uint64_t context;
 
-    if (class == GV_CLASS_LAUNCH)
+    if (class == GV_CLASS_LAUNCH || class == GV_CLASS_COLLECTIVE)
         kernel = launched_kernel(thread, call, result, facts);
     context = context_now(thread);
     if (__builtin_expect(!gv_thread_reserve(thread, gv_api_class_rows[class].room), 0)) {
@@ -602,8 +602,10 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
 {
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel || call->class != GV_CLASS_LAUNCH) && is_frequent(call, facts) &&
-           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
+           (call->kernel ||
+            (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
+           is_frequent(call, facts) && thread->next < thread->end &&
+           thread->open_to == GV_ROOM_REST;
 }
 
 /* Nobody waits for such a call, and programs make millions. */

@@ -135,6 +135,21 @@ static size_t find_waiting(const struct gv_flights *flights, size_t i)
     return by ? (size_t)by - 1 : i;
 }
 
+static void tell_collective(const struct gv_flight_work *work, enum gv_cause cause, char *out,
+                            size_t size)
+{
+    size_t used = strlen(out);
+
+    if (!gv_kernel_is_collective(work->kernel))
+        return;
+    snprintf(out + used, size - used, "%s",
+             gv_cause_drains(cause)
+                 ? " That is a collective of NCCL, which ends only when all ranks have arrived: if "
+                   "one of "
+                   "them waits for this rank, this is a deadlock."
+                 : " That is a collective of NCCL, which ends only when all ranks have arrived.");
+}
+
 /* What is known of what it waits for. */
 static void tell_state(const struct gv_flights *flights, size_t i, char *out, size_t size)
 {
@@ -173,6 +188,7 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
                  kernel[0] ? kernel : "this kernel");
     else if (used < size)
         snprintf(out + used, size - used, ".");
+    tell_collective(work, waits->cause, out, size);
 }
 
 static int store_flight(struct gv_flights *flights, size_t i)
