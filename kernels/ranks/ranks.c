@@ -2,10 +2,10 @@
  * One rank of a job with NCCL: each step has a kernel and an all-reduce. RANK and WORLD_SIZE are in
  * the environment; GV_RANKS_ID names a file by which rank 0 tells the others the unique id.
  *
- *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [slow=RANK] [late=RANK] [tour]
+ *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [slow=RANK] [late=RANK] [late_ms=MS] [tour]
  *
  * slow: this rank sleeps before each step. late: this rank loads code in the middle, while its
- * all-reduce waits for the other ranks, which come later. tour: each call of NCCL once, at the end.
+ * all-reduce waits for the other ranks, which come later, by 100 ms or as given. tour: each call of NCCL once, at the end.
  */
 #include "kernels/check.h"
 #include "kernels/clock.h"
@@ -52,7 +52,7 @@ static void open_nccl(void)
 #define NCCL(name) nccl##name
 #endif
 
-enum { COUNT = 1 << 20, KERNEL_NS = 2000000, SLOW_MS = 20, LATE_MS = 100 };
+enum { COUNT = 1 << 20, KERNEL_NS = 2000000, SLOW_MS = 20 };
 #define FLOAT32 ((ncclDataType_t)7)
 #define SUM     ((ncclRedOp_t)0)
 
@@ -150,7 +150,7 @@ static void tour(ncclComm_t comm, int rank, int size, CUstream stream)
 int main(int argc, char **argv)
 {
     int rank = number("RANK", 0), size = number("WORLD_SIZE", 1);
-    int steps = argc > 1 ? atoi(argv[1]) : 10, slow = -1, late = -1;
+    int steps = argc > 1 ? atoi(argv[1]) : 10, slow = -1, late = -1, late_ms = 100;
     uint64_t spin_ns = KERNEL_NS;
     void *parameters[] = {&spin_ns};
     bool tours = false;
@@ -165,6 +165,7 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         sscanf(argv[i], "slow=%d", &slow);
         sscanf(argv[i], "late=%d", &late);
+        sscanf(argv[i], "late_ms=%d", &late_ms);
         tours |= strcmp(argv[i], "tour") == 0;
     }
     open_nccl();
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
         if (rank == slow)
             sleep_ms(SLOW_MS);
         if (is_late && rank != late)
-            sleep_ms(LATE_MS);
+            sleep_ms(late_ms);
         CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
         CHECK(NCCL(AllReduce)((void *)(uintptr_t)memory, (void *)(uintptr_t)memory, COUNT, FLOAT32,
                               SUM, comm, stream));
