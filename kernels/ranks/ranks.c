@@ -2,19 +2,20 @@
  * One rank of a job with NCCL: each step has a kernel and an all-reduce. RANK and WORLD_SIZE are in
  * the environment; GV_RANKS_ID names a file by which rank 0 tells the others the unique id.
  *
- *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [slow=RANK] [late=RANK] [late_ms=MS] [tour]
+ *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [slow=RANK] [late=RANK] [late_ms=MS]
+ * [tour]
  *
  * slow: this rank sleeps before each step. late: this rank loads code in the middle, while its
- * all-reduce waits for the other ranks, which come later, by 100 ms or as given. tour: each call of NCCL once, at the end.
+ * all-reduce waits for the other ranks, which come later, by 100 ms or as given. tour: each call of
+ * NCCL once, at the end.
  */
 #include "kernels/check.h"
 #include "kernels/clock.h"
 #include "kernels/ptx.h"
 
-#include "preload/bind/nccl_headers.h"
-
 #include <cuda.h>
 #include <dlfcn.h>
+#include <nccl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,13 +24,34 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A pointer of its own for each call, or the linked library's. */
-#define GV_API_NO_DRIVER
-#define GV_API_NO_RUNTIME
+/* Each call through a pointer of its own, or through the linked library. */
 #ifdef RANKS_DLSYM
-#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
-    static type(*call_##symbol) parameters;
-#include "trace/calls.def"
+#define CALLS(CALL)                                                                                \
+    CALL(GetUniqueId)                                                                              \
+    CALL(CommInitRank)                                                                             \
+    CALL(CommSplit)                                                                                \
+    CALL(CommFinalize)                                                                             \
+    CALL(CommDestroy)                                                                              \
+    CALL(CommAbort)                                                                                \
+    CALL(CommRegister)                                                                             \
+    CALL(CommDeregister)                                                                           \
+    CALL(MemAlloc)                                                                                 \
+    CALL(MemFree)                                                                                  \
+    CALL(GroupStart)                                                                               \
+    CALL(GroupEnd)                                                                                 \
+    CALL(AllReduce)                                                                                \
+    CALL(AllGather)                                                                                \
+    CALL(ReduceScatter)                                                                            \
+    CALL(Broadcast)                                                                                \
+    CALL(Bcast)                                                                                    \
+    CALL(Reduce)                                                                                   \
+    CALL(AlltoAll)                                                                                 \
+    CALL(Gather)                                                                                   \
+    CALL(Scatter)                                                                                  \
+    CALL(Send)                                                                                     \
+    CALL(Recv)
+#define POINTER(name) static __typeof__(nccl##name) *call_##name;
+CALLS(POINTER)
 static void open_nccl(void)
 {
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
@@ -38,14 +60,11 @@ static void open_nccl(void)
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
     }
-#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
-    *(void **)&call_##symbol = dlsym(library, #symbol);
-#include "trace/calls.def"
+#define FIND(name) *(void **)&call_##name = dlsym(library, "nccl" #name);
+    CALLS(FIND)
 }
-#define NCCL(name) call_nccl##name
+#define NCCL(name) call_##name
 #else
-#define GV_API(symbol, kind, type, parameters, arguments, facts) extern type symbol parameters;
-#include "trace/calls.def"
 static void open_nccl(void)
 {
 }
