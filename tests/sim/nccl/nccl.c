@@ -28,9 +28,9 @@
 #define GV_API(symbol, kind, type, parameters, arguments, facts) extern type symbol parameters;
 #include "trace/calls.def"
 ncclResult_t ncclGetVersion(int *version);
-ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
+ncclResult_t ncclCommCount(ncclComm_t comm, int *count);
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);
+ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device);
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -388,19 +388,19 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     return leave(comm);
 }
 
-EXPORT ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
+EXPORT ncclResult_t ncclCommCount(ncclComm_t comm, int *count)
 {
     *count = comm->size;
     return (ncclResult_t)SUCCESS;
 }
 
-EXPORT ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
+EXPORT ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank)
 {
     *rank = comm->rank;
     return (ncclResult_t)SUCCESS;
 }
 
-EXPORT ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
+EXPORT ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device)
 {
     *device = comm->device;
     return (ncclResult_t)SUCCESS;
@@ -513,7 +513,7 @@ EXPORT ncclResult_t ncclMemFree(void *address)
     return (ncclResult_t)(cuMemFree_v2((CUdeviceptr)(uintptr_t)address) ? 1 : SUCCESS);
 }
 
-EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *address, size_t size,
+EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *address, size_t size,
                                      void **handle)
 {
     (void)comm, (void)size;
@@ -521,7 +521,7 @@ EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *address, size_
     return (ncclResult_t)SUCCESS;
 }
 
-EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle)
 {
     (void)comm, (void)handle;
     return (ncclResult_t)SUCCESS;
