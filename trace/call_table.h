@@ -1,6 +1,6 @@
 /*
- * The table of calls as numbers (GV_ID_cuInit and so on, driver calls first), and the meaning of
- * each.
+ * The table of calls as numbers (GV_ID_cuInit and so on: driver calls, runtime calls, NCCL's), and
+ * the meaning of each.
  */
 #ifndef GV_TRACE_CALL_TABLE_H
 #define GV_TRACE_CALL_TABLE_H
@@ -85,11 +85,18 @@ enum gv_api_id {
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_DRIVER
 #include "trace/calls.def"
+    GV_CUDA_COUNT,
+    GV_ID_BEFORE_NCCL = GV_CUDA_COUNT - 1,
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
+#define GV_API_NO_RUNTIME
+#include "trace/calls.def"
+#undef GV_API_NO_RUNTIME
 #undef GV_API_NO_DRIVER
     GV_API_COUNT
 };
 
-#define GV_RUNTIME_COUNT (GV_API_COUNT - GV_DRIVER_COUNT)
+#define GV_RUNTIME_COUNT (GV_CUDA_COUNT - GV_DRIVER_COUNT)
+#define GV_NCCL_COUNT    (GV_API_COUNT - GV_CUDA_COUNT)
 #define GV_API_UNKNOWN   (-1)
 
 enum gv_call_traits {
@@ -129,6 +136,12 @@ struct gv_api_class_row {
     enum gv_spool_room room;
     bool recorded; /* makes rows */
 };
+
+/* By its number. */
+static inline bool gv_api_in_runtime(int api)
+{
+    return api >= GV_DRIVER_COUNT && api < GV_CUDA_COUNT;
+}
 
 extern const struct gv_api_row gv_api_rows[GV_API_COUNT];
 extern const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1];

@@ -77,8 +77,10 @@ enum gv_record_kind {
     GV_RECORD_RANGE_TEXT = 25, /* the number of a text, which follows */
     GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
     GV_RECORD_RANGE_END = 27,
-    GV_RECORD_CONTEXT = 28, /* the device of a context, before the first call in it */
-    GV_RECORD_CHANGE = 29,  /* recording was stopped or started */
+    GV_RECORD_CONTEXT = 28,    /* the device of a context, before the first call in it */
+    GV_RECORD_CHANGE = 29,     /* recording was stopped or started */
+    GV_RECORD_COLLECTIVE = 30, /* the group's call is a collective of NCCL */
+    GV_RECORD_INSIDE = 31, /* a further call that CUPTI numbers, inside the group's call of NCCL */
 };
 
 /*
@@ -336,6 +338,29 @@ struct gv_record_host {
     uint64_t reserved[3];
 };
 
+/* Kinds and types: trace/collective_kinds.def, trace/collective_types.def. */
+struct gv_record_collective {
+    struct gv_record_head head; /* result: rank of the root or peer; -1: none */
+    uint64_t call_start_ns;     /* of the call; its record may be lost */
+    uint64_t communicator;      /* the same on all its ranks */
+    uint64_t sequence;          /* from 0 */
+    uint64_t count;             /* of elements, as the program gave it */
+    int32_t rank;               /* -1: unknown, and the size */
+    int32_t size;
+    uint8_t collective;
+    uint8_t type;
+    uint8_t reserved8[6];
+    uint64_t reserved;
+};
+
+struct gv_record_inside {
+    struct gv_record_head head;
+    uint64_t call_start_ns; /* of the call; its record may be lost */
+    uint32_t correlation;
+    uint32_t reserved32;
+    uint64_t reserved[5];
+};
+
 /* See struct gv_spool_control. */
 struct gv_record_change {
     struct gv_record_head head;
@@ -525,6 +550,8 @@ union gv_record {
     struct gv_record_host host;
     struct gv_record_recording recording;
     struct gv_record_change change;
+    struct gv_record_collective collective;
+    struct gv_record_inside inside;
     struct gv_record_idle_sample idle_sample;
     struct gv_record_stack_copy stack_copy;
     struct gv_record_range_text range_text;
@@ -746,6 +773,9 @@ _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_reco
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
 _Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
 _Static_assert(sizeof(struct gv_record_recording) == GV_SPOOL_RECORD_BYTES, "gv_record_recording");
+_Static_assert(sizeof(struct gv_record_collective) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_collective");
+_Static_assert(sizeof(struct gv_record_inside) == GV_SPOOL_RECORD_BYTES, "gv_record_inside");
 _Static_assert(sizeof(struct gv_record_change) == GV_SPOOL_RECORD_BYTES, "gv_record_change");
 _Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
                "gv_record_idle_sample");

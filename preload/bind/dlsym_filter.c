@@ -60,12 +60,15 @@ static bool is_seen(const struct gv_object *object, void *context)
                             (sight->cuda_is_global && gv_entry_points_is_cuda(object)));
 }
 
-/* Every driver and every runtime has this call, and we do not export it. If it is found from
- * here, the library was opened with RTLD_GLOBAL. */
+/* Every such library has this call, and we do not export it. If it is found from here, the library
+ * was opened with RTLD_GLOBAL. */
 static bool cuda_is_global(int api)
 {
-    return gv_real_dlsym(RTLD_DEFAULT,
-                         api < GV_DRIVER_COUNT ? "cuDriverGetVersion" : "cudaDriverGetVersion");
+    const char *name = api < GV_DRIVER_COUNT    ? "cuDriverGetVersion"
+                       : gv_api_in_runtime(api) ? "cudaDriverGetVersion"
+                                                : "ncclGetVersion";
+
+    return gv_real_dlsym(RTLD_DEFAULT, name);
 }
 
 /*

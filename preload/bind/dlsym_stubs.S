@@ -22,7 +22,12 @@
     cmpb $'u', 1(%rsi)
     je 3f
     jmp 2f
-1:  cmpb $'_', (%rsi)
+1:  cmpb $'n', (%rsi)
+    jne 5f
+    cmpb $'c', 1(%rsi)
+    je 3f
+    jmp 2f
+5:  cmpb $'_', (%rsi)
     jne 2f
     cmpb $'_', 1(%rsi)
     jne 2f
@@ -89,7 +94,13 @@
     cmp w9, #'u'
     b.eq 3f
     b 2f
-1:  cmp w9, #'_'
+1:  cmp w9, #'n'
+    b.ne 5f
+    ldrb w9, [x1, #1]
+    cmp w9, #'c'
+    b.eq 3f
+    b 2f
+5:  cmp w9, #'_'
     b.ne 2f
     ldrb w9, [x1, #1]
     cmp w9, #'_'

@@ -14,12 +14,15 @@
 
 void *gv_real_driver[GV_DRIVER_COUNT];
 void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
+void *gv_real_nccl[GV_NCCL_COUNT];
 struct gv_driver_calls gv_driver_calls;
+struct gv_nccl_calls gv_nccl_calls;
 
 static void *const *const runtime_hooks[GV_RUNTIMES] = {gv_hooks_runtime0, gv_hooks_runtime1,
                                                         gv_hooks_runtime2, gv_hooks_runtime3};
 
-/* A CUDA library that was found: index 0 is the driver, 1 + i the runtime number i. */
+/* A CUDA library that was found: index 0 is the driver, 1 + i the runtime number i, and
+ * the last one NCCL. */
 struct library {
     struct gv_object object;
     char name[64]; /* its DT_SONAME */
@@ -27,7 +30,8 @@ struct library {
     unsigned learned; /* how often this slot was filled */
 };
 
-#define LIBRARIES (1 + GV_RUNTIMES)
+#define NCCL      (1 + GV_RUNTIMES)
+#define LIBRARIES (NCCL + 1)
 
 static struct library libraries[LIBRARIES];
 static _Atomic bool any_bound; /* there is something to forget */
@@ -76,11 +80,16 @@ static bool is_runtime_name(const char *name)
            strstr(name, ".so") != NULL;
 }
 
+static bool is_nccl_name(const char *name)
+{
+    return strcmp(name, "libnccl.so.2") == 0 || strcmp(name, "libnccl.so") == 0;
+}
+
 bool gv_entry_points_is_cuda(const struct gv_object *object)
 {
     const char *name = gv_object_name(object);
 
-    return is_driver_name(name) || is_runtime_name(name);
+    return is_driver_name(name) || is_runtime_name(name) || is_nccl_name(name);
 }
 
 /* ---- addresses of the driver ---- */
@@ -181,6 +190,15 @@ static void learn_runtime(const struct gv_object *object, int instance)
                  gv_object_symbol(object, gv_api_rows[GV_DRIVER_COUNT + i].name));
 }
 
+static void learn_nccl(const struct gv_object *object)
+{
+    for (int i = 0; i < GV_NCCL_COUNT; i++)
+        set_real(&gv_real_nccl[i], gv_object_symbol(object, gv_api_rows[GV_CUDA_COUNT + i].name));
+    set_real((void **)(void *)&gv_nccl_calls.count, gv_object_symbol(object, "ncclCommCount"));
+    set_real((void **)(void *)&gv_nccl_calls.user_rank,
+             gv_object_symbol(object, "ncclCommUserRank"));
+}
+
 static int find_known(const struct gv_object *object)
 {
     for (int i = 0; i < LIBRARIES; i++)
@@ -201,6 +219,8 @@ static int learn_into(int index, const struct gv_object *object, const char *nam
     strncpy(library->name, name, sizeof library->name - 1);
     if (index == 0)
         learn_driver(object);
+    else if (index == NCCL)
+        learn_nccl(object);
     else
         learn_runtime(object, index - 1);
     atomic_store_explicit(&library->known, 1, memory_order_release);
@@ -211,15 +231,16 @@ static int learn_into(int index, const struct gv_object *object, const char *nam
 static int library_of(const struct gv_object *object)
 {
     const char *name = gv_object_name(object);
-    bool driver = is_driver_name(name);
-    int index = -1;
+    int first = is_driver_name(name) ? 0 : is_nccl_name(name) ? NCCL : 1;
+    int end = first == 1 ? NCCL : first + 1;
+    int index;
     sigset_t before;
 
-    if (!driver && !is_runtime_name(name))
+    if (first == 1 && !is_runtime_name(name))
         return -1;
     learning_begin(&before);
     index = find_known(object);
-    for (int i = driver ? 0 : 1; index < 0 && i < (driver ? 1 : LIBRARIES); i++)
+    for (int i = first; index < 0 && i < end; i++)
         if (!atomic_load(&libraries[i].known))
             index = learn_into(i, object, name);
     learning_end(&before);
@@ -249,18 +270,33 @@ static bool runtime_is_hooked(int api)
     return gv_process_records_runtime() || gv_api_rows[api].class == GV_CLASS_REGISTER;
 }
 
+/* Whether a call of the table is one of this library's. */
+static bool has_call(int library, int api)
+{
+    if (library == 0)
+        return api < GV_DRIVER_COUNT;
+    return library == NCCL ? api >= GV_CUDA_COUNT : gv_api_in_runtime(api);
+}
+
 static void *hook_of(int library, int api)
 {
     if (library == 0)
         return gv_hooks_driver[api];
+    if (library == NCCL)
+        return gv_hooks_nccl[api - GV_CUDA_COUNT];
     return runtime_hooks[library - 1][api - GV_DRIVER_COUNT];
 }
 
 static void *real_of(int library, int api)
 {
-    void **real =
-        library == 0 ? &gv_real_driver[api] : &gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
+    void **real;
 
+    if (library == 0)
+        real = &gv_real_driver[api];
+    else if (library == NCCL)
+        real = &gv_real_nccl[api - GV_CUDA_COUNT];
+    else
+        real = &gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
     return __atomic_load_n(real, __ATOMIC_ACQUIRE);
 }
 
@@ -268,9 +304,9 @@ void *gv_entry_points_swap(void *address, int api)
 {
     int library = library_at((uintptr_t)address);
 
-    if (library < 0 || (library == 0) != (api < GV_DRIVER_COUNT))
+    if (library < 0 || !has_call(library, api))
         return address;
-    if (library > 0 && !runtime_is_hooked(api))
+    if (gv_api_in_runtime(api) && !runtime_is_hooked(api))
         return address;
     return real_of(library, api) == address ? hook_of(library, api) : address;
 }
@@ -479,7 +515,8 @@ static void *target_of(const struct search *search, int api)
 {
     int library = library_of(&search->object);
 
-    if (library < 0 || (library > 0 && !runtime_is_hooked(api)) || !gv_process_is_ours())
+    if (library < 0 || (gv_api_in_runtime(api) && !runtime_is_hooked(api)) ||
+        !has_call(library, api) || !gv_process_is_ours())
         return search->found;
     return real_of(library, api) == search->found ? hook_of(library, api) : search->found;
 }
@@ -505,7 +542,7 @@ static void keep_target(struct gv_plt_slot *slot, const struct search *search, v
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
 {
     int api = (int)(slot - gv_plt_slots);
-    struct search search = {.name = gv_api_rows[api].name, .runtime = api >= GV_DRIVER_COUNT};
+    struct search search = {.name = gv_api_rows[api].name, .runtime = gv_api_in_runtime(api)};
     struct gv_object from;
     void *target = gv_plt_slot_find(slot, caller);
 

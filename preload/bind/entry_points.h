@@ -14,7 +14,7 @@
  *
  * A process can have several libcudarts, and each must get its own calls. There are GV_RUNTIMES
  * sets of runtime wrappers, one per library. A further library is passed through, and only its
- * driver calls are recorded.
+ * driver calls are recorded. Of NCCL only the first library is hooked.
  *
  * Any thread. Nothing here allocates. What is known of libraries changes under a lock, for some
  * microseconds, with signals blocked, and never across a call of the loader.
@@ -35,6 +35,7 @@
 /* The real functions, for the wrappers. NULL: this library has no such call. */
 extern void *gv_real_driver[GV_DRIVER_COUNT];
 extern void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
+extern void *gv_real_nccl[GV_NCCL_COUNT];
 
 /* The wrappers, made in hooks_driver.c and hooks_runtime.c. */
 extern void *const gv_hooks_driver[GV_DRIVER_COUNT];
@@ -42,6 +43,7 @@ extern void *const gv_hooks_runtime0[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime1[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime2[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
+extern void *const gv_hooks_nccl[GV_NCCL_COUNT]; /* hooks_nccl.c */
 
 /* Driver calls that we make and do not hook. NULL: an older driver. */
 struct gv_driver_calls {
@@ -63,6 +65,14 @@ struct gv_driver_calls {
 
 extern struct gv_driver_calls gv_driver_calls;
 
+/* The same of NCCL. */
+struct gv_nccl_calls {
+    int (*count)(const void *communicator, int *count);
+    int (*user_rank)(const void *communicator, int *rank);
+};
+
+extern struct gv_nccl_calls gv_nccl_calls;
+
 /* From plt_stubs.S: the target for the caller's call through this slot. Never NULL. */
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller);
 
@@ -73,7 +83,7 @@ void *gv_entry_points_swap(void *address, int api);
 /* The same by address alone, for what the driver returns. */
 void *gv_entry_points_swap_driver(void *address);
 
-/* Whether `object` is libcuda or a libcudart, by its DT_SONAME. */
+/* Whether `object` is libcuda, a libcudart or libnccl, by its DT_SONAME. */
 bool gv_entry_points_is_cuda(const struct gv_object *object);
 
 /* Put these around a fork(): nobody finds or forgets a library in between. */

@@ -11,12 +11,12 @@
 
 static struct gv_plt_slot further[GV_RUNTIME_COUNT][GV_PLT_FURTHER];
 
-/* NULL: a driver's, which has one target for all. */
+/* NULL: the driver's or NCCL's, which has one target for all. */
 static struct gv_plt_slot *further_of(const struct gv_plt_slot *slot)
 {
     ptrdiff_t api = slot - gv_plt_slots;
 
-    return api < GV_DRIVER_COUNT ? NULL : further[api - GV_DRIVER_COUNT];
+    return gv_api_in_runtime((int)api) ? further[api - GV_DRIVER_COUNT] : NULL;
 }
 
 /* As the stubs read it. */

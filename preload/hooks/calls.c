@@ -305,6 +305,9 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
         if (result == 0)
             gv_loads_write_unload(thread, facts);
         break;
+    case GV_FACT_COLLECTIVE:
+        gv_collective_write(thread, call);
+        break;
     case GV_FACT_HOST_FUNCTION:
         gv_host_function_write_launch(thread, facts);
         break;
@@ -346,7 +349,7 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     uint32_t kernel = call->kernel;
     uint64_t context;
 
-    if (class == GV_CLASS_LAUNCH)
+    if (class == GV_CLASS_LAUNCH || class == GV_CLASS_COLLECTIVE)
         kernel = launched_kernel(thread, call, result, facts);
     context = context_now(thread);
     if (__builtin_expect(!gv_thread_reserve(thread, gv_api_class_rows[class].room), 0)) {
@@ -550,12 +553,27 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         gv_process_steps.note_stall();
 }
 
+/* A call's record has one number of CUPTI's, the last one. A call of NCCL may launch several
+ * kernels. */
+static void write_earlier(struct gv_thread *thread, const struct gv_call *call)
+{
+    const union gv_record record = {
+        .inside = {.head = {.kind = GV_RECORD_INSIDE, .flags = GV_RECORD_MORE},
+                   .call_start_ns = thread->outer_start_ns,
+                   .correlation = call->correlation}};
+    bool inside = gv_thread_begin_group(thread);
+
+    gv_thread_write(thread, GV_ROOM_WORK, &record);
+    gv_thread_end_group(thread, inside);
+}
+
 __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
                                                  const struct gv_call *call, int32_t result,
                                                  const struct gv_facts *facts)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
-    /* Only signal handlers make calls there. Calls inside a runtime call belong to it. */
+    /* Only signal handlers make calls there. Calls inside a runtime call, or one of NCCL's, belong
+     * to it. */
     bool in_driver = call->around < GV_DRIVER_COUNT;
 
     thread->inner_api = call->around;
@@ -571,6 +589,9 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
     }
     if (call->correlation && in_driver)
         thread->correlation = call->correlation;
+    else if (call->correlation && call->correlation != thread->correlation &&
+             call->around >= GV_CUDA_COUNT)
+        write_earlier(thread, call);
     if (class == GV_CLASS_INIT && result == 0)
         gv_process_steps.start_gpu(thread);
 }
@@ -581,8 +602,10 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
 {
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel || call->class != GV_CLASS_LAUNCH) && is_frequent(call, facts) &&
-           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
+           (call->kernel ||
+            (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
+           is_frequent(call, facts) && thread->next < thread->end &&
+           thread->open_to == GV_ROOM_REST;
 }
 
 /* Nobody waits for such a call, and programs make millions. */

@@ -34,6 +34,7 @@ enum gv_fact {
     GV_FACT_NAMES,
     GV_FACT_ALIASES,
     GV_FACT_UNLOADS,
+    GV_FACT_COLLECTIVE,
     GV_FACT_STACK, /* from here on the call gets a stack, however short it was */
     GV_FACT_HOST_FUNCTION,
 };
@@ -68,6 +69,9 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
                          uint32_t module, const char *name);
 
 void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts);
+
+/* Writes what a collective of NCCL is, before its call's record (communicators.c). */
+void gv_collective_write(struct gv_thread *thread, const struct gv_call *call);
 
 /* ---- host functions (host_functions.c) ---- */
 

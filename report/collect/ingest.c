@@ -760,6 +760,54 @@ static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_ho
                            ingest->process, (int64_t)launch->number, id, (int64_t)launch->stack);
 }
 
+/* ---- collectives of NCCL ---- */
+
+static const struct {
+    const char *name;
+    int64_t bytes;
+} collective_types[] = {
+#define GV_COLLECTIVE_TYPE(number, name, bytes) [number] = {name, bytes},
+#include "trace/collective_types.def"
+};
+
+static int store_collective(struct gv_ingest *ingest, const struct gv_record_collective *collective,
+                            const struct gv_record_call *call, int64_t id)
+{
+    static const char *const kinds[] = {
+#define GV_COLLECTIVE_KIND(name, number, text, of_two) [number] = (text),
+#include "trace/collective_kinds.def"
+    };
+    unsigned int kind = collective->collective, type = collective->type;
+    bool knows_type = type < sizeof(collective_types) / sizeof(collective_types[0]);
+
+    /* The call of that collective may be lost, and this may be the next one. */
+    if (collective->call_start_ns != call->start_ns || kind >= sizeof(kinds) / sizeof(kinds[0]) ||
+        !kinds[kind])
+        return 0;
+    return gv_database_run(
+        ingest->database, GV_STATEMENT_COLLECTIVE_ADD, "itiiiiitii", id, kinds[kind],
+        (int64_t)collective->communicator, (int64_t)collective->sequence, (int64_t)collective->rank,
+        (int64_t)collective->size, (int64_t)collective->count,
+        knows_type ? collective_types[type].name : NULL,
+        knows_type ? (int64_t)collective->count * collective_types[type].bytes : (int64_t)-1,
+        (int64_t)collective->head.result);
+}
+
+/* Of the group that ends with this call. */
+static int store_inside(struct gv_ingest *ingest, const union gv_record *records, size_t count,
+                        int64_t id)
+{
+    const struct gv_record_call *call = &records[count].call;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++)
+        if (records[i].head.kind == GV_RECORD_INSIDE &&
+            records[i].inside.call_start_ns == call->start_ns)
+            error = gv_correlate_add(&ingest->correlate, ingest->database,
+                                     records[i].inside.correlation, id);
+    return error;
+}
+
 /* ---- calls ---- */
 
 /* Gives the loads inside this call its row. */
@@ -933,6 +981,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
     struct gv_ingest_stack stack = {0};
     const struct gv_record_run_delay *delay = NULL;
     const struct gv_record_host *launch = NULL;
+    const struct gv_record_collective *collective = NULL;
     int64_t id;
     int error = 0;
 
@@ -953,9 +1002,14 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
                 error = delay_call(ingest, thread, delay, &record->call, id);
             if (!error && launch)
                 error = store_host_launch(ingest, launch, &record->call, id);
+            if (!error && i > 0)
+                error = store_inside(ingest, records, i, id);
+            if (!error && collective)
+                error = store_collective(ingest, collective, &record->call, id);
             module = 0;
             delay = NULL;
             launch = NULL;
+            collective = NULL;
             break;
         case GV_RECORD_POLL:
             error = store_poll(ingest, thread, &record->poll, &stack);
@@ -985,6 +1039,11 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
             break;
         case GV_RECORD_HOST_LAUNCH:
             launch = &record->host;
+            break;
+        case GV_RECORD_COLLECTIVE:
+            collective = &record->collective;
+            break;
+        case GV_RECORD_INSIDE: /* with its call */
             break;
         case GV_RECORD_HOST_FUNCTION:
             error = store_host_function(ingest, thread, &record->host);

@@ -70,6 +70,7 @@ DELETE FROM main.call WHERE id BETWEEN ?2 AND ?3 AND start_ns < ?1
 {of_swept(call_sample)};
 {of_swept(call_fold)};
 {of_swept(call_delay)};
+{of_swept(collective)};
 
 -- name: ops_next
 SELECT coalesce(min(id), 0) FROM main.gpu_op WHERE id > ?1;

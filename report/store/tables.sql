@@ -73,6 +73,7 @@ CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, call INTEGER, stack INTEGER, thread INTEGER, start_ns INTEGER,
     duration_ns INTEGER, UNIQUE (process, number));
 
+
 -- The program's own words: NVTX, gpuverify.h. number: of a text in its process; NULL: it has none.
 CREATE TABLE range_text (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER, text TEXT,
     UNIQUE (process, number));

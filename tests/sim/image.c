@@ -5,6 +5,7 @@
  * limits; a file's size is known and checked. Compressed entries of a fat binary are not unpacked:
  * such an image has any kernel that is asked for.
  */
+#include "tests/sim/collective.h"
 #include "tests/sim/sim.h"
 
 #include <elf.h>
@@ -61,6 +62,8 @@ struct gv_sim_entry *gv_sim_image_add(struct gv_sim_image *image, const char *na
         return NULL;
     entry->local_bytes = local_bytes;
     entry->spins = spins(entry->name);
+    entry->meets =
+        !strncmp(entry->name, GV_SIM_COLLECTIVE_KERNEL, strlen(GV_SIM_COLLECTIVE_KERNEL));
     while (*at)
         at = &(*at)->next;
     *at = entry;

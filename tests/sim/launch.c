@@ -1,6 +1,8 @@
 /* Launches of kernels and host functions. */
+#include "tests/sim/collective.h"
 #include "tests/sim/sim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t gv_sim_kernel_ns(const struct gv_sim_entry *entry, void **parameters, void **extra)
@@ -26,6 +28,44 @@ static void grow_local(struct gv_sim_context *context, uint64_t needed_bytes)
     gv_sim_pass(GROW_NS);
     context->local_pool_bytes = needed_bytes;
     context->now_ns = gv_sim_now_ns();
+}
+
+/* A kernel that waits for those of other processes. */
+struct meeting {
+    struct gv_sim_collective collective;
+    const struct gv_sim_stream *stream;
+    struct gv_sim_operation work;
+};
+
+static void run_meeting(void *data)
+{
+    struct meeting *meeting = data;
+    uint64_t start_ns = gv_sim_now_ns(), end_ns;
+
+    meeting->collective.meet(meeting->collective.data);
+    end_ns = gv_sim_now_ns();
+    gv_sim_trace_work(meeting->stream, end_ns, end_ns - start_ns, &meeting->work);
+    free(meeting);
+}
+
+/* As a host function, its end is not known before it has come. */
+static CUresult launch_meeting(struct gv_sim_stream *stream, const char *name, void **parameters,
+                               const CUDA_KERNEL_NODE_PARAMS *shape)
+{
+    struct meeting *meeting = calloc(1, sizeof *meeting);
+    if (!meeting)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(&meeting->collective, *(void **)parameters[0], sizeof meeting->collective);
+    meeting->stream = stream;
+    gv_sim_trace_kernel(&meeting->work, name, shape);
+    meeting->work.correlation = gv_sim_trace_correlation();
+    gv_sim_stream_lock(stream);
+    bool queued =
+        gv_sim_host_queue(stream, gv_sim_stream_push(stream, 0), run_meeting, NULL, meeting) != 0;
+    pthread_mutex_unlock(&stream->context->work);
+    if (!queued)
+        free(meeting);
+    return queued ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult launch(const void *handle, CUstream hStream, void **parameters, void **extra,
@@ -56,6 +96,8 @@ static CUresult launch(const void *handle, CUstream hStream, void **parameters, 
     }
     if (GV_SIM_UNLIKELY(result))
         return result;
+    if (GV_SIM_UNLIKELY(function->entry->meets) && parameters && parameters[0])
+        return launch_meeting(s, function->entry->name, parameters, shape);
     gv_sim_stream_lock(s);
     if (GV_SIM_UNLIKELY(function->entry->local_bytes > s->context->local_pool_bytes))
         grow_local(s->context, function->entry->local_bytes);

@@ -255,6 +255,7 @@ struct gv_sim_entry { /* a kernel of an image */
     char *name;
     uint64_t local_bytes; /* per thread */
     bool spins;
+    bool meets; /* a kernel of NCCL's, see tests/sim/collective.h */
 };
 struct gv_sim_global {
     struct gv_sim_global *next;
@@ -442,6 +443,8 @@ void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name,
                          const CUDA_KERNEL_NODE_PARAMS *shape);
 void gv_sim_trace_copy(struct gv_sim_operation *work, const struct gv_sim_rows *rows);
 void gv_sim_trace_set(struct gv_sim_operation *work, const struct gv_sim_fill *fill);
+/* The correlation id of the thread's call. */
+uint32_t gv_sim_trace_correlation(void);
 void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint64_t duration_ns,
                        struct gv_sim_operation *work);
 /* These end now. */

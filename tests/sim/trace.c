@@ -41,6 +41,11 @@ void gv_sim_trace_forked(void)
     call.depth = 0;
 }
 
+uint32_t gv_sim_trace_correlation(void)
+{
+    return call.correlation;
+}
+
 void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint64_t duration_ns,
                        struct gv_sim_operation *work)
 {
@@ -50,7 +55,8 @@ void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint
     work->device = (uint32_t)stream->context->device;
     work->context = (uint32_t)stream->context->id;
     work->stream = (uint32_t)stream->id;
-    work->correlation = call.correlation;
+    if (!work->correlation)
+        work->correlation = call.correlation;
     work->start_ns = end_ns - duration_ns;
     work->end_ns = end_ns;
     tracer->operation(work);

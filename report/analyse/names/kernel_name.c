@@ -606,3 +606,8 @@ void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
     }
     free(kernels);
 }
+
+bool gv_kernel_is_collective(const char *name)
+{
+    return strstr(name, "ncclDevKernel_") || strstr(name, "ncclKernel_");
+}

@@ -3,6 +3,7 @@
 #define GV_ANALYSE_NAMES_KERNEL_NAME_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define GV_KERNEL_NAME_BYTES 1024
@@ -50,5 +51,9 @@ void gv_kernel_names_learn(sqlite3 *trace);
 /* Shortens short names (gv_kernel_name_short) to about `width` columns, and keeps different ones
  * different. The caller frees each. */
 void gv_kernel_names_fit(char **names, size_t count, unsigned int width);
+
+/* Whether it is a kernel of NCCL's, by its linked or any other form of its name: ncclDevKernel_...,
+ * before NCCL 2.20 ncclKernel_... */
+bool gv_kernel_is_collective(const char *name);
 
 #endif

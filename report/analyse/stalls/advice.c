@@ -431,6 +431,23 @@ static void add_notes(struct gv_advice_out *out, const struct gv_advice_facts *f
             add(out, " %s", notes[i].text);
 }
 
+/* The other ranks may need this one's next call to arrive. */
+static void add_collective(struct gv_advice_out *out, const struct gv_advice_facts *facts,
+                           enum gv_cause cause)
+{
+    if (!facts->waited_kernel || !gv_cause_drains(cause) ||
+        !gv_kernel_is_collective(facts->waited_kernel))
+        return;
+    add(out, " ");
+    add_kernel_name(out, facts->waited_kernel);
+    add(out, " is a collective of NCCL, which ends only when all ranks have arrived. This is a "
+             "deadlock in the "
+             "making: the job hangs as soon as one of them waits for this rank before it arrives. "
+             "Make ");
+    add_call(out, facts);
+    add(out, " on every rank before the first collective, or while none is running.");
+}
+
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
                      char text[GV_ADVICE_BYTES])
 {
@@ -450,6 +467,7 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
         from += length;
     }
     add_notes(&out, facts, cause);
+    add_collective(&out, facts, cause);
     while (out.used > 0 && text[out.used - 1] == ' ')
         text[--out.used] = '\0';
 }

@@ -12,7 +12,8 @@ static const struct {
         enum gv_call_kind kind;
         const char *text;
     } advice[4]; /* the last row is empty */
-    bool expected, waits;
+    bool expected;
+    int waits;
 } causes[] = {
 #define GV_ADVICE(kind, text) {GV_KIND_##kind, text},
 #define GV_CAUSE(name, text, expected, waits, proof, why, advice, advice_in_flight)                \
@@ -32,7 +33,12 @@ const char *gv_cause_why(enum gv_cause cause)
 
 bool gv_cause_waits(enum gv_cause cause)
 {
-    return cause < GV_CAUSE_COUNT && causes[cause].waits;
+    return cause < GV_CAUSE_COUNT && causes[cause].waits != 0;
+}
+
+bool gv_cause_drains(enum gv_cause cause)
+{
+    return cause < GV_CAUSE_COUNT && causes[cause].waits == 2;
 }
 
 bool gv_cause_is_expected(enum gv_cause cause)

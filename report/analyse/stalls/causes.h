@@ -15,6 +15,8 @@ enum gv_cause {
 const char *gv_cause_name(enum gv_cause cause);
 const char *gv_cause_why(enum gv_cause cause);
 bool gv_cause_waits(enum gv_cause cause);
+/* Whether it waits for all work of the context, also where the program did not ask for that. */
+bool gv_cause_drains(enum gv_cause cause);
 bool gv_cause_is_expected(enum gv_cause cause);
 /* Whether the name is that of UNKNOWN; NULL is not. */
 bool gv_cause_is_unknown(const char *name);

@@ -28,33 +28,37 @@ struct gv_flights {
     struct gv_stall_call evidence[FLIGHTS_MOST];
 };
 
-static void take_launched(sqlite3_stmt *row, struct gv_flight_work *work)
+static void take_launched(sqlite3_stmt *row, char *kernel, size_t size)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
     bool host = sqlite3_column_int(row, 1) != 0;
-    char plain[sizeof(work->kernel) - 16] = "";
+    char plain[112] = "";
 
     if (name)
         gv_kernel_name_short(name, plain, sizeof(plain));
     if (host)
-        snprintf(work->kernel, sizeof(work->kernel),
-                 name ? "host function %s" : "a host function%s", plain);
+        snprintf(kernel, size, name ? "host function %s" : "a host function%s", plain);
     else
-        snprintf(work->kernel, sizeof(work->kernel), "%s", plain);
+        snprintf(kernel, size, "%s", plain);
 }
 
 static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight_work *work)
 {
-    struct gv_stall_launch first = {0};
+    struct gv_stall_launch first = {0}, meeting = {0};
     sqlite3_stmt *row = NULL;
-    int error = gv_stall_infer_now(run, process, &first, &work->unfinished);
+    int error = gv_stall_infer_now(run, process, &first, &meeting, &work->unfinished);
 
     work->call = first.call;
     work->start_ns = first.start_ns;
     if (!error)
         row = gv_stall_row(run, GV_STALL_CALL_KERNEL, first.call, &error);
     if (row)
-        take_launched(row, work);
+        take_launched(row, work->kernel, sizeof(work->kernel));
+    work->meets = meeting.call != 0;
+    row = error || !work->meets ? NULL
+                                : gv_stall_row(run, GV_STALL_CALL_KERNEL, meeting.call, &error);
+    if (row)
+        take_launched(row, work->meeting, sizeof(work->meeting));
     return error;
 }
 
@@ -135,6 +139,19 @@ static size_t find_waiting(const struct gv_flights *flights, size_t i)
     return by ? (size_t)by - 1 : i;
 }
 
+static void tell_meeting(const struct gv_flight_work *work, enum gv_cause cause, char *out,
+                         size_t size)
+{
+    size_t used = strlen(out);
+
+    if (work->meets && (gv_cause_drains(cause) || gv_cause_is_expected(cause)))
+        snprintf(out + used, size - used,
+                 " %s is a collective of NCCL, which ends only when all ranks have arrived%s.",
+                 work->meeting[0] ? work->meeting : "One of them",
+                 gv_cause_drains(cause) ? ": if one of them waits for this rank, this is a deadlock"
+                                        : "");
+}
+
 /* What is known of what it waits for. */
 static void tell_state(const struct gv_flights *flights, size_t i, char *out, size_t size)
 {
@@ -173,6 +190,7 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
                  kernel[0] ? kernel : "this kernel");
     else if (used < size)
         snprintf(out + used, size - used, ".");
+    tell_meeting(work, waits->cause, out, size);
 }
 
 static int store_flight(struct gv_flights *flights, size_t i)

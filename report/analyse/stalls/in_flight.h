@@ -7,6 +7,7 @@
 
 #include "report/store/database.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Fills in the columns cause, blocked_by_thread, confidence, state and advice of the process's rows
@@ -19,6 +20,8 @@ struct gv_flight_work {
     int64_t start_ns;   /* of the first */
     int64_t call;       /* of the first */
     char kernel[128];   /* of the first, or "host function work"; "": unknown */
+    bool meets;         /* one of them is a collective of NCCL, */
+    char meeting[128];  /* with this kernel; "": unknown */
 };
 
 /* Reads the process's last calls. 0 or -errno. */

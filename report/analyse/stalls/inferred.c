@@ -271,8 +271,8 @@ static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_ste
     if (!launches)
         return -ENOMEM;
     replay->launches = launches;
-    replay->launches[replay->launch_count++] =
-        (struct gv_stall_launch){step->call, step->stream, step->start_ns};
+    replay->launches[replay->launch_count++] = (struct gv_stall_launch){
+        step->call, step->stream, step->start_ns, (step->flags & GV_CALL_MEETS) != 0};
     return 0;
 }
 
@@ -484,7 +484,7 @@ int gv_stall_infer_chunk(struct gv_stall_run *run)
 }
 
 int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stall_launch *first,
-                       int64_t *count)
+                       struct gv_stall_launch *meeting, int64_t *count)
 {
     const struct gv_stall_replay *replay;
     sqlite3_stmt *rows = NULL;
@@ -502,9 +502,12 @@ int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stal
     sqlite3_reset(rows);
     for (size_t i = 0; i < replay->launch_count && !error; i++) {
         const struct gv_stall_launch *launch = &replay->launches[i];
-        if (launch->start_ns >= finished_until(replay, &replay->queues[launch->stream]) &&
-            (*count)++ == 0)
+        if (launch->start_ns < finished_until(replay, &replay->queues[launch->stream]))
+            continue;
+        if ((*count)++ == 0)
             *first = *launch;
+        if (launch->meets && meeting->call == 0)
+            *meeting = *launch;
     }
     return error;
 }

@@ -60,6 +60,7 @@ struct gv_stall_replay;
 
 struct gv_stall_launch {
     int64_t call, stream, start_ns;
+    bool meets; /* as GV_CALL_MEETS */
 };
 
 struct gv_stall_run {
@@ -120,9 +121,9 @@ int gv_stall_measure_chunk(struct gv_stall_run *run);
 int gv_stall_infer_chunk(struct gv_stall_run *run);
 void gv_stall_infer_close(struct gv_stall_run *run);
 /* Replays the process's last calls and operations up to now. Tells how many launches are
- * unfinished, and the first of them. */
+ * unfinished, the first of them, and the first that meets other processes. */
 int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stall_launch *first,
-                       int64_t *count);
+                       struct gv_stall_launch *meeting, int64_t *count);
 /* What is unfinished for a call that begins now. */
 void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call);
 

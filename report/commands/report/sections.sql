@@ -137,6 +137,14 @@ SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
 FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel
 GROUP BY k.name ORDER BY taken DESC, 1 LIMIT :top;
 
+-- name: nccl
+SELECT printf('%016x', c.communicator), c.rank || ' of ' || c.size, c.kind, count(*), sum(c.bytes),
+    (SELECT sum(duration_ns) FROM gpu_op WHERE id IN (SELECT operation FROM collective o
+        WHERE o.communicator = c.communicator AND o.rank IS c.rank AND o.kind = c.kind)),
+    sum(k.duration_ns) AS taken
+FROM collective c JOIN call k ON k.id = c.call
+GROUP BY c.communicator, c.rank, c.size, c.kind ORDER BY 6 DESC, taken DESC, 1, 2, 3 LIMIT :top;
+
 -- name: copies
 SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END,
     CASE WHEN t.copy_kind > 0 THEN CASE t.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned'

@@ -20,6 +20,7 @@ void *const gv_hooks_runtime2[GV_RUNTIME_COUNT] = {[GV_ID_cudaDeviceSynchronize 
                                                        (void *)2};
 void *const gv_hooks_runtime3[GV_RUNTIME_COUNT] = {[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT] =
                                                        (void *)2};
+void *const gv_hooks_nccl[GV_NCCL_COUNT] = {[GV_ID_ncclAllReduce - GV_CUDA_COUNT] = (void *)3};
 
 bool gv_process_records_runtime(void);
 bool gv_process_is_ours(void);

@@ -66,6 +66,10 @@ static void a_row_says_what_its_call_means(void **state)
         {"cuStreamQuery_ptsz", GV_KIND_STREAM_QUERY},
         {"cudaStreamBeginCaptureToGraph", GV_KIND_CAPTURE_BEGIN},
         {"cuEventRecordWithFlags", GV_KIND_EVENT_RECORD},
+        {"ncclAllReduce", GV_KIND_COLLECTIVE},
+        {"ncclGroupEnd", GV_KIND_GROUP_END},
+        {"ncclCommInitRankConfig", GV_KIND_COMMUNICATOR},
+        {"ncclMemFree", GV_KIND_COLLECTIVE_MEMORY},
     };
 
     (void)state;
@@ -129,7 +133,7 @@ static void names_tell_the_runtime_and_its_threads(void **state)
 {
     (void)state;
     for (int api = 0; api < GV_API_COUNT; api++)
-        assert_int_equal(gv_api_is_runtime(gv_api_rows[api].name), api >= GV_DRIVER_COUNT);
+        assert_int_equal(gv_api_is_runtime(gv_api_rows[api].name), gv_api_in_runtime(api));
     assert_true(gv_api_is_per_thread("cuMemcpy_ptds"));
     assert_true(gv_api_is_per_thread("cudaLaunchKernel_ptsz"));
     assert_false(gv_api_is_per_thread("cuMemcpy"));

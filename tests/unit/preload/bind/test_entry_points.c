@@ -24,6 +24,7 @@ void *const gv_hooks_runtime0[GV_RUNTIME_COUNT] = {SYNC_HOOKED = (void *)0x10};
 void *const gv_hooks_runtime1[GV_RUNTIME_COUNT] = {SYNC_HOOKED = (void *)0x11};
 void *const gv_hooks_runtime2[GV_RUNTIME_COUNT] = {SYNC_HOOKED = (void *)0x12};
 void *const gv_hooks_runtime3[GV_RUNTIME_COUNT] = {SYNC_HOOKED = (void *)0x13};
+void *const gv_hooks_nccl[GV_NCCL_COUNT] = {[GV_ID_ncclAllReduce - GV_CUDA_COUNT] = (void *)0x20};
 
 /* As plt_stubs.S makes them: it asks when the call is made first. */
 struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
@@ -166,6 +167,24 @@ static void what_the_driver_returns_is_swapped(void **state)
     close_library(driver);
 }
 
+/* A library of another name may have calls of these names too. */
+static void calls_of_nccl_are_swapped_in_libnccl_alone(void **state)
+{
+    void *nccl = open_library("nccl_named"), *other = open_library("plain1");
+    void *reduce = dlsym(nccl, "ncclAllReduce");
+
+    (void)state;
+    assert_ptr_equal(gv_entry_points_swap(reduce, GV_ID_ncclAllReduce),
+                     gv_hooks_nccl[GV_ID_ncclAllReduce - GV_CUDA_COUNT]);
+    assert_ptr_equal(gv_real_nccl[GV_ID_ncclAllReduce - GV_CUDA_COUNT], reduce);
+    assert_ptr_equal(gv_entry_points_swap(reduce, INIT), reduce);
+    assert_ptr_equal(swapped(nccl, "cuInit", INIT), dlsym(nccl, "cuInit"));
+    assert_ptr_equal(swapped(other, "gv_here", GV_ID_ncclAllReduce), dlsym(other, "gv_here"));
+    close_library(other);
+    close_library(nccl);
+    assert_ptr_equal(gv_entry_points_swap(reduce, GV_ID_ncclAllReduce), reduce);
+}
+
 static void a_fifth_runtime_is_passed_through(void **state)
 {
     void *runtimes[GV_RUNTIMES + 1], *fifth;
@@ -244,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_set_user_id_program_gets_the_real_call),
         cmocka_unit_test(what_dlsym_answers_is_swapped),
         cmocka_unit_test(what_the_driver_returns_is_swapped),
+        cmocka_unit_test(calls_of_nccl_are_swapped_in_libnccl_alone),
         cmocka_unit_test(a_fifth_runtime_is_passed_through),
         cmocka_unit_test(what_was_closed_is_found_anew),
         cmocka_unit_test(nothing_is_kept_while_a_library_closes),

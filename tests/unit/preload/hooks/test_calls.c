@@ -180,6 +180,11 @@ void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_fac
     write_kind(thread, GV_RECORD_HOST_LAUNCH, facts->made);
 }
 
+void gv_collective_write(struct gv_thread *thread, const struct gv_call *call)
+{
+    write_kind(thread, GV_RECORD_COLLECTIVE, call->api);
+}
+
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
     (void)api;
