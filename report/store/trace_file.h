@@ -17,9 +17,9 @@ struct gv_trace_probe {
     bool complete; /* nothing is added to it; also a snapshot */
 };
 
-/* 0: a trace of ours; -ENODATA: an empty file, or what a killed collector had not committed; -EUCLEAN: a cut or damaged trace; -EMEDIUMTYPE:
- * its journal is not a regular file, so it is not opened; -EPROTO: something else; -EBUSY; or
- * another -errno. Does not follow a link (-ELOOP). */
+/* 0: a trace of ours; -ENODATA: an empty file, or what a killed collector had not committed;
+ * -EUCLEAN: a cut or damaged trace; -EMEDIUMTYPE: its journal is not a regular file, so it is not
+ * opened; -EPROTO: something else; -EBUSY; or another -errno. Does not follow a link (-ELOOP). */
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
 
 /*

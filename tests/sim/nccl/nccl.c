@@ -513,8 +513,7 @@ EXPORT ncclResult_t ncclMemFree(void *address)
     return (ncclResult_t)(cuMemFree_v2((CUdeviceptr)(uintptr_t)address) ? 1 : SUCCESS);
 }
 
-EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *address, size_t size,
-                                     void **handle)
+EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *address, size_t size, void **handle)
 {
     (void)comm, (void)size;
     *handle = address;
