@@ -461,7 +461,7 @@ class Usage(harness.Case):
     def test_wrong_usage_is_2(self):
         for arguments in ([], ["nonsense"], ["--nonsense"], ["report"], ["run"], ["run", "-o"],
                           ["run", "--nonsense", "true"], ["report", "--nonsense"],
-                          ["help", "nonsense"], ["report", "a", "b", "c"]):
+                          ["help", "nonsense"], ["top", "a", "b"]):
             with self.subTest(" ".join(arguments)):
                 result = self.command(*arguments, status=2)
                 self.assertEqual(result.out, "")

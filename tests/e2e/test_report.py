@@ -50,6 +50,15 @@ class Report(harness.Case):
                                " INSERT INTO older SELECT i, 1, w, w / 2 + 1, 1,"
                                " CASE w WHEN 1 THEN 60 ELSE 1 + i / 10 * 9 END * 1000000000, NULL, NULL"
                                " FROM n, (SELECT 1 AS w UNION SELECT 3);"
+                               "INSERT INTO process (id, identity, pid, parent_pid, start_ticks, program, forked, start_ns, end_ns)"
+                               " VALUES (9, 9, 4300, 1, 1, 'second', 0, 1500000000, 2500000000);"
+                               "INSERT INTO process_rank VALUES (1, 0, 0, 2, 'job', 'vm', NULL), (9, 1, 1, 2, 'job', 'vm', NULL);"
+                               "INSERT INTO api (id, name, class, kind) VALUES (91, 'ncclAllReduce', 'collective', 'collective');"
+                               "INSERT INTO thread VALUES (9, 9, 1, 4300, 'second', 0);"
+                               "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                               " (300, 1, 91, 1600000000, 900, 0), (301, 9, 91, 1610000000, 900, 0);"
+                               "INSERT INTO collective VALUES (1, 300, 'all-reduce', 7, 0, 0, 2, 4, 'float32', 16, NULL, NULL),"
+                               " (2, 301, 'all-reduce', 7, 0, 1, 2, 4, 'float32', 16, NULL, NULL);"
                                "INSERT INTO meta VALUES ('idle', 1);"
                                "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
         database.close()

@@ -183,12 +183,12 @@ int gv_command_explain(const struct gv_arguments *arguments)
         stall = path;
         path = NULL;
     }
-    /* Several traces, without a stall. */
-    if (stall && !explain_id(stall) && (count > 2 || access(stall, F_OK) == 0))
-        stall = NULL;
     if (stall && explain_id(path ? path : "") && !explain_id(stall))
         return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
                                    stall);
+    /* Several traces, without a stall. */
+    if (stall && !explain_id(stall) && (count > 2 || access(stall, F_OK) == 0))
+        stall = NULL;
     if (stall && (explain.id = explain_id(stall)) == 0)
         return gv_arguments_refuse(
             arguments->command,
