@@ -63,7 +63,14 @@ int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size
         while (kept > 0 && strchr(" \t\r", text[at + kept - 1]))
             kept--;
         grown[accept->count] = (struct gv_check_known){.text = strndup(text + at, kept)};
-        error = grown[accept->count].text ? accept_read(&grown[accept->count], what) : -ENOMEM;
+        if (!grown[accept->count].text) {
+            error = -ENOMEM;
+        } else if (memchr(text + at, '\0', length)) {
+            snprintf(what, sizeof(what), "not text");
+            error = -EINVAL;
+        } else {
+            error = accept_read(&grown[accept->count], what);
+        }
         accept->count++;
         at += length + 1;
     }
