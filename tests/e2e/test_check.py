@@ -500,7 +500,7 @@ class Accept(Case):
         for line, said in (("fre x.py=1s", "line 1: unknown cause 'fre'"), ("free x.py", "'x.py' is not a line of the program and a time"),
                            ("lock ?=1s\0", "line 1: not text"), ("free =1s", "is not a line"), ("free x.py=1", "is not a line")):
             self.assertIn(said, self.check("--accept", self.known(line), status=2).err)
-        self.assertIn("--update is of --accept", self.check("--update", "--max-errors", "0", status=2).err)
+        self.assertIn("--update needs --accept", self.check("--update", "--max-errors", "0", status=2).err)
         self.assertIn("No such file", self.check("--accept", self.path("none"), status=3).err)
 
     def test_a_hostile_name_cannot_write_lines(self):

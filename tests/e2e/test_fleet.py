@@ -175,7 +175,7 @@ class Words(Case):
                             (("fleet", "x", "--anonymise"), "have no effect on --to parquet")):
             self.assertIn(said, self.command("export", "--to", "parquet", *words, status=2).err)
         self.assertIn("unexpected argument 'b.db'", self.command("export", "--to", "folded", "a.db", "b.db", status=2).err)
-        self.assertIn("--label and --with are of --to parquet", self.command("export", "--to", "folded", "--with", "calls", status=2).err)
+        self.assertIn("--label and --with need --to parquet", self.command("export", "--to", "folded", "--with", "calls", status=2).err)
         self.assertIn("no question is called 'x': build_regressions,", self.command("fleet", "fleet", "x", status=3).err)
         self.assertIn("fleet has no exported traces", self.command("fleet", "fleet", "gpu_hours", status=3).err)
 

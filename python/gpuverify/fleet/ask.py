@@ -66,7 +66,7 @@ def main(words: list[str]) -> int:
     try:
         wrong = _run(parser.parse_args(words))
     except ImportError as why:
-        wrong = f"{sys.executable} cannot ask: {why}; pip install duckdb"
+        wrong = f"{sys.executable} cannot answer: {why}; pip install duckdb"
     except Exception as why:  # DuckDB's errors have no common base that is there without it
         wrong = str(why)
     if wrong:

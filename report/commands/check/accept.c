@@ -176,7 +176,7 @@ int gv_check_accept_tell(const struct gv_check_accept *accept)
         if (accept->lines[i].gone)
             gv_message("%s:%zu: %s: this stall is gone%s", gv_shown_path(accept->path), i + 1,
                        accept->lines[i].text,
-                       accept->update ? ", and accepted no more" : "; --update removes it");
+                       accept->update ? ", and no longer accepted" : "; --update removes it");
     return 0;
 }
 

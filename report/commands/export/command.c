@@ -313,7 +313,7 @@ static int export_check_words(const struct export *export, bool anonymised)
         return export_check_fleet(export, anonymised);
     if (gv_arguments_has(arguments, GV_OPTION_export_label) ||
         gv_arguments_has(arguments, GV_OPTION_export_with))
-        return gv_arguments_refuse(arguments->command, "--label and --with are of --to parquet");
+        return gv_arguments_refuse(arguments->command, "--label and --with need --to parquet");
     if (arguments->operand_count > 1)
         return gv_arguments_refuse(arguments->command, "unexpected argument '%s'",
                                    arguments->operands[1]);
