@@ -231,7 +231,7 @@ class Export:
 
 def _label(word: str) -> tuple[str, str]:
     name, _, value = word.partition("=")
-    if name not in LABELS or not value:
+    if name not in LABELS or not value or not value.isprintable():  # bytes that are not UTF-8 are not
         raise argparse.ArgumentTypeError(f"'{word}' is not one of {', '.join(f'{name}=VALUE' for name in LABELS)}")
     return name, value
 
