@@ -488,7 +488,8 @@ class Accept(Case):
         self.assertEqual(self.lines(), ["lock ?=1ms"])
 
     def test_what_a_trace_does_not_know_is_not_gone(self):
-        for changes in (RUNNING, ("INSERT INTO loss VALUES (1, 'call', 'sync', 7)",)):
+        for changes in (RUNNING, ("INSERT INTO loss VALUES (1, 'call', 'sync', 7)",), ("INSERT INTO loss VALUES (1, 'stack', '', 7)",),
+                        ("INSERT INTO older VALUES (0, 1, 1, 1, 1, 1, 1, 1)",)):
             self.make(*changes)
             path = self.known("lock ?=1s", "lazy-load train.py step=1s", "free old.py load=1s")
             self.assertNotIn("gone", self.check("--accept", path, "--update", status=None).err)
@@ -497,9 +498,9 @@ class Accept(Case):
     def test_words_that_are_wrong(self):
         self.make()
         for line, said in (("fre x.py=1s", "line 1: unknown cause 'fre'"), ("free x.py", "'x.py' is not a line of the program and a time"),
-                           ("free =1s", "is not a line"), ("free x.py=1", "is not a line")):
+                           ("lock ?=1s\0", "line 1: not text"), ("free =1s", "is not a line"), ("free x.py=1", "is not a line")):
             self.assertIn(said, self.check("--accept", self.known(line), status=2).err)
-        self.assertIn("--update is of --accept", self.check("--update", "--max-errors", "0", status=2).err)
+        self.assertIn("--update needs --accept", self.check("--update", "--max-errors", "0", status=2).err)
         self.assertIn("No such file", self.check("--accept", self.path("none"), status=3).err)
 
     def test_a_hostile_name_cannot_write_lines(self):

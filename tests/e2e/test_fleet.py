@@ -53,7 +53,22 @@ class Export(Case):
     def test_every_question_has_the_true_answer(self):
         self.make()
         self.assertEqual(self.export("traces").out, f"{COUNT} added, 0 known already, 0 still being written, 0 failed\n")
+        self.assertEqual(os.stat(self.path("fleet")).st_mode & 0o777, 0o700)
         self.check_truth()
+
+    def test_names_of_folders_are_no_patterns(self):
+        self.make(1)
+        for folder in ("fle?t", "[f]leet", "fleet"):
+            self.command("export", "--to", "parquet", folder, "traces")
+            self.assertIn(",1,", self.command("fleet", folder, "gpu_hours", "--format", "csv").out, folder)
+        os.rename(self.path("fleet"), self.path("team=x"))
+        self.assertIn("takes a folder that is called NAME=VALUE", self.command("fleet", "team=x", "gpu_hours", status=3).err)
+
+    def test_a_file_without_a_question(self):
+        self.make(1)
+        self.export("traces")
+        self.write("empty.sql", "-- nothing yet")
+        self.assertEqual(self.command("fleet", "fleet", "empty.sql", status=3).err, "gpuverify: the question has no SELECT\n")
 
     def test_a_second_time_adds_only_what_is_new(self):
         self.make()
@@ -103,16 +118,18 @@ class Export(Case):
             database.executescript(f"PRAGMA application_id = {stored.APPLICATION_ID}; CREATE VIEW meta AS WITH RECURSIVE n(key, value) AS "
                                    "(SELECT 1, 1 UNION ALL SELECT key + 1, 1 FROM n) SELECT sum(key) AS key, value FROM n;")
         stored.make("hostile", self.path("traces/hostile.db"))
+        os.mkfifo(self.path("traces/pipe.db"))
         done = self.export("traces", "none.db", status=3)
-        self.assertEqual(done.out, "2 added, 0 known already, 1 still being written, 3 failed\n", done.err)
-        for name in ("traces/text.db", "none.db", "traces/evil.db", "traces/00001.db is left for the next time"):
+        self.assertEqual(done.out, "2 added, 0 known already, 1 still being written, 4 failed\n", done.err)
+        for name in ("traces/text.db", "none.db", "traces/evil.db", "traces/pipe.db", "traces/00001.db is left for the next time"):
             self.assertIn(name, done.err)
 
     def test_labels(self):
         self.make(3)
         self.export("traces", "--label", "team=new", "--label=build=abc")
         self.assertEqual(self.ask("SELECT DISTINCT team, build FROM processes"), [("new", "abc")])
-        self.assertIn("not one of team=VALUE, build=VALUE", self.export("traces", "--label", "job=7", status=2).err)
+        for label in ("job=7", "team=", b"team=\xff"):
+            self.assertIn("not one of team=VALUE, build=VALUE", self.export("traces", "--label", label, status=2).err)
 
     def test_calls_and_operations_on_request(self):
         stored.make("lazy_launch", self.path("lazy.db"))
@@ -158,9 +175,14 @@ class Words(Case):
         for words, said in ((("fleet",), "--to parquet needs DIR and at least one TRACE"), (("fleet", "x", "-o", "y"), "-o have no effect"),
                             (("fleet", "x", "--anonymise"), "have no effect on --to parquet")):
             self.assertIn(said, self.command("export", "--to", "parquet", *words, status=2).err)
-        self.assertIn("--label and --with are of --to parquet", self.command("export", "--to", "folded", "--with", "calls", status=2).err)
+        self.assertIn("--label and --with need --to parquet", self.command("export", "--to", "folded", "--with", "calls", status=2).err)
         self.assertIn("no question is called 'x': build_regressions,", self.command("fleet", "fleet", "x", status=3).err)
         self.assertIn("fleet has no exported traces", self.command("fleet", "fleet", "gpu_hours", status=3).err)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            result = self.run_program([harness.gpuverify(), "fleet", "fleet"], preload=False, stdout=full, env=PACKAGES)
+        self.assertEqual((result.status, result.err), (3, "gpuverify: cannot write the output: No space left on device\n"))
 
     def test_without_the_package(self):
         """Nor is anything imported from the working folder."""

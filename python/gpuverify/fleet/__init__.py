@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from typing import Any
 
@@ -46,8 +47,10 @@ def _present(folder: str) -> list[tuple[str, str]]:
 
 def duckdb_tables(connection: Any, folder: str) -> None:
     """Names the tables of a fleet in a connection of DuckDB."""
+    if "=" in folder:
+        raise ValueError(f"{folder}: DuckDB takes a folder that is called NAME=VALUE as a column")
     for name, path in _present(folder):
-        files = path.replace("'", "''") + "/**/*.parquet"
+        files = glob.escape(path).replace("'", "''") + "/**/*.parquet"
         connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM "
                            f"read_parquet('{files}', hive_partitioning = true, hive_types_autocast = false)")
 

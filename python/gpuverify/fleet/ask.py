@@ -29,12 +29,14 @@ def _list() -> None:
 def _answer(folder: str, sql: str, as_csv: bool) -> None:
     connection = importlib.import_module("duckdb").connect()
     duckdb_tables(connection, folder)
+    rows = connection.sql(sql)
+    if rows is None:
+        raise ValueError("the question has no SELECT")
     if not as_csv:
-        connection.sql(sql).show(max_rows=10000, max_width=10000, max_col_width=80)
+        rows.show(max_rows=10000, max_width=10000, max_col_width=80)
         return
-    rows = connection.execute(sql)
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([column[0] for column in rows.description])
+    writer.writerow(rows.columns)
     writer.writerows(rows.fetchall())
 
 
@@ -64,7 +66,7 @@ def main(words: list[str]) -> int:
     try:
         wrong = _run(parser.parse_args(words))
     except ImportError as why:
-        wrong = f"{sys.executable} cannot ask: {why}; pip install duckdb"
+        wrong = f"{sys.executable} cannot answer: {why}; pip install duckdb"
     except Exception as why:  # DuckDB's errors have no common base that is there without it
         wrong = str(why)
     if wrong:

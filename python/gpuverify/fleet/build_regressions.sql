@@ -1,4 +1,4 @@
--- What the newest build of each program loses more than the build before it: stalls, and idle GPUs, in % of the time.
+-- Where the newest build of each program loses more than the build before it: stalls and idle GPUs, in % of the time.
 -- Lines are compared without their numbers. Only what grew by a tenth and by 1 % of the time is listed.
 WITH builds AS (
     SELECT program, build, MIN(start_unix_ns) AS first_ns, SUM(duration_ns / 1e9) AS run_s, SUM(duration_ns / 1e9 * gpus) AS held_s

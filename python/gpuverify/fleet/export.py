@@ -15,6 +15,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,19 @@ def _folder_name(text: str) -> str:
     return re.sub(r"%.?\Z", "", name.decode("utf-8", "ignore"))
 
 
+def _check_file(path: str) -> None:
+    """Only a regular file is opened as a trace: a pipe would be waited for."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as why:
+        raise Problem(why.strerror) from None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise Problem("it is not a regular file")
+    finally:
+        os.close(file)
+
+
 def _meta(path: str) -> dict[str, Any]:
     connection = connect(os.path.abspath(path))
     with contextlib.closing(connection):
@@ -71,13 +85,15 @@ def _day(meta: dict[str, Any]) -> str:
 
 
 def _traces(paths: list[str]) -> Iterator[str]:
+    unreadable: list[str] = []
     for path in paths:
         if not os.path.isdir(path):
             yield path
             continue
-        for folder, folders, names in os.walk(path):
+        for folder, folders, names in os.walk(path, onerror=lambda why: unreadable.append(why.filename)):
             folders.sort()
             yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".db"))
+    yield from unreadable  # folders; exporting them says why
 
 
 class Rows:
@@ -130,7 +146,7 @@ class Export:
         self._folder = folder
         self._part = os.path.join(folder, ".part")
         with contextlib.suppress(FileExistsError):  # if it is no folder, the next line says so
-            os.makedirs(folder)
+            os.makedirs(folder, 0o700)
         self._lock = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -178,6 +194,7 @@ class Export:
 
     def add(self, path: str) -> str:
         """Exports a trace: `added`, `known` or `running`."""
+        _check_file(path)
         meta = _meta(path)
         trace = str(meta.get("session") or f"file-{_digest(path)}")
         name = "trace-" + _folder_name(trace)  # engines skip names that begin with a dot, or with _
@@ -214,7 +231,7 @@ class Export:
 
 def _label(word: str) -> tuple[str, str]:
     name, _, value = word.partition("=")
-    if name not in LABELS or not value:
+    if name not in LABELS or not value or not value.isprintable():  # bytes that are not UTF-8 are not
         raise argparse.ArgumentTypeError(f"'{word}' is not one of {', '.join(f'{name}=VALUE' for name in LABELS)}")
     return name, value
 
@@ -249,7 +266,8 @@ def _add_all(export: Export, traces: list[str]) -> int:
 
 def main(words: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is written stays, and the next time goes on from there
-    parser = argparse.ArgumentParser("gpuverify export --to parquet", add_help=False)
+    parser = argparse.ArgumentParser("gpuverify export --to parquet", "gpuverify export --to parquet DIR TRACE... [OPTION...]",
+                                     add_help=False)
     parser.add_argument("--to")
     parser.add_argument("--label", action="append", type=_label, default=[])
     parser.add_argument("--with", action="append", dest="tables", default=[])

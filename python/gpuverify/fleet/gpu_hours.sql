@@ -1,4 +1,4 @@
--- GPU hours lost, and what fixing the first ten lines would save.
+-- GPU hours lost, and what fixing the ten costliest lines would save.
 -- A fix saves at most the time in which a GPU idled for this reason at this line. Time without a line cannot be fixed.
 WITH held AS (
     SELECT SUM(duration_ns / 3600e9 * gpus) AS held_hours

@@ -1,4 +1,4 @@
--- The slowest ranks: those whose GPU idles more than the others of its job, which wait for it inside their kernels.
+-- The slowest ranks: their GPU idles more than the GPUs of the job's other ranks, which wait for it inside their kernels.
 WITH ranks AS (
     SELECT p.job AS job, p.rank AS number, MIN(p.host) AS host, SUM(p.duration_ns / 1e9) AS run_s
     FROM processes p

@@ -63,7 +63,14 @@ int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size
         while (kept > 0 && strchr(" \t\r", text[at + kept - 1]))
             kept--;
         grown[accept->count] = (struct gv_check_known){.text = strndup(text + at, kept)};
-        error = grown[accept->count].text ? accept_read(&grown[accept->count], what) : -ENOMEM;
+        if (!grown[accept->count].text) {
+            error = -ENOMEM;
+        } else if (memchr(text + at, '\0', length)) {
+            snprintf(what, sizeof(what), "not text");
+            error = -EINVAL;
+        } else {
+            error = accept_read(&grown[accept->count], what);
+        }
         accept->count++;
         at += length + 1;
     }
@@ -169,7 +176,7 @@ int gv_check_accept_tell(const struct gv_check_accept *accept)
         if (accept->lines[i].gone)
             gv_message("%s:%zu: %s: this stall is gone%s", gv_shown_path(accept->path), i + 1,
                        accept->lines[i].text,
-                       accept->update ? ", and accepted no more" : "; --update removes it");
+                       accept->update ? ", and no longer accepted" : "; --update removes it");
     return 0;
 }
 

@@ -13,10 +13,10 @@ FROM (SELECT cause, stack, coalesce(gv_where(stack), '?') AS location
     JOIN temp.known k ON k.cause = s.cause AND k.location IN (s.location, {code(s.location)});
 
 -- name: gone
--- Only a trace that has all calls tells that a stall is gone.
+-- Only a trace that has all records, and none as sums by minute (GPUVERIFY_KEEP), tells that a stall is gone.
 SELECT number FROM temp.known
 WHERE number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
-    AND NOT EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record') AND count > 0);
+    AND NOT EXISTS (SELECT 1 FROM losses WHERE count > 0) AND NOT EXISTS (SELECT 1 FROM older);
 
 -- name: all
 -- Twice the longest, as times differ from run to run. A name with a line end would be two lines of the file.

@@ -114,7 +114,7 @@ static int check_collect_accept(const struct gv_arguments *arguments, struct gv_
     accept->path = gv_arguments_text(arguments, GV_OPTION_check_accept, NULL);
     accept->update = gv_arguments_has(arguments, GV_OPTION_check_update);
     if (!accept->path)
-        return accept->update ? gv_arguments_refuse(arguments->command, "--update is of --accept")
+        return accept->update ? gv_arguments_refuse(arguments->command, "--update needs --accept")
                               : 0;
     if (!check_is_of_stalls(rules) && gv_check_rules_add(rules, &any, why))
         return gv_arguments_refuse(arguments->command, "%s", strerror(ENOMEM));

@@ -313,7 +313,7 @@ static int export_check_words(const struct export *export, bool anonymised)
         return export_check_fleet(export, anonymised);
     if (gv_arguments_has(arguments, GV_OPTION_export_label) ||
         gv_arguments_has(arguments, GV_OPTION_export_with))
-        return gv_arguments_refuse(arguments->command, "--label and --with are of --to parquet");
+        return gv_arguments_refuse(arguments->command, "--label and --with need --to parquet");
     if (format && format->write_folder && !export_has_file(export))
         return gv_arguments_refuse(arguments->command,
                                    "--to %s needs -o FOLDER: it writes a file for each view",

@@ -13,7 +13,7 @@
 
 /* Nothing is imported from the working folder: it may be a folder of strangers' traces. */
 static const char python_start[] =
-    "import importlib, sys\n"
+    "import importlib, os, sys\n"
     "sys.path = [folder for folder in sys.path if folder]\n"
     "try:\n"
     "    main = importlib.import_module(sys.argv[1]).main\n"
@@ -23,7 +23,13 @@ static const char python_start[] =
     "have: {why}; install the wheel, or name another Python in GPUVERIFY_PYTHON\", "
     "file=sys.stderr)\n"
     "    sys.exit(3)\n"
-    "sys.exit(main(sys.argv[2:]))\n";
+    "code = main(sys.argv[2:])\n"
+    "try:\n"
+    "    sys.stdout.flush()\n"
+    "except OSError as why:\n"
+    "    print(f\"gpuverify: cannot write the output: {why.strerror}\", file=sys.stderr)\n"
+    "    os._exit(3)\n"
+    "sys.exit(code)\n";
 
 static int python_add(char ***words, size_t *count, char *word)
 {
