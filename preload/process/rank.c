@@ -12,7 +12,7 @@
 
 #define GV_CONTAINER_ID_DIGITS   64
 #define GV_CONTAINER_SHOWN       12
-#define GV_CONTAINER_FILE_BYTES  8192
+#define GV_CONTAINER_FILE_BYTES  65536
 #define GV_CONTAINER_ENGINE_NAME "container" /* set by podman and systemd-nspawn */
 
 enum rank_variable {
@@ -113,10 +113,13 @@ bool gv_process_rank_container_id(const char *text, char out[GV_RANK_TEXT_BYTES]
     return false;
 }
 
-static bool find_id(const char *path, char out[GV_RANK_TEXT_BYTES])
+/* `mount`: only in the line of this mount point. A machine that runs containers has mounts with the
+ * ids of all of them. */
+static bool find_id(const char *path, const char *mount, char out[GV_RANK_TEXT_BYTES])
 {
     static char text[GV_CONTAINER_FILE_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *end, *line = text;
     size_t used = 0;
     ssize_t got = fd < 0 ? -1 : 1;
 
@@ -127,7 +130,14 @@ static bool find_id(const char *path, char out[GV_RANK_TEXT_BYTES])
     if (fd >= 0)
         close(fd);
     text[used] = 0;
-    return gv_process_rank_container_id(text, out);
+    if (mount) {
+        end = strstr(text, mount);
+        if (!end)
+            return false;
+        *end = 0;
+        line = strrchr(text, '\n');
+    }
+    return gv_process_rank_container_id(line ? line : text, out);
 }
 
 /* The engine's id; the image's file name; or the host name that the engine has given it. */
@@ -135,7 +145,8 @@ static void find_container(const char *name, char out[GV_RANK_TEXT_BYTES])
 {
     const char *slash;
 
-    if (find_id("/proc/self/cgroup", out) || find_id("/proc/self/mountinfo", out))
+    if (find_id("/proc/self/cgroup", NULL, out) ||
+        find_id("/proc/self/mountinfo", " /etc/hostname ", out))
         return;
     for (size_t i = 0; i < IMAGES && !out[0]; i++) {
         slash = strrchr(image[i], '/');
