@@ -220,8 +220,9 @@ def run_all(cases, jobs, verbose):
 
 
 def main():
-    # A shell's background job ignores it, and so would every program that is started here.
+    # A shell's background job ignores them, and so would every program that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description="Run the end-to-end tests.")
     parser.add_argument("--build", help="build directory (default: build/ of the checkout)")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
