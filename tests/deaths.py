@@ -515,7 +515,8 @@ class Deaths(soak.Soak):
             session.check_calls()
             session.check_loads()
             if plan.gpu != "off":
-                session.check_gpu(True, NO_ROOM if death.name.startswith("ulimit") else (), death.gpu)
+                session.check_gpu(True, NO_ROOM if death.name.startswith("ulimit") else (),
+                                  run.program.pid if death.gpu else None)
             session.check_ends()
             counts["lost calls"] += sum(count for kinds in session.losses.values()
                                         for (what, _), count in kinds.items() if what == "call")

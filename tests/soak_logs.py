@@ -15,6 +15,7 @@ import struct
 RUNS, KERNEL, BYTES, LOADS, NESTED, WRITTEN = 1, 2, 4, 8, 16, 128
 LEFT = -32768
 NOT_READY = 600
+PROCESSES = "p AS (SELECT id, pid, row_number() OVER (PARTITION BY pid ORDER BY start_ns) - 1 AS nth FROM processes)"
 LAST_NS = 2 * 10**9  # and what a window takes to end
 HEADER = struct.Struct("<8sIIQII16sQ")
 HEADER_BYTES = 4096
@@ -85,8 +86,7 @@ def read_rows(trace):
     which a driver that has ended answers with 4."""
     rows = collections.defaultdict(list)
     for pid, tid, nth, *row in trace.execute(
-            "WITH p AS (SELECT id, pid, row_number() OVER (PARTITION BY pid ORDER BY start_ns) - 1 AS nth FROM processes)"
-            " SELECT p.pid, t.tid, p.nth, c.id, c.name, c.result, c.kernel, c.bytes, c.count FROM calls c"
+            f"WITH {PROCESSES} SELECT p.pid, t.tid, p.nth, c.id, c.name, c.result, c.kernel, c.bytes, c.count FROM calls c"
             " JOIN threads t ON t.id = c.thread JOIN p ON p.id = c.process"
             " WHERE NOT (c.result = 4 AND c.name LIKE 'cuDevicePrimaryCtxRelease%')"
             " ORDER BY p.nth, t.serial, c.id"):
@@ -316,18 +316,20 @@ class Session:
     def without_gpu(self, excuses):
         """The calls of processes without a GPU side: their reason begins with an excuse, or they were killed in cuInit."""
         pids = set()
-        for pid, gpu, why in self.trace.execute("SELECT pid, gpu, gpu_why FROM processes WHERE forked = 0"):
-            begun = any(key[0] == pid and any(entry.name == "cuInit" for entry in log.entries)
+        for pid, nth, gpu, why in self.trace.execute(
+                f"WITH {PROCESSES} SELECT p.pid, p.nth, gpu, gpu_why FROM processes JOIN p USING (id) WHERE forked = 0"):
+            begun = any((key[0], key[2]) == (pid, nth) and any(entry.name == "cuInit" for entry in log.entries)
                         for key, log in self.logs.items())
             if gpu is None and self.cut and not begun or gpu == "host-only" and why.startswith(excuses):
-                pids.add(pid)
+                pids.add((pid, nth))
             else:
                 expect(gpu == "cupti", f"process {pid}: the GPU's side is {gpu}: {why}")
-        return {row.id for key, rows in self.rows.items() if key[0] in pids for row in rows}
+        return {row.id for key, rows in self.rows.items() if (key[0], key[2]) in pids for row in rows}
 
-    def check_gpu(self, exact, excuses=(), fetched=False):
+    def check_gpu(self, exact, excuses=(), fetched=None):
         """Each call that starts work has its operation, or is counted as lost. `exact`: there are no others.
-        `fetched`: CUPTI was asked for all before the end, so nothing older may be lost."""
+        `fetched`: the process that asked CUPTI for all before its end, so nothing of it may be lost."""
+        whole = {row.id for key, rows in self.rows.items() if key[0] == fetched for row in rows}
         outside, windows = self.outside_windows()
         outside |= self.without_gpu(excuses)
         ops = collections.defaultdict(list)
@@ -338,19 +340,21 @@ class Session:
         lost = sum(count for kinds in self.losses.values() for (what, _), count in kinds.items() if what.startswith("GPU"))
         alone = ops.pop(None, [])
         expect(len(alone) <= self.missing + windows or lost or self.cut, f"operations without a call: {alone[:3]} of {len(alone)}")
-        absent, late = collections.Counter(), self.after_the_gpu()
+        absent, late, missed = collections.Counter(), self.after_the_gpu(), False
         for entry, row in self.pairs:
             own = ops.pop(row.id, [])
             if not entry.flags & RUNS or entry.result != 0:
                 expect(not own or not exact, f"call {row.id}, {row.name}, has operations: {own}")
                 continue
-            absent[row.name] += not own and row.id not in late and row.id not in outside
+            if not own and row.id not in late and row.id not in outside:
+                absent[row.name] += 1
+                missed |= row.id in whole
             expect(len(own) <= 1 or not exact or nodes and "Graph" in row.name, f"call {row.id}, {row.name}, has several operations: {own}")
             if own and entry.flags & KERNEL:
                 wanted = kernel_name(entry.detail)
                 # One that still ran at the last flush of a process that was cut off was once seen with another name.
                 expect(own[0] in (("kernel", wanted), ("kernel", None)), f"call {row.id} launched {wanted}, the GPU ran {own}")
-        expect(absent.total() <= (0 if fetched else lost), f"no operation: {+absent}; {lost} are counted as lost")
+        expect(absent.total() <= lost and not missed, f"no operation: {absent}; {lost} are counted as lost")
         self.counts["operations"] += self.trace.execute("SELECT count(*) FROM gpu_ops").fetchone()[0]
 
     def check_ends(self):
