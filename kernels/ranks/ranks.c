@@ -2,12 +2,11 @@
  * One rank of a job with NCCL: each step has a kernel and an all-reduce. RANK and WORLD_SIZE are in
  * the environment; GV_RANKS_ID names a file by which rank 0 tells the others the unique id.
  *
- *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [slow=RANK] [late=RANK] [late_ms=MS]
- * [tour]
+ *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [WORD]...
  *
- * slow: this rank sleeps before each step. late: this rank loads code in the middle, while its
- * all-reduce waits for the other ranks, which come later, by 100 ms or as given. tour: each call of
- * NCCL once, at the end.
+ * slow=RANK: this rank sleeps before each step. late=RANK: this rank loads code in the middle, while
+ * its all-reduce waits for the other ranks, which come later, by 100 ms or late_ms=MS. tour: each
+ * call of NCCL once, at the end.
  */
 #include "kernels/check.h"
 #include "kernels/clock.h"
@@ -174,6 +173,7 @@ int main(int argc, char **argv)
     void *parameters[] = {&spin_ns};
     bool tours = false;
     CUdevice device;
+    int devices;
     CUcontext context;
     CUmodule module;
     CUfunction spin;
@@ -189,7 +189,8 @@ int main(int argc, char **argv)
     }
     open_nccl();
     CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDeviceGetCount(&devices));
+    CHECK(cuDeviceGet(&device, number("LOCAL_RANK", 0) % devices));
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoadData(&module, GV_PTX_HEAD GV_PTX_SPIN_AS("spin")));

@@ -78,9 +78,9 @@ class Bench:
                   sep="\n", file=log)
         return done
 
-    def recover(self, folder):
+    def recover(self, folder, name="trace.db"):
         """Waits for the trace of a program that did not wait itself; the whole report must come of it."""
-        done = subprocess.run([self.command, "report", os.path.join(folder, "trace.db")],
+        done = subprocess.run([self.command, "report", os.path.join(folder, name)],
                               capture_output=True, text=True, timeout=60, check=False)
         check(done.returncode == 0, f"report: exit code {done.returncode}: {done.stderr[-300:]}")
 

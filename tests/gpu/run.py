@@ -23,6 +23,7 @@ import time
 import cases_diff
 import cases_gpu_side
 import cases_idle
+import cases_jobs
 import cases_lines
 import cases_memory
 import cases_probe
@@ -36,7 +37,8 @@ from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
          + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES
-         + cases_lines.CASES + cases_memory.CASES + cases_ranges.CASES + cases_steps.CASES)
+         + cases_lines.CASES + cases_memory.CASES + cases_ranges.CASES + cases_steps.CASES
+         + cases_jobs.CASES)
 
 
 def why_no_gpu():
