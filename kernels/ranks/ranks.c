@@ -155,6 +155,9 @@ static void tour(ncclComm_t comm, int rank, int size, CUstream stream)
     CHECK(cuGraphInstantiate(&exec, graph, 0));
     CHECK(cuGraphLaunch(exec, stream));
     CHECK(cuStreamSynchronize(stream));
+    /* NCCL 2.28 waits in ncclCommFinalize until no graph has its collectives. */
+    CHECK(cuGraphExecDestroy(exec));
+    CHECK(cuGraphDestroy(graph));
 
     CHECK(NCCL(CommSplit)(comm, rank % 2, rank, &half, NULL));
     CHECK(NCCL(AllReduce)(memory, memory, 1200, FLOAT32, SUM, half, stream));

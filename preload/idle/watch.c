@@ -383,7 +383,7 @@ static bool write_children(const struct watched *thread, bool searched)
         busiest = busiest_child(false);
     if (!busiest)
         return false;
-    if (!busiest->is_python) {
+    if (!busiest->is_python || !busiest->works) {
         write_child(thread, busiest);
         return true;
     }

@@ -49,7 +49,7 @@ def launch(bench, command, folder, traced):
     preload = ["env", "LD_PRELOAD=" + bench.library] if traced else []
     places = ":".join(filter(None, (nccl_folder(), os.environ.get("LD_LIBRARY_PATH"))))
     return bench.run([LAUNCH, str(RANKS), *preload, *command], folder, False, LD_LIBRARY_PATH=places,
-                     GPUVERIFY_TRACE=os.path.join(folder, "rank.db") if traced else "",
+                     timeout=45, GPUVERIFY_TRACE=os.path.join(folder, "rank.db") if traced else "",
                      MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port())
 
 
