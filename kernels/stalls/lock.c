@@ -6,7 +6,6 @@
 #include "kernels/stalls/stage.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #define LOCK_LAUNCH 1
 #define LOCK_COPY   2
@@ -23,6 +22,7 @@ static void *load(void *unused)
 
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));
     return NULL;
 }
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     gv_stage_busy(&stage);
     if (pthread_create(&loader, NULL, load, NULL) != 0)
         return 1;
-    usleep(20000); /* it is inside the load now */
+    gv_stage_await(&stage, 20000);
 #if LOCK_CALL == LOCK_LAUNCH
     (void)more;
     TIMED("behind", cuLaunchKernel, (stage.empty, 1, 1, 1, 1, 1, 1, 0, stage.other, NULL, NULL));

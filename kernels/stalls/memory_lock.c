@@ -6,7 +6,6 @@
 #include "kernels/stalls/stage.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #define PIN_BYTES      (256u << 20)
 #define REGISTER_BYTES (1024u << 20)
@@ -18,6 +17,7 @@ static void *host_alloc(void *unused)
 {
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("pin", cuMemHostAlloc, (&pinned, PIN_BYTES, 0));
     return NULL;
 }
@@ -26,6 +26,7 @@ static void *free_host(void *unused)
 {
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("unpin", cuMemFreeHost, (pinned));
     return NULL;
 }
@@ -34,6 +35,7 @@ static void *host_register(void *unused)
 {
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("register", cuMemHostRegister, (pageable, REGISTER_BYTES, 0));
     return NULL;
 }
@@ -42,6 +44,7 @@ static void *host_unregister(void *unused)
 {
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("unregister", cuMemHostUnregister, (pageable));
     return NULL;
 }
@@ -57,7 +60,7 @@ static void hold(void *call(void *))
     if (stage.idle)
         pthread_join(holder, NULL);
     else
-        usleep(5000);
+        gv_stage_await(&stage, 5000);
 }
 
 static void let_go(void)

@@ -17,11 +17,13 @@
 #include "kernels/clock.h"
 #include "kernels/ptx.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The exit status of a program that does not apply to this machine. */
 #define GV_STAGE_SKIPPED 77
@@ -36,7 +38,23 @@ struct gv_stage {
     CUfunction spin;
     CUstream stream; /* non-blocking: no other stream waits for it */
     CUstream other;
+    atomic_bool enters; /* another thread is about to make its call */
 };
+
+/* Says that this thread makes its call next. It runs now, so the call begins at once; on a busy
+ * machine a new thread, or one that has waited, begins much later. */
+static inline void gv_stage_enter(struct gv_stage *stage)
+{
+    atomic_store(&stage->enters, true);
+}
+
+/* Returns when the thread that says so is inside its call. */
+static inline void gv_stage_await(struct gv_stage *stage, useconds_t us)
+{
+    while (!atomic_exchange(&stage->enters, false))
+        usleep(100);
+    usleep(us);
+}
 
 static inline void gv_stage_arguments(struct gv_stage *stage, int argc, char **argv)
 {

@@ -13,6 +13,7 @@ static void *load(void *unused)
 
     (void)unused;
     CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_enter(&stage);
     TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));
     return NULL;
 }
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     gv_stage_busy(&stage);
     if (pthread_create(&loader, NULL, load, NULL) != 0)
         return 1;
-    usleep(20000);
+    gv_stage_await(&stage, 20000);
     pid_t child = fork();
     if (child == 0)
         _exit(0);

@@ -156,18 +156,20 @@ def schema_version():
     raise LookupError("no GV_SCHEMA_VERSION in report/store/schema.h")
 
 
-def make(name, path):
-    """Makes the stored trace `name` as the file `path`."""
+def fill(path, rows):
+    """Makes a trace as the file `path`, with rows that are SQL."""
     database = sqlite3.connect(path)
     database.executescript(f"PRAGMA application_id = {APPLICATION_ID};"
                            f"PRAGMA user_version = {schema_version()};")
-    for file in (os.path.join(ROOT, "report/store", "tables.sql"), os.path.join(ROOT, "report/store", "views.sql"),
-                 os.path.join(TRACES, name + ".sql")):
-        with open(file, encoding="utf-8") as sql:
-            database.executescript(sql.read())
-    database.commit()
+    for sql in (read(os.path.join(ROOT, "report/store", "tables.sql")), read(os.path.join(ROOT, "report/store", "views.sql")), rows):
+        database.executescript(f"BEGIN;\n{sql}\nCOMMIT;")
     database.close()
     os.chmod(path, 0o600)
+
+
+def make(name, path):
+    """Makes the stored trace `name` as the file `path`."""
+    fill(path, expected(name, "sql"))
 
 
 def totals_version():

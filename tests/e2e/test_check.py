@@ -495,6 +495,24 @@ class Accept(Case):
             self.assertNotIn("gone", self.check("--accept", path, "--update", status=None).err)
             self.assertEqual(len(self.lines()), 3)
 
+    def test_what_is_below_the_threshold_of_the_trace_is_not_gone(self):
+        """A line allows twice what its stall lost."""
+        gone = ["free old.py load=1s", "free old.py save=99ms"]
+        for threshold_ns, kept, said in (
+                (49_000_000, 0, ""), (500_000_000, 1, "1 known stall is not in this trace, which has only stalls of at least 500 ms"),
+                (500_000_001, 2, "2 known stalls are not in this trace")):
+            self.make(f"INSERT OR REPLACE INTO meta VALUES ('stall_threshold_ns', {threshold_ns})")
+            told = " ".join(self.check("--accept", self.known(*gone, "lock ?=1s", "lazy-load train.py step=1s"), "--update").err.split())
+            self.assertIn(said, told)
+            self.assertEqual((len(self.lines()), told.count("this stall is gone"), "GPUVERIFY_STALL_US" in told),
+                             (2 + kept, 2 - kept, bool(kept)))
+
+    def test_a_trace_whose_stalls_make_no_file(self):
+        self.make("UPDATE stall SET wait_ns = 9000000000000000000, jit_ns = 9000000000000000000")
+        self.assertRegex(self.check("--accept", self.path("known.stalls"), "--update", status=3).err,
+                         r"cannot write \S*known.stalls: line 1: '.*=\d{14}ms' is not a line of the program and a time")
+        self.assertFalse(os.path.exists(self.path("known.stalls")))
+
     def test_words_that_are_wrong(self):
         self.make()
         for line, said in (("fre x.py=1s", "line 1: unknown cause 'fre'"), ("free x.py", "'x.py' is not a line of the program and a time"),

@@ -36,13 +36,14 @@ def chdb(folder):
     """ClickHouse, which leaves %2F in the names of folders as it is. A join that finds no row: NULL, as elsewhere."""
     from chdb.session import Session
     session = Session()
-    session.query("CREATE DATABASE fleet")
+    session.query("CREATE DATABASE IF NOT EXISTS fleet")
     session.query("USE fleet")
     session.query("SET join_use_nulls = 1")
     for name in tables.TABLES:
         if name not in tables.ON_REQUEST:
             files = os.path.join(folder, tables.FOLDER, name, "**", "*.parquet").replace("'", "\\'")
-            session.query(f"CREATE VIEW {name} AS SELECT * REPLACE (decodeURLComponent(job) AS job, decodeURLComponent(host) AS host) "
+            session.query(f"CREATE OR REPLACE VIEW {name} AS "
+                          "SELECT * REPLACE (decodeURLComponent(job) AS job, decodeURLComponent(host) AS host) "
                           f"FROM file('{files}', Parquet) SETTINGS use_hive_partitioning = 1")
 
     def answer(sql):

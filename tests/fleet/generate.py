@@ -25,10 +25,10 @@ START_UNIX_NS = 1_790_000_000 * S
 DAY_NS = 86400 * S
 
 Process = collections.namedtuple("Process", "trace process program team build host job rank world driver start_unix_ns duration_ns gpus")
-# location: (file, line, function), or None
+# location: (file, line, function), the text that users see, or None
 Stall = collections.namedtuple("Stall", "of cause call location times each_ns")
 Idle = collections.namedtuple("Idle", "of device reason location times idle_ns")
-Load = collections.namedtuple("Load", "of library late times each_ns")
+Load = collections.namedtuple("Load", "of library late times each_ns each_wait_ns")
 
 HOSTILE = ("../../../etc", "..", "a'b\"c", "new\nline", "x=y/z", "\u00fcml\u00e4ut %41", ".hidden", "_hidden", "007", "h" * 200)
 PROGRAMS = {"train.py": ("vision", "speech"), "serve.py": ("search", "it's \"quoted\""), "etl.py": (None,)}
@@ -147,8 +147,8 @@ def facts(choice, fleet, of, slow):
         for number in range(choice.randint(0, 2)):
             location = None if choice.random() < 0.1 else ("/src/" + of.program, 30 + number, "step")
             fleet.stalls.append(Stall(of, cause, call, location, choice.randint(1, 5), choice.randint(1, 900) * 1_000_000))
-    fleet.loads.append(Load(of, "/usr/lib/libcublas.so.12", of.driver == 12040, choice.randint(1, 4), choice.randint(1, 900) * 1_000_000))
-    fleet.loads.append(Load(of, "/usr/lib/libtorch_cuda.so", False, choice.randint(1, 4), choice.randint(1, 900) * 1_000_000))
+    for library, late in (("/usr/lib/libcublas.so.12", of.driver == 12040), ("/usr/lib/libtorch_cuda.so", False)):
+        fleet.loads.append(Load(of, library, late, choice.randint(1, 4), choice.randint(1, 900) * 1_000_000, 0))
 
 
 def make(folder, count, hostile_every=25, seed=1):
@@ -156,12 +156,7 @@ def make(folder, count, hostile_every=25, seed=1):
     choice, fleet = random.Random(seed), Fleet()
     os.makedirs(folder, exist_ok=True)
     template = os.path.join(folder, ".template")
-    database = sqlite3.connect(template)
-    database.executescript(f"PRAGMA application_id = {stored.APPLICATION_ID}; PRAGMA user_version = {stored.schema_version()};")
-    for name in ("tables.sql", "views.sql"):
-        with open(os.path.join(stored.ROOT, "report/store", name), encoding="utf-8") as sql:
-            database.executescript(sql.read())
-    database.close()
+    stored.fill(template, "")
     for number in range(count):
         program = choice.choice(sorted(PROGRAMS))
         generation = 1 + 3 * number // count

@@ -1,6 +1,7 @@
 """The answers of python/gpuverify/fleet/*.sql for a fleet of generate.py, from its rows, without SQL and without traces."""
 
 import collections
+import re
 
 import generate
 
@@ -9,11 +10,13 @@ HOUR = 3600e9
 
 
 def where(location):
+    if isinstance(location, str):
+        return location
     return f"{location[0].rsplit('/', 1)[-1]}:{location[1]} {location[2]}" if location else "?"
 
 
 def code(location):
-    return f"{location[0].rsplit('/', 1)[-1]} {location[2]}" if location else "?"
+    return re.sub(r":\d+( |$)", r"\1", where(location), count=1)
 
 
 def sums(rows, key, value):
@@ -115,8 +118,9 @@ def late_loads(fleet):
 
     seen, count = traces(late, key), sums(late, key, lambda row: row.times)
     took = sums(late, key, lambda row: row.times * row.each_ns)
+    waited = sums(late, key, lambda row: row.times * row.each_wait_ns)
     most = {name: max(row.each_ns for row in late if key(row) == name) for name in took}
-    rows = [(*name, seen[name], count[name], took[name] / S, 0.0, most[name] / 1e6) for name in took]
+    rows = [(*name, seen[name], count[name], took[name] / S, waited[name] / S, most[name] / 1e6) for name in took]
     return sorted(rows, key=lambda row: (-round(row[4], 3), *row[:2]))[:20]
 
 

@@ -1,6 +1,7 @@
 #include "report/commands/check/accept.h"
 
 #include "report/analyse/stalls/causes.h"
+#include "report/commands/exit.h"
 #include "report/commands_check_accept.inc"
 #include "report/show/format.h"
 #include "report/show/message.h"
@@ -90,21 +91,27 @@ static int accept_add(sqlite3 *trace, const struct gv_check_accept *accept)
         const struct gv_check_known *known = &accept->lines[i];
         if (!known->cause)
             continue;
-        sqlite3_bind_int64(insert, 1, (int64_t)i);
-        sqlite3_bind_text(insert, 2, known->cause, -1, SQLITE_STATIC);
-        sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(insert, 4, known->most_ns);
-        error = gv_database_step(insert);
+        if (sqlite3_bind_int64(insert, 1, (int64_t)i) != SQLITE_OK ||
+            sqlite3_bind_text(insert, 2, known->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
+            sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC) != SQLITE_OK ||
+            sqlite3_bind_int64(insert, 4, known->most_ns) != SQLITE_OK)
+            error = gv_database_error(trace, sqlite3_errcode(trace));
+        else
+            error = gv_database_step(insert);
     }
     sqlite3_finalize(insert);
     return error;
 }
 
-static int accept_is_gone(void *context, sqlite3_stmt *row)
+static int accept_is_missing(void *context, sqlite3_stmt *row)
 {
     struct gv_check_accept *accept = context;
 
-    accept->lines[sqlite3_column_int64(row, 0)].gone = true;
+    if (sqlite3_column_int(row, 1))
+        accept->lines[sqlite3_column_int64(row, 0)].gone = true;
+    else
+        accept->below++;
+    accept->threshold_ns = sqlite3_column_int64(row, 2);
     return 0;
 }
 
@@ -127,19 +134,23 @@ static int accept_list(sqlite3 *trace, struct gv_check_accept *accept)
 
 int gv_check_accept_apply(sqlite3 *trace, struct gv_check_accept *accept)
 {
-    char why[GV_CHECK_WHY_BYTES];
+    char why[GV_CHECK_WHY_BYTES] = "";
     int error = gv_database_script(trace, sql_tables, NULL, 0);
 
     if (!error && accept->is_new)
         error = accept_list(trace, accept);
     if (!error && accept->is_new)
         error = gv_check_accept_parse(accept, accept->all, accept->all_bytes, why);
+    if (error == -EINVAL && why[0]) {
+        gv_message("cannot write %s: %s", gv_shown_path(accept->path), why);
+        return GV_EXIT_FAILED;
+    }
     if (!error)
         error = accept_add(trace, accept);
     if (!error)
         error = gv_database_script(trace, sql_accept, NULL, 0);
     if (!error)
-        error = gv_database_each(trace, sql_gone, NULL, 0, accept_is_gone, accept);
+        error = gv_database_each(trace, sql_missing, NULL, 0, accept_is_missing, accept);
     return error;
 }
 
@@ -160,6 +171,7 @@ static int accept_write(const struct gv_check_accept *accept)
 
 int gv_check_accept_tell(const struct gv_check_accept *accept)
 {
+    char threshold[GV_FORMAT_BYTES];
     size_t gone = 0;
     int error = 0;
 
@@ -177,6 +189,12 @@ int gv_check_accept_tell(const struct gv_check_accept *accept)
             gv_message("%s:%zu: %s: this stall is gone%s", gv_shown_path(accept->path), i + 1,
                        accept->lines[i].text,
                        accept->update ? ", and no longer accepted" : "; --update removes it");
+    if (accept->below)
+        gv_message("%zu known stall%s not in this trace, which has only stalls of at least %s "
+                   "(GPUVERIFY_STALL_US); %s may be shorter now, or gone",
+                   accept->below, accept->below == 1 ? " is" : "s are",
+                   gv_format_duration(threshold, accept->threshold_ns),
+                   accept->below == 1 ? "it" : "they");
     return 0;
 }
 

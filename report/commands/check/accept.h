@@ -12,6 +12,8 @@ struct gv_check_accept {
     bool is_new; /* there is no such file, and it is to be written */
     struct gv_check_known *lines;
     size_t count;
+    size_t below; /* lines whose stall is not in the trace, and may be below its threshold */
+    int64_t threshold_ns;
     char *all; /* of a new file: its text */
     size_t all_bytes;
 };
@@ -22,7 +24,7 @@ int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size
                           char why[GV_CHECK_WHY_BYTES]);
 
 /* Tells a connection which stalls of its trace are accepted, also if none are, and finds those that
- * are gone. After gv_check_prepare(). 0 or -errno. */
+ * are gone. After gv_check_prepare(). 0; -errno; or after a message an exit code. */
 int gv_check_accept_apply(sqlite3 *trace, struct gv_check_accept *accept);
 
 /* Says on stderr which known stalls are gone, or updates the file. 0, or -errno after a message. */

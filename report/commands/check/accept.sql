@@ -12,9 +12,11 @@ FROM (SELECT cause, stack, coalesce(gv_where(stack), '?') AS location
         FROM (SELECT DISTINCT cause, stack FROM stalls WHERE NOT expected)) s
     JOIN temp.known k ON k.cause = s.cause AND k.location IN (s.location, {code(s.location)});
 
--- name: gone
+-- name: missing
 -- Only a trace that has all records, and none as sums by minute (GPUVERIFY_KEEP), tells that a stall is gone.
-SELECT number FROM temp.known
+-- A line allows twice what its stall lost: where half of it is below the threshold, the stall may still be there.
+SELECT number, most_ns / 2 >= threshold_ns, threshold_ns
+FROM temp.known, (SELECT coalesce((SELECT value FROM meta WHERE key = 'stall_threshold_ns'), 0) AS threshold_ns)
 WHERE number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
     AND NOT EXISTS (SELECT 1 FROM losses WHERE count > 0) AND NOT EXISTS (SELECT 1 FROM older);
 
