@@ -1,5 +1,8 @@
 """Jobs whose truth is known: which rank is late, for how long and why, and how far clocks are off."""
 
+import os
+import signal
+import subprocess
 import unittest
 
 import harness
@@ -86,6 +89,20 @@ class Jobs(harness.Case):
         self.command("merge", self.dir, "-o", self.path("job.db"))
         self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
                          [("reference",), ("same machine",), ("collectives",)])
+
+    def test_a_merge_that_is_ended_leaves_no_file(self):
+        job = Job(ranks=2, steps=3000)
+        for rank in range(2):
+            job.write(self.path(f"r{rank}.db"), rank, "here")  # of an earlier analysis: analysed in a file of its own
+        before = sorted(os.listdir(self.dir))
+        for words in (["merge", self.dir, "-o", self.path("job.db")], ["report", self.dir]):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                merge = self.start([harness.gpuverify(), *words], env={"SQLITE_TMPDIR": self.dir}, preload=False,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                harness.wait_for(lambda: len(os.listdir(self.dir)) > 3, "both files that are being written")
+                merge.send_signal(number)
+                merge.communicate(timeout=harness.SOON_S)
+                self.assertEqual((merge.returncode, sorted(os.listdir(self.dir))), (-number, before), words)
 
 
 if __name__ == "__main__":
