@@ -63,6 +63,7 @@ class Jobs(harness.Case):
         job = Job(ranks=8, steps=400, slow=3, late_ns=LATE_NS)
         trace = self.merge(job)
         self.assertLess(self.assert_clock_contains_truth(trace, job), 3 * ranks_of_a_job.MOVE_NS)
+        self.assertEqual(trace.rows("SELECT DISTINCT offset_ns FROM clocks WHERE method = 'reference'"), [(0,)])
         self.assertAlmostEqual(trace.value("SELECT drift_ppm FROM clocks WHERE method = 'collectives'"), OFF_PPM, delta=15)
 
     def test_captured_collectives_are_matched_by_the_launch_of_their_graph(self):
@@ -86,6 +87,14 @@ class Jobs(harness.Case):
         job = Job(ranks=3, steps=50)
         for rank, clock in enumerate((Clock(), Clock(), Clock(OFF_NS))):
             job.write(self.path(f"r{rank}.db"), rank, "same", clock)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
+                         [("reference",), ("same machine",), ("collectives",)])
+
+    def test_any_trace_of_a_machine_may_show_that_another_is_not_of_it(self):
+        job = Job(ranks=3, steps=50)
+        for rank, clock in enumerate((Clock(), Clock(), Clock(OFF_NS))):
+            job.write(self.path(f"r{rank}.db"), rank, "same", clock, collectives=rank > 0)
         self.command("merge", self.dir, "-o", self.path("job.db"))
         self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
                          [("reference",), ("same machine",), ("collectives",)])

@@ -84,9 +84,10 @@ CREATE TABLE seen (communicator INTEGER, sequence INTEGER, replay INTEGER, trace
 CREATE TABLE machine (trace INTEGER PRIMARY KEY, first INTEGER NOT NULL, added_ns INTEGER NOT NULL);
 
 -- name: contradicts
--- Whether ?2 ended something before ?1 began it, or the other way round, if ?3 is added to its times.
-SELECT EXISTS (SELECT 1 FROM seen a JOIN seen b USING (communicator, sequence, replay)
-WHERE a.trace = ?1 AND b.trace = ?2 AND (b.start_ns + ?3 > a.end_ns OR a.start_ns > b.end_ns + ?3));
+-- Whether ?2 ended something before a trace of machine ?1 began it, or the other way round, if ?3 is added to its times.
+SELECT EXISTS (SELECT 1 FROM machine m JOIN seen a ON a.trace = m.trace JOIN seen b USING (communicator, sequence, replay)
+WHERE m.first = ?1 AND b.trace = ?2
+    AND (b.start_ns + ?3 > a.end_ns + m.added_ns OR a.start_ns + m.added_ns > b.end_ns + ?3));
 
 -- name: add_machine
 INSERT INTO machine VALUES (?1, ?2, ?3);

@@ -439,8 +439,8 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     const struct gv_trace_clock *clock = &merge->clocks[i];
     const int64_t processes[] = {(int64_t)i + 1, last_process};
     /* How far the trace's clock was behind when it began. */
-    double behind = (double)start_ns + clock->offset_ns + clock->drift * (double)clock->from_ns -
-                    (double)clock->unix_offset_ns;
+    double behind = (double)(start_ns - clock->unix_offset_ns) + clock->offset_ns +
+                    clock->drift * (double)clock->from_ns;
     sqlite3_stmt *add = NULL;
     int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
 
