@@ -99,6 +99,16 @@ class Jobs(harness.Case):
         self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
                          [("reference",), ("same machine",), ("collectives",)])
 
+    def test_hosts_that_share_nothing_with_the_reference_are_aligned_with_each_other(self):
+        job = Job(ranks=3, steps=50)
+        for rank, clock in enumerate((Clock(), Clock(OFF_NS), Clock(2 * OFF_NS))):
+            job.write(self.path(f"r{rank}.db"), rank, f"host{rank}", clock, collectives=rank > 0)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        trace = self.open_trace(self.path("job.db"))
+        self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
+                         [("reference", 0), ("wall clock", None), ("collectives", None)])
+        self.assertLess(trace.value("SELECT max(wait_ns) FROM collectives"), OFF_NS / 10)
+
     def test_a_merge_that_is_ended_leaves_no_file(self):
         job = Job(ranks=2, steps=3000)
         for rank in range(2):
