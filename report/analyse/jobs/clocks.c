@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ends of collectives that are looked at, about: medians of more say the same. */
+#define ENDS 4096
+
 struct gv_clocks {
     sqlite3 *shared;
     sqlite3_stmt *add;
@@ -167,7 +170,7 @@ static int64_t known_error_ns(const struct gv_trace_clock *known,
 static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_t by, int64_t which,
                  int64_t matched)
 {
-    const int64_t pair[] = {by, which};
+    const int64_t pair[] = {by, which, 1 + matched / ENDS};
     const struct gv_trace_clock *known = &traces[by];
     struct gv_trace_clock *trace = &traces[which];
     struct gv_clock_bounds bounds = {0};
@@ -177,7 +180,7 @@ static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_
     if (!error)
         error = gv_database_each(clocks->shared, sql_at_most, pair, 2, take_high, &bounds);
     if (!error)
-        error = gv_database_each(clocks->shared, sql_ends, pair, 2, take_end, &bounds);
+        error = gv_database_each(clocks->shared, sql_ends, pair, 3, take_end, &bounds);
     if (!error)
         error = gv_clock_fit(&bounds, trace->from_ns, trace->until_ns, &fit);
     gv_clock_bounds_free(&bounds);

@@ -114,8 +114,11 @@ SELECT b.end_ns, a.start_ns - b.end_ns FROM meeting a JOIN meeting b USING (comm
 WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
 
 -- name: ends
-SELECT b.end_ns, a.end_ns - b.end_ns FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
-WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
+-- Every ?3-th one.
+SELECT at_ns, difference_ns FROM (
+    SELECT b.end_ns AS at_ns, a.end_ns - b.end_ns AS difference_ns, row_number() OVER (ORDER BY b.end_ns) AS number
+    FROM meeting a JOIN meeting b USING (communicator, sequence, replay) WHERE a.trace = ?1 AND b.trace = ?2)
+WHERE number % ?3 = 0 ORDER BY 1;
 
 -- name: version
 SELECT value FROM main.meta WHERE key = 'collectives'
