@@ -4,14 +4,12 @@
 
 -- name: open_piece
 -- A database that is gone with its process.
-PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -8192;
 PRAGMA temp_store = FILE;
 PRAGMA trusted_schema = OFF;
 
 -- name: open_result
-PRAGMA result.journal_mode = OFF;
 PRAGMA result.synchronous = OFF;
 CREATE TABLE result.minute (minute INTEGER, process INTEGER, what TEXT, name TEXT, count INTEGER,
     total_ns INTEGER, max_ns INTEGER, bytes INTEGER);

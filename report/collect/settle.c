@@ -2,7 +2,6 @@
 
 #include "report/analyse/idle/analysis.h"
 #include "report/analyse/jobs/collectives.h"
-#include "report/analyse/jobs/operations.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
@@ -33,10 +32,9 @@ static void tell(const char *path, const char *what, int error)
 void gv_settle(struct gv_database *database, const char *path)
 {
     tell(path, "name the stacks", name_stacks(database));
-    tell(path, "find the collectives' operations", gv_collective_operations_keep(database->handle));
     tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
     tell(path, "compute the totals", gv_totals_keep(database->handle));
     tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));
-    tell(path, "compare the ranks", gv_collectives_keep(database->handle));
+    tell(path, "compare the ranks", gv_collectives_settle(database->handle));
     tell(path, "compute the sums by minute", gv_minutes_keep(database->handle));
 }

@@ -194,16 +194,15 @@ static int snapshot_fill(struct snapshot *snapshot)
 /* ---- the snapshot ---- */
 
 /* Processes that run are recorded until now, as far as this trace goes. */
-static const char sql_mark[] =
-    "PRAGMA journal_mode = MEMORY; UPDATE process SET end_ns = ?1 WHERE ended IS NULL;"
-    "DELETE FROM meta WHERE key IN ('session', 'spool_directory')";
+static const char sql_mark[] = "UPDATE process SET end_ns = ?1 WHERE ended IS NULL;"
+                               "DELETE FROM meta WHERE key IN ('session', 'spool_directory')";
 
 /* Makes the copy a trace of its own, which leads nobody to the session. */
 static int snapshot_mark(struct snapshot *snapshot)
 {
     struct gv_database database;
     int64_t version;
-    int error = gv_database_open(&database, snapshot->output.part, NULL, NULL);
+    int error = gv_database_open_output(&database, snapshot->output.part);
 
     if (error)
         return error;

@@ -15,9 +15,7 @@
 #include "report/store/database.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 /* Finds what the trace does not hold. */
 static void trace_view_analyse(const char *path, sqlite3 *trace)
@@ -51,17 +49,17 @@ static void trace_view_analyse(const char *path, sqlite3 *trace)
 /* The traces that a word stands for, as one that is gone when it is closed. */
 static int trace_view_open_several(const char *word, sqlite3 **trace)
 {
-    char path[PATH_MAX];
-    int error = gv_merge_temporary(word, path);
+    struct gv_output_file file;
+    int error = gv_merge_temporary(word, &file);
 
     if (error)
         return error;
-    error = gv_trace_open_bare(path, trace);
+    error = gv_trace_open_bare(file.part, trace);
     if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_trace_open_say(word, error);
     if (!error) /* SQLite opens the file with its first statement at the latest */
         error = gv_database_script(*trace, "SELECT count(*) FROM main.sqlite_master", NULL, 0);
-    unlink(path);
+    gv_output_file_drop(&file);
     return error;
 }
 

@@ -15,34 +15,42 @@ static const int output_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, 
 
 #define GV_OUTPUT_SIGNALS (sizeof(output_signals) / sizeof(output_signals[0]))
 
-static const char *volatile output_part;
+static struct gv_output_file *volatile output_files;       /* that are open; the newest first */
 static struct sigaction output_actions[GV_OUTPUT_SIGNALS]; /* before */
 
 static void output_end(int number)
 {
-    unlink(output_part);
+    for (const struct gv_output_file *file = output_files; file; file = file->older)
+        unlink(file->part);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void output_take_signals(const char *part)
+static void output_take_signals(struct gv_output_file *file)
 {
     const struct sigaction end = {.sa_handler = output_end};
+    bool first = !output_files;
 
-    output_part = part;
-    for (size_t i = 0; i < GV_OUTPUT_SIGNALS; i++)
+    file->older = output_files;
+    output_files = file;
+    for (size_t i = 0; i < GV_OUTPUT_SIGNALS && first; i++)
         if (sigaction(output_signals[i], NULL, &output_actions[i]) == 0 &&
             output_actions[i].sa_handler != SIG_IGN)
             sigaction(output_signals[i], &end, NULL);
 }
 
+/* Not only the newest file may be closed. */
 static void output_leave_signals(const struct gv_output_file *file)
 {
-    if (output_part != file->part)
+    if (!file->part[0])
         return;
-    for (size_t i = 0; i < GV_OUTPUT_SIGNALS; i++)
+    if (output_files == file)
+        output_files = file->older;
+    for (struct gv_output_file *newer = output_files; newer; newer = newer->older)
+        if (newer->older == file)
+            newer->older = file->older;
+    for (size_t i = 0; i < GV_OUTPUT_SIGNALS && !output_files; i++)
         sigaction(output_signals[i], &output_actions[i], NULL);
-    output_part = NULL;
 }
 
 /* ---- the file ---- */
@@ -51,6 +59,25 @@ bool gv_output_file_is_stdout(const char *path)
 {
     return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0 ||
            strcmp(path, "/dev/fd/1") == 0 || strcmp(path, "/proc/self/fd/1") == 0;
+}
+
+/* Makes the file whose name file->part begins. */
+static int output_open_part(struct gv_output_file *file, mode_t mode)
+{
+    output_take_signals(file);
+    int fd = mkostemp(file->part, O_CLOEXEC);
+    file->out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (file->out && fchmod(fd, mode) == 0)
+        return 0;
+    int error = -errno;
+    if (file->out)
+        (void)fclose(file->out);
+    else if (fd >= 0)
+        close(fd);
+    if (fd >= 0)
+        unlink(file->part);
+    output_leave_signals(file);
+    return error;
 }
 
 int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mode)
@@ -71,25 +98,24 @@ int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mo
     if ((size_t)snprintf(file->path, sizeof(file->path), "%s", path) >= sizeof(file->path) ||
         (size_t)snprintf(file->part, sizeof(file->part), "%s.XXXXXX", path) >= sizeof(file->part))
         return -ENAMETOOLONG;
-    if (!output_part)
-        output_take_signals(file->part);
-    int fd = mkostemp(file->part, O_CLOEXEC);
-    if (fd < 0) {
-        int error = -errno;
-        output_leave_signals(file);
-        return error;
-    }
     mode_t mask = umask(0);
     umask(mask);
-    file->out = fdopen(fd, "w");
-    if (!file->out || fchmod(fd, exists ? status.st_mode & 0777 : mode & ~mask) < 0) {
-        int error = -errno;
-        close(fd);
-        unlink(file->part);
-        output_leave_signals(file);
-        return error;
-    }
-    return 0;
+    return output_open_part(file, exists ? status.st_mode & 0777 : mode & ~mask);
+}
+
+int gv_output_file_temporary(struct gv_output_file *file, const char *name)
+{
+    const char *const folders[] = {getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    int error = -ENOENT;
+
+    memset(file, 0, sizeof(*file));
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && error; i++)
+        if (folders[i] && folders[i][0])
+            error = (size_t)snprintf(file->part, sizeof(file->part), "%s/%s-XXXXXX", folders[i],
+                                     name) < sizeof(file->part)
+                        ? output_open_part(file, 0600)
+                        : -ENAMETOOLONG;
+    return error;
 }
 
 /* Why something could not be written before: the same happens again. */

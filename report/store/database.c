@@ -198,8 +198,8 @@ static int database_check(struct gv_database *database, gv_database_begun *begun
     return 0;
 }
 
-int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
-                     void *context)
+static int database_open(struct gv_database *database, const char *path, const char *journal,
+                         gv_database_begun *begun, void *context)
 {
     int error;
 
@@ -216,10 +216,23 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error)
         error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);
     if (!error)
+        error = database_execute(database, journal);
+    if (!error)
         error = database_check(database, begun, context);
     if (error)
         gv_database_close(database);
     return error;
+}
+
+int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
+                     void *context)
+{
+    return database_open(database, path, "PRAGMA main.journal_mode = DELETE", begun, context);
+}
+
+int gv_database_open_output(struct gv_database *database, const char *path)
+{
+    return database_open(database, path, "PRAGMA main.journal_mode = MEMORY", NULL, NULL);
 }
 
 void gv_database_close(struct gv_database *database)

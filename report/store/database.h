@@ -35,6 +35,9 @@ int gv_database_distrust(sqlite3 *connection);
  * trace; -errno. */
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
                      void *context);
+/* The same for a file of which nobody needs half: its journal is in memory, so a command that is
+ * ended leaves none beside it. */
+int gv_database_open_output(struct gv_database *database, const char *path);
 void gv_database_close(struct gv_database *database);
 
 /* Takes no lock: the first statement does. A transaction in which nothing was written is nothing to

@@ -4,7 +4,6 @@
 -- A killed collector leaves its pages in the page cache, so the journal can roll back without any
 -- sync. Only a power failure can damage the file.
 PRAGMA page_size = 4096;
-PRAGMA journal_mode = DELETE;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -16384;
 PRAGMA temp_store = FILE;

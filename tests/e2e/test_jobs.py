@@ -1,5 +1,8 @@
 """Jobs whose truth is known: which rank is late, for how long and why, and how far clocks are off."""
 
+import os
+import signal
+import subprocess
 import unittest
 
 import harness
@@ -60,6 +63,7 @@ class Jobs(harness.Case):
         job = Job(ranks=8, steps=400, slow=3, late_ns=LATE_NS)
         trace = self.merge(job)
         self.assertLess(self.assert_clock_contains_truth(trace, job), 3 * ranks_of_a_job.MOVE_NS)
+        self.assertEqual(trace.rows("SELECT DISTINCT offset_ns FROM clocks WHERE method = 'reference'"), [(0,)])
         self.assertAlmostEqual(trace.value("SELECT drift_ppm FROM clocks WHERE method = 'collectives'"), OFF_PPM, delta=15)
 
     def test_captured_collectives_are_matched_by_the_launch_of_their_graph(self):
@@ -86,6 +90,38 @@ class Jobs(harness.Case):
         self.command("merge", self.dir, "-o", self.path("job.db"))
         self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
                          [("reference",), ("same machine",), ("collectives",)])
+
+    def test_any_trace_of_a_machine_may_show_that_another_is_not_of_it(self):
+        job = Job(ranks=3, steps=50)
+        for rank, clock in enumerate((Clock(), Clock(), Clock(OFF_NS))):
+            job.write(self.path(f"r{rank}.db"), rank, "same", clock, collectives=rank > 0)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        self.assertEqual(self.open_trace(self.path("job.db")).rows("SELECT method FROM clocks ORDER BY id"),
+                         [("reference",), ("same machine",), ("collectives",)])
+
+    def test_hosts_that_share_nothing_with_the_reference_are_aligned_with_each_other(self):
+        job = Job(ranks=3, steps=50)
+        for rank, clock in enumerate((Clock(), Clock(OFF_NS), Clock(2 * OFF_NS))):
+            job.write(self.path(f"r{rank}.db"), rank, f"host{rank}", clock, collectives=rank > 0)
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        trace = self.open_trace(self.path("job.db"))
+        self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
+                         [("reference", 0), ("wall clock", None), ("collectives", None)])
+        self.assertLess(trace.value("SELECT max(wait_ns) FROM collectives"), OFF_NS / 10)
+
+    def test_a_merge_that_is_ended_leaves_no_file(self):
+        job = Job(ranks=2, steps=3000)
+        for rank in range(2):
+            job.write(self.path(f"r{rank}.db"), rank, "here")  # of an earlier analysis: analysed in a file of its own
+        before = sorted(os.listdir(self.dir))
+        for words in (["merge", self.dir, "-o", self.path("job.db")], ["report", self.dir]):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                merge = self.start([harness.gpuverify(), *words], env={"SQLITE_TMPDIR": self.dir}, preload=False,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                harness.wait_for(lambda: len(os.listdir(self.dir)) > 3, "both files that are being written")
+                merge.send_signal(number)
+                merge.communicate(timeout=harness.SOON_S)
+                self.assertEqual((merge.returncode, sorted(os.listdir(self.dir))), (-number, before), words)
 
 
 if __name__ == "__main__":

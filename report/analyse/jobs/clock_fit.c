@@ -174,12 +174,14 @@ static double median_of(const struct lines *lines, double drift, size_t from, si
 
 /* The line by which things end at the same time, at two times: from the medians of the first and
  * the last third, which a few late ends do not move. */
-static int fit_ends(const struct lines *lines, double drift, const double ends[2],
+static int fit_ends(const struct lines *lines, double low, double high, const double ends[2],
                     double middles[2])
 {
     const struct gv_clock_bounds *bounds = lines->bounds;
     size_t count = bounds->ends_count, third = count / 3;
     double *room = calloc(count, sizeof(*room));
+    /* A few ends, or such that are close together, do not tell it. */
+    double drift = ends[1] > ends[0] ? (middles[1] - middles[0]) / (ends[1] - ends[0]) : low;
 
     if (!room)
         return -ENOMEM;
@@ -187,8 +189,10 @@ static int fit_ends(const struct lines *lines, double drift, const double ends[2
         double first = median_of(lines, 0, 0, third, room);
         double last = median_of(lines, 0, count - third, count, room);
         const size_t half = third / 2;
-        double apart = (double)(bounds->ends[count - 1 - half].at_ns - bounds->ends[half].at_ns);
-        drift = apart > 0 ? (last - first) / apart : drift;
+        double apart =
+            (double)bounds->ends[count - 1 - half].at_ns - (double)bounds->ends[half].at_ns;
+        double told = apart > 0 ? (last - first) / apart : drift;
+        drift = told >= low && told <= high ? told : drift;
     }
     double middle = median_of(lines, drift, 0, count, room);
     for (int i = 0; i < 2; i++)
@@ -221,7 +225,7 @@ int gv_clock_fit(const struct gv_clock_bounds *bounds, int64_t from_ns, int64_t 
         middles[i] = (most[i] + least[i]) / 2;
     }
     if (bounds->ends_count > 0)
-        result = fit_ends(&lines, best, ends, middles);
+        result = fit_ends(&lines, low, high, ends, middles);
     if (result)
         return result;
     for (int i = 0; i < 2; i++) {

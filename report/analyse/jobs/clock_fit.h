@@ -26,7 +26,7 @@ struct gv_clock_point {
 /* The bounds, of which only those that can count are kept. Zeroed at first. */
 struct gv_clock_bounds {
     struct gv_clock_point *low, *high;
-    struct gv_clock_point *ends; /* all of them */
+    struct gv_clock_point *ends;
     size_t low_count, low_room, high_count, high_room, ends_count, ends_room;
 };
 

@@ -7,9 +7,13 @@
 #include "report/store/database.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Ends of collectives that are looked at, about: medians of more say the same. */
+#define ENDS 4096
 
 struct gv_clocks {
     sqlite3 *shared;
@@ -148,11 +152,25 @@ static int join_machine(struct gv_clocks *clocks, const struct gv_trace_clock *t
                                       3);
 }
 
+/* The known clock's error in the other trace's time, which may begin earlier and end later: of two
+ * lines that differ by at most the error at both ends of a time, the distance grows evenly beyond
+ * them. */
+static int64_t known_error_ns(const struct gv_trace_clock *known,
+                              const struct gv_trace_clock *trace, const struct gv_clock_fit *fit)
+{
+    double from = (double)trace->from_ns * (1 + fit->drift) + fit->offset_ns;
+    double until = (double)trace->until_ns * (1 + fit->drift) + fit->offset_ns;
+    double outside = fmax(0, fmax((double)known->from_ns - from, until - (double)known->until_ns));
+    double span = fmax(1, (double)known->until_ns - (double)known->from_ns);
+
+    return (int64_t)ceil(fmin((double)known->error_ns * (1 + 2 * outside / span), 1e18));
+}
+
 /* Aligns a machine's first trace by one that is aligned. */
 static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_t by, int64_t which,
                  int64_t matched)
 {
-    const int64_t pair[] = {by, which};
+    const int64_t pair[] = {by, which, 1 + matched / ENDS};
     const struct gv_trace_clock *known = &traces[by];
     struct gv_trace_clock *trace = &traces[which];
     struct gv_clock_bounds bounds = {0};
@@ -162,7 +180,7 @@ static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_
     if (!error)
         error = gv_database_each(clocks->shared, sql_at_most, pair, 2, take_high, &bounds);
     if (!error)
-        error = gv_database_each(clocks->shared, sql_ends, pair, 2, take_end, &bounds);
+        error = gv_database_each(clocks->shared, sql_ends, pair, 3, take_end, &bounds);
     if (!error)
         error = gv_clock_fit(&bounds, trace->from_ns, trace->until_ns, &fit);
     gv_clock_bounds_free(&bounds);
@@ -172,7 +190,7 @@ static int align(struct gv_clocks *clocks, struct gv_trace_clock *traces, int64_
     trace->matched = matched;
     trace->drift = (1 + known->drift) * (1 + fit.drift) - 1;
     trace->offset_ns = (1 + known->drift) * fit.offset_ns + known->offset_ns;
-    trace->error_ns = fit.error_ns + known->error_ns;
+    trace->error_ns = known->error_ns < 0 ? -1 : fit.error_ns + known_error_ns(known, trace, &fit);
     return 0;
 }
 
@@ -235,21 +253,24 @@ static int solve(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t
         error = gv_database_script(clocks->shared, sql_join_machines, NULL, 0);
     if (!error)
         error = gv_database_each(clocks->shared, sql_shared, NULL, 0, take_pair, &pairs);
-    if (!error) {
-        aligned[0] = true;
+    if (!error)
         span_all(traces, first, count);
-        error = align_all(clocks, traces, &pairs, aligned);
-    }
-    free(pairs.list);
+    /* The reference, and after that one of each group of machines that shares nothing with it. */
     for (size_t i = 0; i < count && !error; i++) {
-        if (first[i] != i) {
-            follow_first(&traces[i], &traces[first[i]]);
-        } else if (!aligned[i]) {
+        if (first[i] != i || aligned[i])
+            continue;
+        aligned[i] = true;
+        if (i > 0) {
             use_wall_clock(&traces[i], &traces[0]);
             traces[i].method = GV_CLOCK_WALL;
             traces[i].error_ns = -1;
         }
+        error = align_all(clocks, traces, &pairs, aligned);
     }
+    free(pairs.list);
+    for (size_t i = 0; i < count && !error; i++)
+        if (first[i] != i)
+            follow_first(&traces[i], &traces[first[i]]);
     return error;
 }
 

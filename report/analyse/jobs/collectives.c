@@ -2,9 +2,11 @@
 
 #include "report/analyse/names/places.h"
 #include "report/analyse_jobs_jobs.inc"
+#include "report/analyse_jobs_operations.inc"
 #include "report/store/database.h"
 #include "report/store/shadow.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 static const struct {
@@ -27,16 +29,16 @@ int gv_replays_find(sqlite3 *trace)
     return error || !any ? error : gv_database_script(trace, sql_find_replays, NULL, 0);
 }
 
+static int has_collectives(sqlite3 *trace, int64_t *any)
+{
+    return gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, any);
+}
+
 static int collectives_make(sqlite3 *trace)
 {
     const int64_t late_ns = GV_COLLECTIVES_LATE_NS;
-    int64_t any = 0;
-    int error =
-        gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, &any);
+    int error = gv_replays_find(trace);
 
-    if (error || !any)
-        return error;
-    error = gv_replays_find(trace);
     if (!error)
         error = gv_database_script(trace, sql_members, NULL, 0);
     if (!error)
@@ -50,14 +52,19 @@ static int collectives_make(sqlite3 *trace)
     return error;
 }
 
-int gv_collectives_keep(sqlite3 *trace)
+static int keep(sqlite3 *trace, bool finds_operations)
 {
+    int64_t any = 0;
     const int64_t version = GV_COLLECTIVES_VERSION;
     int error = gv_database_script(
         trace, "BEGIN IMMEDIATE; DELETE FROM collective_group; DELETE FROM collective_member", NULL,
         0);
 
     if (!error)
+        error = has_collectives(trace, &any);
+    if (!error && any && finds_operations)
+        error = gv_database_script(trace, sql_find_operations, NULL, 0);
+    if (!error && any)
         error = collectives_make(trace);
     if (!error)
         error = gv_database_script(
@@ -70,14 +77,23 @@ int gv_collectives_keep(sqlite3 *trace)
     return error;
 }
 
+int gv_collectives_keep(sqlite3 *trace)
+{
+    return keep(trace, false);
+}
+
+int gv_collectives_settle(sqlite3 *trace)
+{
+    return keep(trace, true);
+}
+
 int gv_collectives_ensure(sqlite3 *trace)
 {
     int64_t version = 0, any = 0;
     int error = gv_database_number(trace, sql_version, NULL, 0, &version);
 
     if (!error)
-        error =
-            gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, &any);
+        error = has_collectives(trace, &any);
     if (error || !any || version == GV_COLLECTIVES_VERSION)
         return error;
     error = gv_places_open(trace);

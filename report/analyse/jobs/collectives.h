@@ -18,6 +18,9 @@
  * unchanged. */
 int gv_collectives_keep(sqlite3 *trace);
 
+/* The same of a trace that is being finished; first finds the GPU operation of each collective. */
+int gv_collectives_settle(sqlite3 *trace);
+
 /* Makes `collectives` of a read-only trace usable: in temporary tables, unless that was done when
  * it was finished. 0 or -errno. */
 int gv_collectives_ensure(sqlite3 *trace);

@@ -84,9 +84,10 @@ CREATE TABLE seen (communicator INTEGER, sequence INTEGER, replay INTEGER, trace
 CREATE TABLE machine (trace INTEGER PRIMARY KEY, first INTEGER NOT NULL, added_ns INTEGER NOT NULL);
 
 -- name: contradicts
--- Whether ?2 ended something before ?1 began it, or the other way round, if ?3 is added to its times.
-SELECT EXISTS (SELECT 1 FROM seen a JOIN seen b USING (communicator, sequence, replay)
-WHERE a.trace = ?1 AND b.trace = ?2 AND (b.start_ns + ?3 > a.end_ns OR a.start_ns > b.end_ns + ?3));
+-- Whether ?2 ended something before a trace of machine ?1 began it, or the other way round, if ?3 is added to its times.
+SELECT EXISTS (SELECT 1 FROM machine m JOIN seen a ON a.trace = m.trace JOIN seen b USING (communicator, sequence, replay)
+WHERE m.first = ?1 AND b.trace = ?2
+    AND (b.start_ns + ?3 > a.end_ns + m.added_ns OR a.start_ns + m.added_ns > b.end_ns + ?3));
 
 -- name: add_machine
 INSERT INTO machine VALUES (?1, ?2, ?3);
@@ -113,8 +114,11 @@ SELECT b.end_ns, a.start_ns - b.end_ns FROM meeting a JOIN meeting b USING (comm
 WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
 
 -- name: ends
-SELECT b.end_ns, a.end_ns - b.end_ns FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
-WHERE a.trace = ?1 AND b.trace = ?2 ORDER BY 1;
+-- Every ?3-th one.
+SELECT at_ns, difference_ns FROM (
+    SELECT b.end_ns AS at_ns, a.end_ns - b.end_ns AS difference_ns, row_number() OVER (ORDER BY b.end_ns) AS number
+    FROM meeting a JOIN meeting b USING (communicator, sequence, replay) WHERE a.trace = ?1 AND b.trace = ?2)
+WHERE number % ?3 = 0 ORDER BY 1;
 
 -- name: version
 SELECT value FROM main.meta WHERE key = 'collectives'

@@ -1,7 +1,8 @@
--- name: keep
+-- The GPU operations of NCCL's collectives: one that a group holds back is launched by the end of the group.
+
+-- name: find_operations
 -- depth: the groups that the thread is in after the call. launch: the call that launches a collective: itself,
 -- or the end of its outermost group.
-BEGIN;
 CREATE TEMP TABLE of_call (call INTEGER PRIMARY KEY, kind TEXT);
 INSERT INTO temp.of_call SELECT call, kind FROM collective;
 CREATE TEMP TABLE launched AS
@@ -39,4 +40,3 @@ UPDATE collective SET operation = (SELECT operation FROM temp.ran r WHERE r.call
 DROP TABLE temp.of_call;
 DROP TABLE temp.launched;
 DROP TABLE temp.ran;
-COMMIT;

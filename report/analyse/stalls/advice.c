@@ -154,7 +154,7 @@ static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime
     char name[GV_KERNEL_NAME_BYTES];
 
     gv_kernel_name_qualified(kernel, name, sizeof(name));
-    if (!can_be_written(runtime ? name : kernel))
+    if (!can_be_written(runtime ? name : kernel) || gv_kernel_is_collective(kernel))
         return false;
     if (runtime)
         add(out, " cudaFuncGetAttributes(&attributes, %s);", name);
@@ -448,14 +448,27 @@ static void add_collective(struct gv_advice_out *out, const struct gv_advice_fac
     add(out, " on every rank before the first collective, or while none is running.");
 }
 
+/* NCCL's kernels cannot be named in the program: only NCCL launches them. */
+static const char collective_advice[] =
+    "Run one collective of the same kind, type and communicator on all ranks before the GPU has "
+    "other work: NCCL "
+    "then launches {kernel}, and its code is loaded. Its first use, {call}{where}, waited for "
+    "{waited}.{eager}";
+
+static const char *advice_of(const struct gv_advice_facts *facts, enum gv_cause cause)
+{
+    if (cause == GV_CAUSE_LAZY_LOAD && facts->kernel && gv_kernel_is_collective(facts->kernel))
+        return collective_advice;
+    return facts->in_flight
+               ? gv_cause_advice_in_flight(cause)
+               : gv_cause_advice(cause, cause == GV_CAUSE_LOCK ? facts->blocker : facts->call);
+}
+
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
                      char text[GV_ADVICE_BYTES])
 {
     struct gv_advice_out out = {.text = text};
-    const char *from =
-        facts->in_flight
-            ? gv_cause_advice_in_flight(cause)
-            : gv_cause_advice(cause, cause == GV_CAUSE_LOCK ? facts->blocker : facts->call);
+    const char *from = advice_of(facts, cause);
 
     text[0] = '\0';
     while (*from) {

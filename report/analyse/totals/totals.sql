@@ -10,10 +10,12 @@ SELECT p.id, p.process, p.device,
 FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.device;
 
 -- name: shapes
--- The rank of the kernel's name, 0 without one; blocks.
-SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z, s.name
+-- The rank of the kernel's name, 0 without one; blocks, but not of NCCL's kernels (as gv_kernel_is_collective() tells
+-- them), which use few by design.
+SELECT s.id, n.rank, iif(n.name GLOB '*ncclDevKernel_*' OR n.name GLOB '*ncclKernel_*', 0, s.grid_x * s.grid_y * s.grid_z),
+    s.name
 FROM gpu_shape s LEFT JOIN
-    (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
+    (SELECT id, name, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
     ON n.id = s.name;
 
 -- define: numbered_devices

@@ -613,13 +613,10 @@ int gv_anonymise(sqlite3 *trace, const char *path, struct gv_database *copy)
 
     if (error || !complete)
         return error ? error : -EINPROGRESS;
-    error = gv_database_open(copy, path, NULL, NULL);
+    error = gv_database_open_output(copy, path);
     if (error)
         return error;
-    /* A journal would be another file beside the copy. */
-    error = gv_database_script(copy->handle, "PRAGMA journal_mode = MEMORY", NULL, 0);
-    if (!error)
-        error = open_names(&run);
+    error = open_names(&run);
     if (!error)
         error = copy_all(&run);
     sqlite3_finalize(run.find);

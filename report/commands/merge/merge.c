@@ -17,14 +17,12 @@
 #include "trace/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#define MERGE_TEMPORARY  "gpuverify-merge"
 #define MERGE_TABLES     128
 #define MERGE_NAME_BYTES 64
 #define MERGE_COLUMNS    64
@@ -66,8 +64,7 @@ struct merge_table {
 /* A trace that is merged. */
 struct merge_input {
     const char *path;
-    sqlite3 *opened;     /* holds a lock on it while it is copied */
-    char copy[PATH_MAX]; /* "": itself; else a temporary trace that has been made of it */
+    sqlite3 *opened; /* holds a lock on it while it is copied */
     char *host;
     bool is_current, is_older, runs;
     int64_t processes, threshold_ns;
@@ -315,13 +312,11 @@ static int copy_trace(struct merge *merge, const char *path, const struct gv_tra
     return error;
 }
 
-/* An empty file becomes a trace that nobody needs half of. */
+/* An empty file becomes a trace. */
 static int open_job(struct merge *merge, const char *path)
 {
-    int error = gv_database_open(&merge->job, path, NULL, NULL);
+    int error = gv_database_open_output(&merge->job, path);
 
-    if (!error)
-        error = gv_database_script(merge->job.handle, "PRAGMA main.journal_mode = MEMORY", NULL, 0);
     if (!error)
         error = gv_safe_sum_install(merge->job.handle);
     return error ? error
@@ -329,50 +324,6 @@ static int open_job(struct merge *merge, const char *path)
 }
 
 /* ---- the inputs ---- */
-
-static int temporary_file(char path[PATH_MAX])
-{
-    const char *const folders[] = {getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/tmp"};
-    int error = -ENOENT;
-
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        if (!folders[i] || !folders[i][0])
-            continue;
-        if ((size_t)snprintf(path, PATH_MAX, "%s/gpuverify-merge-XXXXXX", folders[i]) >= PATH_MAX)
-            continue;
-        int fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0) {
-            close(fd);
-            return 0;
-        }
-        error = -errno;
-    }
-    path[0] = '\0';
-    return error;
-}
-
-/* Makes a trace of this schema with current results, as a merge of one. */
-static int make_current(struct merge_input *input)
-{
-    const struct gv_trace_clock unmoved = {0};
-    const int64_t threshold_ns =
-        input->threshold_ns > 0 ? input->threshold_ns : gv_stalls_threshold_ns();
-    struct merge merge = {.count = 1};
-    int error = temporary_file(input->copy);
-
-    if (!error)
-        error = open_job(&merge, input->copy);
-    if (!error)
-        error = copy_trace(&merge, input->path, &unmoved, 1, 0);
-    if (!error)
-        error = gv_database_script(merge.job.handle, sql_forget_results, NULL, 0);
-    if (!error)
-        error = gv_stalls_analyse(merge.job.handle, threshold_ns);
-    if (!error)
-        error = gv_idle_keep(merge.job.handle, INT64_MIN, INT64_MAX);
-    gv_database_close(&merge.job);
-    return error;
-}
 
 static int take_facts(void *context, sqlite3_stmt *row)
 {
@@ -439,8 +390,6 @@ static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
     if (!error)
         error = gv_database_script(input->opened, "BEGIN; SELECT count(*) FROM main.sqlite_master",
                                    NULL, 0);
-    if (!error && !input->is_current)
-        error = make_current(input);
     if (error)
         gv_message("cannot read %s: %s", gv_shown_path(input->path),
                    gv_trace_open_why(input->opened, error));
@@ -490,8 +439,8 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     const struct gv_trace_clock *clock = &merge->clocks[i];
     const int64_t processes[] = {(int64_t)i + 1, last_process};
     /* How far the trace's clock was behind when it began. */
-    double behind = (double)start_ns + clock->offset_ns + clock->drift * (double)clock->from_ns -
-                    (double)clock->unix_offset_ns;
+    double behind = (double)(start_ns - clock->unix_offset_ns) + clock->offset_ns +
+                    clock->drift * (double)clock->from_ns;
     sqlite3_stmt *add = NULL;
     int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
 
@@ -512,6 +461,49 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     return error ? error : gv_database_script(merge->job.handle, sql_add_processes, processes, 2);
 }
 
+/* Makes a temporary trace of this schema with current results, as a merge of one. */
+static int make_current(const struct merge_input *input, struct gv_output_file *current)
+{
+    const struct gv_trace_clock unmoved = {0};
+    const int64_t threshold_ns =
+        input->threshold_ns > 0 ? input->threshold_ns : gv_stalls_threshold_ns();
+    struct merge merge = {.count = 1};
+    int error = gv_output_file_temporary(current, MERGE_TEMPORARY);
+
+    if (error)
+        return error;
+    error = open_job(&merge, current->part);
+    if (!error)
+        error = copy_trace(&merge, input->path, &unmoved, 1, 0);
+    if (!error)
+        error = gv_database_script(merge.job.handle, sql_forget_results, NULL, 0);
+    if (!error)
+        error = gv_stalls_analyse(merge.job.handle, threshold_ns);
+    if (!error)
+        error = gv_idle_keep(merge.job.handle, INT64_MIN, INT64_MAX);
+    gv_database_close(&merge.job);
+    if (error)
+        gv_output_file_drop(current);
+    return error;
+}
+
+/* The trace itself, unless its results are not current. */
+static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
+{
+    const struct merge_input *input = &merge->inputs[i];
+    const struct gv_trace_clock *clock = &merge->clocks[i];
+    struct gv_output_file current;
+
+    if (input->is_current)
+        return copy_trace(merge, input->path, clock, (int64_t)i + 1, start_ns);
+    int error = make_current(input, &current);
+    if (error)
+        return error;
+    error = copy_trace(merge, current.part, clock, (int64_t)i + 1, start_ns);
+    gv_output_file_drop(&current);
+    return error;
+}
+
 static int copy_inputs(struct merge *merge)
 {
     int64_t start_ns = choose_start(merge);
@@ -523,8 +515,7 @@ static int copy_inputs(struct merge *merge)
         error = gv_database_number(merge->job.handle, "SELECT coalesce(max(id), 0) FROM process",
                                    NULL, 0, &last);
         if (!error)
-            error = copy_trace(merge, input->copy[0] ? input->copy : input->path, &merge->clocks[i],
-                               (int64_t)i + 1, start_ns);
+            error = copy_input(merge, i, start_ns);
         if (!error)
             error = store_clock(merge, i, start_ns, last);
         if (error == -EEXIST)
@@ -591,8 +582,6 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
     gv_database_close(&merge.job);
     for (size_t i = 0; merge.inputs && i < merge.count; i++) {
         sqlite3_close(merge.inputs[i].opened);
-        if (merge.inputs[i].copy[0])
-            unlink(merge.inputs[i].copy);
         free(merge.inputs[i].host);
     }
     free(merge.inputs);
@@ -600,21 +589,21 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
     return error;
 }
 
-int gv_merge_temporary(const char *word, char *path)
+int gv_merge_temporary(const char *word, struct gv_output_file *file)
 {
     struct gv_merge_inputs inputs = {0};
     int error = gv_merge_inputs_find(&inputs, &word, 1);
 
-    if (!error && (error = temporary_file(path)) != 0)
+    if (!error && (error = gv_output_file_temporary(file, MERGE_TEMPORARY)) != 0)
         gv_message("cannot make a temporary file: %s", strerror(-error));
     if (!error) {
         if (inputs.count > 1)
             gv_message(
                 "merging %zu traces for this command; gpuverify merge -o FILE keeps the result",
                 inputs.count);
-        error = gv_merge_make(&inputs, path);
+        error = gv_merge_make(&inputs, file->part);
         if (error)
-            unlink(path);
+            gv_output_file_drop(file);
     }
     gv_merge_inputs_free(&inputs);
     return error;

@@ -7,6 +7,8 @@
 #ifndef GV_COMMANDS_MERGE_H
 #define GV_COMMANDS_MERGE_H
 
+#include "report/show/output_file.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,8 +28,8 @@ void gv_merge_inputs_free(struct gv_merge_inputs *inputs);
 /* Fills an empty file. 0; or -errno after a message. */
 int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into);
 
-/* Merges what a word stands for into a temporary file, for a command that reads several: `path`
- * has PATH_MAX bytes. 0; or -errno after a message, and there is no file. */
-int gv_merge_temporary(const char *word, char *path);
+/* Merges what a word stands for into a temporary file, for a command that reads several. 0: drop it
+ * when it is open; or -errno after a message, and there is no file. */
+int gv_merge_temporary(const char *word, struct gv_output_file *file);
 
 #endif

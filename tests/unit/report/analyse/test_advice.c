@@ -113,6 +113,26 @@ static void late_kernels_can_be_pasted(void **state)
     expect_in(text, "(adds about 1.90 s at the start, judging by one lazy load)");
 }
 
+static void a_late_kernel_of_nccl_is_loaded_by_a_collective(void **state)
+{
+    struct gv_advice_facts facts = {.call = "ncclAllReduce",
+                                    .kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+                                    .where = "train.cu:31"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, facts.kernel);
+    gv_advice_remember(&facts, "void first(int)");
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "Run one collective of the same kind");
+    assert_null(strstr(text, "cudaFuncGetAttributes"));
+    facts.call = "cudaLaunchKernel";
+    facts.kernel = "void first(int)";
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "cudaFuncGetAttributes(&attributes, first);");
+    assert_null(strstr(text, "attributes, nccl"));
+}
+
 static void a_python_program_is_told_its_line(void **state)
 {
     struct gv_advice_facts facts = {.call = "cudaLaunchKernel",
@@ -337,6 +357,7 @@ int main(void)
         cmocka_unit_test(names_are_cut_between_characters),
         cmocka_unit_test(code_that_was_loaded_again_is_to_be_kept),
         cmocka_unit_test(late_kernels_can_be_pasted),
+        cmocka_unit_test(a_late_kernel_of_nccl_is_loaded_by_a_collective),
         cmocka_unit_test(a_python_program_is_told_its_line),
         cmocka_unit_test(a_driver_program_gets_driver_calls),
         cmocka_unit_test(many_late_kernels_are_counted),

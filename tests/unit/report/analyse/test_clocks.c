@@ -176,6 +176,22 @@ static void a_host_that_is_always_late_does_not_move_its_clock(void **unused)
         assert_true(fabs(off_at(&truth, &fit, 9.8e9 * part)) < 100e3);
 }
 
+/* One collective tells the offset at its time, and no drift: the middle of all that are possible is
+ * taken, so the error grows by the limit of drifts, not by twice that. */
+static void one_collective_tells_no_drift(void **unused)
+{
+    struct meeting meeting;
+    const struct truth truth = {2e9, 0};
+    struct gv_clock_fit fit;
+
+    (void)unused;
+    meet(&truth, 1, 1, 1e6, &meeting);
+    fit_of(&meeting, 1, 100 * SECOND_NS, true, &fit);
+    assert_contained(&truth, &fit, 100e9);
+    assert_true(fabs(fit.drift) < GV_CLOCK_DRIFT_MOST / 10);
+    assert_true((double)fit.error_ns < 1.5 * GV_CLOCK_DRIFT_MOST * 100e9);
+}
+
 static void bounds_that_contradict_make_the_error_larger(void **unused)
 {
     struct gv_clock_bounds bounds = {0};
@@ -210,6 +226,7 @@ int main(void)
         cmocka_unit_test(the_error_contains_the_truth_whatever_it_is),
         cmocka_unit_test(the_error_is_that_of_all_lines_that_are_possible),
         cmocka_unit_test(a_host_that_is_always_late_does_not_move_its_clock),
+        cmocka_unit_test(one_collective_tells_no_drift),
         cmocka_unit_test(bounds_that_contradict_make_the_error_larger),
         cmocka_unit_test(one_sided_bounds_say_nothing),
     };

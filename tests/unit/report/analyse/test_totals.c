@@ -435,6 +435,19 @@ static void overlapping_operations_count_once(void **state)
     assert_int_equal(totals_number("SELECT count FROM kernel_total WHERE name = 'k'"), 4);
 }
 
+static void kernels_of_nccl_use_few_blocks_by_design(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE gpu_name SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)' WHERE "
+                   "id = 1;"
+                   "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
+                   " (1, 1, 1, 1, 1000, 1000), (2, 1, 1, 2, 3000, 500);");
+    totals_keep();
+    assert_int_equal(totals_fact("kernel_time_ns"), 1500);
+    assert_int_equal(totals_fact("underfilled_ns"), 0);
+    assert_int_equal(totals_fact("blocks_known_ns"), 500);
+}
+
 /* More than fits into memory at once, stored in an order unrelated to time. */
 static void the_order_of_storage_does_not_matter(void **state)
 {
@@ -797,6 +810,7 @@ int main(void)
         TEST(samples_show_what_is_used_besides),
         TEST(memory_that_is_freed_is_forgotten),
         TEST(too_much_memory_at_a_time_is_not_followed),
+        TEST(kernels_of_nccl_use_few_blocks_by_design),
         TEST(overlapping_operations_count_once),
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),
