@@ -44,8 +44,18 @@ static struct communicator *find(uint64_t handle)
     return NULL;
 }
 
+void gv_communicator_forget(uint64_t handle)
+{
+    struct communicator *one = find(handle);
+
+    if (one)
+        atomic_store(&one->handle, 0);
+}
+
 static void add(uint64_t handle, uint64_t number, int size, int rank)
 {
+    /* NCCL freed an older one with this handle without a call of ours, such as pncclCommDestroy. */
+    gv_communicator_forget(handle);
     for (int i = 0; i < COMMUNICATORS && handle > 1; i++) {
         struct communicator *one = &communicators[i];
         uint64_t none = 0;
@@ -99,14 +109,6 @@ void gv_communicator_split(int result, uint64_t handle, uint64_t parent, int col
     if (whole && succeeded(result))
         add(handle, gv_mix(gv_mix(whole->number, splits), (uint64_t)colour), GV_RANK_UNKNOWN,
             GV_RANK_UNKNOWN);
-}
-
-void gv_communicator_forget(uint64_t handle)
-{
-    struct communicator *one = find(handle);
-
-    if (one)
-        atomic_store(&one->handle, 0);
 }
 
 /* Of a part of a communicator, NCCL decides them. */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum gv_collective_kind {
-#define GV_COLLECTIVE_KIND(name, number, text, of_two) GV_COLLECTIVE_##name = (number),
+#define GV_COLLECTIVE_KIND(name, number, text) GV_COLLECTIVE_##name = (number),
 #include "trace/collective_kinds.def"
 };
 

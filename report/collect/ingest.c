@@ -774,7 +774,7 @@ static int store_collective(struct gv_ingest *ingest, const struct gv_record_col
                             const struct gv_record_call *call, int64_t id)
 {
     static const char *const kinds[] = {
-#define GV_COLLECTIVE_KIND(name, number, text, of_two) [number] = (text),
+#define GV_COLLECTIVE_KIND(name, number, text) [number] = (text),
 #include "trace/collective_kinds.def"
     };
     unsigned int kind = collective->collective, type = collective->type;

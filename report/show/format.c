@@ -19,6 +19,12 @@ static const struct gv_result_name result_names[] = {
 #include "report/show/cuda_errors.def"
 };
 
+/* By number, as in nccl.h 2.28. */
+static const char *const nccl_results[] = {
+    "ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError",
+    "ncclInvalidArgument", "ncclInvalidUsage",       "ncclRemoteError", "ncclInProgress",
+};
+
 static const char *format_scaled(char *out, double value, const char *unit)
 {
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -110,7 +116,10 @@ void gv_format_text(FILE *out, const char *text, int width, int pad)
 const char *gv_format_result(const char *call, int64_t result)
 {
     int runtime = call && strncmp(call, "cuda", 4) == 0;
+    int64_t nccl_count = sizeof(nccl_results) / sizeof(nccl_results[0]);
 
+    if (call && strncmp(call, "nccl", 4) == 0)
+        return result >= 0 && result < nccl_count ? nccl_results[result] : NULL;
     for (size_t i = 0; i < sizeof(result_names) / sizeof(result_names[0]); i++) {
         const struct gv_result_name *name = &result_names[i];
         if (name->result != result)

@@ -130,6 +130,8 @@ static void results_are_named_by_their_library(void **state)
     (void)state;
     assert_string_equal(gv_format_result("cuMemAlloc_v2", 2), "CUDA_ERROR_OUT_OF_MEMORY");
     assert_string_equal(gv_format_result("cudaMalloc", 2), "cudaErrorMemoryAllocation");
+    assert_string_equal(gv_format_result("ncclAllReduce", 2), "ncclSystemError");
+    assert_null(gv_format_result("ncclAllReduce", 600));
     assert_null(gv_format_result("cuInit", 123456));
 }
 

@@ -124,11 +124,28 @@ static void collectives_are_counted(void **state)
     assert_int_equal(noted(16, GV_COLLECTIVE_ALL_REDUCE, -1).collective, 0);
 }
 
+static void a_handle_that_comes_again_is_the_newer_communicator(void **state)
+{
+    char id[128] = "older", newer[128] = "newer";
+
+    (void)state;
+    gv_communicator_note(0, 16, id, 2, 0);
+    struct gv_record_collective first = noted(16, GV_COLLECTIVE_ALL_REDUCE, -1);
+    gv_communicator_note(0, 16, newer, 4, 3);
+    struct gv_record_collective second = noted(16, GV_COLLECTIVE_ALL_REDUCE, -1);
+    assert_true(first.communicator != second.communicator);
+    assert_int_equal(second.sequence, 0);
+    assert_int_equal(second.rank, 3);
+    gv_communicator_forget(16);
+    assert_int_equal(noted(16, GV_COLLECTIVE_ALL_REDUCE, -1).collective, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_agree_on_the_number),
         cmocka_unit_test(collectives_are_counted),
+        cmocka_unit_test(a_handle_that_comes_again_is_the_newer_communicator),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
