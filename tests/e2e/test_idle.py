@@ -207,6 +207,22 @@ if pid:
         self.expect_mostly("sleep", trace, f"process = {parent}")
         self.expect_mostly("lock", trace, f"process = {child}")
 
+    def test_child_that_computes_and_then_only_waits(self):
+        _, trace = self.run_text("""
+import os, threading
+import gpu
+for _ in gpu.rounds(0.1):
+    pass
+pid = os.fork()
+if not pid:
+    gpu.compute(700)
+    threading.Event().wait(0.8)
+    os._exit(0)
+os.waitpid(pid, 0)
+gpu.work()
+""")
+        self.expect_mostly("child", trace, "process = (SELECT min(id) FROM processes)")
+
     def test_line_of_a_deep_import(self):
         """Packages import one another until the innermost 48 frames are all theirs."""
         modules = 30
