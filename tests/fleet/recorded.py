@@ -24,7 +24,7 @@ import generate
 
 FOLDER = os.path.join(generate.HERE, "recorded")
 SUFFIX = ".sql.xz"
-MOST_BYTES = 80_000
+MOST_BYTES = 100_000
 HEAD = "-- schema {}: {}, on {}, driver {}\n"
 
 

@@ -97,6 +97,8 @@ static const struct {
     {gv_command_recover, GV_COMMAND_recover, {FUZZ_TRACE}},
     {gv_command_mark, GV_COMMAND_mark, {FUZZ_TRACE, "text"}},
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT name FROM api", "--value"}},
+    {gv_command_merge, GV_COMMAND_merge, {FUZZ_TRACE, "-o", FUZZ_OUTPUT}},
+    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "-sranks", "-sspread", "-snccl"}},
     {fuzz_metrics, GV_COMMAND_metrics, {FUZZ_TRACE}},
 };
 

@@ -135,18 +135,20 @@ def late_load(bench, folder):
     return said
 
 
+def said_late_s(done, rank):
+    return float(re.search(rf"rank {rank}: \d+ steps; timed ([\d.]+) s late", done.stdout).group(1))
+
+
 def ddp_slow(bench, folder):
     done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["80", "slow=1"], folder)
     trace.close()
-    late_s = float(re.search(r"rank 1: \d+ steps; timed ([\d.]+) s late", done.stdout).group(1))
-    return finding(bench, path, 1, late_s * 1000 / 75, 90, "__getitem__")
+    return finding(bench, path, 1, said_late_s(done, 1) * 1000 / 75, 90, "__getitem__")
 
 
 def ddp_late(bench, folder):
-    _, trace, _ = job_of(bench, bench.python("torch_ddp.py", "torch") + ["40", "late=0"], folder)
-    said = deadlock_in_the_making(trace, 0, 100)
+    done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["40", "late=0"], folder)
     trace.close()
-    return said
+    return finding(bench, path, 0, said_late_s(done, 0) * 1000, 2, "torch_ddp.py")
 
 
 def torchrun(bench, folder):
@@ -157,9 +159,8 @@ def torchrun(bench, folder):
     done = bench.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), "--master-port", free_port(),
                       script, "80", "slow=0"], folder, True, OMP_NUM_THREADS="1")
     check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
-    late_s = float(re.search(r"rank 0: \d+ steps; timed ([\d.]+) s late", done.stdout).group(1))
     bench.recover(folder)
-    return finding(bench, path, 0, late_s * 1000 / 75, 90, "__getitem__")
+    return finding(bench, path, 0, said_late_s(done, 0) * 1000 / 75, 90, "__getitem__")
 
 
 CASES = [
