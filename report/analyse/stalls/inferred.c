@@ -336,22 +336,24 @@ static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *st
 static int replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
     struct gv_stall_queue *queue = &replay->queues[step->stream];
+    bool blocks;
     int error = 0;
 
     advance(replay, step->start_ns);
     step_captures(replay, step, queue);
     if (!step->fine)
         return 0;
+    blocks = step->blocks && !queue->capture;
     /* In an unknown stream, an end proves nothing about other work. */
     if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture &&
-        (step->stream || !(step->ended || step->blocks)))
+        (step->stream || !(step->ended || blocks)))
         error = submit(replay, step, queue);
     if (step->flags & GV_CALL_MARKS_EVENT) {
         struct gv_stall_event *event = event_of(replay, step->process, step->object);
         *event = (struct gv_stall_event){step->process,  step->object, step->stream,
                                          step->start_ns, queue->count, queue->capture};
     }
-    if (!error && ((step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)) || step->blocks))
+    if (!error && ((step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)) || blocks))
         error = step_proves(replay, step);
     return error;
 }
@@ -362,11 +364,15 @@ void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call)
 {
     const struct gv_stall_replay *replay = run->replay;
     const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
+    const struct gv_stall_queue *own =
+        GV_STALL_ROW(replay->queues, replay->queue_count, call->stream);
     int64_t last_ns = -1;
 
     /* A single copy may have waited, or faulted pages in. */
     if (api && api->copies >= 2)
         call->copied_bytes_per_us = api->copied_bytes_per_us;
+    /* What is captured runs later: CUDA_LAUNCH_BLOCKING does not make it wait. */
+    call->blocking = call->blocking && !(own && own->capture);
     for (size_t i = 0; i < replay->queue_count; i++) {
         const struct gv_stall_queue *queue = &replay->queues[i];
         int64_t count = unfinished(replay, queue);

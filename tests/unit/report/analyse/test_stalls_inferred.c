@@ -81,6 +81,24 @@ static void a_blocking_launch_leaves_no_work(void **state)
     expect("1 launch-blocking 0+50000+0 drained 1 presumed 1\n");
 }
 
+/* It runs when the graph is launched, and shows nothing about the stream's earlier work. */
+static void a_blocking_launch_that_is_captured_does_not_wait(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamBeginCapture_v2", 1000, 5, .stream = STREAM_B);
+    CALL("cuEventRecord", 1010, 5, .stream = STREAM_B, .object = 77);
+    CALL("cuStreamWaitEvent", 1020, 5, .stream = STREAM_A, .object = 77);
+    CALL("cuLaunchKernel", 2000, 5000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuStreamEndCapture", 8000, 5, .stream = STREAM_B);
+    loaded(CALL("cuModuleLoadData", 10000, 42150), "cubin", 1);
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    expect("5 unknown 0+5000+0\n");
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "0");
+    expect("5 unknown 0+5000+0\n"
+           "7 module-load 0+42000+150 drained 1 presumed 1\n");
+}
+
 static void a_load_waits_for_a_blocking_launch_of_another_thread(void **state)
 {
     (void)state;
@@ -435,6 +453,7 @@ int main(void)
         CASE(the_loading_mode_is_known_if_it_is_set),
         CASE(a_blocking_launch_waited_for_itself),
         CASE(a_blocking_launch_leaves_no_work),
+        CASE(a_blocking_launch_that_is_captured_does_not_wait),
         CASE(a_load_waits_for_a_blocking_launch_of_another_thread),
         CASE(a_load_after_a_wait_has_nothing_to_wait_for),
         CASE(a_query_that_says_done_is_a_proof_too),
