@@ -57,7 +57,7 @@ def idle_by_team(fleet):
 def build_regressions(fleet):
     rows = []
     for program in {row.program for row in fleet.processes}:
-        own = [row for row in fleet.processes if row.program == program and row.build]
+        own = [row for row in fleet.processes if row.program == program and row.build and row.start_unix_ns is not None]
         builds = sorted({row.build for row in own}, key=lambda build: min(row.start_unix_ns for row in own if row.build == build))
         if len(builds) < 2:
             continue

@@ -3,7 +3,7 @@
 WITH builds AS (
     SELECT program, build, MIN(start_unix_ns) AS first_ns, SUM(duration_ns / 1e9) AS run_s, SUM(duration_ns / 1e9 * gpus) AS held_s
     FROM processes
-    WHERE build IS NOT NULL
+    WHERE build IS NOT NULL AND start_unix_ns IS NOT NULL -- an anonymised trace has no time
     GROUP BY program, build),
 newest AS (
     SELECT program, build, run_s, held_s, ROW_NUMBER() OVER (PARTITION BY program ORDER BY first_ns DESC, build DESC) AS age
