@@ -18,9 +18,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MERGE_TEMPORARY  "gpuverify-merge"
 #define MERGE_TABLES     128
@@ -64,7 +66,7 @@ struct merge_table {
 /* A trace that is merged. */
 struct merge_input {
     const char *path;
-    sqlite3 *opened; /* holds a lock on it while it is copied */
+    struct stat status; /* when its facts were taken */
     char *host;
     bool is_current, is_older, runs;
     int64_t processes, threshold_ns;
@@ -245,9 +247,14 @@ static int count_rows(struct merge *merge)
     return error;
 }
 
+/* SQLite does not follow a link here. */
 static int attach(sqlite3 *job, const char *path)
 {
-    char *sql = sqlite3_mprintf("ATTACH %Q AS source", path);
+    char resolved[PATH_MAX];
+
+    if (!realpath(path, resolved))
+        return -errno;
+    char *sql = sqlite3_mprintf("ATTACH %Q AS source", resolved);
     int error = sql ? gv_database_script(job, sql, NULL, 0) : -ENOMEM;
 
     sqlite3_free(sql);
@@ -349,13 +356,16 @@ static int take_facts(void *context, sqlite3_stmt *row)
 }
 
 /* Nothing is merged of which more may follow, or nothing is known. */
-static int check_input(struct merge_input *input)
+static int check_input(const struct merge_input *input, sqlite3 *opened)
 {
     bool lives = false;
-    int error = input->runs ? gv_trace_open_lives(input->opened, &lives) : 0;
+    int error = input->runs ? gv_trace_open_lives(opened, &lives) : 0;
 
-    if (error)
+    if (error) {
+        gv_message("cannot read %s: %s", gv_shown_path(input->path),
+                   gv_trace_open_why(opened, error));
         return error;
+    }
     if (lives) {
         gv_message(
             "the program of %s still runs: gpuverify snapshot makes a copy that can be merged",
@@ -367,36 +377,38 @@ static int check_input(struct merge_input *input)
         return -ENODATA;
     }
     if (input->is_older)
-        gv_message("of %s only the time is merged that is recorded in full, without the sums of "
-                   "the minutes before",
+        gv_message("%s: merges only the time recorded in full; leaves out the sums of earlier "
+                   "minutes",
                    gv_shown_path(input->path));
     return 0;
 }
 
 /* -errno after a message. */
-static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
+static int read_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
 {
     struct merge_input *input = &merge->inputs[i];
     void *both[] = {input, &merge->clocks[i]};
-    int error = gv_trace_open_settled(input->path, &input->opened);
+    sqlite3 *opened = NULL;
+    int error = gv_trace_open_settled(input->path, &opened);
+    bool is_said = error != 0;
 
-    if (error)
-        return error;
-    error = gv_database_each(input->opened, sql_facts, NULL, 0, take_facts, both);
-    if (!error && (error = check_input(input)) != 0)
-        return error;
+    if (!error && stat(input->path, &input->status) < 0)
+        error = -errno;
     if (!error)
-        error = gv_clocks_take(clocks, (int64_t)i, input->opened);
+        error = gv_database_each(opened, sql_facts, NULL, 0, take_facts, both);
     if (!error)
-        error = gv_database_script(input->opened, "BEGIN; SELECT count(*) FROM main.sqlite_master",
-                                   NULL, 0);
-    if (error)
+        is_said = (error = check_input(input, opened)) != 0;
+    if (!error)
+        error = gv_clocks_take(clocks, (int64_t)i, opened);
+    if (error && !is_said)
         gv_message("cannot read %s: %s", gv_shown_path(input->path),
-                   gv_trace_open_why(input->opened, error));
+                   gv_trace_open_why(opened, error));
+    sqlite3_close(opened);
     return error;
 }
 
-static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs)
+/* One after the other, so that their number is not limited by that of open files. */
+static int read_inputs(struct merge *merge, const struct gv_merge_inputs *inputs)
 {
     struct gv_clocks *clocks = NULL;
     int error;
@@ -409,7 +421,7 @@ static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs
         gv_message("cannot merge: %s", strerror(-error));
     for (size_t i = 0; i < inputs->count && !error; i++) {
         merge->inputs[i].path = inputs->paths[i];
-        error = open_input(merge, i, clocks);
+        error = read_input(merge, i, clocks);
     }
     if (!error && (error = gv_clocks_solve(clocks, merge->clocks, merge->count)) != 0)
         gv_message("cannot align the clocks: %s", strerror(-error));
@@ -487,6 +499,20 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     return error;
 }
 
+/* -ESTALE: the trace is not the one whose facts were taken. */
+static int check_unchanged(const struct merge_input *input)
+{
+    const struct stat *then = &input->status;
+    struct stat now;
+
+    if (stat(input->path, &now) < 0)
+        return -errno;
+    bool same = now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+                now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+    return same ? 0 : -ESTALE;
+}
+
 /* The trace itself, unless its results are not current. */
 static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
 {
@@ -517,10 +543,14 @@ static int copy_inputs(struct merge *merge)
         if (!error)
             error = copy_input(merge, i, start_ns);
         if (!error)
+            error = check_unchanged(input);
+        if (!error)
             error = store_clock(merge, i, start_ns, last);
         if (error == -EEXIST)
             gv_message("%s holds a process that another of the traces holds too: merge each once",
                        gv_shown_path(input->path));
+        else if (error == -ESTALE)
+            gv_message("%s has changed while it was merged", gv_shown_path(input->path));
         else if (error)
             gv_message("cannot merge %s: %s", gv_shown_path(input->path),
                        gv_trace_open_why(merge->job.handle, error));
@@ -568,7 +598,7 @@ static int analyse(struct merge *merge)
 int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
 {
     struct merge merge = {0};
-    int error = open_inputs(&merge, inputs);
+    int error = read_inputs(&merge, inputs);
 
     if (!error && (error = open_job(&merge, into)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(into), strerror(-error));
@@ -580,10 +610,8 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
         gv_progress_end(merge.job.handle);
     }
     gv_database_close(&merge.job);
-    for (size_t i = 0; merge.inputs && i < merge.count; i++) {
-        sqlite3_close(merge.inputs[i].opened);
+    for (size_t i = 0; merge.inputs && i < merge.count; i++)
         free(merge.inputs[i].host);
-    }
     free(merge.inputs);
     free(merge.clocks);
     return error;
