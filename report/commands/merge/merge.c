@@ -4,6 +4,7 @@
 #include "report/analyse/jobs/clocks.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/stalls/analysis.h"
+#include "report/analyse/time_sum.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
@@ -28,6 +29,8 @@
 #define MERGE_TABLES     128
 #define MERGE_NAME_BYTES 64
 #define MERGE_COLUMNS    64
+#define MERGE_APART_NS   1e18 /* gv_time_column */
+#define MERGE_YEAR_NS    (365.25 * 86400e9)
 
 /* ---- the table ---- */
 
@@ -340,8 +343,8 @@ static int take_facts(void *context, sqlite3_stmt *row)
     const char *host = (const char *)sqlite3_column_text(row, 10);
 
     clock->unix_offset_ns = sqlite3_column_int64(row, 0);
-    clock->from_ns = sqlite3_column_int64(row, 1);
-    clock->until_ns = sqlite3_column_int64(row, 2);
+    clock->from_ns = gv_time_column(row, 1);
+    clock->until_ns = gv_time_column(row, 2);
     input->is_current = sqlite3_column_int(row, 3) &&
                         sqlite3_column_int64(row, 4) == GV_STALLS_VERSION &&
                         sqlite3_column_int64(row, 5) == GV_IDLE_VERSION &&
@@ -431,19 +434,31 @@ static int read_inputs(struct merge *merge, const struct gv_merge_inputs *inputs
 
 /* ---- the job ---- */
 
-/* Time 0 of the job is that of the trace that begins first, so that no time is negative. Returns
- * its Unix time. */
-static int64_t choose_start(struct merge *merge)
+/* Time 0 of the job is that of the trace that begins first, so that no time is negative. Gives its
+ * Unix time. 0; or -ERANGE after a message: times would not fit. */
+static int choose_start(struct merge *merge, int64_t *start_ns)
 {
-    double first = 0;
+    struct gv_trace_clock *clocks = merge->clocks;
+    size_t earliest = 0, latest = 0;
 
+    for (size_t i = 1; i < merge->count; i++) {
+        if (clocks[i].offset_ns < clocks[earliest].offset_ns)
+            earliest = i;
+        if (clocks[i].offset_ns > clocks[latest].offset_ns)
+            latest = i;
+    }
+    double apart_ns = clocks[latest].offset_ns - clocks[earliest].offset_ns;
+    if (apart_ns > MERGE_APART_NS) {
+        gv_message("%s begins %.0f years before %s: their times do not fit into one trace",
+                   gv_shown_path(merge->inputs[earliest].path), apart_ns / MERGE_YEAR_NS,
+                   gv_shown_path(merge->inputs[latest].path));
+        return -ERANGE;
+    }
+    int64_t first_ns = (int64_t)clocks[earliest].offset_ns;
     for (size_t i = 0; i < merge->count; i++)
-        if (merge->clocks[i].offset_ns < first)
-            first = merge->clocks[i].offset_ns;
-    first = (double)(int64_t)first;
-    for (size_t i = 0; i < merge->count; i++)
-        merge->clocks[i].offset_ns -= first;
-    return merge->clocks[0].unix_offset_ns + (int64_t)first;
+        clocks[i].offset_ns -= (double)first_ns;
+    *start_ns = gv_time_sum(clocks[0].unix_offset_ns, first_ns);
+    return 0;
 }
 
 static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t last_process)
@@ -451,24 +466,21 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     const struct gv_trace_clock *clock = &merge->clocks[i];
     const int64_t processes[] = {(int64_t)i + 1, last_process};
     /* How far the trace's clock was behind when it began. */
-    double behind = (double)(start_ns - clock->unix_offset_ns) + clock->offset_ns +
-                    clock->drift * (double)clock->from_ns;
+    int64_t moved_ns = (int64_t)(clock->offset_ns + clock->drift * (double)clock->from_ns);
+    int64_t behind_ns = gv_time_sum(gv_time_difference(start_ns, clock->unix_offset_ns), moved_ns);
+    const int64_t numbers[] = {processes[0], behind_ns, (int64_t)(clock->drift * 1e9),
+                               clock->error_ns, clock->matched};
     sqlite3_stmt *add = NULL;
     int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
 
-    if (result == SQLITE_OK) {
-        sqlite3_bind_int64(add, 1, processes[0]);
-        sqlite3_bind_text(add, 2, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
-        sqlite3_bind_text(add, 3, clock->host, -1, SQLITE_STATIC);
-        sqlite3_bind_text(add, 4, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
-        sqlite3_bind_int64(add, 5, (int64_t)behind);
-        sqlite3_bind_int64(add, 6, (int64_t)(clock->drift * 1e9));
-        if (clock->error_ns >= 0)
-            sqlite3_bind_int64(add, 7, clock->error_ns);
-        sqlite3_bind_int64(add, 8, clock->matched);
-    }
-    int error =
-        result == SQLITE_OK ? gv_database_step(add) : gv_database_error(merge->job.handle, result);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 6, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 7, clock->host, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 8, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
+    int error = result == SQLITE_OK ? gv_database_add(add, numbers, 5)
+                                    : gv_database_error(merge->job.handle, result);
     sqlite3_finalize(add);
     return error ? error : gv_database_script(merge->job.handle, sql_add_processes, processes, 2);
 }
@@ -532,8 +544,8 @@ static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
 
 static int copy_inputs(struct merge *merge)
 {
-    int64_t start_ns = choose_start(merge);
-    int error = 0;
+    int64_t start_ns = 0;
+    int error = choose_start(merge, &start_ns);
 
     for (size_t i = 0; i < merge->count && !error; i++) {
         const struct merge_input *input = &merge->inputs[i];
