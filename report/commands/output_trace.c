@@ -1,6 +1,7 @@
 #include "report/commands/output_trace.h"
 
 #include "report/show/message.h"
+#include "report/show/shown_path.h"
 #include "report/store/trace_file.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static bool may_replace(const char *path)
 int gv_output_trace_open(struct gv_output_file *output, const char *path)
 {
     if (!may_replace(path)) {
-        gv_message("%s exists, and is not a finished trace of yours: it is left alone", path);
+        gv_message("%s exists, and is not a finished trace of yours: it is left alone",
+                   gv_shown_path(path));
         return -EEXIST;
     }
     int error = gv_output_file_open(output, path, 0600);
@@ -34,6 +36,6 @@ int gv_output_trace_open(struct gv_output_file *output, const char *path)
         gv_output_file_drop(output);
     }
     if (error)
-        gv_message("cannot write %s: %s", path, strerror(-error));
+        gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
     return error;
 }

@@ -21,11 +21,11 @@ static const char *const database_sql[] = {
 static const struct {
     int result, error;
 } database_errors[] = {
-    {SQLITE_OK, 0},           {SQLITE_ROW, 0},          {SQLITE_DONE, 0},
-    {SQLITE_NOMEM, ENOMEM},   {SQLITE_FULL, ENOSPC},    {SQLITE_TOOBIG, EFBIG},
-    {SQLITE_READONLY, EROFS}, {SQLITE_BUSY, EBUSY},     {SQLITE_LOCKED, EBUSY},
-    {SQLITE_NOTADB, EPROTO},  {SQLITE_CORRUPT, EPROTO}, {SQLITE_PERM, EACCES},
-    {SQLITE_AUTH, EACCES},
+    {SQLITE_OK, 0},           {SQLITE_ROW, 0},           {SQLITE_DONE, 0},
+    {SQLITE_NOMEM, ENOMEM},   {SQLITE_FULL, ENOSPC},     {SQLITE_TOOBIG, EFBIG},
+    {SQLITE_READONLY, EROFS}, {SQLITE_BUSY, EBUSY},      {SQLITE_LOCKED, EBUSY},
+    {SQLITE_NOTADB, EPROTO},  {SQLITE_CORRUPT, EPROTO},  {SQLITE_PERM, EACCES},
+    {SQLITE_AUTH, EACCES},    {SQLITE_MISMATCH, EPROTO},
 };
 
 int gv_database_error(sqlite3 *handle, int result)

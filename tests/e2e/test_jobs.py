@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import unittest
 
@@ -78,6 +79,17 @@ class Jobs(harness.Case):
         self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
                          [("reference", 0), ("wall clock", None)])
         self.assertEqual(trace.value("SELECT count(*) FROM collectives"), 0)
+
+    def test_wall_clocks_that_are_decades_apart_are_refused(self):
+        job = Job(ranks=2, steps=5)
+        for rank in range(2):
+            job.write(self.path(f"r{rank}.db"), rank, f"host{rank}", collectives=False)
+        for value, years in ((0, 54), (None, 54), ("text", 54), (2 ** 63 - 1, 238), (-2 ** 63, 292)):
+            with sqlite3.connect(self.path("r1.db")) as database:
+                database.execute("UPDATE meta SET value = ? WHERE key = 'unix_offset_ns'", (value,))
+            database.close()
+            refused = self.command("merge", self.dir, "-o", self.path("job.db"), status=3)
+            self.assertRegex(refused.err, f"r[01].db begins {years} years before .*r[01].db: their times do not fit")
 
     def test_ranks_that_are_alike_are_no_finding(self):
         self.merge(Job(ranks=4, steps=50), of_host=2)

@@ -1,6 +1,7 @@
 """Jobs of several processes: what their launchers say of them, and their traces as one."""
 
 import os
+import shutil
 import sqlite3
 import stat
 import unittest
@@ -48,7 +49,7 @@ class Merged(harness.Case):
 
     def test_a_job_has_all_that_its_ranks_have(self):
         ranks = [self.open_trace(path) for path in self.record(3, "load_while_busy", "10")]
-        self.assertEqual(self.merge(self.dir).out, f"{self.path('job.db')}: 3 traces\n")
+        self.assertEqual(self.merge(self.dir).out, "job.db: 3 traces\n")
         job = self.job()
         self.assertEqual(job.rows("SELECT rank FROM processes ORDER BY id"), [(0,), (1,), (2,)])
         for view in ("calls", "gpu_ops", "stalls", "loads", "threads", "streams", "kernels", "idle"):
@@ -126,6 +127,55 @@ class Merged(harness.Case):
         with open(first, "rb") as source, open(self.path("copy.db"), "wb") as copy:
             copy.write(source.read())
         self.refused(first, self.path("copy.db"), says="holds too")
+
+    def test_more_traces_than_files_can_be_open(self):
+        first, = self.record(1, "launch_loop", "2")
+        for number in range(1, 40):
+            shutil.copyfile(first, self.path(f"r{number}.db"))
+            with sqlite3.connect(self.path(f"r{number}.db")) as database:
+                database.execute("UPDATE process SET identity = ?", (number,))
+            database.close()
+        result = self.run_well(["sh", "-c", 'ulimit -n 24; exec "$0" "$@"', harness.gpuverify(), "merge", self.dir, "-o",
+                                self.path("job.db")], preload=False)
+        self.assertIn("40 traces", result.out)
+        self.assertEqual(self.job().value("SELECT count(*) FROM processes"), 40)
+
+    def test_the_same_file_by_several_names_is_taken_once(self):
+        first, second = self.record(2, "launch_loop", "2")
+        os.symlink(first, self.path("link.db"))
+        os.link(second, self.path("hard.db"))
+        self.assertIn("2 traces", self.merge(self.path("link.db"), self.dir, self.path("r*.db"), first + ":" + second).out)
+        self.assertEqual(self.job().rows("SELECT rank FROM processes ORDER BY id"), [(0,), (1,)])
+
+    def test_only_files_of_a_folder_count(self):
+        self.record(2, "launch_loop", "2")
+        os.mkdir(self.path("old.db"))
+        self.assertIn("2 traces", self.merge(self.dir).out)
+
+    def test_colons_at_the_ends_of_a_list(self):
+        first, second = self.record(2, "launch_loop", "2")
+        self.assertIn(": 2 traces\n", self.merge(f":{first}::{second}:").out)
+        self.assertIn(": 1 trace\n", self.merge(first + ":").out)
+        self.assertIn("nothing to merge", self.merge(":", status=3).err)
+
+    def test_names_with_unusual_characters(self):
+        first, _ = self.record(2, "launch_loop", "2")
+        for name in ("it's \"one\".db", "a:b.db", "a*[b]?.db", "-leading.db"):
+            os.rename(first, self.path(name))
+            first = self.path(name)
+            self.assertIn("job.db: 1 trace\n",
+                          self.command("merge", "-o", self.path("job.db"), "--", name, cwd=self.dir).out, name)
+        os.mkfifo(self.path("pipe.db"))
+        self.refused(self.path("pipe.db"), says="is not a gpuverify trace")
+        os.symlink("nowhere", self.path("dangling.db"))
+        self.refused(self.path("dangling.db"), says="dangling.db: No such file")
+
+    def test_ids_too_large_to_be_given_anew(self):
+        good, bad = self.record(2, "launch_loop", "2")
+        with sqlite3.connect(bad) as database:
+            database.execute("UPDATE call SET id = 9223372036854775807 WHERE id = 1")
+        database.close()
+        self.refused(good, bad, says="impossible numbers")
 
     def test_a_file_that_is_no_trace_is_not_overwritten(self):
         self.record(2, "launch_loop", "2")

@@ -2,6 +2,7 @@
 
 #include "report/analyse/jobs/clock_fit.h"
 #include "report/analyse/jobs/collectives.h"
+#include "report/analyse/time_sum.h"
 #include "report/analyse_jobs_jobs.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
@@ -79,7 +80,7 @@ static int take_meeting(void *context, sqlite3_stmt *row)
     const int64_t values[] = {
         sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
         sqlite3_column_int64(row, 2), clocks->trace,
-        sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4),
+        gv_time_column(row, 3),       gv_time_column(row, 4),
     };
 
     return gv_database_add(clocks->add, values, 6);
@@ -111,17 +112,17 @@ static int take_pair(void *context, sqlite3_stmt *row)
 
 static int take_low(void *bounds, sqlite3_stmt *row)
 {
-    return gv_clock_at_least(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
+    return gv_clock_at_least(bounds, gv_time_column(row, 0), gv_time_column(row, 1));
 }
 
 static int take_high(void *bounds, sqlite3_stmt *row)
 {
-    return gv_clock_at_most(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
+    return gv_clock_at_most(bounds, gv_time_column(row, 0), gv_time_column(row, 1));
 }
 
 static int take_end(void *bounds, sqlite3_stmt *row)
 {
-    return gv_clock_ended(bounds, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
+    return gv_clock_ended(bounds, gv_time_column(row, 0), gv_time_column(row, 1));
 }
 
 /* Traces of one machine have one clock, unless a collective shows that they do not: a name may be
@@ -137,7 +138,7 @@ static int join_machine(struct gv_clocks *clocks, const struct gv_trace_clock *t
     for (size_t i = 0; i < which && contradicts && traces[which].host && !error; i++) {
         if (first[i] != i || !traces[i].host || strcmp(traces[i].host, traces[which].host) != 0)
             continue;
-        added_ns = traces[which].unix_offset_ns - traces[i].unix_offset_ns;
+        added_ns = gv_time_difference(traces[which].unix_offset_ns, traces[i].unix_offset_ns);
         error =
             gv_database_number(clocks->shared, sql_contradicts,
                                (int64_t[]){(int64_t)i, (int64_t)which, added_ns}, 3, &contradicts);
@@ -217,7 +218,8 @@ static void use_wall_clock(struct gv_trace_clock *trace, const struct gv_trace_c
 {
     trace->drift = by->drift;
     trace->offset_ns =
-        by->offset_ns + (1 + by->drift) * (double)(trace->unix_offset_ns - by->unix_offset_ns);
+        by->offset_ns +
+        (1 + by->drift) * (double)gv_time_difference(trace->unix_offset_ns, by->unix_offset_ns);
 }
 
 static void follow_first(struct gv_trace_clock *trace, const struct gv_trace_clock *first)
@@ -233,11 +235,13 @@ static void span_all(struct gv_trace_clock *traces, const size_t *first, size_t 
 {
     for (size_t i = 0; i < count; i++) {
         struct gv_trace_clock *of = &traces[first[i]];
-        int64_t added_ns = traces[i].unix_offset_ns - of->unix_offset_ns;
-        if (traces[i].from_ns + added_ns < of->from_ns)
-            of->from_ns = traces[i].from_ns + added_ns;
-        if (traces[i].until_ns + added_ns > of->until_ns)
-            of->until_ns = traces[i].until_ns + added_ns;
+        int64_t added_ns = gv_time_difference(traces[i].unix_offset_ns, of->unix_offset_ns);
+        int64_t from_ns = gv_time_sum(traces[i].from_ns, added_ns);
+        int64_t until_ns = gv_time_sum(traces[i].until_ns, added_ns);
+        if (from_ns < of->from_ns)
+            of->from_ns = from_ns;
+        if (until_ns > of->until_ns)
+            of->until_ns = until_ns;
     }
 }
 

@@ -15,11 +15,12 @@
 static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
 {
     struct stat one, other;
+    bool exists = stat(output, &one) == 0;
     size_t kept = 0;
 
     for (size_t i = 0; i < inputs->count; i++) {
         char *path = inputs->paths[i];
-        if (stat(output, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
+        if (exists && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
             one.st_ino == other.st_ino)
             free(path);
         else
@@ -41,7 +42,8 @@ static int merge_into(const struct gv_merge_inputs *inputs, const char *path)
     else if ((error = gv_output_file_close(&output)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
     if (!error)
-        printf("%s: %zu traces\n", path, inputs->count);
+        printf("%s: %zu trace%s\n", gv_shown_path(path), inputs->count,
+               inputs->count == 1 ? "" : "s");
     return error;
 }
 
@@ -51,7 +53,7 @@ int gv_command_merge(const struct gv_arguments *arguments)
     struct gv_merge_inputs inputs = {0};
 
     if (!path || gv_output_file_is_stdout(path))
-        return gv_arguments_refuse(arguments->command, "-o FILE is missing: where to write it");
+        return gv_arguments_refuse(arguments->command, "missing -o FILE: the trace to write");
     int error = gv_merge_inputs_find(&inputs, (const char *const *)arguments->operands,
                                      (size_t)arguments->operand_count);
     if (!error)

@@ -41,23 +41,17 @@ bool gv_merge_is_several(const char *word)
     return is_folder(word) || is_list(word) || is_pattern(word);
 }
 
-/* Unless it is there, by whatever name. */
 static int add(struct gv_merge_inputs *inputs, const char *path)
 {
-    struct stat here, other;
     int error = gv_array_room(&inputs->paths, inputs->count, &inputs->room, sizeof(*inputs->paths));
 
-    for (size_t i = 0; i < inputs->count && !error; i++)
-        if (stat(path, &here) == 0 && stat(inputs->paths[i], &other) == 0 &&
-            here.st_dev == other.st_dev && here.st_ino == other.st_ino)
-            return 0;
     if (!error && !(inputs->paths[inputs->count] = strdup(path)))
         error = -ENOMEM;
     inputs->count += !error;
     return error;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_paths(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
@@ -70,19 +64,25 @@ static int add_folder(struct gv_merge_inputs *inputs, const char *folder)
     char path[PATH_MAX];
     int error = entries ? 0 : -errno;
 
-    while (!error && (entry = readdir(entries))) {
+    while (!error) {
+        errno = 0;
+        if (!(entry = readdir(entries))) {
+            error = -errno;
+            break;
+        }
         const char *end = strrchr(entry->d_name, '.');
         if (!end || strcmp(end, ".db") != 0 || entry->d_name[0] == '.')
             continue;
         if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= sizeof(path))
             error = -ENAMETOOLONG;
-        else
+        else if (!is_folder(path))
             error = add(inputs, path);
     }
     if (entries)
         closedir(entries);
     if (inputs->count > before)
-        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths), compare);
+        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths),
+              compare_paths);
     else if (!error)
         error = -ENOENT;
     return error;
@@ -124,9 +124,53 @@ static int add_list(struct gv_merge_inputs *inputs, const char *list)
     int error = words ? 0 : -ENOMEM;
 
     while (!error && (word = strsep(&rest, ":")))
-        error = add_word(inputs, word);
+        error = word[0] ? add_word(inputs, word) : 0;
     free(words);
     return error;
+}
+
+/* Of files that are there. */
+struct known_file {
+    dev_t device;
+    ino_t inode;
+    size_t number;
+};
+
+static int compare_files(const void *left, const void *right)
+{
+    const struct known_file *one = left, *other = right;
+
+    if (one->device != other->device)
+        return one->device < other->device ? -1 : 1;
+    if (one->inode != other->inode)
+        return one->inode < other->inode ? -1 : 1;
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+/* Of several names of a file the first one stays. */
+static int drop_repeated(struct gv_merge_inputs *inputs)
+{
+    struct known_file *files = calloc(inputs->count + 1, sizeof(*files));
+    size_t count = 0, kept = 0;
+    struct stat status;
+
+    if (!files)
+        return -ENOMEM;
+    for (size_t i = 0; i < inputs->count; i++)
+        if (stat(inputs->paths[i], &status) == 0)
+            files[count++] = (struct known_file){status.st_dev, status.st_ino, i};
+    qsort(files, count, sizeof(*files), compare_files);
+    for (size_t i = 1; i < count; i++)
+        if (files[i].device == files[i - 1].device && files[i].inode == files[i - 1].inode) {
+            free(inputs->paths[files[i].number]);
+            inputs->paths[files[i].number] = NULL;
+        }
+    for (size_t i = 0; i < inputs->count; i++)
+        if (inputs->paths[i])
+            inputs->paths[kept++] = inputs->paths[i];
+    inputs->count = kept;
+    free(files);
+    return 0;
 }
 
 int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count)
@@ -135,6 +179,14 @@ int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *word
 
     for (size_t i = 0; i < count && !error; i++)
         error = is_list(words[i]) ? add_list(inputs, words[i]) : add_word(inputs, words[i]);
+    if (error)
+        return error;
+    if (inputs->count == 0) {
+        gv_message("there is nothing to merge");
+        return -ENOENT;
+    }
+    if ((error = drop_repeated(inputs)) != 0)
+        gv_message("cannot merge: %s", strerror(-error));
     return error;
 }
 

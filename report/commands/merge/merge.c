@@ -4,6 +4,7 @@
 #include "report/analyse/jobs/clocks.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/stalls/analysis.h"
+#include "report/analyse/time_sum.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
@@ -18,14 +19,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MERGE_TEMPORARY  "gpuverify-merge"
 #define MERGE_TABLES     128
 #define MERGE_NAME_BYTES 64
 #define MERGE_COLUMNS    64
+#define MERGE_APART_NS   1e18 /* gv_time_column */
+#define MERGE_YEAR_NS    (365.25 * 86400e9)
 
 /* ---- the table ---- */
 
@@ -64,7 +69,7 @@ struct merge_table {
 /* A trace that is merged. */
 struct merge_input {
     const char *path;
-    sqlite3 *opened; /* holds a lock on it while it is copied */
+    struct stat status; /* when its facts were taken */
     char *host;
     bool is_current, is_older, runs;
     int64_t processes, threshold_ns;
@@ -245,9 +250,14 @@ static int count_rows(struct merge *merge)
     return error;
 }
 
+/* SQLite does not follow a link here. */
 static int attach(sqlite3 *job, const char *path)
 {
-    char *sql = sqlite3_mprintf("ATTACH %Q AS source", path);
+    char resolved[PATH_MAX];
+
+    if (!realpath(path, resolved))
+        return -errno;
+    char *sql = sqlite3_mprintf("ATTACH %Q AS source", resolved);
     int error = sql ? gv_database_script(job, sql, NULL, 0) : -ENOMEM;
 
     sqlite3_free(sql);
@@ -333,8 +343,8 @@ static int take_facts(void *context, sqlite3_stmt *row)
     const char *host = (const char *)sqlite3_column_text(row, 10);
 
     clock->unix_offset_ns = sqlite3_column_int64(row, 0);
-    clock->from_ns = sqlite3_column_int64(row, 1);
-    clock->until_ns = sqlite3_column_int64(row, 2);
+    clock->from_ns = gv_time_column(row, 1);
+    clock->until_ns = gv_time_column(row, 2);
     input->is_current = sqlite3_column_int(row, 3) &&
                         sqlite3_column_int64(row, 4) == GV_STALLS_VERSION &&
                         sqlite3_column_int64(row, 5) == GV_IDLE_VERSION &&
@@ -349,13 +359,16 @@ static int take_facts(void *context, sqlite3_stmt *row)
 }
 
 /* Nothing is merged of which more may follow, or nothing is known. */
-static int check_input(struct merge_input *input)
+static int check_input(const struct merge_input *input, sqlite3 *opened)
 {
     bool lives = false;
-    int error = input->runs ? gv_trace_open_lives(input->opened, &lives) : 0;
+    int error = input->runs ? gv_trace_open_lives(opened, &lives) : 0;
 
-    if (error)
+    if (error) {
+        gv_message("cannot read %s: %s", gv_shown_path(input->path),
+                   gv_trace_open_why(opened, error));
         return error;
+    }
     if (lives) {
         gv_message(
             "the program of %s still runs: gpuverify snapshot makes a copy that can be merged",
@@ -367,36 +380,38 @@ static int check_input(struct merge_input *input)
         return -ENODATA;
     }
     if (input->is_older)
-        gv_message("of %s only the time is merged that is recorded in full, without the sums of "
-                   "the minutes before",
+        gv_message("%s: merges only the time recorded in full; leaves out the sums of earlier "
+                   "minutes",
                    gv_shown_path(input->path));
     return 0;
 }
 
 /* -errno after a message. */
-static int open_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
+static int read_input(struct merge *merge, size_t i, struct gv_clocks *clocks)
 {
     struct merge_input *input = &merge->inputs[i];
     void *both[] = {input, &merge->clocks[i]};
-    int error = gv_trace_open_settled(input->path, &input->opened);
+    sqlite3 *opened = NULL;
+    int error = gv_trace_open_settled(input->path, &opened);
+    bool is_said = error != 0;
 
-    if (error)
-        return error;
-    error = gv_database_each(input->opened, sql_facts, NULL, 0, take_facts, both);
-    if (!error && (error = check_input(input)) != 0)
-        return error;
+    if (!error && stat(input->path, &input->status) < 0)
+        error = -errno;
     if (!error)
-        error = gv_clocks_take(clocks, (int64_t)i, input->opened);
+        error = gv_database_each(opened, sql_facts, NULL, 0, take_facts, both);
     if (!error)
-        error = gv_database_script(input->opened, "BEGIN; SELECT count(*) FROM main.sqlite_master",
-                                   NULL, 0);
-    if (error)
+        is_said = (error = check_input(input, opened)) != 0;
+    if (!error)
+        error = gv_clocks_take(clocks, (int64_t)i, opened);
+    if (error && !is_said)
         gv_message("cannot read %s: %s", gv_shown_path(input->path),
-                   gv_trace_open_why(input->opened, error));
+                   gv_trace_open_why(opened, error));
+    sqlite3_close(opened);
     return error;
 }
 
-static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs)
+/* One after the other, so that their number is not limited by that of open files. */
+static int read_inputs(struct merge *merge, const struct gv_merge_inputs *inputs)
 {
     struct gv_clocks *clocks = NULL;
     int error;
@@ -409,7 +424,7 @@ static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs
         gv_message("cannot merge: %s", strerror(-error));
     for (size_t i = 0; i < inputs->count && !error; i++) {
         merge->inputs[i].path = inputs->paths[i];
-        error = open_input(merge, i, clocks);
+        error = read_input(merge, i, clocks);
     }
     if (!error && (error = gv_clocks_solve(clocks, merge->clocks, merge->count)) != 0)
         gv_message("cannot align the clocks: %s", strerror(-error));
@@ -419,19 +434,31 @@ static int open_inputs(struct merge *merge, const struct gv_merge_inputs *inputs
 
 /* ---- the job ---- */
 
-/* Time 0 of the job is that of the trace that begins first, so that no time is negative. Returns
- * its Unix time. */
-static int64_t choose_start(struct merge *merge)
+/* Time 0 of the job is that of the trace that begins first, so that no time is negative. Gives its
+ * Unix time. 0; or -ERANGE after a message: times would not fit. */
+static int choose_start(struct merge *merge, int64_t *start_ns)
 {
-    double first = 0;
+    struct gv_trace_clock *clocks = merge->clocks;
+    size_t earliest = 0, latest = 0;
 
+    for (size_t i = 1; i < merge->count; i++) {
+        if (clocks[i].offset_ns < clocks[earliest].offset_ns)
+            earliest = i;
+        if (clocks[i].offset_ns > clocks[latest].offset_ns)
+            latest = i;
+    }
+    double apart_ns = clocks[latest].offset_ns - clocks[earliest].offset_ns;
+    if (apart_ns > MERGE_APART_NS) {
+        gv_message("%s begins %.0f years before %s: their times do not fit into one trace",
+                   gv_shown_path(merge->inputs[earliest].path), apart_ns / MERGE_YEAR_NS,
+                   gv_shown_path(merge->inputs[latest].path));
+        return -ERANGE;
+    }
+    int64_t first_ns = (int64_t)clocks[earliest].offset_ns;
     for (size_t i = 0; i < merge->count; i++)
-        if (merge->clocks[i].offset_ns < first)
-            first = merge->clocks[i].offset_ns;
-    first = (double)(int64_t)first;
-    for (size_t i = 0; i < merge->count; i++)
-        merge->clocks[i].offset_ns -= first;
-    return merge->clocks[0].unix_offset_ns + (int64_t)first;
+        clocks[i].offset_ns -= (double)first_ns;
+    *start_ns = gv_time_sum(clocks[0].unix_offset_ns, first_ns);
+    return 0;
 }
 
 static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t last_process)
@@ -439,24 +466,21 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     const struct gv_trace_clock *clock = &merge->clocks[i];
     const int64_t processes[] = {(int64_t)i + 1, last_process};
     /* How far the trace's clock was behind when it began. */
-    double behind = (double)(start_ns - clock->unix_offset_ns) + clock->offset_ns +
-                    clock->drift * (double)clock->from_ns;
+    int64_t moved_ns = (int64_t)(clock->offset_ns + clock->drift * (double)clock->from_ns);
+    int64_t behind_ns = gv_time_sum(gv_time_difference(start_ns, clock->unix_offset_ns), moved_ns);
+    const int64_t numbers[] = {processes[0], behind_ns, (int64_t)(clock->drift * 1e9),
+                               clock->error_ns, clock->matched};
     sqlite3_stmt *add = NULL;
     int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
 
-    if (result == SQLITE_OK) {
-        sqlite3_bind_int64(add, 1, processes[0]);
-        sqlite3_bind_text(add, 2, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
-        sqlite3_bind_text(add, 3, clock->host, -1, SQLITE_STATIC);
-        sqlite3_bind_text(add, 4, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
-        sqlite3_bind_int64(add, 5, (int64_t)behind);
-        sqlite3_bind_int64(add, 6, (int64_t)(clock->drift * 1e9));
-        if (clock->error_ns >= 0)
-            sqlite3_bind_int64(add, 7, clock->error_ns);
-        sqlite3_bind_int64(add, 8, clock->matched);
-    }
-    int error =
-        result == SQLITE_OK ? gv_database_step(add) : gv_database_error(merge->job.handle, result);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 6, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 7, clock->host, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(add, 8, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
+    int error = result == SQLITE_OK ? gv_database_add(add, numbers, 5)
+                                    : gv_database_error(merge->job.handle, result);
     sqlite3_finalize(add);
     return error ? error : gv_database_script(merge->job.handle, sql_add_processes, processes, 2);
 }
@@ -487,6 +511,20 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     return error;
 }
 
+/* -ESTALE: the trace is not the one whose facts were taken. */
+static int check_unchanged(const struct merge_input *input)
+{
+    const struct stat *then = &input->status;
+    struct stat now;
+
+    if (stat(input->path, &now) < 0)
+        return -errno;
+    bool same = now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+                now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+    return same ? 0 : -ESTALE;
+}
+
 /* The trace itself, unless its results are not current. */
 static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
 {
@@ -506,8 +544,8 @@ static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
 
 static int copy_inputs(struct merge *merge)
 {
-    int64_t start_ns = choose_start(merge);
-    int error = 0;
+    int64_t start_ns = 0;
+    int error = choose_start(merge, &start_ns);
 
     for (size_t i = 0; i < merge->count && !error; i++) {
         const struct merge_input *input = &merge->inputs[i];
@@ -517,10 +555,14 @@ static int copy_inputs(struct merge *merge)
         if (!error)
             error = copy_input(merge, i, start_ns);
         if (!error)
+            error = check_unchanged(input);
+        if (!error)
             error = store_clock(merge, i, start_ns, last);
         if (error == -EEXIST)
             gv_message("%s holds a process that another of the traces holds too: merge each once",
                        gv_shown_path(input->path));
+        else if (error == -ESTALE)
+            gv_message("%s has changed while it was merged", gv_shown_path(input->path));
         else if (error)
             gv_message("cannot merge %s: %s", gv_shown_path(input->path),
                        gv_trace_open_why(merge->job.handle, error));
@@ -568,7 +610,7 @@ static int analyse(struct merge *merge)
 int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
 {
     struct merge merge = {0};
-    int error = open_inputs(&merge, inputs);
+    int error = read_inputs(&merge, inputs);
 
     if (!error && (error = open_job(&merge, into)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(into), strerror(-error));
@@ -580,10 +622,8 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
         gv_progress_end(merge.job.handle);
     }
     gv_database_close(&merge.job);
-    for (size_t i = 0; merge.inputs && i < merge.count; i++) {
-        sqlite3_close(merge.inputs[i].opened);
+    for (size_t i = 0; merge.inputs && i < merge.count; i++)
         free(merge.inputs[i].host);
-    }
     free(merge.inputs);
     free(merge.clocks);
     return error;

@@ -61,8 +61,9 @@ INSERT OR REPLACE INTO main.meta (key, value)
 VALUES ('schema_version', ?1), ('unix_offset_ns', ?2), ('start_unix_ns', ?2), ('state', 'complete'), ('merged', ?3);
 
 -- name: add_clock
-INSERT INTO main.clock (id, trace, host, method, offset_ns, drift_ppb, error_ns, matched)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+-- ?4: the error; -1: not known.
+INSERT INTO main.clock (id, offset_ns, drift_ppb, error_ns, matched, trace, host, method)
+VALUES (?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8);
 
 -- name: add_processes
 -- ?1: the clock; ?2: the last process before.
