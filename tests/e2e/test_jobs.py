@@ -91,6 +91,13 @@ class Jobs(harness.Case):
             refused = self.command("merge", self.dir, "-o", self.path("job.db"), status=3)
             self.assertRegex(refused.err, f"r[01].db begins {years} years before .*r[01].db: their times do not fit")
 
+    def test_a_rank_whose_waits_overlap_needs_no_negative_time(self):
+        self.merge(Job(ranks=2, steps=20), of_host=1)
+        with sqlite3.connect(self.path("job.db")) as database:
+            database.execute("UPDATE collective_member SET wait_ns = 1000000000000 WHERE process = 1")
+        database.close()
+        self.assertRegex(self.report("--section", "spread"), r"fastest took +0 ns\nspread +100\.0 %")
+
     def test_ranks_that_are_alike_are_no_finding(self):
         self.merge(Job(ranks=4, steps=50), of_host=2)
         self.assertNotIn("is late", self.report())
