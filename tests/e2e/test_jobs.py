@@ -74,6 +74,11 @@ class Jobs(harness.Case):
         self.assert_clock_contains_truth(trace, job, of_host=2)
         self.assertIn("rank 1 is late by", self.report("--section", "verdict"))
 
+    def test_collectives_that_are_captured_in_each_step(self):
+        trace = self.merge(Job(ranks=4, steps=20, slow=1, late_ns=LATE_NS), of_host=2, graphs="each")
+        self.assertEqual(trace.rows("SELECT sequence, replay, ranks FROM collectives ORDER BY first_ns"),
+                         [(step, 1, 4) for step in range(20)])
+
     def test_without_collectives_the_wall_clocks_are_taken_and_that_is_said(self):
         trace = self.merge(Job(ranks=2, steps=20), of_host=1, collectives=False)
         self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
