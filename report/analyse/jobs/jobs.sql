@@ -182,10 +182,12 @@ SELECT process, id, duration_ns / gaps AS each_ns, duration_ns AS total_ns FROM 
 CREATE INDEX temp.job_short_process ON job_short (process, total_ns);
 
 -- define: longest_of(what)
--- The one that takes most of the time in which the others waited.
+-- The one that takes most of the time in which the others waited. One of half of it began in the first half.
 (SELECT id FROM (
         SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
-            WHERE what = '{what}' AND x.process = l.process AND x.start_ns BETWEEN l.first_ns AND l.last_ns)
+            WHERE what = '{what}' AND x.process = l.process
+                AND x.start_ns BETWEEN l.first_ns AND l.first_ns + (l.last_ns - l.first_ns) / 2 + 1
+            ORDER BY x.start_ns DESC LIMIT 1000)
         UNION ALL SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
             WHERE what = '{what}' AND x.process = l.process AND x.start_ns < l.first_ns ORDER BY x.start_ns DESC LIMIT 4))
     WHERE ns >= (l.last_ns - l.first_ns) / 2 ORDER BY ns DESC LIMIT 1)
