@@ -69,7 +69,8 @@ class Job:
         return waits
 
     def write(self, path, rank, host, clock=None, graphs=False, collectives=True, with_idle=True):
-        """The trace of one rank. graphs: the all-reduce is captured once, and launched in each step."""
+        """The trace of one rank. graphs: the all-reduce is captured once, and launched in each step; "each": captured in
+        each step."""
         clock = clock or Clock()
         ticks = clock.shows(self.starts[rank])
         rows = {"call": [], "gpu_op": [], "collective": [], "idle_sample": [], "range": [], "call_range": [],
@@ -93,11 +94,14 @@ class Job:
                                        len(self.steps), 1 << 20, "float32", 4 << 20, None, operation))
 
         first = self.steps[rank][0][0]
-        if graphs:
-            call(4, first - 500_000, 1000)
-            take_part(call(3, first - 490_000, 5000), 0, None)
-            call(5, first - 400_000, 1000, object=77)
-            rows["call_object"].append((call(6, first - 300_000, 20_000, object=99), 77))
+        def capture(begin, sequence):
+            call(4, begin, 1000)
+            take_part(call(3, begin + 1000, 1000), sequence, None)
+            call(5, begin + 2000, 1000, object=77)
+            rows["call_object"].append((call(6, begin + 3500, 1000, object=99), 77))
+
+        if graphs and graphs != "each":
+            capture(first - 500_000, 0)
         for number, (begin, data, load, arrival, over) in enumerate(self.steps[rank]):
             rows["range"].append((number + 1, 1, 1, None, 1, None, None, None, None, at(begin), at(over) - at(begin),
                                   None, 0, None))
@@ -113,6 +117,8 @@ class Job:
                 launch += load
             kernel = call(1, launch, 5000, kernel=1)
             ran(1, launch + 8000, arrival, kernel, 1)
+            if graphs == "each":
+                capture(launch + 5000, number)
             together = call(7 if graphs else 3, launch + 10_000, 5000, **({"object": 99} if graphs else {}))
             operation = ran(4 if graphs else 1, arrival, over, together, None if graphs else 2)
             if collectives and not graphs:

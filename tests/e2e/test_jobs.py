@@ -74,6 +74,11 @@ class Jobs(harness.Case):
         self.assert_clock_contains_truth(trace, job, of_host=2)
         self.assertIn("rank 1 is late by", self.report("--section", "verdict"))
 
+    def test_collectives_that_are_captured_in_each_step(self):
+        trace = self.merge(Job(ranks=4, steps=20, slow=1, late_ns=LATE_NS), of_host=2, graphs="each")
+        self.assertEqual(trace.rows("SELECT sequence, replay, ranks FROM collectives ORDER BY first_ns"),
+                         [(step, 1, 4) for step in range(20)])
+
     def test_without_collectives_the_wall_clocks_are_taken_and_that_is_said(self):
         trace = self.merge(Job(ranks=2, steps=20), of_host=1, collectives=False)
         self.assertEqual(trace.rows("SELECT method, error_ns FROM clocks ORDER BY id"),
@@ -90,6 +95,13 @@ class Jobs(harness.Case):
             database.close()
             refused = self.command("merge", self.dir, "-o", self.path("job.db"), status=3)
             self.assertRegex(refused.err, f"r[01].db begins {years} years before .*r[01].db: their times do not fit")
+
+    def test_a_rank_whose_waits_overlap_needs_no_negative_time(self):
+        self.merge(Job(ranks=2, steps=20), of_host=1)
+        with sqlite3.connect(self.path("job.db")) as database:
+            database.execute("UPDATE collective_member SET wait_ns = 1000000000000 WHERE process = 1")
+        database.close()
+        self.assertRegex(self.report("--section", "spread"), r"fastest took +0 ns\nspread +100\.0 %")
 
     def test_ranks_that_are_alike_are_no_finding(self):
         self.merge(Job(ranks=4, steps=50), of_host=2)

@@ -4,7 +4,7 @@
  *
  * What the other clock shows at t is t + offset_ns + t * drift on the reference clock. Each bound
  * says that the difference between the two is at least, or at most, so much at a time of the other
- * clock. All straight lines that keep all bounds are possible. Of these, the fit is the one by
+ * clock. Any straight line within all bounds is possible. Of these, the fit is the one by
  * which a collective ends at the same time on both sides, as it nearly does; without ends, the
  * middle one. The error is how far the others are from it at most: it contains the truth, if the
  * clocks drift evenly and the bounds are true.

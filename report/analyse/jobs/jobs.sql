@@ -29,31 +29,36 @@ FROM (SELECT t.process, c.thread, c.start_ns, a.begins_capture,
     WHERE c.api IN (SELECT id FROM api WHERE begins_capture OR ends_capture) AND coalesce(c.result, 0) = 0
     WINDOW w AS (PARTITION BY t.process, c.stream ORDER BY c.start_ns))
 WHERE begins_capture AND ends;
+CREATE INDEX temp.job_capture_begin ON job_capture (thread, begin_ns, end_ns);
+-- A thread may capture several streams at once.
 INSERT OR IGNORE INTO temp.captured
 SELECT k.id, x.process, x.graph, x.end_ns, k.communicator, k.sequence
-FROM collective k JOIN call c ON c.id = k.call JOIN temp.job_capture x
-    ON x.thread = c.thread AND c.start_ns BETWEEN x.begin_ns AND x.end_ns
+FROM collective k JOIN call c ON c.id = k.call JOIN temp.job_capture x ON x.rowid = (
+    SELECT rowid FROM (SELECT rowid, end_ns FROM temp.job_capture j WHERE j.thread = c.thread AND j.begin_ns <= c.start_ns
+        ORDER BY j.begin_ns DESC LIMIT 4)
+    WHERE end_ns >= c.start_ns LIMIT 1)
 WHERE k.operation IS NULL;
 -- The first of each capture.
 DROP TABLE IF EXISTS temp.job_graph;
 CREATE TEMP TABLE job_graph AS
 SELECT min(collective) AS collective, process, graph, end_ns FROM temp.captured GROUP BY process, graph, end_ns;
--- What can be launched, and from when to when it is the graph that was captured.
+CREATE INDEX temp.job_graph_end ON job_graph (process, graph, end_ns);
+-- What can be launched, and from when on it is the graph that was captured.
 DROP TABLE IF EXISTS temp.job_executable;
 CREATE TEMP TABLE job_executable AS
-SELECT process, executable, from_ns, coalesce(lead(from_ns) OVER (PARTITION BY process, executable
-        ORDER BY from_ns), 9223372036854775807) AS until_ns,
+SELECT process, executable, from_ns,
     (SELECT g.collective FROM temp.job_graph g WHERE g.process = made.process AND g.graph = made.graph
         AND g.end_ns <= made.from_ns ORDER BY g.end_ns DESC LIMIT 1) AS collective
 FROM (SELECT t.process, c.object AS executable, o.object AS graph, c.start_ns AS from_ns
     FROM call c JOIN thread t ON t.id = c.thread JOIN call_object o ON o.call = c.id
     WHERE c.api IN (SELECT id FROM api WHERE class = 'graph') AND coalesce(c.result, 0) = 0) made;
+CREATE INDEX temp.job_executable_from ON job_executable (process, executable, from_ns);
 INSERT INTO temp.replay
 SELECT k.id, t.process, k.communicator, k.sequence, row_number() OVER (
         PARTITION BY t.process, k.communicator, k.sequence ORDER BY c.start_ns, c.id), c.id, NULL, NULL
 FROM call c JOIN thread t ON t.id = c.thread
-    JOIN temp.job_executable e ON e.process = t.process AND e.executable = c.object
-        AND c.start_ns >= e.from_ns AND c.start_ns < e.until_ns
+    JOIN temp.job_executable e ON e.rowid = (SELECT rowid FROM temp.job_executable x
+        WHERE x.process = t.process AND x.executable = c.object AND x.from_ns <= c.start_ns ORDER BY x.from_ns DESC LIMIT 1)
     JOIN collective k ON k.id = e.collective
 WHERE c.api IN (SELECT id FROM api WHERE gpu_work = 2) AND coalesce(c.result, 0) = 0;
 DROP TABLE IF EXISTS temp.job_ran;
@@ -177,10 +182,12 @@ SELECT process, id, duration_ns / gaps AS each_ns, duration_ns AS total_ns FROM 
 CREATE INDEX temp.job_short_process ON job_short (process, total_ns);
 
 -- define: longest_of(what)
--- The one that takes most of the time in which the others waited.
+-- The one that takes most of the time in which the others waited. One of half of it began in the first half.
 (SELECT id FROM (
         SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
-            WHERE what = '{what}' AND x.process = l.process AND x.start_ns BETWEEN l.first_ns AND l.last_ns)
+            WHERE what = '{what}' AND x.process = l.process
+                AND x.start_ns BETWEEN l.first_ns AND l.first_ns + (l.last_ns - l.first_ns) / 2 + 1
+            ORDER BY x.start_ns DESC LIMIT 1000)
         UNION ALL SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
             WHERE what = '{what}' AND x.process = l.process AND x.start_ns < l.first_ns ORDER BY x.start_ns DESC LIMIT 4))
     WHERE ns >= (l.last_ns - l.first_ns) / 2 ORDER BY ns DESC LIMIT 1)

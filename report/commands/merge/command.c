@@ -52,7 +52,7 @@ int gv_command_merge(const struct gv_arguments *arguments)
     const char *path = gv_arguments_text(arguments, GV_OPTION_merge_output, NULL);
     struct gv_merge_inputs inputs = {0};
 
-    if (!path || gv_output_file_is_stdout(path))
+    if (!path || !path[0] || gv_output_file_is_stdout(path))
         return gv_arguments_refuse(arguments->command, "missing -o FILE: the trace to write");
     int error = gv_merge_inputs_find(&inputs, (const char *const *)arguments->operands,
                                      (size_t)arguments->operand_count);

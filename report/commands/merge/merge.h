@@ -1,5 +1,5 @@
 /*
- * Copies several traces into one, on one time line. Ids are given anew; calls' names and stacks are
+ * Copies several traces into one, on one time line. Ids are new; calls' names and stacks are
  * shared. Rows go from file to file, so memory does not grow with the traces. A trace without
  * current results of the analysis, or of an earlier schema, is copied into a temporary one and
  * analysed first.

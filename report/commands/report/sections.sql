@@ -138,11 +138,15 @@ FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel
 GROUP BY k.name ORDER BY taken DESC, 1 LIMIT :top;
 
 -- name: nccl
-SELECT printf('%016x', c.communicator), c.rank || ' of ' || c.size, c.kind, count(*), sum(c.bytes),
-    (SELECT sum(duration_ns) FROM gpu_op WHERE id IN (SELECT operation FROM collective o
-        WHERE o.communicator = c.communicator AND o.rank IS c.rank AND o.kind = c.kind)),
+-- Collectives of a group may share an operation.
+WITH ran AS (
+    SELECT communicator, rank, s.kind, sum(duration_ns) AS gpu_ns
+    FROM (SELECT DISTINCT communicator, rank, kind, operation FROM collective) s JOIN gpu_op o ON o.id = s.operation
+    GROUP BY communicator, rank, s.kind)
+SELECT printf('%016x', c.communicator), c.rank || ' of ' || c.size, c.kind, count(*), sum(c.bytes), r.gpu_ns,
     sum(k.duration_ns) AS taken
 FROM collective c JOIN call k ON k.id = c.call
+    LEFT JOIN ran r ON r.communicator = c.communicator AND r.rank IS c.rank AND r.kind = c.kind
 GROUP BY c.communicator, c.rank, c.size, c.kind ORDER BY 6 DESC, taken DESC, 1, 2, 3 LIMIT :top;
 
 -- name: copies
@@ -301,9 +305,9 @@ WHERE (SELECT count(*) FROM process_rank WHERE rank IS NOT NULL) > 1 AND {is_of_
 ORDER BY r.late_ns DESC, r.idle_ns DESC, r.rank LIMIT :top;
 
 -- name: spread
--- Nobody is slow because of others.
-WITH own AS (SELECT rank, run_ns - coalesce(waited_ns, 0) AS own_ns, row_number() OVER (ORDER BY run_ns - coalesce(waited_ns, 0), rank) AS place,
-        count(*) OVER () AS ranks FROM ranks WHERE run_ns IS NOT NULL)
+-- Nobody is slow because of others. Waits of a rank may overlap.
+WITH own AS (SELECT rank, own_ns, row_number() OVER (ORDER BY own_ns, rank) AS place, count(*) OVER () AS ranks
+    FROM (SELECT rank, max(0, run_ns - coalesce(waited_ns, 0)) AS own_ns FROM ranks WHERE run_ns IS NOT NULL))
 SELECT s.ranks, s.rank, s.own_ns, m.own_ns, f.rank, f.own_ns, {share((s.own_ns - f.own_ns), s.own_ns)}
 FROM own s JOIN own f ON f.place = 1 JOIN own m ON m.place = (m.ranks + 1) / 2
 WHERE s.place = s.ranks AND s.ranks > 1;
