@@ -30,6 +30,7 @@
     CALL(GetUniqueId)                                                                              \
     CALL(CommInitRank)                                                                             \
     CALL(CommInitRankConfig)                                                                       \
+    CALL(CommInitRankScalable)                                                                     \
     CALL(CommSplit)                                                                                \
     CALL(CommFinalize)                                                                             \
     CALL(CommDestroy)                                                                              \
@@ -197,6 +198,7 @@ int main(int argc, char **argv)
     CUfunction spin;
     CUstream stream;
     CUdeviceptr memory;
+    ncclUniqueId id;
     ncclComm_t comm;
 
     for (int i = 2; i < argc; i++) {
@@ -216,7 +218,9 @@ int main(int argc, char **argv)
     CHECK(cuModuleGetFunction(&spin, module, "spin"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&memory, COUNT * sizeof(float)));
-    CHECK(NCCL(CommInitRank)(&comm, size, agree(rank), rank));
+    id = agree(rank);
+    CHECK(tours ? NCCL(CommInitRankScalable)(&comm, size, rank, 1, &id, NULL)
+                : NCCL(CommInitRank)(&comm, size, id, rank));
     for (int step = 0; step < steps; step++) {
         bool is_late = late >= 0 && step == steps / 2;
 

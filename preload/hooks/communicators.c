@@ -10,8 +10,8 @@
 
 /* A process has a few; further ones are not told apart: their collectives are not recorded. */
 #define COMMUNICATORS 256
-/* Peers whose sends and receives are counted, for each communicator; those with further ones have no
- * place in the order. */
+/* Peers whose sends and receives are counted, for each communicator; those with further ones have
+ * no place in the order. */
 #define PEERS 256
 /* A slot: the peer + 1, above the count of what was sent to it or received. 0: free. */
 #define SLOT_OF(peer) ((uint64_t)(uint32_t)((peer) + 1) << 32)

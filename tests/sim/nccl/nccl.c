@@ -326,6 +326,13 @@ EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqu
     return result;
 }
 
+EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int size, int rank, int count,
+                                             ncclUniqueId *ids, ncclConfig_t *config)
+{
+    return count < 1 ? (ncclResult_t)INVALID_ARGUMENT
+                     : ncclCommInitRankConfig(comm, size, ids[0], rank, config);
+}
+
 /* Several ranks in one process would wait for each other on the simulator's one thread. */
 EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *comm, int devices, const int *list)
 {
