@@ -33,7 +33,7 @@ INSERT OR IGNORE INTO temp.captured
 SELECT k.id, x.process, x.graph, x.end_ns, k.communicator, k.sequence
 FROM collective k JOIN call c ON c.id = k.call JOIN temp.job_capture x
     ON x.thread = c.thread AND c.start_ns BETWEEN x.begin_ns AND x.end_ns
-WHERE k.operation IS NULL;
+WHERE k.operation IS NULL AND k.sequence IS NOT NULL;
 -- The first of each capture.
 DROP TABLE IF EXISTS temp.job_graph;
 CREATE TEMP TABLE job_graph AS
