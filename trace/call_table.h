@@ -143,6 +143,22 @@ static inline bool gv_api_in_runtime(int api)
     return api >= GV_DRIVER_COUNT && api < GV_CUDA_COUNT;
 }
 
+/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: the runtime uses the same numbers. */
+#define GV_RESULT_NOT_READY     600
+#define GV_RESULT_DEINITIALIZED 4
+/* ncclInProgress: a communicator that does not block goes on after the call. */
+#define GV_NCCL_IN_PROGRESS 7
+
+/* Not a failure: "not ready", and what every CUDA call returns once the driver has ended (a program
+ * with a runtime frees in exit handlers). NCCL's results, of calls of the class COLLECTIVE, have
+ * numbers of their own. In SQL: is_failure in report/analyse/fragments.sql, and api_summary. */
+static inline bool gv_result_is_failure(bool of_nccl, int64_t result)
+{
+    return result != 0 &&
+           (of_nccl ? result != GV_NCCL_IN_PROGRESS
+                    : result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED);
+}
+
 extern const struct gv_api_row gv_api_rows[GV_API_COUNT];
 extern const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1];
 extern const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT];

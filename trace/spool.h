@@ -339,11 +339,13 @@ struct gv_record_host {
 };
 
 /* Kinds and types: trace/collective_kinds.def, trace/collective_types.def. */
+#define GV_SEQUENCE_UNKNOWN UINT64_MAX
+
 struct gv_record_collective {
     struct gv_record_head head; /* result: rank of the root or peer; -1: none */
     uint64_t call_start_ns;     /* of the call; its record may be lost */
     uint64_t communicator;      /* the same on all its ranks */
-    uint64_t sequence;          /* from 0 */
+    uint64_t sequence;          /* from 0; GV_SEQUENCE_UNKNOWN */
     uint64_t count;             /* of elements, as the program gave it */
     int32_t rank;               /* -1: unknown, and the size */
     int32_t size;

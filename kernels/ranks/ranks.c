@@ -4,9 +4,10 @@
  *
  *     kernels/ranks/launch 4 build/kernels/ranks/ranks [STEPS] [WORD]...
  *
- * slow=RANK: this rank sleeps before each step. late=RANK: this rank loads code in the middle, while
- * its all-reduce waits for the other ranks, which come later, by 100 ms or late_ms=MS. tour: each
- * call of NCCL once, at the end.
+ * slow=RANK: this rank sleeps before each step. late=RANK: this rank loads code in the middle,
+ * while its all-reduce waits for the other ranks, which come later, by 100 ms or late_ms=MS. tour:
+ * each call of NCCL once, at the end. results: a call whose result is ncclInProgress, and one that
+ * fails.
  */
 #include "kernels/check.h"
 #include "kernels/clock.h"
@@ -28,6 +29,8 @@
 #define CALLS(CALL)                                                                                \
     CALL(GetUniqueId)                                                                              \
     CALL(CommInitRank)                                                                             \
+    CALL(CommInitRankConfig)                                                                       \
+    CALL(CommInitRankScalable)                                                                     \
     CALL(CommSplit)                                                                                \
     CALL(CommFinalize)                                                                             \
     CALL(CommDestroy)                                                                              \
@@ -168,13 +171,26 @@ static void tour(ncclComm_t comm, int rank, int size, CUstream stream)
     CHECK(NCCL(CommFinalize)(comm));
 }
 
+static void results(CUstream stream)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+    ncclComm_t alone;
+
+    config.blocking = 0;
+    CHECK(NCCL(GetUniqueId)(&id));
+    CHECK(NCCL(CommInitRankConfig)(&alone, 1, id, 0, &config) != ncclInProgress);
+    CHECK(NCCL(AllReduce)(NULL, NULL, 0, FLOAT32, SUM, NULL, stream) != ncclInvalidArgument);
+    CHECK(NCCL(CommAbort)(alone));
+}
+
 int main(int argc, char **argv)
 {
     int rank = number("RANK", 0), size = number("WORLD_SIZE", 1);
     int steps = argc > 1 ? atoi(argv[1]) : 10, slow = -1, late = -1, late_ms = 100;
     uint64_t spin_ns = KERNEL_NS;
     void *parameters[] = {&spin_ns};
-    bool tours = false;
+    bool tours = false, wants_results = false;
     CUdevice device;
     int devices;
     CUcontext context;
@@ -182,6 +198,7 @@ int main(int argc, char **argv)
     CUfunction spin;
     CUstream stream;
     CUdeviceptr memory;
+    ncclUniqueId id;
     ncclComm_t comm;
 
     for (int i = 2; i < argc; i++) {
@@ -189,6 +206,7 @@ int main(int argc, char **argv)
         sscanf(argv[i], "late=%d", &late);
         sscanf(argv[i], "late_ms=%d", &late_ms);
         tours |= strcmp(argv[i], "tour") == 0;
+        wants_results |= strcmp(argv[i], "results") == 0;
     }
     open_nccl();
     CHECK(cuInit(0));
@@ -200,7 +218,9 @@ int main(int argc, char **argv)
     CHECK(cuModuleGetFunction(&spin, module, "spin"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&memory, COUNT * sizeof(float)));
-    CHECK(NCCL(CommInitRank)(&comm, size, agree(rank), rank));
+    id = agree(rank);
+    CHECK(tours ? NCCL(CommInitRankScalable)(&comm, size, rank, 1, &id, NULL)
+                : NCCL(CommInitRank)(&comm, size, id, rank));
     for (int step = 0; step < steps; step++) {
         bool is_late = late >= 0 && step == steps / 2;
 
@@ -219,6 +239,8 @@ int main(int argc, char **argv)
     }
     if (tours)
         tour(comm, rank, size, stream);
+    if (wants_results)
+        results(stream);
     CHECK(NCCL(CommDestroy)(comm));
     printf("rank %d of %d: %d steps\n", rank, size, steps);
     return 0;

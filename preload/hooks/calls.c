@@ -15,10 +15,6 @@
 #include <signal.h>
 #include <string.h>
 
-/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: the runtime uses the same numbers. */
-#define GV_RESULT_NOT_READY     600
-#define GV_RESULT_DEINITIALIZED 4
-
 /* Smaller allocations of device memory are ordinary: allocators ask CUDA for 2 MB and more at a
  * time, and a GPU has tens of thousands of MB. */
 #define GV_ALLOCATION_BYTES (1u << 20)
@@ -433,10 +429,9 @@ __attribute__((noinline)) static void write_poll(struct gv_thread *thread,
     thread->polls_end = thread->next;
 }
 
-/* Not an error: "not ready", and what every call returns once the driver has ended. */
-static inline bool is_failure(int32_t result)
+static inline bool is_failure(const struct gv_call *call, int32_t result)
 {
-    return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
+    return gv_result_is_failure(call->class == GV_CLASS_COLLECTIVE, result);
 }
 
 /* ---- stacks ---- */
@@ -507,9 +502,10 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
 
     if (gv_stacks_wanted(duration_ns))
         return true;
-    if (facts->what >= GV_FACT_STACK || (allocates && (is_failure(result) || is_much(call, facts))))
+    if (facts->what >= GV_FACT_STACK ||
+        (allocates && (is_failure(call, result) || is_much(call, facts))))
         return gv_stacks_possible();
-    return is_failure(result) && gv_stacks_wanted_of_failed(call->api);
+    return is_failure(call, result) && gv_stacks_wanted_of_failed(call->api);
 }
 
 /* A wait that the program asks for, and a call that makes a context, may take any time. */
@@ -530,7 +526,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     /* A wait that the program asked for, or not slow; running out of memory is no less than slow.
      */
     bool can_wait = (!is_slow || class == GV_CLASS_SYNC) &&
-                    !(is_failure(result) && (call->traits & GV_TRAIT_ALLOCATES));
+                    !(is_failure(call, result) && (call->traits & GV_TRAIT_ALLOCATES));
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
         thread->context = 0;

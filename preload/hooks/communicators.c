@@ -10,12 +10,13 @@
 
 /* A process has a few; further ones are not told apart: their collectives are not recorded. */
 #define COMMUNICATORS 256
-/* Peers whose sends and receives are counted, for each communicator. */
-#define PEERS 64
+/* Peers whose sends and receives are counted, for each communicator; those with further ones have
+ * no place in the order. */
+#define PEERS 256
+/* A slot: the peer + 1, above the count of what was sent to it or received. 0: free. */
+#define SLOT_OF(peer) ((uint64_t)(uint32_t)((peer) + 1) << 32)
 
-/* ncclInProgress: a communicator that does not block is ready later. */
-#define GV_NCCL_IN_PROGRESS 7
-#define GV_RANK_UNKNOWN     (-1)
+#define GV_RANK_UNKNOWN (-1)
 
 struct communicator {
     _Atomic uint64_t handle; /* 0: free; 1: being filled in */
@@ -33,7 +34,7 @@ static _Thread_local struct gv_record_collective noted __attribute__((tls_model(
 
 static bool succeeded(int result)
 {
-    return result == 0 || result == GV_NCCL_IN_PROGRESS;
+    return !gv_result_is_failure(true, result);
 }
 
 static struct communicator *find(uint64_t handle)
@@ -131,7 +132,17 @@ static uint64_t next_of(struct communicator *one, enum gv_collective_kind kind, 
 
     if (!of_two)
         return atomic_fetch_add(&one->collectives, 1);
-    return atomic_fetch_add(&one->of_two[kind == GV_COLLECTIVE_RECEIVE][(unsigned)peer % PEERS], 1);
+    for (unsigned i = 0; i < PEERS; i++) {
+        _Atomic uint64_t *slot =
+            &one->of_two[kind == GV_COLLECTIVE_RECEIVE][((unsigned)peer + i) % PEERS];
+        uint64_t found = 0;
+
+        if (atomic_compare_exchange_strong(slot, &found, SLOT_OF(peer) + 1))
+            return 0;
+        if (found >> 32 == SLOT_OF(peer) >> 32)
+            return (uint32_t)atomic_fetch_add(slot, 1);
+    }
+    return GV_SEQUENCE_UNKNOWN;
 }
 
 static uint64_t bytes_of(int type, uint64_t count)

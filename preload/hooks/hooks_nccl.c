@@ -16,6 +16,8 @@
     if (gv_phase == GV_AFTER)                                                                      \
         gv_collective_note(&gv_facts, (int)result, GV_BITS(comm), GV_COLLECTIVE_##kind,            \
                            (uint64_t)(elements), (int)(type), (int)(peer));
+/* Inside a group too, NCCL (2.28) writes the handle before the call returns; that of a split only
+ * at the end of the group, so its collectives are not recorded. */
 #define GV_MAKES_COMM(pointer, id, size, rank)                                                     \
     GV_MADE(pointer)                                                                               \
     if (gv_phase == GV_AFTER && (pointer))                                                         \

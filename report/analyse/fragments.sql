@@ -4,6 +4,10 @@
 -- ?1 to ?4 are a struct gv_totals_part: process, thread, from, to.
 (?1 = 0 OR {process} = ?1) AND (?2 = 0 OR {thread} = ?2) AND {start} >= ?3 AND {start} < ?4
 
+-- define: is_failure(class, result)
+-- As gv_result_is_failure() says it.
+CASE {class} WHEN 'collective' THEN {result} NOT IN (0, 7) ELSE {result} NOT IN (0, 4, 600) END
+
 -- define: is_open
 -- Whether more may follow: the trace is being written, or is a snapshot.
 ((SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'

@@ -252,7 +252,7 @@ INSERT OR REPLACE INTO call_sample (call, one_of) VALUES (?, ?);
 
 -- name: COLLECTIVE_ADD
 INSERT INTO collective (call, kind, communicator, sequence, rank, size, count, type, bytes, root_or_peer)
-VALUES (?1, ?2, ?3, ?4, nullif(?5, -1), nullif(?6, -1), ?7, ?8, nullif(?9, -1), nullif(?10, -1));
+VALUES (?1, ?2, ?3, nullif(?4, -1), nullif(?5, -1), nullif(?6, -1), ?7, ?8, nullif(?9, -1), nullif(?10, -1));
 
 -- name: CALL_FOLD
 INSERT INTO call_fold (call, count, span_ns) VALUES (?, ?, ?);

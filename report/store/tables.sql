@@ -108,10 +108,11 @@ CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGE
 
 -- One call that takes part in a collective operation of NCCL, or sends or receives. call: the NCCL call. kind:
 -- all-reduce, all-gather, reduce-scatter, broadcast, reduce, send, receive, all-to-all, ... communicator: the same on
--- all ranks, a hash of its unique id. sequence: the n-th collective of this communicator on this rank, from 0. rank:
--- within the communicator; size: of it. operation: a row of gpu_op; NULL: not known.
+-- all ranks, a hash of its unique id. sequence: the n-th collective of this communicator on this rank, from 0; NULL: a
+-- send or receive that was not counted. rank: within the communicator; size: of it. operation: a row of gpu_op; NULL:
+-- not known.
 CREATE TABLE collective (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, kind TEXT NOT NULL,
-    communicator INTEGER NOT NULL, sequence INTEGER NOT NULL, rank INTEGER, size INTEGER, count INTEGER,
+    communicator INTEGER NOT NULL, sequence INTEGER, rank INTEGER, size INTEGER, count INTEGER,
     type TEXT, bytes INTEGER, root_or_peer INTEGER, operation INTEGER);
 -- What the analysis found (report/analyse/jobs): one collective of all ranks, and what each of them did in it. replay:
 -- the n-th launch of the graph that the collective was captured into; 0: it was not captured. late: the row of

@@ -870,7 +870,8 @@ WITH totals AS (
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 each AS (
     SELECT api, duration_ns, 0 AS rest_ns, count(*) AS count,
-        count(CASE WHEN result NOT IN (0, 4, 600) THEN 1 END) AS errors
+        count(CASE WHEN result <> 0 AND CASE WHEN api IN (SELECT id FROM api WHERE class = 'collective')
+            THEN result <> 7 ELSE result NOT IN (4, 600) END THEN 1 END) AS errors
     FROM totals CROSS JOIN call
     WHERE stored = 0 AND (result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold))
     GROUP BY api, duration_ns
@@ -904,7 +905,7 @@ SELECT
     n.median_ns AS median_ns, -- for an even count the lower one
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
-    n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down)
+    n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down); of NCCL, other than 0 and 7 (in progress)
 FROM total n JOIN api a ON a.id = n.api;
 
 CREATE VIEW scaled AS -- what one kernel, copy, set or graph did in a run whose GPU side was seen in windows (GPUVERIFY_GPU=windows), estimated; no rows in other traces

@@ -93,6 +93,26 @@ class Collectives(Ranks):
         hooked = self.run_well(self.launch(2, "2", "tour"), preload=False)
         self.assertEqual(sorted(plain.out.splitlines()), sorted(hooked.out.splitlines()))
 
+    def test_in_progress_is_no_failure_and_an_invalid_argument_is_one(self):
+        """CUDA's result 4 is what calls return once the driver has ended, and its 7 is an error."""
+        trace = self.run_ranks(1, "1", "results")[0]
+        self.assertEqual(trace.rows("SELECT name, result FROM calls WHERE result <> 0 AND name LIKE 'nccl%'"),
+                         [("ncclCommInitRankConfig", 7), ("ncclAllReduce", 4)])
+        failed = [("ncclAllReduce", 1)]
+        of_view = "SELECT name, errors FROM api_summary WHERE errors > 0"
+        self.assertEqual(trace.rows(of_view), failed)
+        table = self.command("report", self.path("job-0.db"), "--section", "errors").out
+        self.assertRegex(table, "ncclAllReduce.*ncclInvalidArgument")
+        self.assertNotIn("ncclCommInitRankConfig", table)
+        metrics = self.command("export", self.path("job-0.db"), "--to", "openmetrics", "-o", "-").out
+        self.assertEqual([line.split()[-1] for line in metrics.splitlines()
+                          if "fail" in line and 'class="collective"' in line], ["1"])
+        # Without the stored totals, as in a trace that is being written.
+        with sqlite3.connect(self.path("job-0.db")) as database:
+            database.execute("DELETE FROM meta WHERE key = 'totals'")
+            self.assertEqual(database.execute(of_view).fetchall(), failed)
+        database.close()
+
     def test_report(self):
         self.run_ranks(2, "4")
         table = self.command("report", self.path("job-0.db"), "--section", "nccl").out

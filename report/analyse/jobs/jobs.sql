@@ -37,7 +37,7 @@ FROM collective k JOIN call c ON c.id = k.call JOIN temp.job_capture x ON x.rowi
     SELECT rowid FROM (SELECT rowid, end_ns FROM temp.job_capture j WHERE j.thread = c.thread AND j.begin_ns <= c.start_ns
         ORDER BY j.begin_ns DESC LIMIT 4)
     WHERE end_ns >= c.start_ns LIMIT 1)
-WHERE k.operation IS NULL;
+WHERE k.operation IS NULL AND k.sequence IS NOT NULL;
 -- The first of each capture.
 DROP TABLE IF EXISTS temp.job_graph;
 CREATE TEMP TABLE job_graph AS

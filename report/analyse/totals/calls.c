@@ -5,12 +5,6 @@
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
-/* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are not errors. */
-#define GV_NOT_READY 600
-/* cudaErrorCudartUnloading and CUDA_ERROR_DEINITIALIZED: every program with a runtime gets them
- * when it frees something in an exit handler after the driver has ended (driver 580). */
-#define GV_SHUT_DOWN 4
-
 static void totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
     if (kernel <= 0 || (uint64_t)kernel >= run->kernel_ids.rows)
@@ -126,7 +120,7 @@ static int totals_call(void *context, sqlite3_stmt *row)
         totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
-    if (result != 0 && result != GV_NOT_READY && result != GV_SHUT_DOWN)
+    if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), result))
         totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_sums[api].bytes += bytes;

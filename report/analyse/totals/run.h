@@ -114,7 +114,7 @@ struct gv_totals_run {
     int64_t stopped_ns;          /* between the first and the last call */
     struct gv_id_table threads;  /* process */
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
-    struct gv_id_table apis;     /* enum gv_totals_class */
+    struct gv_id_table apis;     /* enum gv_totals_class; whether it is NCCL's */
     struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;   /* rank of the name, blocks, name */
     struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */

@@ -91,8 +91,8 @@ coalesce((SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)
 -- define: prepare
 CREATE TEMP TABLE metric_unit AS SELECT * FROM {unit};
 CREATE TEMP TABLE metric_call AS
-SELECT c.api, coalesce(c.result, 0) NOT IN (0, 600) AS failed, sum(coalesce(f.count, 1)) AS count, sum(c.duration_ns) AS ns
-FROM call c LEFT JOIN call_fold f ON f.call = c.id GROUP BY 1, 2
+SELECT c.api, {is_failure(a.class, coalesce(c.result, 0))} AS failed, sum(coalesce(f.count, 1)) AS count, sum(c.duration_ns) AS ns
+FROM call c LEFT JOIN call_fold f ON f.call = c.id LEFT JOIN api a ON a.id = c.api GROUP BY 1, 2
 
 -- define: all_of(rows)
 SELECT kind, one, two, coalesce(sum(count), 0) AS count, coalesce(sum(ns), 0) AS ns FROM {rows} WHERE true GROUP BY 1, 2, 3

@@ -177,9 +177,9 @@ f.api = e.api AND f.result = e.result
 -- name: errors
 WITH who AS (
     SELECT f.api, f.result, group_concat(DISTINCT p.pid) AS pids
-    FROM call f JOIN thread t ON t.id = f.thread JOIN process p ON p.id = t.process
+    FROM call f JOIN api a ON a.id = f.api JOIN thread t ON t.id = f.thread JOIN process p ON p.id = t.process
     WHERE (SELECT count(*) FROM process) > 1 AND EXISTS (SELECT 1 FROM error_total)
-        AND f.result NOT IN (0, 4, 600) AND {is_in_part(t.process, f.thread, f.start_ns)}
+        AND {is_failure(a.class, f.result)} AND {is_in_part(t.process, f.thread, f.start_ns)}
         AND gv_in_ranges(f.id)
     GROUP BY f.api, f.result)
 SELECT a.name, e.result, gv_result(a.name, e.result), e.count, c.start_ns, c.bytes,
@@ -191,7 +191,7 @@ FROM error_total e JOIN api a ON a.id = e.api
         ON c.id = (SELECT f.id FROM call f WHERE {is_this_error} ORDER BY f.id LIMIT 1)
     LEFT JOIN call_stack s ON s.call = (SELECT f.id FROM call_stack k JOIN call f ON f.id = k.call
         WHERE {is_this_error} ORDER BY f.id LIMIT 1)
-WHERE e.result <> 4 ORDER BY e.count DESC, a.name, e.result LIMIT :top;
+ORDER BY e.count DESC, a.name, e.result LIMIT :top;
 
 -- name: captures
 SELECT start_ns, name, result, gv_where(stack), begin_name, gv_where(begin_stack),

@@ -70,9 +70,9 @@ EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread JOIN process p ON 
 
 -- name: errors
 -- The columns are those of enum gv_error_note_column. A result has the name and the class of the
--- call that returned it most often (SQLite's rule for bare columns beside a max()). Not 4, which
--- every program with a runtime sees at its end.
+-- call that returned it most often (SQLite's rule for bare columns beside a max()). The words are those
+-- of CUDA's results.
 SELECT e.result, a.name, a.class, CAST(total(e.count) AS INTEGER) AS times, count(*),
     CASE WHEN e.result = 3 THEN {child_of_initialised} ELSE 0 END, max(e.count)
-FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1
+FROM error_total e JOIN api a ON a.id = e.api WHERE a.class <> 'collective' AND e.result <> ?1
 GROUP BY e.result ORDER BY times DESC, e.result;

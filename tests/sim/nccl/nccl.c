@@ -34,7 +34,7 @@ ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device);
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, IN_PROGRESS = 7 };
 
 #define RANKS        64
 #define SLOTS        64
@@ -316,8 +316,21 @@ EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *comm, int size, ncclUniqueId id
 EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank,
                                            ncclConfig_t *config)
 {
+    ncclResult_t result = join(comm, id.internal, size, rank);
+
+#ifdef NCCL_CONFIG_INITIALIZER
+    if (!result && config && !config->blocking)
+        return (ncclResult_t)IN_PROGRESS;
+#endif
     (void)config;
-    return join(comm, id.internal, size, rank);
+    return result;
+}
+
+EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int size, int rank, int count,
+                                             ncclUniqueId *ids, ncclConfig_t *config)
+{
+    return count < 1 ? (ncclResult_t)INVALID_ARGUMENT
+                     : ncclCommInitRankConfig(comm, size, ids[0], rank, config);
 }
 
 /* Several ranks in one process would wait for each other on the simulator's one thread. */

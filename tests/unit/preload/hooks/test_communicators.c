@@ -124,6 +124,24 @@ static void collectives_are_counted(void **state)
     assert_int_equal(noted(16, GV_COLLECTIVE_ALL_REDUCE, -1).collective, 0);
 }
 
+static void each_peer_has_a_count_of_its_own(void **state)
+{
+    char id[128] = "peers";
+    uint64_t last;
+
+    (void)state;
+    gv_communicator_note(0, 16, id, 1024, 0);
+    for (int round = 0; round < 2; round++)
+        for (int peer = 0; peer < 1024; peer += 4) /* 256, of which four each are 256 apart */
+            assert_int_equal(noted(16, GV_COLLECTIVE_SEND, peer).sequence, round);
+    assert_int_equal(noted(16, GV_COLLECTIVE_RECEIVE, 4).sequence, 0);
+    /* One too many is a send without a place. */
+    last = noted(16, GV_COLLECTIVE_SEND, 1).sequence;
+    assert_true(last == GV_SEQUENCE_UNKNOWN);
+    assert_int_equal(noted(16, GV_COLLECTIVE_SEND, 4).sequence, 2);
+    gv_communicator_forget(16);
+}
+
 static void a_handle_that_comes_again_is_the_newer_communicator(void **state)
 {
     char id[128] = "older", newer[128] = "newer";
@@ -145,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_agree_on_the_number),
         cmocka_unit_test(collectives_are_counted),
+        cmocka_unit_test(each_peer_has_a_count_of_its_own),
         cmocka_unit_test(a_handle_that_comes_again_is_the_newer_communicator),
     };
 
