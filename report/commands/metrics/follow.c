@@ -261,6 +261,8 @@ static int follow_look(const char *path, const char *state_path, struct follow_n
 
     if (!error)
         error = gv_trusted_schema_ensure(trace, &version);
+    if (error == -ENOTSUP && version == 0)
+        error = -EALREADY; /* its collector is about to make the tables */
     if (!error && version != GV_SCHEMA_VERSION)
         error = -ENOTSUP;
     if (!error)
