@@ -33,7 +33,8 @@ def spark(folder):
 
 
 def chdb(folder):
-    """ClickHouse, which leaves %2F in the names of folders as it is. A join that finds no row: NULL, as elsewhere."""
+    """ClickHouse, which leaves %2F in the names of folders as it is. A join that finds no row: NULL, as elsewhere. A day may
+    be 'none'."""
     from chdb.session import Session
     session = Session()
     session.query("CREATE DATABASE IF NOT EXISTS fleet")
@@ -44,7 +45,8 @@ def chdb(folder):
             files = os.path.join(folder, tables.FOLDER, name, "**", "*.parquet").replace("'", "\\'")
             session.query(f"CREATE OR REPLACE VIEW {name} AS "
                           "SELECT * REPLACE (decodeURLComponent(job) AS job, decodeURLComponent(host) AS host) "
-                          f"FROM file('{files}', Parquet) SETTINGS use_hive_partitioning = 1")
+                          f"FROM file('{files}', Parquet) SETTINGS use_hive_partitioning = 1, "
+                          "input_format_try_infer_dates = 0, input_format_try_infer_datetimes = 0")
 
     def answer(sql):
         lines = session.query(sql.rstrip() + "\nFORMAT JSONCompactEachRow", "JSONCompactEachRow").bytes().decode()
