@@ -8,6 +8,9 @@ import os
 import sys
 import time
 
+from needs import needs
+
+needs("torch")
 os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"  # compile each time
 
 import torch  # noqa: E402
