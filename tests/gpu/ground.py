@@ -80,8 +80,11 @@ class Bench:
 
     def recover(self, folder, name="trace.db"):
         """Waits for the trace of a program that did not wait itself; the whole report must come of it."""
-        done = subprocess.run([self.command, "report", os.path.join(folder, name)],
-                              capture_output=True, text=True, timeout=60, check=False)
+        try:
+            done = subprocess.run([self.command, "report", os.path.join(folder, name)],
+                                  capture_output=True, text=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired as slow:
+            raise Failure(f"report takes more than {slow.timeout:.0f} s: {(slow.stderr or b'')[-300:]!r}") from None
         check(done.returncode == 0, f"report: exit code {done.returncode}: {done.stderr[-300:]}")
 
 

@@ -1,4 +1,4 @@
-"""Each number in the schema has a rule in report/commands/merge/merge.def, or is one that a merge copies as it is: so a new
+"""Each number in the schema has a rule in report/commands/merge/copy.def, or is one that a merge copies as it is: so a new
 id or time is not copied unnoticed."""
 
 import re
@@ -35,7 +35,7 @@ def unruled(sql, rules):
 
 class Merge(unittest.TestCase):
     def setUp(self):
-        self.sql, self.rules = read("report/store/tables.sql"), read("report/commands/merge/merge.def")
+        self.sql, self.rules = read("report/store/tables.sql"), read("report/commands/merge/copy.def")
 
     def test_each_number_has_a_rule(self):
         self.assertEqual(unruled(self.sql, self.rules), ([], []))

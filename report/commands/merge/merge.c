@@ -1,19 +1,16 @@
 #include "report/commands/merge/merge.h"
 
 #include "report/analyse/idle/analysis.h"
-#include "report/analyse/jobs/clocks.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/totals/totals.h"
+#include "report/commands/merge/copy.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
 #include "report/commands_merge_merge.inc"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
-#include "report/store/api_meaning.h"
-#include "report/store/database.h"
-#include "report/store/safe_sum.h"
 #include "report/store/schema.h"
 #include "trace/text.h"
 
@@ -25,46 +22,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MERGE_TEMPORARY  "gpuverify-merge"
-#define MERGE_TABLES     128
-#define MERGE_NAME_BYTES 64
-#define MERGE_COLUMNS    64
-#define MERGE_APART_NS   1e18 /* gv_time_column */
-#define MERGE_YEAR_NS    (365.25 * 86400e9)
-
-/* ---- the table ---- */
-
-enum merge_rule { RULE_COPIED, RULE_ADDED, RULE_SHARED, RULE_TIME, RULE_EMPTY, RULE_LOAD };
-
-static const struct {
-    const char *table, *column;
-    enum merge_rule rule;
-    const char *of;
-} rules[] = {
-#define GV_MERGE_LEFT(table)
-#define GV_MERGE_SHARED(table)
-#define GV_MERGE(table, column, rule, of) {#table, #column, RULE_##rule, #of},
-#include "report/commands/merge/merge.def"
-};
-
-static const char *const left_out[] = {
-#define GV_MERGE_LEFT(table) #table,
-#define GV_MERGE_SHARED(table)
-#define GV_MERGE(table, column, rule, of)
-#include "report/commands/merge/merge.def"
-};
-
-static const char *const shared[] = {
-#define GV_MERGE_LEFT(table)
-#define GV_MERGE_SHARED(table) #table,
-#define GV_MERGE(table, column, rule, of)
-#include "report/commands/merge/merge.def"
-};
-
-struct merge_table {
-    char name[MERGE_NAME_BYTES];
-    int64_t added; /* to the ids of the trace that is copied */
-};
+#define MERGE_TEMPORARY "gpuverify-merge"
+#define MERGE_APART_NS  1e18 /* gv_time_column */
+#define MERGE_YEAR_NS   (365.25 * 86400e9)
 
 /* A trace that is merged. */
 struct merge_input {
@@ -76,262 +36,11 @@ struct merge_input {
 };
 
 struct merge {
-    struct gv_database job;
-    struct merge_table tables[MERGE_TABLES];
-    size_t table_count;
+    struct gv_merge_copy copy;
     struct merge_input *inputs;
     struct gv_trace_clock *clocks;
     size_t count;
-    bool same_api;
 };
-
-/* ---- one table ---- */
-
-static enum merge_rule rule_of(const char *table, const char *column, const char **of)
-{
-    const char *const names[] = {table, "ANY"};
-
-    *of = table;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-            if (strcmp(rules[i].table, names[pass]) == 0 && strcmp(rules[i].column, column) == 0) {
-                *of = rules[i].of;
-                return rules[i].rule;
-            }
-    return strcmp(column, "id") == 0 ? RULE_ADDED : RULE_COPIED;
-}
-
-static int64_t added_to(const struct merge *merge, const char *table)
-{
-    for (size_t i = 0; i < merge->table_count; i++)
-        if (strcmp(merge->tables[i].name, table) == 0)
-            return merge->tables[i].added;
-    return 0;
-}
-
-/* The expression that makes a column of the job of one of the trace. */
-static void append_column(const struct merge *merge, const struct gv_trace_clock *clock,
-                          const char *table, const char *column, sqlite3_str *sql)
-{
-    const char *of;
-    enum merge_rule rule = rule_of(table, column, &of);
-    int64_t added = added_to(merge, of);
-
-    if (rule == RULE_SHARED && strcmp(of, "api") == 0 && merge->same_api)
-        rule = RULE_COPIED;
-    if (rule == RULE_ADDED && added == 0)
-        rule = RULE_COPIED;
-    switch (rule) {
-    case RULE_ADDED:
-        sqlite3_str_appendf(sql, "\"%w\" + iif(\"%w\" > 0, %lld, 0)", column, column,
-                            (long long)added);
-        break;
-    case RULE_SHARED:
-        sqlite3_str_appendf(sql, "(SELECT new FROM temp.shared_%s WHERE old = s.\"%w\")", of,
-                            column);
-        break;
-    case RULE_TIME:
-        sqlite3_str_appendf(sql, "\"%w\" + %lld", column, (long long)clock->offset_ns);
-        if (clock->drift < 0 || clock->drift > 0)
-            sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
-        break;
-    case RULE_EMPTY:
-        sqlite3_str_appendall(sql, "NULL");
-        break;
-    case RULE_LOAD:
-        sqlite3_str_appendf(sql, "iif(\"%w\" > 0, \"%w\" + %lld, \"%w\" - %lld)", column, column,
-                            (long long)added, column, (long long)added_to(merge, "gpu_module"));
-        break;
-    case RULE_COPIED:
-        sqlite3_str_appendf(sql, "\"%w\"", column);
-        break;
-    }
-}
-
-struct merge_columns {
-    char names[MERGE_COLUMNS][MERGE_NAME_BYTES];
-    size_t count;
-};
-
-static int take_column(void *context, sqlite3_stmt *row)
-{
-    struct merge_columns *columns = context;
-
-    if (columns->count == MERGE_COLUMNS)
-        return -E2BIG;
-    snprintf(columns->names[columns->count++], MERGE_NAME_BYTES, "%s",
-             (const char *)sqlite3_column_text(row, 0));
-    return 0;
-}
-
-static int read_columns(sqlite3 *job, const char *table, struct merge_columns *columns)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(job, sql_columns, -1, &rows, NULL);
-
-    columns->count = 0;
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
-    int error = gv_database_error(job, result);
-    if (!error)
-        error = gv_database_rows(rows, NULL, 0, take_column, columns);
-    sqlite3_finalize(rows);
-    return error;
-}
-
-/* A trace of an earlier schema may lack the table. */
-static int has_table(sqlite3 *job, const char *table, int64_t *found)
-{
-    char sql[160];
-
-    sqlite3_snprintf(sizeof(sql), sql,
-                     "SELECT count(*) FROM source.sqlite_master WHERE type = 'table' AND name = %Q",
-                     table);
-    return gv_database_number(job, sql, NULL, 0, found);
-}
-
-/* One statement reads the trace and writes the job row by row. */
-static int copy_table(struct merge *merge, const struct gv_trace_clock *clock, const char *table)
-{
-    sqlite3 *job = merge->job.handle;
-    struct merge_columns columns;
-    int64_t found = 0;
-    int error = has_table(job, table, &found);
-
-    if (!error && found)
-        error = read_columns(job, table, &columns);
-    if (error || !found)
-        return error;
-    sqlite3_str *sql = sqlite3_str_new(job);
-    sqlite3_str_appendf(sql, "INSERT %s INTO main.\"%w\" SELECT ",
-                        GV_TEXT_IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
-    for (size_t i = 0; i < columns.count; i++) {
-        sqlite3_str_appendall(sql, i ? ", " : "");
-        append_column(merge, clock, table, columns.names[i], sql);
-    }
-    sqlite3_str_appendf(sql, " FROM source.\"%w\" s", table);
-    char *text = sqlite3_str_finish(sql);
-    error = text ? gv_database_script(job, text, NULL, 0) : -ENOMEM;
-    sqlite3_free(text);
-    return error;
-}
-
-/* ---- one trace ---- */
-
-static int take_table(void *context, sqlite3_stmt *row)
-{
-    struct merge *merge = context;
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-
-    if (GV_TEXT_IS_ONE_OF(name, left_out))
-        return 0;
-    if (merge->table_count == MERGE_TABLES)
-        return -E2BIG;
-    snprintf(merge->tables[merge->table_count++].name, MERGE_NAME_BYTES, "%s", name);
-    return 0;
-}
-
-static int count_rows(struct merge *merge)
-{
-    struct merge_columns columns;
-    int error = 0;
-
-    for (size_t i = 0; i < merge->table_count && !error; i++) {
-        struct merge_table *table = &merge->tables[i];
-        char sql[128];
-        table->added = 0;
-        error = read_columns(merge->job.handle, table->name, &columns);
-        if (error || strcmp(columns.names[0], "id") != 0)
-            continue;
-        sqlite3_snprintf(sizeof(sql), sql, "SELECT coalesce(max(id), 0) FROM main.\"%w\"",
-                         table->name);
-        error = gv_database_number(merge->job.handle, sql, NULL, 0, &table->added);
-    }
-    return error;
-}
-
-/* SQLite does not follow a link here. */
-static int attach(sqlite3 *job, const char *path)
-{
-    char resolved[PATH_MAX];
-
-    if (!realpath(path, resolved))
-        return -errno;
-    char *sql = sqlite3_mprintf("ATTACH %Q AS source", resolved);
-    int error = sql ? gv_database_script(job, sql, NULL, 0) : -ENOMEM;
-
-    sqlite3_free(sql);
-    return error;
-}
-
-static int share(struct merge *merge)
-{
-    sqlite3 *job = merge->job.handle;
-    const int64_t stacks = added_to(merge, "stack");
-    int64_t same = 0;
-    int error = gv_database_script(job, sql_share_api, NULL, 0);
-
-    if (!error)
-        error = gv_api_meaning_fill(job);
-    if (!error)
-        error = gv_database_script(job, sql_share_stacks, &stacks, 1);
-    if (!error)
-        error = gv_database_number(job, sql_is_same, NULL, 0, &same);
-    merge->same_api = same != 0;
-    return error;
-}
-
-static int copy_tables(struct merge *merge, const struct gv_trace_clock *clock)
-{
-    int64_t twice = 0;
-    int error = gv_database_number(merge->job.handle, sql_same_process, NULL, 0, &twice);
-
-    if (!error && twice > 0)
-        return -EEXIST;
-    if (!error)
-        error = count_rows(merge);
-    if (!error)
-        error = share(merge);
-    for (size_t i = 0; i < merge->table_count && !error; i++)
-        error = copy_table(merge, clock, merge->tables[i].name);
-    return error;
-}
-
-/* Copies a trace; times are moved to the job's clock. 0; -EEXIST: it holds a process that the job
- * has; or -errno. */
-static int copy_trace(struct merge *merge, const char *path, const struct gv_trace_clock *clock,
-                      int64_t number, int64_t unix_offset_ns)
-{
-    const int64_t values[] = {GV_SCHEMA_VERSION, unix_offset_ns, (int64_t)merge->count};
-    sqlite3 *job = merge->job.handle;
-    int error = attach(job, path);
-
-    if (error)
-        return error;
-    error = gv_database_begin(&merge->job);
-    if (!error)
-        error = copy_tables(merge, clock);
-    if (!error && number == 1)
-        error = gv_database_script(job, sql_begin_meta, values, 3);
-    if (!error)
-        error = gv_database_commit(&merge->job);
-    if (error)
-        gv_database_rollback(&merge->job);
-    else
-        error = gv_database_script(job, "DETACH source", NULL, 0);
-    return error;
-}
-
-/* An empty file becomes a trace. */
-static int open_job(struct merge *merge, const char *path)
-{
-    int error = gv_database_open_output(&merge->job, path);
-
-    if (!error)
-        error = gv_safe_sum_install(merge->job.handle);
-    return error ? error
-                 : gv_database_each(merge->job.handle, sql_tables, NULL, 0, take_table, merge);
-}
 
 /* ---- the inputs ---- */
 
@@ -461,6 +170,13 @@ static int choose_start(struct merge *merge, int64_t *start_ns)
     return 0;
 }
 
+static int begin_job(sqlite3 *job, int64_t start_ns, size_t traces)
+{
+    const int64_t values[] = {GV_SCHEMA_VERSION, start_ns, (int64_t)traces};
+
+    return gv_database_script(job, sql_begin_meta, values, 3);
+}
+
 static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t last_process)
 {
     const struct gv_trace_clock *clock = &merge->clocks[i];
@@ -471,7 +187,7 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     const int64_t numbers[] = {processes[0], behind_ns, (int64_t)(clock->drift * 1e9),
                                clock->error_ns, clock->matched};
     sqlite3_stmt *add = NULL;
-    int result = sqlite3_prepare_v2(merge->job.handle, sql_add_clock, -1, &add, NULL);
+    int result = sqlite3_prepare_v2(merge->copy.job.handle, sql_add_clock, -1, &add, NULL);
 
     if (result == SQLITE_OK)
         result = sqlite3_bind_text(add, 6, gv_text_base(merge->inputs[i].path), -1, SQLITE_STATIC);
@@ -480,9 +196,10 @@ static int store_clock(struct merge *merge, size_t i, int64_t start_ns, int64_t 
     if (result == SQLITE_OK)
         result = sqlite3_bind_text(add, 8, gv_clock_method_name(clock->method), -1, SQLITE_STATIC);
     int error = result == SQLITE_OK ? gv_database_add(add, numbers, 5)
-                                    : gv_database_error(merge->job.handle, result);
+                                    : gv_database_error(merge->copy.job.handle, result);
     sqlite3_finalize(add);
-    return error ? error : gv_database_script(merge->job.handle, sql_add_processes, processes, 2);
+    return error ? error
+                 : gv_database_script(merge->copy.job.handle, sql_add_processes, processes, 2);
 }
 
 /* Makes a temporary trace of this schema with current results, as a merge of one. */
@@ -491,21 +208,23 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     const struct gv_trace_clock unmoved = {0};
     const int64_t threshold_ns =
         input->threshold_ns > 0 ? input->threshold_ns : gv_stalls_threshold_ns();
-    struct merge merge = {.count = 1};
+    struct gv_merge_copy copy = {0};
     int error = gv_output_file_temporary(current, MERGE_TEMPORARY);
 
     if (error)
         return error;
-    error = open_job(&merge, current->part);
+    error = gv_merge_copy_open(&copy, current->part);
     if (!error)
-        error = copy_trace(&merge, input->path, &unmoved, 1, 0);
+        error = begin_job(copy.job.handle, 0, 1);
     if (!error)
-        error = gv_database_script(merge.job.handle, sql_forget_results, NULL, 0);
+        error = gv_merge_copy_trace(&copy, input->path, &unmoved);
     if (!error)
-        error = gv_stalls_analyse(merge.job.handle, threshold_ns);
+        error = gv_database_script(copy.job.handle, sql_forget_results, NULL, 0);
     if (!error)
-        error = gv_idle_keep(merge.job.handle, INT64_MIN, INT64_MAX);
-    gv_database_close(&merge.job);
+        error = gv_stalls_analyse(copy.job.handle, threshold_ns);
+    if (!error)
+        error = gv_idle_keep(copy.job.handle, INT64_MIN, INT64_MAX);
+    gv_database_close(&copy.job);
     if (error)
         gv_output_file_drop(current);
     return error;
@@ -526,18 +245,18 @@ static int check_unchanged(const struct merge_input *input)
 }
 
 /* The trace itself, unless its results are not current. */
-static int copy_input(struct merge *merge, size_t i, int64_t start_ns)
+static int copy_input(struct merge *merge, size_t i)
 {
     const struct merge_input *input = &merge->inputs[i];
     const struct gv_trace_clock *clock = &merge->clocks[i];
     struct gv_output_file current;
 
     if (input->is_current)
-        return copy_trace(merge, input->path, clock, (int64_t)i + 1, start_ns);
+        return gv_merge_copy_trace(&merge->copy, input->path, clock);
     int error = make_current(input, &current);
     if (error)
         return error;
-    error = copy_trace(merge, current.part, clock, (int64_t)i + 1, start_ns);
+    error = gv_merge_copy_trace(&merge->copy, current.part, clock);
     gv_output_file_drop(&current);
     return error;
 }
@@ -547,13 +266,15 @@ static int copy_inputs(struct merge *merge)
     int64_t start_ns = 0;
     int error = choose_start(merge, &start_ns);
 
+    if (!error && (error = begin_job(merge->copy.job.handle, start_ns, merge->count)) != 0)
+        gv_message("cannot merge: %s", gv_trace_open_why(merge->copy.job.handle, error));
     for (size_t i = 0; i < merge->count && !error; i++) {
         const struct merge_input *input = &merge->inputs[i];
         int64_t last = 0;
-        error = gv_database_number(merge->job.handle, "SELECT coalesce(max(id), 0) FROM process",
-                                   NULL, 0, &last);
+        error = gv_database_number(merge->copy.job.handle,
+                                   "SELECT coalesce(max(id), 0) FROM process", NULL, 0, &last);
         if (!error)
-            error = copy_input(merge, i, start_ns);
+            error = copy_input(merge, i);
         if (!error)
             error = check_unchanged(input);
         if (!error)
@@ -565,7 +286,7 @@ static int copy_inputs(struct merge *merge)
             gv_message("%s has changed while it was merged", gv_shown_path(input->path));
         else if (error)
             gv_message("cannot merge %s: %s", gv_shown_path(input->path),
-                       gv_trace_open_why(merge->job.handle, error));
+                       gv_trace_open_why(merge->copy.job.handle, error));
     }
     return error;
 }
@@ -591,7 +312,7 @@ static int find_stalls(sqlite3 *job)
 static int analyse(struct merge *merge)
 {
     const int64_t versions[] = {GV_STALLS_VERSION, GV_IDLE_VERSION};
-    sqlite3 *job = merge->job.handle;
+    sqlite3 *job = merge->copy.job.handle;
     int error = gv_database_script(job, sql_rank_hosts, NULL, 0);
 
     if (!error)
@@ -612,16 +333,16 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
     struct merge merge = {0};
     int error = read_inputs(&merge, inputs);
 
-    if (!error && (error = open_job(&merge, into)) != 0)
+    if (!error && (error = gv_merge_copy_open(&merge.copy, into)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(into), strerror(-error));
     if (!error) {
-        gv_progress_begin(merge.job.handle, "gpuverify: merging");
+        gv_progress_begin(merge.copy.job.handle, "gpuverify: merging");
         error = copy_inputs(&merge);
         if (!error)
             error = analyse(&merge);
-        gv_progress_end(merge.job.handle);
+        gv_progress_end(merge.copy.job.handle);
     }
-    gv_database_close(&merge.job);
+    gv_database_close(&merge.copy.job);
     for (size_t i = 0; merge.inputs && i < merge.count; i++)
         free(merge.inputs[i].host);
     free(merge.inputs);

@@ -1,0 +1,292 @@
+#include "report/commands/merge/copy.h"
+
+#include "report/commands_merge_copy.inc"
+#include "report/store/api_meaning.h"
+#include "report/store/safe_sum.h"
+#include "report/store/schema.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_COLUMNS 64
+
+/* ---- the rules ---- */
+
+enum copy_rule { RULE_COPIED, RULE_ADDED, RULE_SHARED, RULE_TIME, RULE_EMPTY, RULE_LOAD };
+
+static const struct {
+    const char *table, *column;
+    enum copy_rule rule;
+    const char *of;
+} rules[] = {
+#define GV_MERGE_LEFT(table)
+#define GV_MERGE_SHARED(table)
+#define GV_MERGE(table, column, rule, of) {#table, #column, RULE_##rule, #of},
+#include "report/commands/merge/copy.def"
+};
+
+static const char *const left_out[] = {
+#define GV_MERGE_LEFT(table) #table,
+#define GV_MERGE_SHARED(table)
+#define GV_MERGE(table, column, rule, of)
+#include "report/commands/merge/copy.def"
+};
+
+static const char *const shared[] = {
+#define GV_MERGE_LEFT(table)
+#define GV_MERGE_SHARED(table) #table,
+#define GV_MERGE(table, column, rule, of)
+#include "report/commands/merge/copy.def"
+};
+
+/* ---- one table ---- */
+
+static enum copy_rule rule_of(const char *table, const char *column, const char **of)
+{
+    const char *const names[] = {table, "ANY"};
+
+    *of = table;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+            if (strcmp(rules[i].table, names[pass]) == 0 && strcmp(rules[i].column, column) == 0) {
+                *of = rules[i].of;
+                return rules[i].rule;
+            }
+    return strcmp(column, "id") == 0 ? RULE_ADDED : RULE_COPIED;
+}
+
+static int64_t added_to(const struct gv_merge_copy *copy, const char *table)
+{
+    for (size_t i = 0; i < copy->table_count; i++)
+        if (strcmp(copy->tables[i].name, table) == 0)
+            return copy->tables[i].added;
+    return 0;
+}
+
+/* The expression that makes a column of the job of one of the trace. */
+static void append_column(const struct gv_merge_copy *copy, const struct gv_trace_clock *clock,
+                          const char *table, const char *column, sqlite3_str *sql)
+{
+    const char *of;
+    enum copy_rule rule = rule_of(table, column, &of);
+    int64_t added = added_to(copy, of);
+
+    if (rule == RULE_SHARED && strcmp(of, "api") == 0 && copy->same_api)
+        rule = RULE_COPIED;
+    if (rule == RULE_ADDED && added == 0)
+        rule = RULE_COPIED;
+    switch (rule) {
+    case RULE_ADDED:
+        sqlite3_str_appendf(sql, "\"%w\" + iif(\"%w\" > 0, %lld, 0)", column, column,
+                            (long long)added);
+        break;
+    case RULE_SHARED:
+        sqlite3_str_appendf(sql, "(SELECT new FROM temp.shared_%s WHERE old = s.\"%w\")", of,
+                            column);
+        break;
+    case RULE_TIME:
+        sqlite3_str_appendf(sql, "\"%w\" + %lld", column, (long long)clock->offset_ns);
+        if (clock->drift < 0 || clock->drift > 0)
+            sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
+        break;
+    case RULE_EMPTY:
+        sqlite3_str_appendall(sql, "NULL");
+        break;
+    case RULE_LOAD:
+        sqlite3_str_appendf(sql, "iif(\"%w\" > 0, \"%w\" + %lld, \"%w\" - %lld)", column, column,
+                            (long long)added, column, (long long)added_to(copy, "gpu_module"));
+        break;
+    case RULE_COPIED:
+        sqlite3_str_appendf(sql, "\"%w\"", column);
+        break;
+    }
+}
+
+struct copy_columns {
+    char names[COPY_COLUMNS][GV_MERGE_NAME_BYTES];
+    size_t count;
+};
+
+static int take_column(void *context, sqlite3_stmt *row)
+{
+    struct copy_columns *columns = context;
+
+    if (columns->count == COPY_COLUMNS)
+        return -E2BIG;
+    snprintf(columns->names[columns->count++], GV_MERGE_NAME_BYTES, "%s",
+             (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
+static int read_columns(sqlite3 *job, const char *table, struct copy_columns *columns)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(job, sql_columns, -1, &rows, NULL);
+
+    columns->count = 0;
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
+    int error = gv_database_error(job, result);
+    if (!error)
+        error = gv_database_rows(rows, NULL, 0, take_column, columns);
+    sqlite3_finalize(rows);
+    return error;
+}
+
+/* A trace of an earlier schema may lack the table. */
+static int has_table(sqlite3 *job, const char *table, int64_t *found)
+{
+    char sql[160];
+
+    sqlite3_snprintf(sizeof(sql), sql,
+                     "SELECT count(*) FROM source.sqlite_master WHERE type = 'table' AND name = %Q",
+                     table);
+    return gv_database_number(job, sql, NULL, 0, found);
+}
+
+/* One statement reads the trace and writes the job row by row. */
+static int copy_table(struct gv_merge_copy *copy, const struct gv_trace_clock *clock,
+                      const char *table)
+{
+    sqlite3 *job = copy->job.handle;
+    struct copy_columns columns;
+    int64_t found = 0;
+    int error = has_table(job, table, &found);
+
+    if (!error && found)
+        error = read_columns(job, table, &columns);
+    if (error || !found)
+        return error;
+    sqlite3_str *sql = sqlite3_str_new(job);
+    sqlite3_str_appendf(sql, "INSERT %s INTO main.\"%w\" SELECT ",
+                        GV_TEXT_IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
+    for (size_t i = 0; i < columns.count; i++) {
+        sqlite3_str_appendall(sql, i ? ", " : "");
+        append_column(copy, clock, table, columns.names[i], sql);
+    }
+    sqlite3_str_appendf(sql, " FROM source.\"%w\" s", table);
+    char *text = sqlite3_str_finish(sql);
+    error = text ? gv_database_script(job, text, NULL, 0) : -ENOMEM;
+    sqlite3_free(text);
+    return error;
+}
+
+/* ---- one trace ---- */
+
+static int take_table(void *context, sqlite3_stmt *row)
+{
+    struct gv_merge_copy *copy = context;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+
+    if (GV_TEXT_IS_ONE_OF(name, left_out))
+        return 0;
+    if (copy->table_count == GV_MERGE_TABLES)
+        return -E2BIG;
+    snprintf(copy->tables[copy->table_count++].name, GV_MERGE_NAME_BYTES, "%s", name);
+    return 0;
+}
+
+static int count_rows(struct gv_merge_copy *copy)
+{
+    struct copy_columns columns;
+    int error = 0;
+
+    for (size_t i = 0; i < copy->table_count && !error; i++) {
+        struct gv_merge_table *table = &copy->tables[i];
+        char sql[128];
+        table->added = 0;
+        error = read_columns(copy->job.handle, table->name, &columns);
+        if (error || strcmp(columns.names[0], "id") != 0)
+            continue;
+        sqlite3_snprintf(sizeof(sql), sql, "SELECT coalesce(max(id), 0) FROM main.\"%w\"",
+                         table->name);
+        error = gv_database_number(copy->job.handle, sql, NULL, 0, &table->added);
+    }
+    return error;
+}
+
+/* SQLite does not follow a link here. */
+static int attach(sqlite3 *job, const char *path)
+{
+    char resolved[PATH_MAX];
+
+    if (!realpath(path, resolved))
+        return -errno;
+    char *sql = sqlite3_mprintf("ATTACH %Q AS source", resolved);
+    int error = sql ? gv_database_script(job, sql, NULL, 0) : -ENOMEM;
+
+    sqlite3_free(sql);
+    return error;
+}
+
+static int share(struct gv_merge_copy *copy)
+{
+    sqlite3 *job = copy->job.handle;
+    const int64_t stacks = added_to(copy, "stack");
+    int64_t same = 0;
+    int error = gv_database_script(job, sql_share_api, NULL, 0);
+
+    if (!error)
+        error = gv_api_meaning_fill(job);
+    if (!error)
+        error = gv_database_script(job, sql_share_stacks, &stacks, 1);
+    if (!error)
+        error = gv_database_number(job, sql_is_same, NULL, 0, &same);
+    copy->same_api = same != 0;
+    return error;
+}
+
+static int copy_tables(struct gv_merge_copy *copy, const struct gv_trace_clock *clock)
+{
+    int64_t twice = 0;
+    int error = gv_database_number(copy->job.handle, sql_same_process, NULL, 0, &twice);
+
+    if (!error && twice > 0)
+        return -EEXIST;
+    if (!error)
+        error = count_rows(copy);
+    if (!error)
+        error = share(copy);
+    for (size_t i = 0; i < copy->table_count && !error; i++)
+        error = copy_table(copy, clock, copy->tables[i].name);
+    if (!error && !copy->has_meta)
+        error = gv_database_script(copy->job.handle, sql_copy_meta, NULL, 0);
+    copy->has_meta = !error;
+    return error;
+}
+
+/* ---- the job ---- */
+
+int gv_merge_copy_open(struct gv_merge_copy *copy, const char *path)
+{
+    int error = gv_database_open_output(&copy->job, path);
+
+    if (!error)
+        error = gv_safe_sum_install(copy->job.handle);
+    return error ? error
+                 : gv_database_each(copy->job.handle, sql_tables, NULL, 0, take_table, copy);
+}
+
+int gv_merge_copy_trace(struct gv_merge_copy *copy, const char *path,
+                        const struct gv_trace_clock *clock)
+{
+    sqlite3 *job = copy->job.handle;
+    int error = attach(job, path);
+
+    if (error)
+        return error;
+    error = gv_database_begin(&copy->job);
+    if (!error)
+        error = copy_tables(copy, clock);
+    if (!error)
+        error = gv_database_commit(&copy->job);
+    if (error)
+        gv_database_rollback(&copy->job);
+    else
+        error = gv_database_script(job, "DETACH source", NULL, 0);
+    return error;
+}
