@@ -1,7 +1,8 @@
 """For pytest: runs the chosen tests only, and writes each test's outcome at once, so that a crash loses no other's.
 
 FOREIGN_CHOSEN names a file with the tests to run, one a line. FOREIGN_OUTCOMES names the file to write, with the test and,
-after a tab, "begun", "passed", "failed" or "skipped"; with --collect-only, the tests alone.
+after a tab, "begun", "passed", "failed" or "skipped"; with --collect-only, the tests alone. Tests that the file has already do
+not run.
 """
 
 import os
@@ -23,13 +24,20 @@ def name_of(nodeid):
     return re.sub(r"0x[0-9a-f]+", "0x", nodeid).replace("\n", " ").replace("\t", " ")
 
 
+def names_in(path):
+    with open(path, encoding="utf-8") as file:
+        return {line.rstrip("\n").partition("\t")[0] for line in file}
+
+
 def pytest_collection_modifyitems(config, items):
-    if "FOREIGN_CHOSEN" in os.environ:
-        with open(os.environ["FOREIGN_CHOSEN"], encoding="utf-8") as file:
-            chosen = set(file.read().split("\n"))
-        left_out = [item for item in items if name_of(item.nodeid) not in chosen]
-        items[:] = [item for item in items if name_of(item.nodeid) in chosen]
-        config.hook.pytest_deselected(items=left_out)
+    had = names_in(os.environ["FOREIGN_OUTCOMES"])
+    chosen = names_in(os.environ["FOREIGN_CHOSEN"]) if "FOREIGN_CHOSEN" in os.environ else None
+    wanted, left_out = [], []
+    for item in items:
+        name = name_of(item.nodeid)
+        (wanted if name not in had and (chosen is None or name in chosen) else left_out).append(item)
+    items[:] = wanted
+    config.hook.pytest_deselected(items=left_out)
     if config.option.collectonly:
         OUTCOMES.writelines(name_of(item.nodeid) + "\n" for item in items)
 

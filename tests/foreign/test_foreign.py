@@ -12,32 +12,41 @@ CHECKOUT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 BUILD = os.path.realpath(sys.argv.pop(1))
 
 CALLS = '''
-import ctypes, os
+import ctypes, os, unittest
 
-def test_calls():
-    assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+def test_of_warp(test, device):
+    raise AssertionError("this is no test")
 
-def test_differs():
-    assert "gpuverify" not in os.environ.get("LD_PRELOAD", "")
+class Calls(unittest.TestCase):
+    def test_calls(self):
+        assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
 
-def test_fickle():
-    path = os.path.join(os.path.dirname(__file__), "times")
-    with open(path, "a") as file:
-        file.write("x")
-    assert os.path.getsize(path) != 2
+    def test_differs(self):
+        assert "gpuverify" not in os.environ.get("LD_PRELOAD", "")
+
+    def test_fickle(self):
+        path = os.path.join(os.path.dirname(__file__), "times")
+        with open(path, "a") as file:
+            file.write("x")
+        assert os.path.getsize(path) != 2
 '''
 
+# unittest sorts them by name.
 DIES = '''
-import os
+import os, time, unittest
 
-def test_first():
-    pass
+class Dies(unittest.TestCase):
+    def test_1_passes(self):
+        pass
 
-def test_dies():
-    os.abort()
+    def test_2_dies(self):
+        os.abort()
 
-def test_after():
-    pass
+    def test_3_hangs(self):
+        time.sleep(60)
+
+    def test_4_passes(self):
+        pass
 '''
 
 
@@ -61,11 +70,12 @@ class Foreign(unittest.TestCase):
             return json.load(file), run.stdout
 
     def test_compares_test_by_test(self):
-        results, said = self.foreign("--suite", "warp", "--mode", "auto", status=0)
+        results, said = self.foreign("--suite", "warp", "--mode", "auto", "--limit", "5", status=0)
         plain, auto = results["warp"]["plain"], results["warp"]["modes"]["auto"]
-        self.assertEqual((plain["passed"], plain["begun"], results["warp"]["tests"]), (4, 1, 5), said)
-        self.assertEqual([row[0] for row in auto["differ"]], ["test_calls.py::test_differs"], said)
-        self.assertEqual([row[0] for row in auto["fickle"]], ["test_calls.py::test_fickle"], said)
+        # The last one runs in a third program.
+        self.assertEqual((plain["passed"], plain["begun"], results["warp"]["tests"]), (5, 2, 7), said)
+        self.assertEqual([row[0] for row in auto["differ"]], ["test_calls.py::Calls::test_differs"], said)
+        self.assertEqual([row[0] for row in auto["fickle"]], ["test_calls.py::Calls::test_fickle"], said)
         self.assertGreater(auto["calls"], 0)
         self.assertEqual((auto["traces"], auto["lost"], auto["bad"]), (1, 0, []))
 
