@@ -131,9 +131,6 @@ int gv_output_file_close(struct gv_output_file *file)
 
     if (file->out == stdout)
         return error;
-    /* Which error it was, is forgotten: it comes again. */
-    if (error == -EIO && (fputc('\n', file->out) == EOF || fflush(file->out) != 0))
-        error = -errno;
     if (fclose(file->out) != 0 && !error)
         error = -errno;
     if (file->part[0] && !error && rename(file->part, file->path) < 0)

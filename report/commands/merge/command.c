@@ -7,27 +7,7 @@
 #include "report/show/shown_path.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* A job in the folder that is merged is written anew. */
-static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
-{
-    struct stat one, other;
-    bool exists = stat(output, &one) == 0;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < inputs->count; i++) {
-        char *path = inputs->paths[i];
-        if (exists && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
-            one.st_ino == other.st_ino)
-            free(path);
-        else
-            inputs->paths[kept++] = path;
-    }
-    inputs->count = kept;
-}
 
 static int merge_into(const struct gv_merge_inputs *inputs, const char *path)
 {
@@ -55,13 +35,7 @@ int gv_command_merge(const struct gv_arguments *arguments)
     if (!path || !path[0] || gv_output_file_is_stdout(path))
         return gv_arguments_refuse(arguments->command, "missing -o FILE: the trace to write");
     int error = gv_merge_inputs_find(&inputs, (const char *const *)arguments->operands,
-                                     (size_t)arguments->operand_count);
-    if (!error)
-        leave_out_output(&inputs, path);
-    if (!error && inputs.count == 0) {
-        gv_message("there is nothing to merge");
-        error = -1;
-    }
+                                     (size_t)arguments->operand_count, path);
     if (!error)
         error = merge_into(&inputs, path);
     gv_merge_inputs_free(&inputs);

@@ -173,21 +173,29 @@ static int drop_repeated(struct gv_merge_inputs *inputs)
     return 0;
 }
 
-int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count)
+int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count,
+                         const char *output)
 {
-    int error = 0;
+    /* The output comes first, so that its other names are dropped, and then goes too. */
+    int error = output ? add(inputs, output) : 0;
 
     for (size_t i = 0; i < count && !error; i++)
         error = is_list(words[i]) ? add_list(inputs, words[i]) : add_word(inputs, words[i]);
     if (error)
         return error;
+    if ((error = drop_repeated(inputs)) != 0) {
+        gv_message("cannot merge: %s", strerror(-error));
+        return error;
+    }
+    if (output) {
+        free(inputs->paths[0]);
+        memmove(inputs->paths, inputs->paths + 1, --inputs->count * sizeof(*inputs->paths));
+    }
     if (inputs->count == 0) {
         gv_message("there is nothing to merge");
         return -ENOENT;
     }
-    if ((error = drop_repeated(inputs)) != 0)
-        gv_message("cannot merge: %s", strerror(-error));
-    return error;
+    return 0;
 }
 
 void gv_merge_inputs_free(struct gv_merge_inputs *inputs)

@@ -353,7 +353,7 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
 int gv_merge_temporary(const char *word, struct gv_output_file *file)
 {
     struct gv_merge_inputs inputs = {0};
-    int error = gv_merge_inputs_find(&inputs, &word, 1);
+    int error = gv_merge_inputs_find(&inputs, &word, 1, NULL);
 
     if (!error && (error = gv_output_file_temporary(file, MERGE_TEMPORARY)) != 0)
         gv_message("cannot make a temporary file: %s", strerror(-error));

@@ -21,8 +21,10 @@ struct gv_merge_inputs {
 
 /* Whether a word can stand for several traces. */
 bool gv_merge_is_several(const char *word);
-/* 0; or -errno after a message. Free them in any case. */
-int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count);
+/* `output`, if there is one, is none of them: a job in the folder that is merged is written anew.
+ * 0; or -errno after a message. Free them in any case. */
+int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count,
+                         const char *output);
 void gv_merge_inputs_free(struct gv_merge_inputs *inputs);
 
 /* Fills an empty file. 0; or -errno after a message. */
