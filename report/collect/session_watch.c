@@ -90,7 +90,7 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
     int error = -ETIMEDOUT;
 
     if (!watch->file)
-        return -ENOENT;
+        return -ENODATA;
     for (int waited_ms = 0; waited_ms < GV_WATCH_MOST_MS; waited_ms += GV_WATCH_STEP_MS) {
         if (session_watch_has_trace(watch, path, size))
             return 0;
@@ -101,6 +101,8 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
             snprintf(path, size, "%s", recovery.path);
             return 0;
         }
+        if (recovered == -ENOENT) /* no session is left, or no folder for its trace */
+            return error ? error : -ENODATA;
         if (recovered != -EBUSY && (recovered != 0 || error == -ESTALE))
             return recovered ? recovered : error;
         usleep(GV_WATCH_STEP_MS * 1000);

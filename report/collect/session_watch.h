@@ -24,7 +24,7 @@ void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
 bool gv_session_watch_look(struct gv_session_watch *watch);
 /* Tells the collector the signal that ended the program. Call it before waiting for the program. */
 void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number);
-/* The trace's path, once the collector has made it. 0; -ENOENT: there was no session; or -errno:
+/* The trace's path, once the collector has made it. 0; -ENODATA: there was no session; or -errno:
  * the collector could not write it. */
 int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t size);
 void gv_session_watch_end(struct gv_session_watch *watch);

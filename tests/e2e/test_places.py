@@ -69,13 +69,26 @@ class BadPlaces(harness.Case):
         """Nor is what is beside it."""
         os.mkdir(self.path("folder"))
         before = set(os.listdir(self.dir))
-        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("folder"), "--",
-                                   harness.program("ending")], preload=False)
-        self.assertEqual((result.status, result.out), (3, ""), str(result))
-        self.assertIn(f"cannot write {self.path('folder')}: Is a directory; -o takes a file\n", result.err)
+        for options, variable, said in ((["-o", self.path("folder")], None, "-o takes a file"),
+                                        ([], self.path("folder"), "GPUVERIFY_TRACE takes a file")):
+            result = self.run_program([harness.gpuverify(), "run", *options, "--", harness.program("ending")],
+                                      preload=False, env={"GPUVERIFY_TRACE": variable})
+            self.assertEqual((result.status, result.out), (3, ""), str(result))
+            self.assertIn(f"cannot write folder: Is a directory; {said}\n", result.err)
         result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("folder")})
         self.assert_told_of_trace(result.err, self.path("folder"), "Is a directory")
         self.assertEqual(set(os.listdir(self.dir)) - before, set())
+        self.recover_elsewhere(3)
+
+    def test_run_does_not_take_an_unwritten_trace_for_none(self):
+        os.mkdir(self.path("goes"))
+        script = f'rmdir "{self.path("goes")}"; exec "$0"'
+        for variable, status in ((self.path("missing", "%n.db"), 3), (self.path("goes", "%n.db"), 0)):
+            result = self.run_program([harness.gpuverify(), "run", "--", "sh", "-c", script, harness.program("ending")],
+                                      preload=False, env={"GPUVERIFY_TRACE": variable})
+            self.assertEqual(result.status, status, str(result))
+            self.assertRegex(result.err, r"cannot write|the trace could not be written: No such file or directory")
+            self.assertNotIn("made no CUDA call", result.err)
         self.recover_elsewhere(3)
 
     def assert_told_of_trace(self, said, path, why):

@@ -207,7 +207,7 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     int error = gv_session_watch_trace(watch, path, sizeof(path));
-    if (error == -ENOENT) {
+    if (error == -ENODATA) {
         fputc('\n', stderr);
         run_name(program, name, sizeof(name));
         gv_summary_print_without(stderr, name, program[0], gv_run_note_read(note, status),
@@ -251,8 +251,9 @@ static int run_end(int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Check before the program starts: it is better to know now that the trace cannot be written. */
-static int run_check_place(const char *trace)
+/* Check before the program starts: it is better to know now that the trace cannot be written. A
+ * pattern in the folder's name is left to the program. */
+static int run_check_place(const char *trace, bool is_pattern)
 {
     char folder[PATH_MAX];
     struct stat status;
@@ -262,6 +263,8 @@ static int run_check_place(const char *trace)
     if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
         sizeof(folder))
         return -ENAMETOOLONG;
+    if (is_pattern && strchr(folder, '%'))
+        return 0;
     if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode))
         return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
@@ -293,15 +296,19 @@ static void run_check_file(const char *trace)
 int gv_command_run(const struct gv_arguments *arguments)
 {
     const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
+    const char *pattern = getenv("GPUVERIFY_TRACE");
+    const char *place = wanted ? wanted : pattern && pattern[0] ? pattern : NULL;
     char **program = arguments->operands;
     char library[PATH_MAX], session[GV_SESSION_ID_BYTES];
     struct gv_session_watch watch;
     int error;
 
-    error = wanted ? run_check_place(wanted) : 0;
+    error = place ? run_check_place(place, !wanted) : 0;
     if (error) {
-        gv_message("cannot write %s: %s%s", wanted, strerror(-error),
-                   error == -EISDIR ? "; -o takes a file" : "");
+        gv_message("cannot write %s: %s%s", gv_shown_path(place), strerror(-error),
+                   error != -EISDIR ? ""
+                   : wanted         ? "; -o takes a file"
+                                    : "; GPUVERIFY_TRACE takes a file");
         return GV_EXIT_FAILED;
     }
     if (gv_run_find_library(library, sizeof(library)))
