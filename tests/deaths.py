@@ -555,7 +555,7 @@ def seeds_of(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n", maxsplit=1)[0].split()))
     parser.add_argument("--build", default=os.path.join(soak.ROOT, "build"))
     parser.add_argument("--seconds", type=float, default=60, help="start no further death after this; with --rounds it does not count")
     parser.add_argument("--rounds", type=int, help="how often to go through the table")

@@ -209,7 +209,7 @@ def attempt(soak, seed, options):
 
 def main(kind=Soak, also=()):
     """`also`: counts that the last line has too."""
-    parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=" ".join((sys.modules["__main__"].__doc__ or "").split("\n\n", maxsplit=1)[0].split()))
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--from", dest="first", type=int, metavar="SEED")
