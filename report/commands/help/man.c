@@ -143,8 +143,10 @@ void gv_man_print(FILE *out)
     fputs(".SH ENVIRONMENT\n", out);
     gv_settings_describe(man_setting, out);
     fputs(".TP\n\\fBCOLUMNS\\fP\nHow wide text and tables are; otherwise as wide as the terminal.\n"
-          ".TP\n\\fBNO_COLOR\\fP\nIf it is set and not empty, no colours and no bold type on a terminal.\n"
-          ".PP\n\\fBgpuverify help environment\\fP also lists the variables whose values a trace has.\n",
+          ".TP\n\\fBNO_COLOR\\fP\nIf it is set and not empty, no colours and no bold type on a "
+          "terminal.\n"
+          ".PP\n\\fBgpuverify help environment\\fP also lists the variables whose values a trace "
+          "has.\n",
           out);
     fputs(".SH EXIT STATUS\n", out);
     man_text(out, GV_EXIT_TEXT);
