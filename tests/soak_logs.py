@@ -334,7 +334,7 @@ class Session:
         outside |= self.without_gpu(excuses)
         ops = collections.defaultdict(list)
         for call, kind, name, count in self.trace.execute(
-                "SELECT call, kind, iif(? AND duration_ns IS NULL, NULL, name), count(*) FROM gpu_ops GROUP BY 1, 2, 3", (self.cut,)):
+                "SELECT call, kind, name, count(*) FROM gpu_ops GROUP BY 1, 2, 3"):
             ops[call] += [(kind, name)] * count
         nodes = self.trace.execute("SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes'").fetchone()
         lost = sum(count for kinds in self.losses.values() for (what, _), count in kinds.items() if what.startswith("GPU"))
@@ -352,8 +352,7 @@ class Session:
             expect(len(own) <= 1 or not exact or nodes and "Graph" in row.name, f"call {row.id}, {row.name}, has several operations: {own}")
             if own and entry.flags & KERNEL:
                 wanted = kernel_name(entry.detail)
-                # One that still ran at the last flush of a process that was cut off was once seen with another name.
-                expect(own[0] in (("kernel", wanted), ("kernel", None)), f"call {row.id} launched {wanted}, the GPU ran {own}")
+                expect(own[0] == ("kernel", wanted), f"call {row.id} launched {wanted}, the GPU ran {own}")
         expect(absent.total() <= lost and not missed, f"no operation: {absent}; {lost} are counted as lost")
         self.counts["operations"] += self.trace.execute("SELECT count(*) FROM gpu_ops").fetchone()[0]
 

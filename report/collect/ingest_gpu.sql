@@ -1,12 +1,13 @@
 -- What the end of a process looks for in its GPU side. ?1 is the process.
 
 -- name: misnamed
--- Operations whose name is not that of their launch, after ?2, when the process first unloaded code.
+-- Operations whose name is not that of their launch, after ?2, when the process first unloaded code. One without times had
+-- not ended when the process did.
 CREATE TEMP TABLE misnamed AS
 SELECT o.id AS op, o.shape AS shape, k.name AS name
 FROM gpu_op o JOIN call c ON c.id = o.call JOIN kernel k ON k.id = c.kernel
     JOIN gpu_shape s ON s.id = o.shape JOIN gpu_name n ON n.id = s.name
-WHERE o.kind = 1 AND o.graph_node IS NULL AND o.start_ns > ?2
+WHERE o.kind = 1 AND o.graph_node IS NULL AND (o.start_ns > ?2 OR o.start_ns IS NULL)
     AND o.place IN (SELECT id FROM gpu_place WHERE process = ?1) AND k.name <> n.linkage;
 CREATE INDEX temp.misnamed_op ON misnamed (op);
 

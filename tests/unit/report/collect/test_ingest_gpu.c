@@ -150,6 +150,32 @@ static void a_kernel_has_its_shape_and_a_readable_name(void **state)
     assert_int_equal(number("SELECT registers FROM gpu_ops"), 40);
 }
 
+/* CUPTI has the first name of a handle, also after another function got it. */
+static void after_an_unload_a_kernel_has_the_name_of_its_launch(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->gpu.unloaded_ns, FIXTURE_EPOCH_NS + 300);
+    fixture_name(&spool, BEFORE, 42, 0, "new_name", false);
+    named_kernel("old_name");
+    for (uint32_t i = 1; i <= 3; i++) {
+        const union gv_record launch = {
+            .call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_LAUNCH},
+                     .start_ns = FIXTURE_EPOCH_NS + 100ull * i,
+                     .duration_ns = 10,
+                     .kernel = 42,
+                     .correlation = i}};
+        assert_true(fixture_append(&spool, BEFORE, &launch));
+    }
+    operation(GV_GPU_KERNEL, 200, 1, 1); /* before */
+    operation(GV_GPU_KERNEL, 400, 2, 1);
+    operation(GV_GPU_KERNEL, 0, 3, 1); /* had not ended when the process did */
+    recover();
+    expect_text("SELECT group_concat(name, ' ') FROM (SELECT o.name FROM gpu_ops o JOIN calls c ON "
+                "c.id = o.call"
+                " ORDER BY c.start_ns)",
+                "old_name new_name new_name");
+}
+
 static void what_is_unknown_is_null(void **state)
 {
     (void)state;
@@ -453,6 +479,7 @@ int main(void)
         TEST(an_operation_finds_its_call),
         TEST(operations_that_were_given_up_find_their_calls_in_the_end),
         TEST(a_kernel_has_its_shape_and_a_readable_name),
+        TEST(after_an_unload_a_kernel_has_the_name_of_its_launch),
         TEST(what_is_unknown_is_null),
         TEST(code_that_a_launch_brings_in_is_a_lazy_load),
         TEST(a_device_is_described),
