@@ -215,8 +215,9 @@ static void step_graph(struct worker *w)
     cudaGraph_t graph = NULL;
 
     pthread_mutex_lock(&capturing);
-    TOLD(w, cudaStreamBeginCapture, w->home, cudaStreamCaptureModeThreadLocal);
-    launch(w, kernels[EMPTY], EMPTY, 0, w->home, NULL);
+    cudaError_t begun = DO(cudaStreamBeginCapture, w->home, cudaStreamCaptureModeThreadLocal);
+    digest(w, begun);
+    launch(w, kernels[EMPTY], EMPTY, begun == cudaSuccess ? 0 : SOAK_RUNS, w->home, NULL);
     TOLD(w, cudaStreamEndCapture, w->home, &graph);
     pthread_mutex_unlock(&capturing);
     TOLD(w, cudaGraphInstantiateWithFlags, &exec, graph, 0);

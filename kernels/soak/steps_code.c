@@ -64,7 +64,8 @@ void soak_step_module(struct soak_thread *thread)
     soak_digest(thread, soak_launch(module->kernel, module->number, thread->home, NULL));
 }
 
-/* What is captured runs when the graph runs, as one GPU operation. */
+/* What is captured runs when the graph runs, as one GPU operation; or at once, if there was no
+ * memory for a capture. */
 void soak_step_capture(struct soak_thread *thread)
 {
     uint32_t launches = soak_random(thread, 4), count = 1 + soak_random(thread, 5);
@@ -72,15 +73,17 @@ void soak_step_capture(struct soak_thread *thread)
     CUgraph graph = NULL;
 
     soak_quiet = true;
-    TOLD(thread, cuStreamBeginCapture_v2, thread->home,
-         soak_random(thread, 2) ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-                                : CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUresult begun = DO(cuStreamBeginCapture_v2, thread->home,
+                        soak_random(thread, 2) ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+                                               : CU_STREAM_CAPTURE_MODE_RELAXED);
+    uint32_t runs = begun == CUDA_SUCCESS ? 0 : SOAK_RUNS;
+    soak_digest(thread, begun);
     for (uint32_t i = 0; i <= launches; i++) {
-        soak_note(SOAK_KERNEL, SOAK_EMPTY);
+        soak_note(SOAK_KERNEL | runs, SOAK_EMPTY);
         TOLD(thread, cuLaunchKernel, soak.kernels[SOAK_EMPTY], 1, 1, 1, 1, 1, 1, 0, thread->home,
              NULL, NULL);
     }
-    soak_note(0, 0);
+    soak_note(runs, 0);
     TOLD(thread, cuMemsetD8Async, thread->scratch, 3, 64, thread->home);
     TOLD(thread, cuStreamEndCapture, thread->home, &graph);
     soak_quiet = false;
