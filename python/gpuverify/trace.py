@@ -132,6 +132,9 @@ def run(*words: str) -> str:
 
 def connect(path: str) -> sqlite3.Connection:
     """Opens a trace from anybody: nothing is written, and the file's views call only SQLite's own, harmless functions."""
+    for name in (path, f"{path}-journal", f"{path}-wal", f"{path}-shm"):  # SQLite would wait for a pipe, for ever
+        if os.path.lexists(name) and not os.path.isfile(name):
+            raise TraceError(f"{name} is not a regular file")
     try:
         connection = sqlite3.connect(pathlib.Path(path).as_uri() + "?mode=ro", uri=True, timeout=10)
     except sqlite3.Error as why:

@@ -87,7 +87,7 @@ static void recover_session(struct gv_recover *recover, const struct gv_recover_
         recover->failed = true;
     } else if (recovery->path[0]) {
         recover->recovered++;
-        printf("%s: %zu records\n", recovery->path, recovery->records);
+        gv_message_result("%s: %zu records", recovery->path, recovery->records);
         if (recovery->spools_left > 0)
             gv_message("%s: %zu of its processes still run", job->session, recovery->spools_left);
     }

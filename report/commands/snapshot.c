@@ -252,10 +252,11 @@ static void snapshot_say(const struct snapshot *snapshot)
     char seen[GV_FORMAT_BYTES];
 
     if (snapshot->seen_ns)
-        printf("%s: the first %s of %s\n", snapshot->output.path,
-               gv_format_duration(seen, snapshot->seen_ns), snapshot->trace);
+        gv_message_result("%s: the first %s of %s", snapshot->output.path,
+                          gv_format_duration(seen, snapshot->seen_ns), snapshot->trace);
     else
-        printf("%s: all of %s, whose program has ended\n", snapshot->output.path, snapshot->trace);
+        gv_message_result("%s: all of %s, whose program has ended", snapshot->output.path,
+                          snapshot->trace);
 }
 
 static int snapshot_run(struct snapshot *snapshot, const char *path)

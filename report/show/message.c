@@ -24,3 +24,15 @@ void gv_message(const char *format, ...)
     gv_message_of(NULL, format, values);
     va_end(values);
 }
+
+void gv_message_result(const char *format, ...)
+{
+    char said[GV_MESSAGE_BYTES], shown[GV_MESSAGE_BYTES * 2];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(said, sizeof(said), format, values);
+    va_end(values);
+    gv_text_escape(shown, sizeof(shown), said);
+    puts(shown);
+}

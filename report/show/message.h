@@ -11,4 +11,7 @@ void gv_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void gv_message_of(const char *command, const char *format, va_list values)
     __attribute__((format(printf, 2, 0)));
 
+/* Prints what a command did, and a newline, on stdout, with control characters escaped. */
+void gv_message_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

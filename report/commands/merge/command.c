@@ -16,14 +16,14 @@ static int merge_into(const struct gv_merge_inputs *inputs, const char *path)
 
     if (error)
         return error;
-    error = gv_merge_make(inputs, output.part);
+    error = gv_merge_make(inputs, output.part, inputs->replaced ? path : NULL);
     if (error)
         gv_output_file_drop(&output);
     else if ((error = gv_output_file_close(&output)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
     if (!error)
-        printf("%s: %zu trace%s\n", gv_shown_path(path), inputs->count,
-               inputs->count == 1 ? "" : "s");
+        gv_message_result("%s: %zu trace%s", gv_shown_path(path), inputs->count,
+                          inputs->count == 1 ? "" : "s");
     return error;
 }
 

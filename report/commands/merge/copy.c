@@ -227,11 +227,17 @@ static int share(struct gv_merge_copy *copy)
 {
     sqlite3 *job = copy->job.handle;
     const int64_t stacks = added_to(copy, "stack");
-    int64_t same = 0;
+    int64_t same = 0, found = 0;
     int error = gv_database_script(job, sql_share_api, NULL, 0);
 
     if (!error)
         error = gv_api_meaning_fill(job);
+    if (!error)
+        error = gv_database_script(job, sql_no_host_stacks, NULL, 0);
+    if (!error)
+        error = has_table(job, "host_function", &found);
+    if (!error && found)
+        error = gv_database_script(job, sql_host_stacks, NULL, 0);
     if (!error)
         error = gv_database_script(job, sql_share_stacks, &stacks, 1);
     if (!error)
@@ -269,6 +275,17 @@ int gv_merge_copy_open(struct gv_merge_copy *copy, const char *path)
         error = gv_safe_sum_install(copy->job.handle);
     return error ? error
                  : gv_database_each(copy->job.handle, sql_tables, NULL, 0, take_table, copy);
+}
+
+int gv_merge_copy_lacks(struct gv_merge_copy *copy, const char *path, int64_t *processes)
+{
+    sqlite3 *job = copy->job.handle;
+    int error = attach(job, path);
+
+    if (error)
+        return error;
+    error = gv_database_number(job, sql_lacking, NULL, 0, processes);
+    return error ? error : gv_database_script(job, "DETACH source", NULL, 0);
 }
 
 int gv_merge_copy_trace(struct gv_merge_copy *copy, const char *path,

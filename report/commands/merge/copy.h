@@ -31,6 +31,9 @@ struct gv_merge_copy {
 /* Makes a job, without rows, of an empty file. 0 or -errno. Close the database in any case. */
 int gv_merge_copy_open(struct gv_merge_copy *copy, const char *path);
 
+/* How many processes of a trace the job does not have. 0 or -errno. */
+int gv_merge_copy_lacks(struct gv_merge_copy *copy, const char *path, int64_t *processes);
+
 /* Adds a trace's rows. What is said of the whole job, such as its program, is that of the first
  * trace. 0; -EEXIST: it holds a process that the job has; or -errno. */
 int gv_merge_copy_trace(struct gv_merge_copy *copy, const char *path,

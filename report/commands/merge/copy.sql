@@ -9,6 +9,9 @@ SELECT name FROM pragma_table_info(?1, 'main') ORDER BY cid;
 -- name: same_process
 SELECT count(*) FROM source.process s JOIN main.process m ON m.identity = s.identity;
 
+-- name: lacking
+SELECT count(*) FROM source.process WHERE identity NOT IN (SELECT identity FROM main.process);
+
 -- name: share_api
 DROP TABLE IF EXISTS temp.shared_api;
 CREATE TEMP TABLE shared_api (old INTEGER PRIMARY KEY, new INTEGER);
@@ -17,6 +20,15 @@ SELECT name, class FROM source.api s
 WHERE NOT EXISTS (SELECT 1 FROM main.api m WHERE m.name = s.name AND m.class = s.class)
 GROUP BY name, class ORDER BY min(id);
 INSERT INTO temp.shared_api SELECT s.id, m.id FROM source.api s JOIN main.api m ON m.name = s.name AND m.class = s.class;
+
+-- name: no_host_stacks
+-- Traces of early versions have no host functions.
+DROP TABLE IF EXISTS temp.host_stack;
+CREATE TEMP TABLE host_stack (id INTEGER PRIMARY KEY);
+
+-- name: host_stacks
+INSERT OR IGNORE INTO temp.host_stack
+SELECT s.id FROM source.host_function h JOIN source.stack s ON s.process = h.process AND s.number = h.stack;
 
 -- name: share_stacks
 -- ?1: what is added to the ids of stacks. Equal frames are one stack; but a host function's stack is known by its process
@@ -28,8 +40,7 @@ INSERT INTO temp.stack_content
 SELECT stack, group_concat(depth || quote(kind) || quote(function) || quote(library) || quote(file) || quote(line)
     || quote(address), ';')
 FROM (SELECT * FROM source.frame ORDER BY stack, depth)
-WHERE stack NOT IN (SELECT s.id FROM source.host_function h JOIN source.stack s
-    ON s.process = h.process AND s.number = h.stack)
+WHERE stack NOT IN (SELECT id FROM temp.host_stack)
 GROUP BY stack;
 INSERT OR IGNORE INTO temp.known_stack SELECT content, stack + ?1 FROM temp.stack_content;
 DROP TABLE IF EXISTS temp.shared_stack;

@@ -173,11 +173,30 @@ static int drop_repeated(struct gv_merge_inputs *inputs)
     return 0;
 }
 
+static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
+{
+    struct stat one, other;
+    size_t kept = 0;
+
+    if (stat(output, &one) < 0)
+        return;
+    for (size_t i = 0; i < inputs->count; i++) {
+        char *path = inputs->paths[i];
+        bool same =
+            stat(path, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+        inputs->replaced |= same;
+        if (same)
+            free(path);
+        else
+            inputs->paths[kept++] = path;
+    }
+    inputs->count = kept;
+}
+
 int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count,
                          const char *output)
 {
-    /* The output comes first, so that its other names are dropped, and then goes too. */
-    int error = output ? add(inputs, output) : 0;
+    int error = 0;
 
     for (size_t i = 0; i < count && !error; i++)
         error = is_list(words[i]) ? add_list(inputs, words[i]) : add_word(inputs, words[i]);
@@ -187,10 +206,8 @@ int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *word
         gv_message("cannot merge: %s", strerror(-error));
         return error;
     }
-    if (output) {
-        free(inputs->paths[0]);
-        memmove(inputs->paths, inputs->paths + 1, --inputs->count * sizeof(*inputs->paths));
-    }
+    if (output)
+        leave_out_output(inputs, output);
     if (inputs->count == 0) {
         gv_message("there is nothing to merge");
         return -ENOENT;

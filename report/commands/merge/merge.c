@@ -275,8 +275,10 @@ static int copy_inputs(struct merge *merge)
                                    "SELECT coalesce(max(id), 0) FROM process", NULL, 0, &last);
         if (!error)
             error = copy_input(merge, i);
-        if (!error)
-            error = check_unchanged(input);
+        if (!error || error == -EPROTO || error == -EUCLEAN) {
+            int changed = check_unchanged(input);
+            error = changed ? changed : error;
+        }
         if (!error)
             error = store_clock(merge, i, start_ns, last);
         if (error == -EEXIST)
@@ -289,6 +291,31 @@ static int copy_inputs(struct merge *merge)
                        gv_trace_open_why(merge->copy.job.handle, error));
     }
     return error;
+}
+
+/* Only the user knows whether that is right. */
+static int say_rank_twice(void *context, sqlite3_stmt *row)
+{
+    (void)context;
+    gv_message("rank %lld is in %s and in %s: if these are several runs, merge each by itself",
+               (long long)sqlite3_column_int64(row, 0), (const char *)sqlite3_column_text(row, 1),
+               (const char *)sqlite3_column_text(row, 2));
+    return 0;
+}
+
+/* Nothing is lost that was recorded once. 0; or -errno after a message. */
+static int check_replaced(struct merge *merge, const char *path)
+{
+    int64_t lacking = 0;
+    int error = gv_merge_copy_lacks(&merge->copy, path, &lacking);
+
+    if (error)
+        gv_message("cannot read %s: %s", gv_shown_path(path),
+                   gv_trace_open_why(merge->copy.job.handle, error));
+    else if (lacking > 0)
+        gv_message("%s is one of the traces, and would be replaced: name another file after -o",
+                   gv_shown_path(path));
+    return error ? error : lacking > 0 ? -EEXIST : 0;
 }
 
 /* Processes of one machine hold up each other, which their own traces could not tell. */
@@ -316,6 +343,8 @@ static int analyse(struct merge *merge)
     int error = gv_database_script(job, sql_rank_hosts, NULL, 0);
 
     if (!error)
+        error = gv_database_each(job, sql_rank_twice, NULL, 0, say_rank_twice, NULL);
+    if (!error)
         error = gv_database_script(job, sql_finish, versions, 2);
     if (!error)
         error = find_stalls(job);
@@ -328,7 +357,7 @@ static int analyse(struct merge *merge)
     return error;
 }
 
-int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
+int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into, const char *replaced)
 {
     struct merge merge = {0};
     int error = read_inputs(&merge, inputs);
@@ -338,6 +367,8 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into)
     if (!error) {
         gv_progress_begin(merge.copy.job.handle, "gpuverify: merging");
         error = copy_inputs(&merge);
+        if (!error && replaced)
+            error = check_replaced(&merge, replaced);
         if (!error)
             error = analyse(&merge);
         gv_progress_end(merge.copy.job.handle);
@@ -362,7 +393,7 @@ int gv_merge_temporary(const char *word, struct gv_output_file *file)
             gv_message(
                 "merging %zu traces for this command; gpuverify merge -o FILE keeps the result",
                 inputs.count);
-        error = gv_merge_make(&inputs, file->part);
+        error = gv_merge_make(&inputs, file->part, NULL);
         if (error)
             gv_output_file_drop(file);
     }

@@ -17,6 +17,7 @@
 struct gv_merge_inputs {
     char **paths;
     size_t count, room;
+    bool replaced; /* the output was one of them, and is left out */
 };
 
 /* Whether a word can stand for several traces. */
@@ -27,8 +28,9 @@ int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *word
                          const char *output);
 void gv_merge_inputs_free(struct gv_merge_inputs *inputs);
 
-/* Fills an empty file. 0; or -errno after a message. */
-int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into);
+/* Fills an empty file. `replaced`: a trace that goes, and whose processes must all be in the job;
+ * or NULL. 0; or -errno after a message. */
+int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into, const char *replaced);
 
 /* Merges what a word stands for into a temporary file, for a command that reads several. 0: drop it
  * when it is open; or -errno after a message, and there is no file. */

@@ -30,6 +30,11 @@ INSERT INTO main.process_rank (process, host)
 SELECT p.process, c.host FROM main.process_clock p JOIN main.clock c ON c.id = p.clock
 WHERE c.host IS NOT NULL AND p.process NOT IN (SELECT process FROM main.process_rank);
 
+-- name: rank_twice
+SELECT r.rank, min(c.trace), max(c.trace)
+FROM main.process_rank r JOIN main.process_clock p ON p.process = r.process JOIN main.clock c ON c.id = p.clock
+WHERE r.rank IS NOT NULL GROUP BY r.rank, r.job HAVING count(DISTINCT c.id) > 1 ORDER BY r.rank LIMIT 1;
+
 -- name: shares_machine
 -- Whether processes of several traces ran on one machine.
 SELECT EXISTS (SELECT 1 FROM main.clock GROUP BY host HAVING host IS NOT NULL AND count(*) > 1);

@@ -311,7 +311,7 @@ static int metrics_listen(struct metrics *metrics, const struct gv_arguments *ar
         return GV_EXIT_FAILED;
     }
     gv_http_address(metrics->http, own, sizeof(own));
-    printf("metrics of %s at http://%s/metrics\n", gv_shown_path(metrics->trace), own);
+    gv_message_result("metrics of %s at http://%s/metrics", gv_shown_path(metrics->trace), own);
     (void)fflush(stdout);
     return GV_EXIT_FINE;
 }
