@@ -53,6 +53,56 @@ class Jobs(harness.Case):
         ranks = trace.rows("SELECT rank, late FROM ranks ORDER BY late_ns DESC LIMIT 1")
         self.assertEqual(ranks, [(3, 96)])
 
+    def two_ranks(self, arrivals, computes):
+        """Traces of two ranks with an all-reduce every 300 ms, to which rank 1 comes late by `arrivals`; before the first
+        `computes` its GPU was busy, and before the others nothing says what it did."""
+        for rank in (0, 1):
+            rows = {table: [] for table in ("call", "gpu_op", "collective")}
+
+            def add(table, *values, rows=rows):
+                rows[table].append((len(rows[table]) + 1, *values))
+                return len(rows[table])
+
+            for number, late_ns in enumerate(arrivals):
+                begin_ns = 100_000_000 + number * 300_000_000
+                arrive_ns = begin_ns + rank * late_ns
+                if rank and number < computes:
+                    launch = add("call", 1, 1, begin_ns - 30_000, 5000, 0, 1, 1, None, None, 1, None)
+                    add("gpu_op", 1, 1, 1, begin_ns, late_ns - 1000, launch, None, None, None, None)
+                called_ns = (begin_ns if number < computes else arrive_ns) - 20_000
+                call = add("call", 1, 3, called_ns, 5000, 0, 1, 1, None, None, None, None)
+                operation = add("gpu_op", 1, 1, 2, arrive_ns, begin_ns + 142_000_000 - arrive_ns, call, None, None, None, None)
+                add("collective", call, "all-reduce", 77, number, rank, 2, 1 << 20, "float32", 4 << 20, None, operation)
+            Job.store(self.path(f"r{rank}.db"), rows, (
+                "INSERT INTO meta VALUES ('state', 'complete'), ('session', 'x'), ('program', 't'),"
+                f" ('unix_offset_ns', {ranks_of_a_job.UNIX_NS}), ('start_unix_ns', {ranks_of_a_job.UNIX_NS}),"
+                " ('stall_threshold_ns', 1000000)",
+                "INSERT INTO process (id, identity, pid, parent_pid, program, start_ns, end_ns, ended, exit_code, driver_version,"
+                f" gpu, cupti_version) VALUES (1, {rank + 1}, {4000 + rank}, 1, 't', 0, 4000000000, 'exit', 0, 13000, 'cupti', 130000)",
+                f"INSERT INTO process_rank VALUES (1, {rank}, {rank}, 2, 'j', 'h', NULL)",
+                "INSERT INTO device (id, process, device, name, uuid, multiprocessors)"
+                f" VALUES (1, 1, 0, 'H100', 'GPU-{rank}', 132)"))
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        return self.report("--section", "verdict")
+
+    def test_a_finding_counts_one_reason_where_no_line_is_known(self):
+        said = self.two_ranks([40_000_000] * 5 + [140_000_000] * 5, 5)
+        self.assertIn("rank 1 is late by 140 ms in 50 % of collectives: unknown; the others waited 700 ms", said)
+
+    def test_a_trace_that_was_never_finished_has_its_collectives_kernels(self):
+        job = Job(ranks=2, steps=10, slow=1, late_ns=LATE_NS)
+        asked = "SELECT first_ns, last_ns, end_ns, late_rank, wait_ns FROM collectives ORDER BY 1"
+        finished = self.merge(job, of_host=1).rows(asked)
+        os.remove(self.path("job.db"))
+        for rank in (0, 1):
+            with sqlite3.connect(self.path(f"r{rank}.db")) as database:
+                database.execute("UPDATE meta SET value = 'recording' WHERE key = 'state'")
+                database.execute("UPDATE collective SET operation = NULL")
+                database.execute("UPDATE api SET kind = 'collective' WHERE name LIKE 'nccl%'")
+            database.close()
+        self.command("merge", self.dir, "-o", self.path("job.db"))
+        self.assertEqual(self.open_trace(self.path("job.db")).rows(asked), finished)
+
     def test_a_rank_that_loads_code_late_is_seen_in_its_step(self):
         trace = self.merge(Job(ranks=8, steps=100, loader=6))
         longest = trace.rows("""SELECT late_rank, sequence, reason, detail, wait_ns FROM collectives

@@ -7,6 +7,7 @@ import stat
 import unittest
 
 import harness
+import stored
 
 TORCHRUN = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "TORCHELASTIC_RUN_ID": "train"}
 
@@ -126,7 +127,14 @@ class Merged(harness.Case):
         first, _ = self.record(2, "launch_loop", "2")
         with open(first, "rb") as source, open(self.path("copy.db"), "wb") as copy:
             copy.write(source.read())
-        self.refused(first, self.path("copy.db"), says="holds too")
+        self.refused(first, self.path("copy.db"), says="copy.db holds a process that r0.db holds too: merge each once")
+
+    def test_a_rank_that_two_traces_have_is_said(self):
+        self.record(2, "launch_loop", "2")
+        with sqlite3.connect(self.path("r1.db")) as database:
+            database.execute("UPDATE process_rank SET rank = 0")
+        database.close()
+        self.assertIn("rank 0 is in r0.db and in r1.db: if these are several runs", self.merge(self.dir).err)
 
     def test_more_traces_than_files_can_be_open(self):
         first, = self.record(1, "launch_loop", "2")
@@ -134,6 +142,7 @@ class Merged(harness.Case):
             shutil.copyfile(first, self.path(f"r{number}.db"))
             with sqlite3.connect(self.path(f"r{number}.db")) as database:
                 database.execute("UPDATE process SET identity = ?", (number,))
+                database.execute("UPDATE process_rank SET rank = ?", (number,))
             database.close()
         result = self.run_well(["sh", "-c", 'ulimit -n 24; exec "$0" "$@"', harness.gpuverify(), "merge", self.dir, "-o",
                                 self.path("job.db")], preload=False)
@@ -184,6 +193,21 @@ class Merged(harness.Case):
         self.assertIn("left alone", self.command("merge", self.path("r0.db"), "-o", self.path("job.db"), status=3).err)
         with open(self.path("job.db"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "mine")
+
+    def test_a_trace_is_not_overwritten_by_its_job(self):
+        first, second = self.record(2, "launch_loop", "2")
+        for words in ([first, second], [self.dir]):
+            self.assertIn("is one of the traces, and would be replaced", self.command("merge", *words, "-o", first, status=3).err)
+        self.assertEqual(self.open_trace(first).rows("SELECT rank FROM processes"), [(0,)])
+        self.merge(first)
+        self.assertIn("is one of the traces, and would be replaced", self.merge(self.path("job.db"), second, status=3).err)
+
+    def test_a_trace_of_the_oldest_schema(self):
+        with sqlite3.connect(self.path("old.db")) as database:
+            database.executescript(stored.read(os.path.join(stored.TRACES, "schema_5.sql")))
+        database.close()
+        self.merge(self.dir)
+        self.assertEqual(self.job().value("SELECT count(*) FROM stalls WHERE NOT expected"), 3)
 
     def test_the_schema_of_a_stranger_is_refused(self):
         good, bad = self.record(2, "launch_loop", "2")

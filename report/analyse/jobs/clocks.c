@@ -88,7 +88,10 @@ static int take_meeting(void *context, sqlite3_stmt *row)
 
 int gv_clocks_take(struct gv_clocks *clocks, int64_t trace, sqlite3 *opened)
 {
-    int error = gv_replays_find(opened);
+    int error = gv_operations_ensure(opened);
+
+    if (!error)
+        error = gv_replays_find(opened);
 
     clocks->trace = trace;
     if (!error)
@@ -148,7 +151,7 @@ static int join_machine(struct gv_clocks *clocks, const struct gv_trace_clock *t
     if (first[which] == which)
         added_ns = 0;
     return error ? error
-                 : gv_database_script(clocks->shared, sql_add_machine,
+                 : gv_database_script(clocks->shared, sql_join_machine,
                                       (int64_t[]){(int64_t)which, (int64_t)first[which], added_ns},
                                       3);
 }
@@ -253,8 +256,6 @@ static int solve(struct gv_clocks *clocks, struct gv_trace_clock *traces, size_t
 
     for (size_t i = 0; i < count && !error; i++)
         error = join_machine(clocks, traces, i, first);
-    if (!error)
-        error = gv_database_script(clocks->shared, sql_join_machines, NULL, 0);
     if (!error)
         error = gv_database_each(clocks->shared, sql_shared, NULL, 0, take_pair, &pairs);
     if (!error)

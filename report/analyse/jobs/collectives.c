@@ -34,6 +34,22 @@ static int has_collectives(sqlite3 *trace, int64_t *any)
     return gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM collective)", NULL, 0, any);
 }
 
+int gv_operations_ensure(sqlite3 *trace)
+{
+    int64_t complete = 0, any = 0;
+    int error = gv_database_number(trace, sql_is_complete, NULL, 0, &complete);
+
+    if (!error)
+        error = has_collectives(trace, &any);
+    if (error || complete || !any)
+        return error;
+    error = gv_shadow_make(trace, "TABLE", "collective");
+    if (!error)
+        error = gv_database_script(
+            trace, "INSERT INTO temp.collective SELECT * FROM main.collective", NULL, 0);
+    return error ? error : gv_database_script(trace, sql_find_operations, NULL, 0);
+}
+
 static int collectives_make(sqlite3 *trace)
 {
     const int64_t late_ns = GV_COLLECTIVES_LATE_NS;
@@ -97,6 +113,8 @@ int gv_collectives_ensure(sqlite3 *trace)
     if (error || !any || version == GV_COLLECTIVES_VERSION)
         return error;
     error = gv_places_open(trace);
+    if (!error)
+        error = gv_operations_ensure(trace);
     for (size_t i = 0; i < SHADOWS && !error; i++)
         error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
     return error ? error : collectives_make(trace);

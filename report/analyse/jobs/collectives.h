@@ -25,6 +25,10 @@ int gv_collectives_settle(sqlite3 *trace);
  * it was finished. 0 or -errno. */
 int gv_collectives_ensure(sqlite3 *trace);
 
+/* The GPU operations of a read-only trace's collectives, in temp.collective, unless it is complete:
+ * then they are in the trace. 0 or -errno. */
+int gv_operations_ensure(sqlite3 *trace);
+
 /* Launches of graphs with captured collectives, into temp.replay; empty if there are none. 0 or
  * -errno. */
 int gv_replays_find(sqlite3 *trace);

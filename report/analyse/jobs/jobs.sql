@@ -55,7 +55,7 @@ FROM (SELECT t.process, c.object AS executable, o.object AS graph, c.start_ns AS
 CREATE INDEX temp.job_executable_from ON job_executable (process, executable, from_ns);
 INSERT INTO temp.replay
 SELECT k.id, t.process, k.communicator, k.sequence, row_number() OVER (
-        PARTITION BY t.process, k.communicator, k.sequence ORDER BY c.start_ns, c.id), c.id, NULL, NULL
+        PARTITION BY t.process, k.communicator, k.sequence, k.rank ORDER BY c.start_ns, c.id), c.id, NULL, NULL
 FROM call c JOIN thread t ON t.id = c.thread
     JOIN temp.job_executable e ON e.rowid = (SELECT rowid FROM temp.job_executable x
         WHERE x.process = t.process AND x.executable = c.object AND x.from_ns <= c.start_ns ORDER BY x.from_ns DESC LIMIT 1)
@@ -84,30 +84,27 @@ GROUP BY 1, 2, 3;
 
 -- name: new_meetings
 CREATE TABLE seen (communicator INTEGER, sequence INTEGER, replay INTEGER, trace INTEGER, start_ns INTEGER,
+    end_ns INTEGER, PRIMARY KEY (trace, communicator, sequence, replay)) WITHOUT ROWID;
+-- Of a machine, whose traces have one clock, that of its first trace: the last begin and the first end.
+CREATE TABLE meeting (communicator INTEGER, sequence INTEGER, replay INTEGER, trace INTEGER, start_ns INTEGER,
     end_ns INTEGER, PRIMARY KEY (communicator, sequence, replay, trace)) WITHOUT ROWID;
--- Of a machine, whose traces have one clock: ?1 to its first trace's.
-CREATE TABLE machine (trace INTEGER PRIMARY KEY, first INTEGER NOT NULL, added_ns INTEGER NOT NULL);
+CREATE INDEX meeting_trace ON meeting (trace);
 
 -- name: contradicts
 -- Whether ?2 ended something before a trace of machine ?1 began it, or the other way round, if ?3 is added to its times.
-SELECT EXISTS (SELECT 1 FROM machine m JOIN seen a ON a.trace = m.trace JOIN seen b USING (communicator, sequence, replay)
-WHERE m.first = ?1 AND b.trace = ?2
-    AND (b.start_ns + ?3 > a.end_ns + m.added_ns OR a.start_ns + m.added_ns > b.end_ns + ?3));
+SELECT EXISTS (SELECT 1 FROM seen b CROSS JOIN meeting a USING (communicator, sequence, replay)
+WHERE b.trace = ?2 AND a.trace = ?1 AND (b.start_ns + ?3 > a.end_ns OR a.start_ns > b.end_ns + ?3));
 
--- name: add_machine
-INSERT INTO machine VALUES (?1, ?2, ?3);
-
--- name: join_machines
-CREATE TABLE meeting (communicator INTEGER, sequence INTEGER, replay INTEGER, trace INTEGER, start_ns INTEGER,
-    end_ns INTEGER, PRIMARY KEY (communicator, sequence, replay, trace)) WITHOUT ROWID;
-INSERT INTO meeting
-SELECT communicator, sequence, replay, first, max(start_ns + added_ns), min(end_ns + added_ns)
-FROM seen JOIN machine USING (trace) GROUP BY 1, 2, 3, 4;
+-- name: join_machine
+-- ?1: the trace, ?2: the first of its machine, ?3: what is added to its times.
+INSERT INTO meeting SELECT communicator, sequence, replay, ?2, start_ns + ?3, end_ns + ?3 FROM seen WHERE trace = ?1
+ON CONFLICT (communicator, sequence, replay, trace) DO UPDATE SET start_ns = max(start_ns, excluded.start_ns), end_ns = min(end_ns, excluded.end_ns);
 
 -- name: shared
--- How many collectives each pair of machines has in common.
-SELECT a.trace, b.trace, count(*) FROM meeting a JOIN meeting b USING (communicator, sequence, replay)
-WHERE a.trace < b.trace GROUP BY 1, 2 ORDER BY 3 DESC;
+-- How many collectives each machine has in common with the first machine of each of them.
+SELECT first, trace, count(*) FROM (SELECT trace, min(trace) OVER (PARTITION BY communicator, sequence, replay) AS first
+    FROM meeting)
+WHERE first < trace GROUP BY 1, 2 ORDER BY 3 DESC;
 
 -- name: at_most
 -- Machine ?2 against ?1: neither ends before the other has begun.
@@ -128,6 +125,9 @@ WHERE number % ?3 = 0 ORDER BY 1;
 -- name: version
 SELECT value FROM main.meta WHERE key = 'collectives'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
+
+-- name: is_complete
+SELECT count(*) FROM main.meta WHERE key = 'state' AND value = 'complete';
 
 -- name: members
 -- In the order of the collectives, and in each one of arrival.
@@ -218,25 +218,26 @@ SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
 
 -- define: late_groups(least)
 -- Collectives to which a rank came noticeably late, and what kept it.
-(SELECT g.id, g.late, t.process, g.reason, g.detail, s.place, g.stack, g.wait_ns, g.ranks
+(SELECT g.id, g.late, t.process, g.reason, g.detail, g.stall, s.place, g.stack, g.wait_ns, g.ranks
     FROM collective_group g JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call
         JOIN thread t ON t.id = c.thread LEFT JOIN stack_place s ON s.stack = g.stack
     WHERE g.reason IS NOT NULL AND g.wait_ns >= {least})
 
 -- name: late_rank
 -- One line of one rank for which the others waited longest, and the reason that says most of it.
-SELECT l.process, coalesce(r.rank, (SELECT rank FROM collective WHERE id = l.late)), total_ns, coalesce(l.place, 0),
-    l.reason, l.detail, l.stack, l.ranks
-FROM (SELECT process, place, reason, detail, stack, late, ranks, sum(ns) AS total_ns, max(ns)
-    FROM (SELECT process, place, reason, detail, stack, late, max(ranks) AS ranks, sum(wait_ns) AS ns, max(wait_ns)
+SELECT l.process, coalesce(r.rank, (SELECT rank FROM collective WHERE id = l.late)), total_ns, l.id, l.reason, l.detail,
+    l.stack, l.ranks, l.stall IS NOT NULL
+FROM (SELECT id, process, place, reason, detail, stall, stack, late, ranks, sum(ns) AS total_ns, max(ns)
+    FROM (SELECT id, process, place, reason, detail, stall, stack, late, max(ranks) AS ranks, sum(wait_ns) AS ns, max(wait_ns)
         FROM {late_groups(?1)} GROUP BY process, place, reason, iif(place IS NULL, detail, NULL))
     GROUP BY process, coalesce(place, reason)) l
     LEFT JOIN process_rank r ON r.process = l.process
 ORDER BY total_ns DESC LIMIT 1;
 
 -- define: is_that
--- Of a late group l: ?1: the process; ?2: the line, 0: not known.
-(l.process = ?1 AND coalesce(l.place, 0) = ?2)
+-- Of a late group l: ?1: the process; ?2: one of those at this line, or without a line for this reason.
+(l.process = ?1 AND coalesce(l.place, l.reason) = (SELECT coalesce(s.place, g.reason)
+    FROM collective_group g LEFT JOIN stack_place s ON s.stack = g.stack WHERE g.id = ?2))
 
 -- name: late_steps
 -- Of the rank's steps that have a collective, those in which it was late. Its series with the most steps.

@@ -2,7 +2,6 @@
 
 #include "report/analyse/idle/reason_words.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/causes.h"
 #include "report/analyse_jobs_jobs.inc"
 #include "report/store/database.h"
 
@@ -15,7 +14,8 @@
 struct reading {
     sqlite3 *trace;
     struct gv_late_rank *late;
-    int64_t place;
+    int64_t group; /* one of those at this line */
+    bool is_stall;
     char reason[64], detail[256];
     int64_t stack;
 };
@@ -34,11 +34,12 @@ static int take_late(void *context, sqlite3_stmt *row)
     reading->late->process = sqlite3_column_int64(row, 0);
     reading->late->rank = sqlite3_column_int64(row, 1);
     reading->late->total_ns = sqlite3_column_int64(row, 2);
-    reading->place = sqlite3_column_int64(row, 3);
+    reading->group = sqlite3_column_int64(row, 3);
     copy_text(reading->reason, sizeof(reading->reason), row, 4);
     copy_text(reading->detail, sizeof(reading->detail), row, 5);
     reading->stack = sqlite3_column_int64(row, 6);
     reading->late->ranks = sqlite3_column_int64(row, 7);
+    reading->is_stall = sqlite3_column_int(row, 8) != 0;
     return 0;
 }
 
@@ -67,7 +68,7 @@ static int say_why(struct reading *reading)
         return error;
     if (strcmp(reading->reason, "gpu-work") == 0)
         snprintf(late->text, sizeof(late->text), "its GPU was busy");
-    else if (gv_cause_find(reading->reason) != GV_CAUSE_COUNT)
+    else if (reading->is_stall)
         snprintf(late->text, sizeof(late->text), "a stall (%s): %s%s%s", reading->reason,
                  reading->detail, where[0] ? ", " : "", where);
     else
@@ -85,7 +86,7 @@ int gv_late_rank_read(sqlite3 *trace, struct gv_late_rank *late)
     error = gv_database_each(trace, sql_late_rank, &least_ns, 1, take_late, &reading);
     if (error || !late->process)
         return error;
-    const int64_t values[] = {late->process, reading.place, least_ns};
+    const int64_t values[] = {late->process, reading.group, least_ns};
     error = gv_database_each(trace, sql_late_steps, values, 3, take_steps, late);
     if (!error)
         error = gv_database_each(trace, sql_late_collectives, values, 3, take_steps, late);

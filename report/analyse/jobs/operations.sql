@@ -6,11 +6,15 @@
 CREATE TEMP TABLE of_call (call INTEGER PRIMARY KEY, kind TEXT);
 INSERT INTO temp.of_call SELECT call, kind FROM collective;
 CREATE TEMP TABLE launched AS
-WITH nccl AS (SELECT c.id, c.thread, a.kind,
+WITH counted AS (SELECT c.id, c.thread, a.kind,
         sum(CASE a.kind WHEN 'group-begin' THEN 1 WHEN 'group-end' THEN -1 ELSE 0 END)
             OVER (PARTITION BY c.thread ORDER BY c.id ROWS UNBOUNDED PRECEDING) AS depth
     FROM call c JOIN api a ON a.id = c.api
     WHERE a.kind IN ('collective', 'group-begin', 'group-end')),
+-- The begin of a group may be missing: in older time, or lost.
+nccl AS (SELECT id, thread, kind, depth - min(0, min(depth) OVER (PARTITION BY thread ORDER BY id ROWS UNBOUNDED PRECEDING))
+        AS depth
+    FROM counted),
 ended AS (SELECT id, kind, depth,
         min(CASE WHEN kind = 'group-end' AND depth <= 0 THEN id END)
             OVER (PARTITION BY thread ORDER BY id DESC ROWS UNBOUNDED PRECEDING) AS group_end

@@ -259,10 +259,7 @@ static int copy_tables(struct gv_merge_copy *copy, const struct gv_trace_clock *
         error = share(copy);
     for (size_t i = 0; i < copy->table_count && !error; i++)
         error = copy_table(copy, clock, copy->tables[i].name);
-    if (!error && !copy->has_meta)
-        error = gv_database_script(copy->job.handle, sql_copy_meta, NULL, 0);
-    copy->has_meta = !error;
-    return error;
+    return error ? error : gv_database_script(copy->job.handle, sql_copy_meta, NULL, 0);
 }
 
 /* ---- the job ---- */

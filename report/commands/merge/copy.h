@@ -25,7 +25,6 @@ struct gv_merge_copy {
     struct gv_merge_table tables[GV_MERGE_TABLES];
     size_t table_count;
     bool same_api; /* of the trace that is copied, and of the job */
-    bool has_meta;
 };
 
 /* Makes a job, without rows, of an empty file. 0 or -errno. Close the database in any case. */

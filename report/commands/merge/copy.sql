@@ -54,6 +54,7 @@ DROP TABLE temp.stack_content;
 SELECT NOT EXISTS (SELECT 1 FROM temp.shared_api WHERE old <> new);
 
 -- name: copy_meta
-INSERT OR REPLACE INTO main.meta (key, value)
+-- The first trace that says it counts.
+INSERT OR IGNORE INTO main.meta (key, value)
 SELECT key, value FROM source.meta WHERE key IN ('program', 'arguments', 'directory', 'machine', 'host', 'driver_version',
     'clock', 'graphs', 'watchdog_ns', 'stall_threshold_ns', 'gpuverify_version');

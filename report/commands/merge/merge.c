@@ -219,11 +219,11 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     if (!error)
         error = gv_merge_copy_trace(&copy, input->path, &unmoved);
     if (!error)
-        error = gv_database_script(copy.job.handle, sql_forget_results, NULL, 0);
-    if (!error)
         error = gv_stalls_analyse(copy.job.handle, threshold_ns);
     if (!error)
         error = gv_idle_keep(copy.job.handle, INT64_MIN, INT64_MAX);
+    if (!error && input->runs) /* nobody has found the operations of its collectives */
+        error = gv_collectives_settle(copy.job.handle);
     gv_database_close(&copy.job);
     if (error)
         gv_output_file_drop(current);
@@ -261,6 +261,15 @@ static int copy_input(struct merge *merge, size_t i)
     return error;
 }
 
+static int say_twice(void *context, sqlite3_stmt *row)
+{
+    const struct merge_input *input = context;
+
+    gv_message("%s holds a process that %s holds too: merge each once", gv_shown_path(input->path),
+               (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
 static int copy_inputs(struct merge *merge)
 {
     int64_t start_ns = 0;
@@ -269,7 +278,7 @@ static int copy_inputs(struct merge *merge)
     if (!error && (error = begin_job(merge->copy.job.handle, start_ns, merge->count)) != 0)
         gv_message("cannot merge: %s", gv_trace_open_why(merge->copy.job.handle, error));
     for (size_t i = 0; i < merge->count && !error; i++) {
-        const struct merge_input *input = &merge->inputs[i];
+        struct merge_input *input = &merge->inputs[i];
         int64_t last = 0;
         error = gv_database_number(merge->copy.job.handle,
                                    "SELECT coalesce(max(id), 0) FROM process", NULL, 0, &last);
@@ -282,8 +291,7 @@ static int copy_inputs(struct merge *merge)
         if (!error)
             error = store_clock(merge, i, start_ns, last);
         if (error == -EEXIST)
-            gv_message("%s holds a process that another of the traces holds too: merge each once",
-                       gv_shown_path(input->path));
+            (void)gv_database_each(merge->copy.job.handle, sql_holding, NULL, 0, say_twice, input);
         else if (error == -ESTALE)
             gv_message("%s has changed while it was merged", gv_shown_path(input->path));
         else if (error)

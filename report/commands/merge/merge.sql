@@ -30,6 +30,11 @@ INSERT INTO main.process_rank (process, host)
 SELECT p.process, c.host FROM main.process_clock p JOIN main.clock c ON c.id = p.clock
 WHERE c.host IS NOT NULL AND p.process NOT IN (SELECT process FROM main.process_rank);
 
+-- name: holding
+-- The trace whose process the attached one has too.
+SELECT c.trace FROM source.process s JOIN main.process m ON m.identity = s.identity
+    JOIN main.process_clock p ON p.process = m.id JOIN main.clock c ON c.id = p.clock LIMIT 1;
+
 -- name: rank_twice
 SELECT r.rank, min(c.trace), max(c.trace)
 FROM main.process_rank r JOIN main.process_clock p ON p.process = r.process JOIN main.clock c ON c.id = p.clock
@@ -48,12 +53,3 @@ DELETE FROM main.other_process_memory WHERE other NOT IN (SELECT id FROM main.ot
 -- name: finish
 -- ?1, ?2: versions of the analyses whose results were copied.
 INSERT OR REPLACE INTO main.meta (key, value) VALUES ('stalls', ?1), ('idle', ?2);
-
--- name: forget_results
--- Of an earlier version of the analysis.
-DELETE FROM main.stall;
-DELETE FROM main.stall_host;
-DELETE FROM main.stall_other;
-DELETE FROM main.load_wait;
-DELETE FROM main.lost_capture;
-DELETE FROM main.idle_time;
