@@ -223,6 +223,35 @@ gpu.work()
 """)
         self.expect_mostly("child", trace, "process = (SELECT min(id) FROM processes)")
 
+    def test_caller_of_a_line_is_the_one_of_that_time(self):
+        """Of a line that is reached in two ways, each idle time has its own."""
+        self.run_text("""
+import time
+import gpu
+
+def wait(seconds):
+    time.sleep(seconds)
+
+def at_the_start():
+    wait(.15)
+
+def in_each_step():
+    wait(.15)
+
+gpu.start()
+gpu.work(5)
+at_the_start()
+for _ in range(8):
+    gpu.work(5)
+    in_each_step()
+gpu.work(5)
+""")
+        callers = self.trace().database.execute(
+            "SELECT f.function, sum(i.duration_ns) / 1e9 FROM idle i JOIN frames f ON f.stack = i.stack"
+            " WHERE f.function IN ('at_the_start', 'in_each_step') GROUP BY 1 ORDER BY 1").fetchall()
+        self.assertEqual([name for name, _ in callers], ["at_the_start", "in_each_step"])
+        self.assertGreater(callers[1][1], 4 * callers[0][1])
+
     def test_line_of_a_deep_import(self):
         """Packages import one another until the innermost 48 frames are all theirs."""
         modules = 30

@@ -29,7 +29,7 @@ HOSTILE = ("'</script><script>alert(1)</script>'", "'\"' || char(10) || char(27)
 # ranges inside each other, one that overlaps, one without an end, marks; an idle time, and one row for several; steps; a call
 # that did not return; a host function; a time that was not recorded.
 CHANGES = (
-    f"INSERT INTO meta VALUES ('idle', 1), ('totals', {stored.totals_version()})",
+    f"INSERT INTO meta VALUES ('idle', 2), ('totals', {stored.totals_version()})",
     "INSERT INTO device (id, process, device, name, uuid) VALUES (1, 1, 0, 'NVIDIA H100', 'GPU-1')",
     "INSERT INTO sample VALUES (1, 'GPU-1', 100, 40, NULL, 1000, 250500, 1980, NULL, 41), "
     "(2, 'GPU-1', 200, 50, 3, 2000, NULL, 1980, NULL, 42)",

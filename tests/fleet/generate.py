@@ -54,7 +54,7 @@ class Trace:
         self.execute("BEGIN")
         self.stacks, self.apis, self.calls = {}, {}, 0
         self.execute("INSERT INTO meta VALUES ('state', 'complete'), ('session', ?), ('host', ?), ('start_unix_ns', ?), "
-                     "('unix_offset_ns', ?), ('stalls', 5), ('idle', 1), ('totals', ?), ('gpuverify_version', '0.1.0')",
+                     "('unix_offset_ns', ?), ('stalls', 5), ('idle', 2), ('totals', ?), ('gpuverify_version', '0.1.0')",
                      (session, host, start_unix_ns, start_unix_ns, stored.totals_version()))
 
     def process(self, of):

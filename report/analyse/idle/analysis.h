@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Goes up when the rules change; meta row "idle". */
-#define GV_IDLE_VERSION 1
+#define GV_IDLE_VERSION 2
 
 /* Analyses an open, writable trace whose stacks have names, in a transaction of its own. Idle times
  * are cut to [from_ns, until_ns). 0, or -errno with the table unchanged. */

@@ -44,8 +44,10 @@ static struct gv_idle_tally *tally_find(const struct gv_idle_run *run,
 }
 
 /* If there are many: as another of the same reason, or unknown. */
-static int tally_add(struct gv_idle_run *run, struct gv_idle_group *group, uint32_t verdict)
+static int tally_add(struct gv_idle_run *run, struct gv_idle_group *group,
+                     const struct gv_idle_sample *sample)
 {
+    uint32_t verdict = sample->verdict;
     bool is_full = group->kinds >= GV_IDLE_TALLIES_MOST;
     struct gv_idle_tally *tally = tally_find(run, group, verdict, false);
     int error;
@@ -57,12 +59,15 @@ static int tally_add(struct gv_idle_run *run, struct gv_idle_group *group, uint3
     group->samples++;
     if (tally) {
         tally->count++;
+        if (tally->verdict == sample->verdict)
+            gv_idle_most_add(&tally->most, sample->stack);
         return 0;
     }
     error = gv_array_room(&run->tallies, run->tally_count, &run->tally_room, sizeof(*run->tallies));
     if (error)
         return error;
-    run->tallies[run->tally_count] = (struct gv_idle_tally){group->tallies, verdict, 1};
+    run->tallies[run->tally_count] = (struct gv_idle_tally){
+        .next = group->tallies, .verdict = verdict, .count = 1, .most = {sample->stack, 1}};
     group->tallies = ++run->tally_count;
     group->kinds++;
     return 0;
@@ -79,7 +84,7 @@ static int tally_gap(struct gv_idle_run *run, const struct gv_idle_gap *gap,
          i < run->sample_count && !error && run->samples[i].thread == thread &&
          run->samples[i].at_ns < gap->host_ns;
          i++)
-        error = tally_add(run, group, run->samples[i].verdict);
+        error = tally_add(run, group, &run->samples[i]);
     return error;
 }
 
@@ -285,6 +290,7 @@ static int gap_windows(struct gv_idle_run *run, size_t number)
             .owner = number,
             .verdict = i < end ? run->samples[i].verdict : 0,
             .sampled = i < end,
+            .stack = i < end ? run->samples[i].stack : 0,
             .start_ns = from_ns,
             .end_ns = last ? gap->host_ns
                            : run->samples[i].at_ns +

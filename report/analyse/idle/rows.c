@@ -32,6 +32,7 @@ struct idle_rows {
 struct idle_turn {
     uint32_t verdict;
     int64_t start_ns, host_ns, samples;
+    struct gv_idle_most most;
 };
 
 static int row_add(struct idle_rows *rows, const struct idle_row *row)
@@ -81,13 +82,14 @@ static int row_cuda(struct idle_rows *rows, struct idle_row row, enum gv_idle_pl
 }
 
 static int row_verdict(struct idle_rows *rows, struct idle_row row, enum gv_idle_place place,
-                       uint32_t number)
+                       uint32_t number, const struct gv_idle_most *most)
 {
     const struct gv_idle_verdict *verdict = &rows->run->verdicts[number];
 
     row.reason = placed(verdict->reason, place);
     row.detail = verdict->detail;
-    row.stack = verdict->stack;
+    /* Of a wait for data, that of the busiest worker. */
+    row.stack = most->stack && !verdict->workers ? most->stack : verdict->stack;
     row.call = 0;
     return row_add(rows, &row);
 }
@@ -111,7 +113,7 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
         row.duration_ns = share(ns, from, from + tally->count, group->samples);
         row.samples = own ? tally->count : 0;
         from += tally->count;
-        error = row_verdict(rows, row, GV_IDLE_BETWEEN, tally->verdict);
+        error = row_verdict(rows, row, GV_IDLE_BETWEEN, tally->verdict, &tally->most);
     }
     return error;
 }
@@ -193,9 +195,11 @@ static size_t make_turns(const struct gv_idle_window *windows, size_t count, boo
         while (at < made && turns[at].verdict != window->verdict)
             at++;
         if (at == made)
-            turns[made++] = (struct idle_turn){window->verdict, window->start_ns, 0, 0};
+            turns[made++] =
+                (struct idle_turn){.verdict = window->verdict, .start_ns = window->start_ns};
         turns[at].host_ns += window->end_ns - window->start_ns - window->inside_ns;
         turns[at].samples += window->sampled;
+        gv_idle_most_add(&turns[at].most, window->stack);
     }
     return made;
 }
@@ -253,7 +257,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         row.start_ns = turns[i].start_ns;
         row.duration_ns = turns[i].host_ns;
         row.samples = turns[i].samples;
-        error = row_verdict(rows, row, gap->place, turns[i].verdict);
+        error = row_verdict(rows, row, gap->place, turns[i].verdict, &turns[i].most);
     }
     row.start_ns = called_ns;
     row.duration_ns = cuda_ns;

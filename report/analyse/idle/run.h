@@ -54,6 +54,12 @@ struct gv_idle_worker {
 struct gv_idle_sample {
     int64_t at_ns, thread;
     uint32_t verdict;
+    int64_t stack; /* that the verdict is about; 0: the verdict's */
+};
+
+/* Of the stacks with one line, the one that more than half of the looks have, if there is one. */
+struct gv_idle_most {
+    int64_t stack, votes;
 };
 
 /* What is known of a stack of a sample. */
@@ -87,6 +93,7 @@ struct gv_idle_tally {
     size_t next; /* + 1 */
     uint32_t verdict;
     int64_t count;
+    struct gv_idle_most most;
 };
 
 struct gv_idle_group {
@@ -106,6 +113,7 @@ struct gv_idle_window {
     bool is_short;
     uint32_t verdict;
     bool sampled;
+    int64_t stack;
     int64_t start_ns, end_ns;
     int64_t inside_ns, called_ns; /* in calls; when the first of them began */
     int64_t delay_ns;             /* in calls, without a CPU */
@@ -163,6 +171,8 @@ void gv_idle_run_close(struct gv_idle_run *run);
 int gv_idle_samples_read(struct gv_idle_run *run);
 /* The first sample of a thread at `at_ns` or later; it may be another thread's, or the end. */
 size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64_t at_ns);
+/* Counts one look. */
+void gv_idle_most_add(struct gv_idle_most *most, int64_t stack);
 
 /* gaps.c: finds the idle times. */
 int gv_idle_gaps_find(struct gv_idle_run *run);

@@ -338,7 +338,7 @@ static int worker_seen(struct gv_idle_run *run, struct gv_idle_verdict *verdict,
 }
 
 /* Several looks at one time, as at each child, are one sample. */
-static int sample_add(struct gv_idle_run *run, sqlite3_stmt *row, uint32_t verdict)
+static int sample_add(struct gv_idle_run *run, sqlite3_stmt *row, uint32_t verdict, int64_t stack)
 {
     int64_t thread = sqlite3_column_int64(row, IDLE_THREAD), at_ns = gv_time_column(row, IDLE_AT);
     struct gv_idle_sample *last = run->sample_count ? &run->samples[run->sample_count - 1] : NULL;
@@ -346,13 +346,13 @@ static int sample_add(struct gv_idle_run *run, sqlite3_stmt *row, uint32_t verdi
 
     if (last && last->thread == thread && last->at_ns == at_ns) {
         if (run->verdicts[last->verdict].reason == GV_REASON_UNKNOWN)
-            last->verdict = verdict;
+            *last = (struct gv_idle_sample){at_ns, thread, verdict, stack};
         return 0;
     }
     error =
         gv_array_room(&run->samples, run->sample_count, &run->sample_room, sizeof(*run->samples));
     if (!error)
-        run->samples[run->sample_count++] = (struct gv_idle_sample){at_ns, thread, verdict};
+        run->samples[run->sample_count++] = (struct gv_idle_sample){at_ns, thread, verdict, stack};
     return error;
 }
 
@@ -377,19 +377,19 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (is_running(reason) && did_not_run(row) && last &&
         last->thread == sqlite3_column_int64(row, IDLE_THREAD)) {
         if (!is_running(run->verdicts[last->verdict].reason))
-            return sample_add(run, row, last->verdict);
+            return sample_add(run, row, last->verdict, last->stack);
         reason = GV_REASON_DESCHEDULED;
     }
     sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
-    error = verdict_number(run, reason, detail, holder ? other.line : own.line,
-                           holder ? other_stack : stack, sqlite3_column_int64(row, IDLE_PROCESS),
-                           &number);
+    int64_t about = holder ? other_stack : stack;
+    error = verdict_number(run, reason, detail, holder ? other.line : own.line, about,
+                           sqlite3_column_int64(row, IDLE_PROCESS), &number);
     if (!error && reason == GV_REASON_DATA && other.line &&
         sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_CHILD)
         error = worker_seen(run, &run->verdicts[number], other.line, other_stack);
-    return error ? error : sample_add(run, row, number);
+    return error ? error : sample_add(run, row, number, about);
 }
 
 /* The busiest worker's function becomes what a wait for data is about. */
@@ -525,6 +525,13 @@ int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until
     for (size_t i = 0; i < run->sample_count && !error; i++)
         look_tell(looks, &run->samples[i], take, context);
     return error;
+}
+
+void gv_idle_most_add(struct gv_idle_most *most, int64_t stack)
+{
+    if (most->votes == 0)
+        most->stack = stack;
+    most->votes += most->stack == stack ? 1 : -1;
 }
 
 size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64_t at_ns)

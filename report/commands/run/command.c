@@ -200,10 +200,13 @@ static void run_name(char **program, char *name, size_t size)
 static void run_summary(struct gv_session_watch *watch, const struct gv_arguments *arguments,
                         int note, int64_t pid, int status)
 {
+    static char text[32 << 10];
     char path[GV_SESSION_PATH_BYTES], name[256];
     char **program = arguments->operands;
     struct run_told *told;
 
+    /* The ranks of a job end together, and share a terminal: each summary is written at once. */
+    setvbuf(stderr, text, _IOFBF, sizeof(text));
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     int error = gv_session_watch_trace(watch, path, sizeof(path));
@@ -331,6 +334,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     }
     run_summary(&watch, arguments, note, pid, status);
+    (void)fflush(stderr); /* the end may be by a signal */
     gv_session_watch_end(&watch);
     return run_end(status);
 }

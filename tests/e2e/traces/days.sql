@@ -1,6 +1,6 @@
 -- A service that ran for three days, of which the last ten minutes are kept in full: from noon of the second
 -- day on it waits for data, from 15:00 on a kernel takes longer, and in the last night it loads modules.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 1), ('session', 'days'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('full_from_ns', 259200000000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'days'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('full_from_ns', 259200000000000);
 INSERT INTO api (id, name, class, kind, gpu_work) VALUES (1, 'cuInit', 'init', NULL, 0), (2, 'cuLaunchKernel', 'launch', NULL, 1), (3, 'cuModuleLoadData', 'load', NULL, 0);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'serve.py', 'python serve.py', 0, 259800000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 20);

@@ -1,6 +1,6 @@
 -- The same kind of loop without the GPU's side: after each synchronisation the GPU has nothing to do,
 -- at least until the next launch.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 1), ('session', 'inferred_idle'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'inferred_idle'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
 INSERT INTO api (id, name, class, gpu_work) VALUES (2, 'cuLaunchKernel', 'launch', 1), (3, 'cuCtxSynchronize', 'sync', 0);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'serve.py', 'python serve.py', 0, 10000000000, 'exit', 0, 13000, 'host-only', 'no libcupti was found: set GPUVERIFY_CUPTI', NULL);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 10);

@@ -3,7 +3,7 @@ INSERT INTO "meta" VALUES
     ('arguments', 'python train.py'),
     ('driver_version', 13000),
     ('host', 'host0'),
-    ('idle', 1),
+    ('idle', 2),
     ('machine', 'x86_64'),
     ('merged', 4),
     ('program', 'train.py'),

@@ -1,5 +1,5 @@
 -- A simulation on the CPU that uses the GPU now and then: four kernels of 100 ms in 41 s.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 1), ('session', 'mostly_host'), ('program', 'model.py'), ('arguments', 'python model.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'mostly_host'), ('program', 'model.py'), ('arguments', 'python model.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
 INSERT INTO api (id, name, class, gpu_work) VALUES (2, 'cuLaunchKernel', 'launch', 1), (3, 'cuCtxSynchronize', 'sync', 0);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'model.py', 'python model.py', 0, 41000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 8);

@@ -1,6 +1,6 @@
 -- A training loop of twenty steps whose GPU waits: for a data set, for a thread that holds the GIL, and
 -- shortly for Python between two launches. It imports first, and writes a checkpoint at the end.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 1), ('session', 'starved'), ('program', 'train.py'), ('arguments', 'python train.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'starved'), ('program', 'train.py'), ('arguments', 'python train.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
 INSERT INTO api (id, name, class, gpu_work) VALUES (1, 'cuInit', 'init', 0), (2, 'cuLaunchKernel', 'launch', 1);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'train.py', 'python train.py', 0, 41200000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 41), (2, 1, 2, 4250, 'logger', 0);
