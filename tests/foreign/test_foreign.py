@@ -47,6 +47,29 @@ class Dies(unittest.TestCase):
 
     def test_4_passes(self):
         pass
+
+class Ends(unittest.TestCase):
+    @classmethod
+    def tearDownClass(cls):
+        os.abort()
+
+    def test_passes(self):
+        pass
+
+class Last(unittest.TestCase):
+    def test_passes(self):
+        pass
+'''
+
+ENDS = '''
+import atexit, os, unittest
+
+if "gpuverify" in os.environ.get("LD_PRELOAD", ""):
+    atexit.register(os.abort)
+
+class Ends(unittest.TestCase):
+    def test_passes(self):
+        pass
 '''
 
 
@@ -56,7 +79,8 @@ class Foreign(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         os.makedirs(os.path.join(self.folder, "warp/tests"))
-        for name, text in (("__init__.py", ""), ("tests/test_calls.py", CALLS), ("tests/test_dies.py", DIES)):
+        for name, text in (("__init__.py", ""), ("tests/test_calls.py", CALLS), ("tests/test_dies.py", DIES),
+                           ("tests/test_ends.py", ENDS)):
             with open(os.path.join(self.folder, "warp", name), "w", encoding="utf-8") as file:
                 file.write(text)
 
@@ -72,9 +96,9 @@ class Foreign(unittest.TestCase):
     def test_compares_test_by_test(self):
         results, said = self.foreign("--suite", "warp", "--mode", "auto", "--limit", "5", status=0)
         plain, auto = results["warp"]["plain"], results["warp"]["modes"]["auto"]
-        # The last one runs in a third program.
-        self.assertEqual((plain["passed"], plain["begun"], results["warp"]["tests"]), (5, 2, 7), said)
-        self.assertEqual([row[0] for row in auto["differ"]], ["test_calls.py::Calls::test_differs"], said)
+        # The last ones run in other programs.
+        self.assertEqual((plain["passed"], plain["begun"], results["warp"]["tests"]), (8, 2, 10), said)
+        self.assertEqual([row[0] for row in auto["differ"]], ["test_calls.py::Calls::test_differs", "test_ends.py::(end)"], said)
         self.assertEqual([row[0] for row in auto["fickle"]], ["test_calls.py::Calls::test_fickle"], said)
         self.assertGreater(auto["calls"], 0)
         self.assertEqual((auto["traces"], auto["lost"], auto["bad"]), (1, 0, []))
