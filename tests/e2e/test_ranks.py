@@ -196,11 +196,22 @@ class Merged(harness.Case):
 
     def test_a_trace_is_not_overwritten_by_its_job(self):
         first, second = self.record(2, "launch_loop", "2")
-        for words in ([first, second], [self.dir]):
-            self.assertIn("is one of the traces, and would be replaced", self.command("merge", *words, "-o", first, status=3).err)
+        for words in ([first, second], [self.dir], [second]):
+            self.assertIn("r0.db is a program's trace, not a job", self.command("merge", *words, "-o", first, status=3).err)
         self.assertEqual(self.open_trace(first).rows("SELECT rank FROM processes"), [(0,)])
         self.merge(first)
         self.assertIn("is one of the traces, and would be replaced", self.merge(self.path("job.db"), second, status=3).err)
+
+    def test_what_is_beside_the_job_is_not_taken_for_its_own(self):
+        first, = self.record(1, "launch_loop", "2")
+        self.write("job.db-journal", "of another file")
+        self.assertIn("job.db-journal belongs to another file", self.merge(first, status=3).err)
+        self.assertFalse(os.path.exists(self.path("job.db")))
+
+    def test_a_job_with_escapes_in_its_name(self):
+        first, = self.record(1, "launch_loop", "2")
+        said = self.command("merge", first, "-o", self.path("job\x1b[31m.db")).out
+        self.assertEqual(said, "job\\x1b[31m.db: 1 trace\n")
 
     def test_a_trace_of_the_oldest_schema(self):
         with sqlite3.connect(self.path("old.db")) as database:
