@@ -73,7 +73,9 @@ static int add_folder(struct gv_merge_inputs *inputs, const char *folder)
         const char *end = strrchr(entry->d_name, '.');
         if (!end || strcmp(end, ".db") != 0 || entry->d_name[0] == '.')
             continue;
-        if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= sizeof(path))
+        if ((size_t)snprintf(path, sizeof(path), "%s%s%s", folder,
+                             folder[strlen(folder) - 1] == '/' ? "" : "/",
+                             entry->d_name) >= sizeof(path))
             error = -ENAMETOOLONG;
         else if (!is_folder(path))
             error = add(inputs, path);
@@ -95,7 +97,8 @@ static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern)
     int error = result == 0 ? 0 : result == GLOB_NOSPACE ? -ENOMEM : -ENOENT;
 
     for (size_t i = 0; i < found.gl_pathc && !error; i++)
-        error = add(inputs, found.gl_pathv[i]);
+        error = is_folder(found.gl_pathv[i]) ? add_folder(inputs, found.gl_pathv[i])
+                                             : add(inputs, found.gl_pathv[i]);
     if (result == 0)
         globfree(&found);
     return error;

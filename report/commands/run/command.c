@@ -323,7 +323,10 @@ int gv_command_run(const struct gv_arguments *arguments)
     if (!error)
         error = run_start(program, session);
     if (error) {
-        gv_message("cannot run %s: %s", program[0], strerror(-error));
+        gv_message("cannot run %s: %s%s", program[0], strerror(-error),
+                   error == -ENOENT && access(program[0], F_OK) == 0
+                       ? ": a file of this folder is ./NAME, or an argument of python3"
+                       : "");
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
     gv_session_watch_start(&watch, session);
