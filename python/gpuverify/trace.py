@@ -130,6 +130,11 @@ def run(*words: str) -> str:
     return done.stdout
 
 
+def _allow(action: int, *_: Any) -> int:
+    """ATTACH makes a file that is not there, whatever query_only says."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
 def connect(path: str) -> sqlite3.Connection:
     """Opens a trace from anybody: nothing is written, and the file's views call only SQLite's own, harmless functions."""
     for name in (path, f"{path}-journal", f"{path}-wal", f"{path}-shm"):  # SQLite would wait for a pipe, for ever
@@ -144,6 +149,7 @@ def connect(path: str) -> sqlite3.Connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_BYTES)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
+        connection.set_authorizer(_allow)
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
             raise TraceError(f"{path} is not a trace")
     except sqlite3.Error as why:

@@ -219,12 +219,16 @@ class Traces(harness.Case):
         before = open(self.path_of_trace, "rb").read()
         with self.assertRaises(sqlite3.OperationalError):
             list(self.open().query("DELETE FROM call"))
+        with self.assertRaises(sqlite3.DatabaseError):
+            list(self.open().query(f"ATTACH '{self.path('new.db')}' AS new"))
+        self.assertFalse(os.path.exists(self.path("new.db")))
         self.assertEqual(open(self.path_of_trace, "rb").read(), before)
         other = self.path("other.db")
         with sqlite3.connect(other) as database:
             database.execute("CREATE TABLE meta (key, value)")
         from gpuverify.trace import TraceError
-        for path in (other, self.write("text.db", "no database"), self.path("none.db")):
+        os.mkfifo(self.path("pipe.db"))
+        for path in (other, self.write("text.db", "no database"), self.path("none.db"), self.path("pipe.db")):
             with self.assertRaisesRegex(TraceError, re.escape(path)):
                 self.gpuverify.open(path)
 

@@ -98,7 +98,7 @@ static void machine_shared_memory(struct gv_doctor *doctor)
     }
     if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
-                      "set GPUVERIFY_SPOOL_DIR to a folder in memory, or leave it unset",
+                      "set GPUVERIFY_SPOOL_DIR to a folder in memory",
                       "%s is on a disk: writing records there makes calls slower", directory);
         return;
     }
