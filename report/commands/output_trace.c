@@ -5,26 +5,21 @@
 #include "report/store/trace_file.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What another file of that name left behind, which SQLite would take for a part of this one: how
- * its name goes on; or NULL. */
-static const char *left_behind(const char *path)
+/* Whether another file of that name left something behind, which SQLite would take for a part of
+ * this one. */
+static bool is_left_behind(const char *path, char beside[GV_TRACE_FILE_BESIDE_BYTES])
 {
-    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
-    char name[PATH_MAX + 16];
     struct stat status;
 
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
-        if (lstat(name, &status) == 0)
-            return suffixes[i];
-    }
-    return NULL;
+    for (size_t i = 0; gv_trace_file_beside(path, i, beside); i++)
+        if (lstat(beside, &status) == 0)
+            return true;
+    return false;
 }
 
 /* Whether the file may be replaced: one of ours to which nothing is added, or an empty one. */
@@ -43,15 +38,16 @@ static bool may_replace(const char *path)
 
 int gv_output_trace_open(struct gv_output_file *output, const char *path)
 {
+    char beside[GV_TRACE_FILE_BESIDE_BYTES];
+
     if (!may_replace(path)) {
         gv_message("%s exists, and is not a finished trace of yours: it is left alone",
                    gv_shown_path(path));
         return -EEXIST;
     }
-    const char *left = left_behind(path);
-    if (left) {
-        gv_message("%s%s belongs to another file, and would damage the new one: move it away",
-                   gv_shown_path(path), left);
+    if (is_left_behind(path, beside)) {
+        gv_message("%s belongs to another file, and would damage the new one: move it away",
+                   gv_shown_path(beside));
         return -EEXIST;
     }
     int error = gv_output_file_open(output, path, 0600);

@@ -64,19 +64,26 @@ static bool trace_file_names_other(const char *journal)
     return found;
 }
 
+bool gv_trace_file_beside(const char *path, size_t number, char name[GV_TRACE_FILE_BESIDE_BYTES])
+{
+    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
+
+    if (number >= sizeof(suffixes) / sizeof(suffixes[0]))
+        return false;
+    snprintf(name, GV_TRACE_FILE_BESIDE_BYTES, "%s%s", path, suffixes[number]);
+    return true;
+}
+
 /* SQLite would open it, and wait for ever for the other end of a pipe. 0 or -EMEDIUMTYPE. */
 static int trace_file_check_journals(const char *path)
 {
-    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
-    char journal[PATH_MAX + 16];
+    char journal[GV_TRACE_FILE_BESIDE_BYTES];
     struct stat status;
 
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        snprintf(journal, sizeof(journal), "%s%s", path, suffixes[i]);
+    for (size_t i = 0; gv_trace_file_beside(path, i, journal); i++)
         if (lstat(journal, &status) == 0 &&
             (!S_ISREG(status.st_mode) || trace_file_names_other(journal)))
             return -EMEDIUMTYPE;
-    }
     return 0;
 }
 

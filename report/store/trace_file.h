@@ -7,6 +7,7 @@
 
 #include "trace/session.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -40,6 +41,11 @@ int gv_trace_file_drop(const char *path);
 /* Whether another process has the trace open for writing, in whichever container: a collector keeps
  * it locked for life. Not for a trace that this process has open. */
 bool gv_trace_file_is_being_written(const char *path);
+
+/* The name of a file that SQLite may keep beside a trace: `number` from 0 on. False: there are no
+ * more. */
+#define GV_TRACE_FILE_BESIDE_BYTES (PATH_MAX + 16)
+bool gv_trace_file_beside(const char *path, size_t number, char name[GV_TRACE_FILE_BESIDE_BYTES]);
 
 /* Whether `directory` has anything of this session: its file, or a spool. */
 bool gv_trace_file_session_remains(const char *directory, const char *session);

@@ -176,24 +176,21 @@ static int drop_repeated(struct gv_merge_inputs *inputs)
     return 0;
 }
 
+/* Each file is among them once. */
 static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
 {
     struct stat one, other;
-    size_t kept = 0;
 
     if (stat(output, &one) < 0)
         return;
-    for (size_t i = 0; i < inputs->count; i++) {
-        char *path = inputs->paths[i];
-        bool same =
-            stat(path, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-        inputs->replaced |= same;
-        if (same)
-            free(path);
-        else
-            inputs->paths[kept++] = path;
-    }
-    inputs->count = kept;
+    for (size_t i = 0; i < inputs->count && !inputs->replaced; i++)
+        if (stat(inputs->paths[i], &other) == 0 && one.st_dev == other.st_dev &&
+            one.st_ino == other.st_ino) {
+            free(inputs->paths[i]);
+            memmove(inputs->paths + i, inputs->paths + i + 1,
+                    (--inputs->count - i) * sizeof(*inputs->paths));
+            inputs->replaced = true;
+        }
 }
 
 int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count,
