@@ -8,7 +8,7 @@ SELECT m.minute, coalesce(m.process, 0), w.id, n.id, m.count, m.total_ns, m.max_
 FROM result.minute m JOIN main.minute_what w ON w.name = m.what
     JOIN main.older_name n ON n.text = coalesce(m.name, '?')
 WHERE true
-ON CONFLICT DO UPDATE SET count = coalesce(count + excluded.count, count, excluded.count),
+ON CONFLICT (minute, process, what, name) DO UPDATE SET count = coalesce(count + excluded.count, count, excluded.count),
     total_ns = coalesce(total_ns + excluded.total_ns, total_ns, excluded.total_ns),
     max_ns = coalesce(max(max_ns, excluded.max_ns), max_ns, excluded.max_ns),
     bytes = coalesce(bytes + excluded.bytes, bytes, excluded.bytes);

@@ -17,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -26,6 +27,11 @@ SIMULATOR = os.path.join(BUILD, "tests", "sim")
 # The glibc of the root's distribution, Debian 11.
 GLIBC_OF_ROOT = (2, 31)
 LIMIT_BYTES = 5 << 20
+# The tests of commands that read traces: each of their queries must run with the root's SQLite, too.
+READERS = ("anonymise", "by_range", "check", "collectives", "diff", "export_files", "fleet", "gpu_lines", "idle_commands", "jobs",
+           "json", "keep", "lines", "memory", "metrics", "own_cost", "page", "query", "ranges", "ranks", "report", "scaled",
+           "stall_commands", "steps", "stored", "timeline", "top", "tracks", "verdicts", "windows")
+SLOWER_MOST = 5
 LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux.*")
 
 
@@ -157,6 +163,30 @@ class Bundle(unittest.TestCase):
         said = self.bare("/usr/sbin/chroot", ROOT, "/usr/bin/env",
                          f"LD_PRELOAD={seen}/lib/libgpuverify.so", "/bin/echo", "well")
         self.assertEqual(said, "well\n")
+
+    @unittest.skipUnless(ROOT, "with the SQLite that the build has")
+    def test_commands_read_with_the_sqlite_of_the_old_distribution(self):
+        """It knows less SQL, and chooses other plans: reports of many steps once took minutes with it, and here a second."""
+        command = os.path.join(self.unpack(), "bin", "gpuverify")
+        other = tempfile.mkdtemp(dir=os.path.join(BUILD, "bundle"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        shutil.copytree(BUILD, other, symlinks=True, copy_function=os.link, dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("bundle", "*.p"))
+        built = os.path.join(BUILD, "report", "gpuverify")
+        os.unlink(os.path.join(other, "report", "gpuverify"))
+        shutil.copy2(command, os.path.join(other, "report", "gpuverify"))
+        done = subprocess.run([sys.executable, os.path.join(CHECKOUT, "tests/e2e/run.py"), "--build", other,
+                               "-j", str(os.cpu_count()), *(f"-ktest_{name}." for name in READERS)],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+        self.on_simulator(built, "run", "-o", "trace.db", "--", os.path.join(BUILD, "kernels/verdicts/verdict"), "copies", "700")
+        took = []
+        for reader in (built, command):
+            shutil.copy(os.path.join(self.folder, "place", "trace.db"), os.path.join(self.folder, "place", "other.db"))
+            start = time.monotonic()
+            self.bare(reader, "report", "other.db", "--from", "1ns")
+            took.append(time.monotonic() - start)
+        self.assertLess(took[1], SLOWER_MOST * took[0])
 
     def test_names_native_frames(self):
         place = self.unpack()

@@ -150,12 +150,16 @@ UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM st
 UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 
 -- name: warmup
--- The first steps until one takes at most half as long again as the median of its kind.
-UPDATE step SET warmup = 1 WHERE number < coalesce((WITH ranked AS (
-        SELECT series, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
+-- The first steps until one takes at most half as long again as the median of its kind. A table, and windows where a join
+-- would do: SQLite 3.34 computes a subquery for each step, and chose the wrong table of the join.
+CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, number INTEGER, last INTEGER);
+WITH ranked AS (
+        SELECT series, number, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
             count(*) OVER (PARTITION BY series, kind) AS count FROM step),
-    median AS (SELECT series, kind, duration_ns FROM ranked WHERE place = (count + 1) / 2),
-    first AS (SELECT s.series, min(s.number) AS number, max(s.number) AS last FROM step s
-        JOIN median m ON m.series = s.series AND m.kind = s.kind
-        WHERE 2 * s.duration_ns <= 3 * m.duration_ns GROUP BY s.series)
-    SELECT CASE WHEN 3 * (number - 1) <= last + 2 THEN number END FROM first WHERE series = step.series), 0);
+    compared AS (SELECT series, number, duration_ns,
+            max(CASE WHEN place = (count + 1) / 2 THEN duration_ns END) OVER (PARTITION BY series, kind) AS median FROM ranked)
+    INSERT INTO temp.step_first SELECT series, min(number), max(number) FROM compared
+        WHERE 2 * duration_ns <= 3 * median GROUP BY series;
+UPDATE step SET warmup = 1 WHERE number < (SELECT number FROM temp.step_first f
+    WHERE f.series = step.series AND 3 * (number - 1) <= last + 2);
+DROP TABLE temp.step_first;

@@ -174,13 +174,13 @@ NOT EXISTS (SELECT 1 FROM losses WHERE process = {process} AND count > 0
 -- name: max_stall_in
 -- Where records of ranges were lost, a range whose end is not known may have ended before the call, and
 -- a thread that is in another one's ranges may have pushed some itself. Those that are sure come first.
-WITH named AS MATERIALIZED (
+WITH named AS (
     SELECT l.call AS call, l.thread AS thread, l.start_ns AS start_ns,
         max({is_whole(r.process)} OR r.duration_ns IS NOT NULL AND (r.kind = 'start' OR r.thread = l.thread))
             AS sure
     FROM temp.long_call l JOIN ranges r ON r.id = l.range
     WHERE gv_range_is(?1, r.domain, r.message) GROUP BY 1, 2, 3),
-late AS MATERIALIZED (SELECT s.*, s.wait_ns + s.jit_ns AS lost, n.sure AS sure
+late AS (SELECT s.*, s.wait_ns + s.jit_ns AS lost, n.sure AS sure
     FROM stalls s JOIN named n ON n.call = s.call
     WHERE NOT s.expected AND s.wait_ns + s.jit_ns > ?2 AND NOT {is_accepted(s)})
 SELECT CASE WHEN sure THEN 1 WHEN sure IS NULL AND doubt IS NULL THEN 0 END,
@@ -245,7 +245,7 @@ EXISTS (SELECT 1 FROM processes WHERE coalesce(gpu, '') <> 'cupti'
 
 -- name: no_load_after
 -- A process that has no such mark may load. A lost one would have been earlier, or of another process.
-WITH edge AS MATERIALIZED (
+WITH edge AS (
     SELECT id AS process, coalesce({fact(first_ns)} + ?1, (SELECT start_ns FROM calls WHERE class = 'launch'
         ORDER BY start_ns LIMIT 1 OFFSET ?2 - 1)) AS ns FROM processes WHERE ?3 IS NULL
     UNION ALL SELECT process, min(start_ns) FROM ranges WHERE gv_range_is(?3, domain, message)

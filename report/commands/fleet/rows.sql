@@ -49,7 +49,7 @@ GROUP BY 1, 2, 3, 4 ORDER BY idle_ns DESC;
 
 -- name: loads
 -- Late: after the first launch of its process.
-WITH first AS MATERIALIZED (SELECT t.process AS process, min(c.start_ns) AS ns
+WITH first AS (SELECT t.process AS process, min(c.start_ns) AS ns
     FROM call c JOIN api a ON a.id = c.api AND a.class = 'launch' JOIN thread t ON t.id = c.thread GROUP BY 1)
 SELECT process, kind, library, late, location, sum(times) AS times, sum(load_ns) AS load_ns, sum(wait_ns) AS wait_ns,
     max(most_ns) AS most_ns

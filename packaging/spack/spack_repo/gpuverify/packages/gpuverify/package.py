@@ -23,7 +23,7 @@ class Gpuverify(MesonPackage):
     depends_on("python@3.9:", type="build")
     depends_on("cuda@13:", type="build")  # only its headers
     depends_on("elfutils")
-    depends_on("sqlite@3.31:")
+    depends_on("sqlite@3.34:")
     extends("python@3.9:", when="+python")
 
     def setup_build_environment(self, env):
