@@ -55,7 +55,7 @@ class Recipes(unittest.TestCase):
     def test_oldest_versions_are_mesons_and_pythons(self):
         for wanted, where, conda, spack, debian in (
                 (r"meson_version: '>=([\d.]+)'", "meson.build", r"meson >=([\d.]+)", r"meson@([\d.]+):", r"meson \(>= ([\d.]+)\)"),
-                (r"'sqlite3', version: '>=([\d.]+)'", "report/meson.build", r"sqlite >=([\d.]+)", r"sqlite@([\d.]+):",
+                (r"sqlite_version = '>=([\d.]+)'", "report/meson.build", r"sqlite >=([\d.]+)", r"sqlite@([\d.]+):",
                  r"libsqlite3-0 \(>= ([\d.]+)\)"),
                 (r"Requires-Python: >=([\d.]+)", "python/metadata/METADATA", r"python >=([\d.]+)", r"python@([\d.]+):",
                  r"X-Python3-Version: >= ([\d.]+)")):
