@@ -29,7 +29,7 @@ def names_in(path):
         return {line.rstrip("\n").partition("\t")[0] for line in file}
 
 
-@pytest.hookimpl(trylast=True)  # after -k and -m, so that none is chosen that they leave out
+@pytest.hookimpl(trylast=True)  # after -k and -m, so that no test that they leave out is chosen
 def pytest_collection_modifyitems(config, items):
     had = names_in(os.environ["FOREIGN_OUTCOMES"])
     chosen = names_in(os.environ["FOREIGN_CHOSEN"]) if "FOREIGN_CHOSEN" in os.environ else None

@@ -184,7 +184,7 @@ def gpu_side(folder, least=1):
 
 
 def rows(folder):
-    """Of all calls but those of class ask, which have a row only if another process held them up."""
+    """All calls but those of class ask, which have a row only if they took as long as a stall: that differs from run to run."""
     with trace_of(folder) as trace:
         return trace.execute("SELECT name, class, result, bytes, kernel FROM calls WHERE class <> 'ask' "
                              "ORDER BY start_ns").fetchall()

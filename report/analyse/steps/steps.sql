@@ -150,16 +150,18 @@ UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM st
 UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 
 -- name: warmup
--- The first steps until one takes at most half as long again as the median of its kind. A table, and windows where a join
--- would do: SQLite 3.34 computes a subquery for each step, and chose the wrong table of the join.
+-- The first steps until one takes at most half as long again as the median of its kind. They are in a table, as SQLite 3.34
+-- would compute all of it again for each step; and the median is a window, as 3.34 began a join with the wrong table.
+DROP TABLE IF EXISTS temp.step_first;
 CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, number INTEGER, last INTEGER);
+INSERT INTO temp.step_first
 WITH ranked AS (
-        SELECT series, number, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
-            count(*) OVER (PARTITION BY series, kind) AS count FROM step),
-    compared AS (SELECT series, number, duration_ns,
-            max(CASE WHEN place = (count + 1) / 2 THEN duration_ns END) OVER (PARTITION BY series, kind) AS median FROM ranked)
-    INSERT INTO temp.step_first SELECT series, min(number), max(number) FROM compared
-        WHERE 2 * duration_ns <= 3 * median GROUP BY series;
+    SELECT series, number, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
+        count(*) OVER (PARTITION BY series, kind) AS count FROM step),
+compared AS (
+    SELECT series, number, duration_ns,
+        max(CASE WHEN place = (count + 1) / 2 THEN duration_ns END) OVER (PARTITION BY series, kind) AS median FROM ranked)
+SELECT series, min(number), max(number) FROM compared WHERE 2 * duration_ns <= 3 * median GROUP BY series;
 UPDATE step SET warmup = 1 WHERE number < (SELECT number FROM temp.step_first f
     WHERE f.series = step.series AND 3 * (number - 1) <= last + 2);
 DROP TABLE temp.step_first;
