@@ -29,8 +29,8 @@ LIMIT_BYTES = 5 << 20
 # With the libraries of the root: recording, and all commands that read traces.
 END_TO_END = ("killed", "watchdog", *(f"test_{name}." for name in (
     "anonymise", "by_range", "check", "collectives", "diff", "export_files", "fleet", "gpu_lines", "hostile", "idle_commands", "jobs",
-    "json", "keep", "lines", "memory", "metrics", "own_cost", "page", "query", "ranges", "ranks", "report", "scaled",
-    "stall_commands", "steps", "stored", "timeline", "top", "tracks", "verdicts", "windows")))
+    "json", "keep", "memory", "own_cost", "page", "query", "ranges", "ranks", "report", "scaled", "stall_commands", "steps", "stored",
+    "timeline", "tracks", "verdicts")))
 TIMES_SLOWER_MOST = 5
 LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux.*")
 
