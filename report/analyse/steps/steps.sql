@@ -153,7 +153,7 @@ UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 -- The first steps until one takes at most half as long again as the median of its kind. They are in a table, as SQLite 3.34
 -- would compute all of it again for each step; and the median is a window, as 3.34 began a join with the wrong table.
 DROP TABLE IF EXISTS temp.step_first;
-CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, number INTEGER, last INTEGER);
+CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, number INTEGER);
 INSERT INTO temp.step_first
 WITH ranked AS (
     SELECT series, number, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
@@ -161,7 +161,7 @@ WITH ranked AS (
 compared AS (
     SELECT series, number, duration_ns,
         max(CASE WHEN place = (count + 1) / 2 THEN duration_ns END) OVER (PARTITION BY series, kind) AS median FROM ranked)
-SELECT series, min(number), max(number) FROM compared WHERE 2 * duration_ns <= 3 * median GROUP BY series;
-UPDATE step SET warmup = 1 WHERE number < (SELECT number FROM temp.step_first f
-    WHERE f.series = step.series AND 3 * (number - 1) <= last + 2);
+SELECT series, min(number) FROM compared WHERE 2 * duration_ns <= 3 * median
+GROUP BY series HAVING 3 * (min(number) - 1) <= max(number) + 2;
+UPDATE step SET warmup = 1 WHERE number < (SELECT number FROM temp.step_first f WHERE f.series = step.series);
 DROP TABLE temp.step_first;
