@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 14u
+#define GV_SPOOL_VERSION 15u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -58,12 +58,11 @@ enum gv_record_kind {
     GV_RECORD_JIT = 10,      /* code was compiled, or found compiled in the cache */
     GV_RECORD_OVERHEAD = 11, /* the driver or CUPTI delayed the program */
     GV_RECORD_GPU_MODULE = 12, /* code came onto a device */
-    /* Stacks of calls, before the call's record. */
-    GV_RECORD_OBJECT = 13,          /* a mapped file that contains addresses; its path follows */
-    GV_RECORD_STACK = 14,           /* the number of a stack; its frames follow */
-    GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
-    GV_RECORD_PYTHON_FRAME = 16,  /* a Python frame of it; its file's and function's names follow */
-    GV_RECORD_STACK_OF_CALL = 17, /* the stack of the group's call */
+    /* Stacks. Native ones are copies in the ring, see struct gv_stack_copy. */
+    GV_RECORD_PYTHON_FRAMES = 13, /* Python frames of the STACK before it, innermost first */
+    GV_RECORD_STACK = 14,         /* the number of a stack; its Python frames follow */
+    GV_RECORD_PYTHON_CODE = 16,   /* the number of a code object of Python; its texts follow */
+    GV_RECORD_STACK_OF_CALL = 17, /* the stack of the group's call; before the call's record */
     GV_RECORD_POLL = 18,          /* one or more outermost calls that returned "not ready" */
     GV_RECORD_RUN_DELAY =
         19, /* how long the thread waited for a CPU; before a slow call's record */
@@ -72,7 +71,7 @@ enum gv_record_kind {
     GV_RECORD_RECORDING = 22, /* what is seen of the GPU changed; who caused it follows as text */
     /* Written by a thread of ours that looks at the program's (preload/idle). */
     GV_RECORD_IDLE_SAMPLE = 23, /* what a thread did between its calls; text follows */
-    GV_RECORD_STACK_COPY = 24,  /* the memory of a blocked thread's stack, as text */
+    GV_RECORD_STACK_COPY = 24,  /* the native side of the STACK before it is in the ring */
     /* The program's own words: NVTX, gpuverify.h (preload/ranges). */
     GV_RECORD_RANGE_TEXT = 25, /* the number of a text, which follows */
     GV_RECORD_RANGE = 26,      /* a range began, or a mark; its text follows if it has no number */
@@ -281,30 +280,17 @@ struct gv_record_gpu_module {
     uint64_t reserved[2];
 };
 
-#define GV_RECORD_BUILD_ID_BYTES 20u
-
-struct gv_record_object {
-    struct gv_record_head head;
-    uint64_t base; /* what the file's addresses are relative to */
-    uint64_t low;  /* [low, high): where it was mapped */
-    uint64_t high;
-    uint16_t text_bytes;
-    uint8_t build_id_bytes; /* 0: it has none */
-    uint8_t reserved8;
-    uint8_t build_id[GV_RECORD_BUILD_ID_BYTES];
-    uint64_t reserved;
-};
-
 /* STACK and STACK_OF_CALL */
 struct gv_record_stack {
     struct gv_record_head head;
-    uint32_t number;        /* counted from 1 in each process */
-    uint32_t python_frames; /* that follow */
-    uint64_t python_low;    /* the object with the Python interpreter; 0: none */
-    uint64_t python_high;
+    uint32_t number;   /* STACK: counted from 1 in each process */
+    uint32_t one_of;   /* STACK_OF_CALL: chosen at random, one of about so many calls; 0: not so */
+    uint64_t function; /* STACK: the function that is its only frame; 0: none */
     uint64_t call_start_ns; /* STACK_OF_CALL: the call's start; its record may be lost */
-    uint32_t one_of; /* STACK_OF_CALL: chosen at random, one of about so many calls; 0: not so */
-    uint32_t reserved32;
+    uint64_t serial;        /* STACK_OF_CALL: of the copy */
+    uint32_t copy; /* STACK_OF_CALL: the copy's chunk plus one; 0, with REPRESENTS: the last stack
+                      of the site */
+    uint32_t site; /* STACK_OF_CALL: the site's number; 0: none */
     uint64_t reserved[2];
 };
 
@@ -439,17 +425,12 @@ struct gv_record_idle_sample {
     uint32_t reserved32;
 };
 
-#define GV_STACK_COPY_BYTES 8192u
-
-/* The registers that are known of a thread inside a system call, and its stack from `sp` on. The
- * bytes follow in TEXT records. Comes after the STACK that it is the native side of. */
 struct gv_record_stack_copy {
-    struct gv_record_head head; /* api: bytes that follow */
-    uint32_t number;            /* of that STACK */
-    uint32_t tid;
-    uint64_t pc;
-    uint64_t sp;
-    uint64_t reserved[4];
+    struct gv_record_head head;
+    uint32_t number; /* of the STACK that it is the native side of */
+    uint32_t copy;   /* its chunk plus one */
+    uint64_t serial;
+    uint64_t reserved[5];
 };
 
 struct gv_record_range_text {
@@ -503,21 +484,35 @@ struct gv_record_range_end {
     uint64_t reserved[4];
 };
 
-#define GV_RECORD_FRAMES 7u
-
-struct gv_record_frames {
-    struct gv_record_head head; /* api: addresses used */
-    uint64_t address[GV_RECORD_FRAMES];
+/* Where a Python function was. */
+struct gv_python_position {
+    uint32_t code;        /* number of a PYTHON_CODE */
+    uint32_t instruction; /* in bytes from the code's start */
+    uint32_t left_out;    /* frames between this one and the next */
 };
 
-struct gv_record_python_frame {
+#define GV_RECORD_POSITIONS 4u
+
+struct gv_record_python_frames {
+    struct gv_record_head head; /* api: positions used */
+    struct gv_python_position position[GV_RECORD_POSITIONS];
+    uint64_t reserved;
+};
+
+/* One text follows: the file's name, the function's name, the line table. */
+struct gv_record_python_code {
     struct gv_record_head head;
-    uint32_t line; /* 0: unknown */
-    uint16_t file_bytes;
+    uint32_t number; /* counted from 1 in each process */
+    int32_t first_line;
+    uint16_t file_bytes; /* UTF-8 */
     uint16_t function_bytes;
-    uint32_t left_out; /* frames between this one and the next */
+    uint32_t table_bytes; /* as in the interpreter's memory; 0: only the first line is known */
+    uint8_t minor;        /* of CPython 3: the table's format */
+    uint8_t
+        is_interpreters; /* 1: the interpreter's own code, which is hidden where it has no line */
+    uint16_t reserved16;
     uint32_t reserved32;
-    uint64_t reserved[5];
+    uint64_t reserved[4];
 };
 
 #define GV_RECORD_TEXT_BYTES 56u
@@ -545,7 +540,6 @@ union gv_record {
     struct gv_record_jit jit;
     struct gv_record_overhead overhead;
     struct gv_record_gpu_module gpu_module;
-    struct gv_record_object object;
     struct gv_record_stack stack;
     struct gv_record_run_delay run_delay;
     struct gv_record_context device_of_context;
@@ -559,8 +553,8 @@ union gv_record {
     struct gv_record_range_text range_text;
     struct gv_record_range range;
     struct gv_record_range_end range_end;
-    struct gv_record_frames frames;
-    struct gv_record_python_frame python_frame;
+    struct gv_record_python_frames python_frames;
+    struct gv_record_python_code python_code;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
 };
 
@@ -599,6 +593,77 @@ struct gv_spool_slot {
     uint64_t reserved[8];
 };
 
+/*
+ * Native stacks: the program's thread copies its registers and the used part of its stack into
+ * a ring, and the collector unwinds the copy and clears it. The ring has chunks; a copy takes some
+ * in a row. Bits say which are taken, and the lowest free ones are taken first, so that few pages
+ * are used, again and again. A chunk is freed by the reader, or by the thread if nothing refers to
+ * the copy.
+ */
+#define GV_STACK_CHUNK_BYTES  4096u
+#define GV_STACK_WORD_CHUNKS  64u /* whose bits are in one word */
+#define GV_STACK_WORDS        9u
+#define GV_STACK_WORD_OF_IDLE (GV_STACK_WORDS - 1) /* for copies of other threads only */
+#define GV_STACK_WORD_BYTES   (GV_STACK_WORD_CHUNKS * GV_STACK_CHUNK_BYTES)
+#define GV_STACK_COPY_MOST    65536u /* bytes of a stack */
+#define GV_STACK_REGISTERS    32u
+#define GV_STACK_POSITIONS    48u
+
+enum gv_stack_copy_flags {
+    GV_STACK_COPY_IS_WHOLE = 1u << 0,    /* up to the stack's end */
+    GV_STACK_COPY_LACKS_PYTHON = 1u << 1 /* the interpreter's frames could not be read */
+};
+
+struct gv_stack_copy {
+    _Atomic uint64_t serial; /* written last; 0: it was cleared */
+    uint32_t generation;     /* of the list of objects */
+    uint32_t known;          /* which registers are: a bit per value */
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t value[GV_STACK_REGISTERS]; /* by DWARF's number */
+    uint64_t python_low; /* the object with the Python interpreter: [low, high); 0: none */
+    uint64_t python_high;
+    uint32_t bytes; /* of the stack, from `sp` on */
+    uint16_t flags; /* enum gv_stack_copy_flags */
+    uint16_t position_count;
+    struct gv_python_position position[GV_STACK_POSITIONS]; /* innermost first */
+    unsigned char stack[] __attribute__((aligned(16)));
+};
+
+/*
+ * The objects of the process, for the reader to unwind with: files that are mapped, or were. An
+ * object is there in the generations [added, removed). The reader frees an entry whose object is
+ * gone when it has noted that.
+ */
+#define GV_SPOOL_OBJECTS           4096u
+#define GV_SPOOL_OBJECTS_GROWTH    128u /* that get storage at once */
+#define GV_SPOOL_BUILD_ID_BYTES    20u
+#define GV_SPOOL_OBJECT_PATH_BYTES 451u
+
+struct gv_spool_object {
+    _Atomic uint32_t added;   /* [wr] 0: free */
+    _Atomic uint32_t removed; /* [w] 0: it is mapped */
+    uint64_t base;            /* what the file's addresses are relative to */
+    uint64_t low;             /* [low, high): where it is mapped */
+    uint64_t high;
+    uint64_t dynamic;       /* tells objects at one base apart */
+    uint8_t build_id_bytes; /* 0: it has none */
+    uint8_t build_id[GV_SPOOL_BUILD_ID_BYTES];
+    char path[GV_SPOOL_OBJECT_PATH_BYTES];
+};
+
+struct gv_spool_stacks {
+    uint64_t ring_offset;
+    uint64_t objects_offset;
+    _Atomic uint64_t used[GV_STACK_WORDS]; /* [wr] bits of chunks */
+    _Atomic uint32_t words;                /* [w] that have storage, of those for calls */
+    _Atomic uint32_t idle_word;            /* [w] 1: that one has, too */
+    _Atomic uint32_t objects_allocated;    /* [w] entries that have storage */
+    _Atomic uint32_t generation;     /* [w] of the list of objects; written after the entries */
+    _Atomic uint64_t objects_missed; /* [w] had no room in the list */
+    _Atomic uint64_t not_taken;      /* [w] stacks for which the ring had no room */
+};
+
 enum gv_clock_kind {
     GV_CLOCK_MONOTONIC = 1, /* clock_gettime(CLOCK_MONOTONIC) */
     GV_CLOCK_TSC = 2,       /* base_ns + ((ticks - base_ticks) * multiplier >> 32) */
@@ -626,7 +691,7 @@ struct gv_spool_lost {
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
     _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
-    _Atomic uint64_t stacks;         /* of calls, beyond the number of distinct ones */
+    _Atomic uint64_t stacks;         /* of other threads, beyond the number of distinct ones */
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
     _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */
@@ -735,6 +800,7 @@ struct gv_spool_header {
     struct gv_spool_lost lost;     /* [w] */
     struct gv_spool_gpu gpu;       /* [w] */
     struct gv_own_cost_total own_cost[GV_OWN_COST_COUNT]; /* [w] */
+    struct gv_spool_stacks stacks;
     struct gv_spool_control control;
 
     uint32_t arguments_bytes;
@@ -770,7 +836,6 @@ _Static_assert(sizeof(struct gv_record_jit) == GV_SPOOL_RECORD_BYTES, "gv_record
 _Static_assert(sizeof(struct gv_record_overhead) == GV_SPOOL_RECORD_BYTES, "gv_record_overhead");
 _Static_assert(sizeof(struct gv_record_gpu_module) == GV_SPOOL_RECORD_BYTES,
                "gv_record_gpu_module");
-_Static_assert(sizeof(struct gv_record_object) == GV_SPOOL_RECORD_BYTES, "gv_record_object");
 _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_record_stack");
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
 _Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
@@ -787,9 +852,11 @@ _Static_assert(sizeof(struct gv_record_range_text) == GV_SPOOL_RECORD_BYTES,
                "gv_record_range_text");
 _Static_assert(sizeof(struct gv_record_range) == GV_SPOOL_RECORD_BYTES, "gv_record_range");
 _Static_assert(sizeof(struct gv_record_range_end) == GV_SPOOL_RECORD_BYTES, "gv_record_range_end");
-_Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
-_Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
-               "gv_record_python_frame");
+_Static_assert(sizeof(struct gv_record_python_frames) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_python_frames");
+_Static_assert(sizeof(struct gv_record_python_code) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_python_code");
+_Static_assert(sizeof(struct gv_spool_object) == 512, "object size");
 _Static_assert(sizeof(struct gv_spool_segment) == GV_SPOOL_SEGMENT_BYTES, "segment size");
 _Static_assert(sizeof(struct gv_spool_slot) == 128, "slot size");
 _Static_assert(sizeof(struct gv_spool_name) == 80, "name size");
