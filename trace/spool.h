@@ -600,14 +600,16 @@ struct gv_spool_slot {
  * are used, again and again. A chunk is freed by the reader, or by the thread if nothing refers to
  * the copy.
  */
-#define GV_STACK_CHUNK_BYTES  4096u
-#define GV_STACK_WORD_CHUNKS  64u /* whose bits are in one word */
-#define GV_STACK_WORDS        9u
-#define GV_STACK_WORD_OF_IDLE (GV_STACK_WORDS - 1) /* for copies of other threads only */
-#define GV_STACK_WORD_BYTES   (GV_STACK_WORD_CHUNKS * GV_STACK_CHUNK_BYTES)
-#define GV_STACK_COPY_MOST    65536u /* bytes of a stack */
-#define GV_STACK_REGISTERS    32u
-#define GV_STACK_POSITIONS    48u
+#define GV_STACK_CHUNK_BYTES   4096u
+#define GV_STACK_WORD_CHUNKS   64u /* whose bits are in one word */
+#define GV_STACK_WORDS         9u
+#define GV_STACK_WORD_OF_IDLE  (GV_STACK_WORDS - 1) /* for copies of other threads only */
+#define GV_STACK_WORD_BYTES    (GV_STACK_WORD_CHUNKS * GV_STACK_CHUNK_BYTES)
+#define GV_STACK_COPY_MOST     65536u /* bytes of a stack */
+#define GV_STACK_COPY_OF_OTHER 49152u /* of another thread: there is room for four */
+#define GV_STACK_REGISTERS     32u
+#define GV_STACK_POSITIONS     48u
+#define GV_STACK_SITES         8192u /* numbers of sites, from 1 on */
 
 enum gv_stack_copy_flags {
     GV_STACK_COPY_IS_WHOLE = 1u << 0,    /* up to the stack's end */

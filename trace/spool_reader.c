@@ -1,6 +1,7 @@
 #include "trace/spool_reader.h"
 
 #include "trace/spool_free_list.h"
+#include "trace/stack_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,22 @@ static bool reader_range_fits(uint64_t offset, uint64_t bytes, uint64_t lowest, 
     return offset >= lowest && offset <= size && bytes <= size - offset;
 }
 
+/* A file that was cut has none. */
+static void reader_check_stacks(struct gv_spool_reader *reader)
+{
+    const struct gv_spool_stacks *stacks = &reader_header(reader)->stacks;
+    uint64_t ring = stacks->ring_offset, objects = stacks->objects_offset;
+
+    if (ring % GV_READER_PAGE_BYTES == 0 && objects % GV_READER_PAGE_BYTES == 0 &&
+        reader_range_fits(ring, (uint64_t)GV_STACK_WORDS * GV_STACK_WORD_BYTES,
+                          reader->segments_offset, reader->mapped_bytes) &&
+        reader_range_fits(objects, (uint64_t)GV_SPOOL_OBJECTS * sizeof(struct gv_spool_object),
+                          reader->segments_offset, reader->mapped_bytes)) {
+        reader->ring_offset = ring;
+        reader->objects_offset = objects;
+    }
+}
+
 /* Reads the geometry from the header once, and refuses an impossible one. */
 static int reader_check(struct gv_spool_reader *reader)
 {
@@ -77,6 +94,7 @@ static int reader_check(struct gv_spool_reader *reader)
                            sizeof(*header), size) ||
         !reader_range_fits(reader->segments_offset, 0, sizeof(*header), size))
         return -EUCLEAN;
+    reader_check_stacks(reader);
     return 0;
 }
 
@@ -246,6 +264,8 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->lost_loads = atomic_load_explicit(&header->lost.loads, memory_order_relaxed);
     status->lost_threads = atomic_load_explicit(&header->lost.threads, memory_order_relaxed);
     status->lost_stacks = atomic_load_explicit(&header->lost.stacks, memory_order_relaxed);
+    status->stacks_not_taken =
+        atomic_load_explicit(&header->stacks.not_taken, memory_order_relaxed);
     status->lost_python_stacks =
         atomic_load_explicit(&header->lost.python_stacks, memory_order_relaxed);
     status->lost_host_functions =
@@ -410,6 +430,70 @@ static const struct gv_spool_slot *reader_slot(const struct gv_spool_reader *rea
 {
     return (const struct gv_spool_slot *)(const void *)(reader->base + reader->slots_offset) +
            index;
+}
+
+uint32_t gv_spool_reader_objects(const struct gv_spool_reader *reader, uint32_t *count)
+{
+    const struct gv_spool_stacks *stacks = &reader_header(reader)->stacks;
+    uint32_t generation = atomic_load_explicit(&stacks->generation, memory_order_acquire);
+
+    *count = reader->objects_offset
+                 ? atomic_load_explicit(&stacks->objects_allocated, memory_order_acquire)
+                 : 0;
+    if (*count > GV_SPOOL_OBJECTS)
+        *count = GV_SPOOL_OBJECTS;
+    return generation;
+}
+
+static struct gv_spool_object *reader_object(const struct gv_spool_reader *reader, uint32_t index)
+{
+    return (struct gv_spool_object *)(void *)(reader->base + reader->objects_offset) + index;
+}
+
+bool gv_spool_reader_object(const struct gv_spool_reader *reader, uint32_t index,
+                            struct gv_spool_object *object)
+{
+    const struct gv_spool_object *entry = reader_object(reader, index);
+    uint32_t added = atomic_load_explicit(&entry->added, memory_order_acquire);
+
+    if (!added)
+        return false;
+    memcpy(object, entry, sizeof(*object));
+    object->added = added;
+    object->removed = atomic_load_explicit(&entry->removed, memory_order_acquire);
+    if (object->build_id_bytes > sizeof(object->build_id))
+        object->build_id_bytes = 0;
+    object->path[sizeof(object->path) - 1] = '\0';
+    return true;
+}
+
+void gv_spool_reader_free_object(const struct gv_spool_reader *reader, uint32_t index)
+{
+    atomic_store_explicit(&reader_object(reader, index)->added, 0, memory_order_release);
+}
+
+bool gv_spool_reader_take_stack(const struct gv_spool_reader *reader, uint32_t chunk,
+                                uint64_t serial, struct gv_stack_copy *copy)
+{
+    struct gv_stack_copy *from =
+        (struct gv_stack_copy *)(void *)(reader->base + reader->ring_offset +
+                                         (size_t)chunk * GV_STACK_CHUNK_BYTES);
+    uint32_t chunks;
+
+    if (!reader->ring_offset || chunk >= GV_STACK_WORDS * GV_STACK_WORD_CHUNKS || serial == 0 ||
+        atomic_load_explicit(&from->serial, memory_order_acquire) != serial)
+        return false;
+    memcpy(copy, from, sizeof(*copy));
+    chunks = copy->bytes <= GV_STACK_COPY_MOST ? gv_stack_ring_chunks(copy->bytes) : UINT32_MAX;
+    if (chunks > GV_STACK_WORD_CHUNKS - chunk % GV_STACK_WORD_CHUNKS ||
+        copy->position_count > GV_STACK_POSITIONS)
+        return false;
+    memcpy(copy->stack, from->stack, copy->bytes);
+    /* It has the program's data. */
+    memset(from->stack, 0, copy->bytes);
+    atomic_store_explicit(&from->serial, 0, memory_order_relaxed);
+    gv_stack_ring_free(&reader_header(reader)->stacks, chunk, chunks);
+    return true;
 }
 
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)

@@ -27,6 +27,8 @@ struct gv_spool_reader {
     uint32_t slots_offset;
     uint32_t segments_offset;
     uint32_t segment_limit;
+    uint64_t ring_offset; /* 0: the file has no stacks */
+    uint64_t objects_offset;
     uint32_t segments;     /* readable segments at the last refresh */
     uint32_t prepared;     /* segments that gv_spool_reader_prepare() is done with */
     uint32_t segments_cut; /* segments that should exist too; a living process may have just added
@@ -75,6 +77,7 @@ struct gv_spool_status {
     uint64_t lost_loads;
     uint64_t lost_threads;
     uint64_t lost_stacks;
+    uint64_t stacks_not_taken; /* the ring had no room */
     uint64_t lost_python_stacks;
     uint64_t lost_host_functions;
     uint64_t lost_ranges;
@@ -173,6 +176,19 @@ void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 /* Slot `index` (below reader->slots_count). False: its thread is in no call, or between two. */
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight);
+
+/* The generation of the process's list of objects, and how many entries it may have. */
+uint32_t gv_spool_reader_objects(const struct gv_spool_reader *reader, uint32_t *count);
+/* An entry, with a path that ends with NUL. False: it is free. */
+bool gv_spool_reader_object(const struct gv_spool_reader *reader, uint32_t index,
+                            struct gv_spool_object *object);
+/* The process may use the entry again. Once its object is gone. */
+void gv_spool_reader_free_object(const struct gv_spool_reader *reader, uint32_t index);
+
+/* Takes a copied stack from the ring: it is cleared there, and its room is free. `copy` has room
+ * for GV_STACK_COPY_MOST more. False: there is no copy with this serial number. */
+bool gv_spool_reader_take_stack(const struct gv_spool_reader *reader, uint32_t chunk,
+                                uint64_t serial, struct gv_stack_copy *copy);
 
 /* Quick questions of all threads, which left no record. */
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);

@@ -53,10 +53,32 @@ static uint64_t within_file_limit(uint64_t bytes)
     return limit.rlim_cur < bytes ? limit.rlim_cur : bytes;
 }
 
+/* Stacks come last, as they may lie behind a hole. They have no room in a file that is limited to
+ * about their size. */
+#define STACKS_BYTES                                                                               \
+    ((uint64_t)GV_STACK_WORDS * GV_STACK_WORD_BYTES +                                              \
+     (uint64_t)GV_SPOOL_OBJECTS * sizeof(struct gv_spool_object))
+
+static void lay_out_stacks(struct gv_spool_header *header, uint64_t most_bytes)
+{
+    struct gv_spool_stacks *stacks = &header->stacks;
+    uint64_t at =
+        (segment_offset(header, header->segment_limit) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+    if (at + STACKS_BYTES > most_bytes)
+        return;
+    stacks->ring_offset = at;
+    stacks->objects_offset = at + (uint64_t)GV_STACK_WORDS * GV_STACK_WORD_BYTES;
+}
+
 static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t names_count)
 {
-    uint64_t limit_bytes = within_file_limit(limit_mb << 20);
+    uint64_t wanted_bytes = limit_mb << 20;
+    uint64_t most_bytes = within_file_limit(wanted_bytes + STACKS_BYTES);
+    uint64_t limit_bytes = most_bytes > 2 * STACKS_BYTES ? most_bytes - STACKS_BYTES : most_bytes;
 
+    if (limit_bytes > wanted_bytes)
+        limit_bytes = wanted_bytes;
     header->version = GV_SPOOL_VERSION;
     header->header_bytes = sizeof *header;
     header->names_offset = page_aligned(sizeof *header);
@@ -72,6 +94,7 @@ static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t 
             : (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
     header->reserve_segments = header->segment_limit / 16;
     header->free_head = GV_SPOOL_EMPTY_LIST;
+    lay_out_stacks(header, most_bytes);
 }
 
 static uint32_t first_growth(const struct gv_spool_header *header)
@@ -82,7 +105,8 @@ static uint32_t first_growth(const struct gv_spool_header *header)
 
 static int fill_file(int fd, struct gv_spool_writer *writer, const struct gv_spool_header *plan)
 {
-    size_t bytes = segment_offset(plan, plan->segment_limit);
+    size_t bytes = plan->stacks.ring_offset ? plan->stacks.ring_offset + STACKS_BYTES
+                                            : segment_offset(plan, plan->segment_limit);
     void *mapping;
     int error;
 
@@ -130,6 +154,10 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
     memcpy(start + plan.names_offset, names, plan.names_bytes);
     writer->slots = (struct gv_spool_slot *)(void *)(start + plan.slots_offset);
     writer->segments = (struct gv_spool_segment *)(void *)(start + plan.segments_offset);
+    if (plan.stacks.ring_offset) {
+        writer->ring = start + plan.stacks.ring_offset;
+        writer->objects = (struct gv_spool_object *)(void *)(start + plan.stacks.objects_offset);
+    }
     writer->header->identity = identity;
     atomic_store(&writer->fresh, 0);
     atomic_store(&writer->limit, plan.segment_limit);
@@ -145,20 +173,28 @@ void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
     if (discard)
         unlink(writer->path);
     writer->header = NULL;
+    writer->ring = NULL;
+    writer->objects = NULL;
+}
+
+/* Opens by name: the program could close or reuse a descriptor that stays open. */
+static int allocate_by_name(const struct gv_spool_writer *writer, uint64_t offset, uint64_t bytes)
+{
+    int fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int error = fd < 0 ? -errno : allocate(fd, offset, bytes);
+
+    if (fd >= 0)
+        close(fd);
+    return error;
 }
 
 /* A full disk is final. Other failures (no descriptor left) are tried again, but not for every
  * record. */
 static int add_storage(struct gv_spool_writer *writer, uint32_t allocated, uint32_t more)
 {
-    /* Opens by name: the program could close or reuse a descriptor that stays open. */
-    int fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    int error = fd < 0 ? -errno
-                       : allocate(fd, segment_offset(writer->header, allocated),
-                                  (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
+    int error = allocate_by_name(writer, segment_offset(writer->header, allocated),
+                                 (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
 
-    if (fd >= 0)
-        close(fd);
     if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
         atomic_store(&writer->limit, allocated);
     if (!error && writer->bell)
@@ -273,6 +309,32 @@ static uint32_t take_any(struct gv_spool_writer *writer)
         }
     }
     return GV_SPOOL_NO_SEGMENT;
+}
+
+int gv_spool_writer_add_word(struct gv_spool_writer *writer, uint32_t word)
+{
+    return writer->ring ? allocate_by_name(writer,
+                                           writer->header->stacks.ring_offset +
+                                               (uint64_t)word * GV_STACK_WORD_BYTES,
+                                           GV_STACK_WORD_BYTES)
+                        : -ENOSPC;
+}
+
+int gv_spool_writer_add_objects(struct gv_spool_writer *writer)
+{
+    struct gv_spool_stacks *stacks = &writer->header->stacks;
+    uint32_t allocated = atomic_load_explicit(&stacks->objects_allocated, memory_order_relaxed);
+    int error;
+
+    if (!writer->objects || allocated + GV_SPOOL_OBJECTS_GROWTH > GV_SPOOL_OBJECTS)
+        return -ENOSPC;
+    error = allocate_by_name(
+        writer, stacks->objects_offset + (uint64_t)allocated * sizeof(struct gv_spool_object),
+        GV_SPOOL_OBJECTS_GROWTH * sizeof(struct gv_spool_object));
+    if (!error)
+        atomic_store_explicit(&stacks->objects_allocated, allocated + GV_SPOOL_OBJECTS_GROWTH,
+                              memory_order_release);
+    return error;
 }
 
 uint32_t gv_spool_writer_left(const struct gv_spool_writer *writer)

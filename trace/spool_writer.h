@@ -20,6 +20,8 @@ struct gv_spool_writer {
     struct gv_spool_header *header; /* the mapping; NULL: none */
     struct gv_spool_slot *slots;
     struct gv_spool_segment *segments;
+    unsigned char *ring;             /* of copied stacks; NULL: no room for one */
+    struct gv_spool_object *objects; /* as many as have storage; NULL: no room */
     size_t mapped_bytes;
     _Atomic uint32_t fresh;    /* segments below this number have been used */
     _Atomic uint32_t limit;    /* how far the file can grow; less than requested on a full disk */
@@ -86,6 +88,11 @@ void gv_spool_text_piece(union gv_record *record, const char *text, uint32_t at,
 
 /* Closes a segment: no more records will come. */
 void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segment *segment);
+
+/* Give storage to a word of the ring, or to GV_SPOOL_OBJECTS_GROWTH more objects: a few system
+ * calls. One thread at a time. 0, -ENOSPC or another -errno. */
+int gv_spool_writer_add_word(struct gv_spool_writer *writer, uint32_t word);
+int gv_spool_writer_add_objects(struct gv_spool_writer *writer);
 
 /* A slot for a thread's call in flight; NULL if all are in use. */
 struct gv_spool_slot *gv_spool_writer_slot(struct gv_spool_writer *writer,

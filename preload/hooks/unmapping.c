@@ -5,6 +5,7 @@
 #include "preload/bind/entry_points.h"
 #include "preload/bind/libc_calls.h"
 #include "preload/stacks/python_runtime.h"
+#include "preload/stacks/stack_objects.h"
 
 #include <errno.h>
 
@@ -19,6 +20,7 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
     result = next(handle);
     saved_errno = errno;
     gv_python_runtime_end_close();
+    gv_stack_objects_closed();
     gv_entry_points_end_close();
     errno = saved_errno;
     return result;

@@ -1,16 +1,14 @@
 #include "preload/idle/stack_copies.h"
 
 #include "preload/base/own_memory.h"
+#include "preload/stacks/stack_copy.h"
 #include "trace/mix.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define SECOND_NS    1000000000u
 #define COPIES_MOST  4u /* in a second */
 #define HASHED_BYTES 256u
-#define PAGE_BYTES   4096u
 #define KNOWN_MOST   64u        /* waits; a power of two */
 #define PYTHON_MOST  4096u      /* as many as there are Python stacks */
 #define FIRST_NUMBER (1u << 24) /* after all numbers of preload/stacks */
@@ -34,23 +32,6 @@ void gv_stack_copies_start_over(void)
     copies = 0;
 }
 
-/* How many could be read: a stack ends somewhere. As of another process: valgrind checks what is
- * written from, and its own stack is what the kernel says. */
-static size_t read_stack(unsigned char *bytes, uintptr_t sp)
-{
-    struct iovec pages[GV_STACK_COPY_BYTES / PAGE_BYTES + 1];
-    unsigned count = 0;
-
-    for (uintptr_t at = sp, end = sp + GV_STACK_COPY_BYTES; at < end; count++) {
-        uintptr_t next = (at | (PAGE_BYTES - 1)) + 1;
-
-        pages[count].iov_base = (void *)at;
-        pages[count].iov_len = (next < end ? next : end) - at;
-        at = next;
-    }
-    return gv_other_memory_gather((uint32_t)syscall(SYS_getpid), bytes, pages, count);
-}
-
 static bool may_copy(uint64_t now_ns)
 {
     if (now_ns - second_ns >= SECOND_NS) {
@@ -60,25 +41,25 @@ static bool may_copy(uint64_t now_ns)
     return copies < COPIES_MOST;
 }
 
-/* As much as there is of it. False: there is no room now. */
-static bool write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_thread_state *state,
+/* False: there is no room now. */
+static bool write_copy(struct gv_thread *writer, const struct gv_thread_state *state,
                        uint32_t number)
 {
-    static unsigned char stack[GV_STACK_COPY_BYTES];
-    size_t bytes = read_stack(stack, state->sp);
     union gv_record record = {
-        .stack_copy = {
-            .head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE, .api = (uint16_t)bytes},
-            .number = number,
-            .tid = tid,
-            .pc = state->pc,
-            .sp = state->sp}};
+        .stack_copy = {.head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE},
+                       .number = number}};
+    struct gv_stack_taken taken;
 
     copies++;
-    if (!gv_thread_write(writer, GV_ROOM_CODE, &record))
+    if (!gv_stack_copy_take_other(state->pc, state->sp, &taken))
         return false;
-    gv_thread_write_text(writer, (const char *)stack, (uint32_t)bytes, true);
-    return true;
+    gv_stack_copy_finish(&taken);
+    record.stack_copy.copy = taken.chunk;
+    record.stack_copy.serial = taken.serial;
+    if (gv_thread_write(writer, GV_ROOM_CODE, &record))
+        return true;
+    gv_stack_copy_drop(&taken);
+    return false;
 }
 
 /* Its variables may differ each time, so that no copy is left for it: most likely it is a stack
@@ -91,8 +72,8 @@ static uint32_t alike(uint64_t place)
     return 0;
 }
 
-static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
-                             const struct gv_thread_state *state, uint64_t now_ns)
+static uint32_t write_native(struct gv_thread *writer, const struct gv_thread_state *state,
+                             uint64_t now_ns)
 {
     union gv_record record = {
         .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}}};
@@ -114,20 +95,19 @@ static uint32_t write_native(struct gv_thread *writer, uint32_t tid,
     known[cell].hash = hash;
     known[cell].place = place;
     known[cell].number = next_number++;
-    write_copy(writer, tid, state, record.stack.number);
+    write_copy(writer, state, record.stack.number);
     return record.stack.number;
 }
 
-uint32_t gv_stack_copies_write(struct gv_thread *writer, uint32_t tid,
-                               const struct gv_thread_state *state, uint32_t python,
-                               uint64_t now_ns)
+uint32_t gv_stack_copies_write(struct gv_thread *writer, const struct gv_thread_state *state,
+                               uint32_t python, uint64_t now_ns)
 {
     if (!state->sp)
         return python;
     if (!python)
-        return write_native(writer, tid, state, now_ns);
+        return write_native(writer, state, now_ns);
     if (python < PYTHON_MOST && !(has_native[python / 8] & 1u << python % 8) && may_copy(now_ns) &&
-        write_copy(writer, tid, state, python))
+        write_copy(writer, state, python))
         has_native[python / 8] |= (uint8_t)(1u << python % 8);
     return python;
 }

@@ -18,8 +18,7 @@ void gv_stack_copies_start_over(void);
  * in this second. `python`: the number of its STACK with the Python frames; 0: it has none. The
  * number of its STACK; 0: none. Inside a group, which continues.
  */
-uint32_t gv_stack_copies_write(struct gv_thread *writer, uint32_t tid,
-                               const struct gv_thread_state *state, uint32_t python,
-                               uint64_t now_ns);
+uint32_t gv_stack_copies_write(struct gv_thread *writer, const struct gv_thread_state *state,
+                               uint32_t python, uint64_t now_ns);
 
 #endif

@@ -483,8 +483,7 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
         thread->target = gv_thread_state_target(pid, tid, state, thread->path, sizeof thread->path);
         thread->stack = thread->python = has_python ? gv_python_look_stack(&writer, tid) : 0;
         if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(state))
-            thread->stack =
-                gv_stack_copies_write(&writer, tid, state, thread->python, thread->at_ns);
+            thread->stack = gv_stack_copies_write(&writer, state, thread->python, thread->at_ns);
     }
     if (!thread->since_ns)
         thread->is_pinned = is_pinned(tid);

@@ -109,7 +109,6 @@ static int attach(struct gv_process *process)
     process->pid = pid_now();
     gv_settings_read(&settings, NULL, NULL);
     process->settings = settings;
-    gv_stacks_prepare(&settings, process->forked);
     gv_run_delay_prepare(&settings);
     error = gv_thread_prepare();
     if (!error)
@@ -128,6 +127,7 @@ static int attach(struct gv_process *process)
         return error;
     }
     gv_fork_watch_set_token(process->spool.header->identity);
+    gv_stacks_start(&settings, process->forked);
     gv_control_begin();
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);

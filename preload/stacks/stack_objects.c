@@ -3,73 +3,83 @@
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_memory.h"
-#include "trace/mix.h"
+#include "preload/base/own_process.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
-#define GV_TOLD_MOST  1024u /* a power of two */
-#define GV_NOTES_MOST 64u
+#define NOTES_MOST   64u
+#define HEADERS_MOST 24u
 
-/* What was written: an object is identified by its base and its dynamic section. 0: free. A slot
- * is never freed; an object that is mapped again elsewhere is another one. */
-static _Atomic uint64_t told[GV_TOLD_MOST];
+static struct gv_spool_stacks *stacks; /* NULL: there is no list */
+static struct gv_spool_object *objects;
 
-static uint64_t key_of(const struct gv_object *object)
-{
-    uint64_t key = gv_mix(object->base, (uintptr_t)object->dynamic);
+/* One thread at a time changes the list. Another one leaves a word, and goes on. */
+enum turn { TURN_FREE, TURN_TAKEN, TURN_WANTED };
+static _Atomic uint32_t turn;
 
-    return key ? key : 1;
-}
+static uint32_t used;      /* entries below this one have been in use */
+static bool is_beginning;  /* nothing is listed twice, or where something was */
+static _Atomic bool stale; /* something was unloaded */
 
-/* True for the first thread that asks. If the table is full, for none. */
-static bool is_new(const struct gv_object *object)
-{
-    uint64_t key = key_of(object);
+/* The loader's last object that is listed. */
+static _Atomic uintptr_t last, last_mark;
 
-    for (unsigned i = 0; i < GV_TOLD_MOST; i++) {
-        _Atomic uint64_t *place = &told[(key + i) % GV_TOLD_MOST];
-        uint64_t found = atomic_load_explicit(place, memory_order_relaxed);
+/* ---- what is known of an object ---- */
 
-        if (found == 0 && atomic_compare_exchange_strong(place, &found, key))
-            return true;
-        if (found == key)
-            return false;
-    }
-    return false;
-}
-
-struct build_id {
+struct description {
     uintptr_t base;
-    uint8_t *out;
-    uint8_t bytes;
+    uintptr_t low;
+    uintptr_t high;
+    uintptr_t dynamic;
+    const ElfW(Phdr) * headers;
+    unsigned count;
 };
 
-/* A program header may say anything, so its target is read through the Linux kernel. */
-static void read_notes(uintptr_t at, size_t left, struct build_id *id)
+static void find_ranges(struct description *object)
 {
-    for (unsigned i = 0; i < GV_NOTES_MOST && left >= sizeof(ElfW(Nhdr)); i++) {
+    object->low = UINTPTR_MAX;
+    object->high = object->dynamic = 0;
+    for (unsigned i = 0; i < object->count; i++) {
+        uintptr_t start = object->base + object->headers[i].p_vaddr;
+
+        if (object->headers[i].p_type == PT_DYNAMIC)
+            object->dynamic = start;
+        if (object->headers[i].p_type != PT_LOAD)
+            continue;
+        if (start < object->low)
+            object->low = start;
+        if (start + object->headers[i].p_memsz > object->high)
+            object->high = start + object->headers[i].p_memsz;
+    }
+}
+
+/* A program header may say anything, so its target is read through the Linux kernel. */
+static void read_notes(uintptr_t at, size_t left, struct gv_spool_object *entry)
+{
+    for (unsigned i = 0; i < NOTES_MOST && left >= sizeof(ElfW(Nhdr)); i++) {
         struct {
             ElfW(Nhdr) head;
             char name[4];
-        } note;
-        size_t name, bytes, most;
+            uint8_t text[GV_SPOOL_BUILD_ID_BYTES];
+        } note = {.head.n_type = 0};
+        size_t name, bytes;
 
-        if (!gv_own_memory_read(&note.head, at, sizeof note.head))
+        if (!gv_own_memory_read(&note, at, left < sizeof note ? left : sizeof note))
             return;
         name = ((size_t)note.head.n_namesz + 3) & ~(size_t)3;
         bytes = sizeof note.head + name + (((size_t)note.head.n_descsz + 3) & ~(size_t)3);
         if (bytes > left)
             return;
         if (note.head.n_type == NT_GNU_BUILD_ID && note.head.n_namesz == sizeof note.name &&
-            gv_own_memory_read(&note, at, sizeof note) &&
             memcmp(note.name, "GNU", sizeof note.name) == 0) {
-            most = note.head.n_descsz < GV_RECORD_BUILD_ID_BYTES ? note.head.n_descsz
-                                                                 : GV_RECORD_BUILD_ID_BYTES;
-            if (gv_own_memory_read(id->out, at + sizeof note.head + name, most))
-                id->bytes = (uint8_t)most;
+            entry->build_id_bytes =
+                (uint8_t)(note.head.n_descsz < sizeof note.text ? note.head.n_descsz
+                                                                : sizeof note.text);
+            memcpy(entry->build_id, note.text, entry->build_id_bytes);
             return;
         }
         at += bytes;
@@ -77,54 +87,332 @@ static void read_notes(uintptr_t at, size_t left, struct build_id *id)
     }
 }
 
-static int find_notes(struct dl_phdr_info *info, size_t bytes, void *context)
+static void find_build_id(const struct description *object, struct gv_spool_object *entry)
 {
-    struct build_id *id = context;
-
-    (void)bytes;
-    if (info->dlpi_addr != id->base)
-        return 0;
-    for (int i = 0; i < info->dlpi_phnum && !id->bytes; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            read_notes(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, info->dlpi_phdr[i].p_memsz,
-                       id);
-    return 1;
+    entry->build_id_bytes = 0;
+    for (unsigned i = 0; i < object->count && !entry->build_id_bytes; i++)
+        if (object->headers[i].p_type == PT_NOTE)
+            read_notes(object->base + object->headers[i].p_vaddr, object->headers[i].p_memsz,
+                       entry);
 }
 
-static void write_object(struct gv_thread *thread, const struct gv_object *object)
-{
-    const char *path =
-        object->path && object->path[0] ? object->path : gv_process.spool.header->executable;
-    uint32_t text_bytes = gv_spool_text_bytes(path);
-    union gv_record record = {.object = {
-                                  .head = {.kind = GV_RECORD_OBJECT, .flags = GV_RECORD_MORE},
-                                  .base = object->base,
-                                  .low = object->low,
-                                  .high = object->high,
-                                  .text_bytes = (uint16_t)text_bytes,
-                              }};
-    struct build_id id = {.base = object->base, .out = record.object.build_id};
+/* ---- the list ---- */
 
-    gv_loader_visit(find_notes, &id);
-    record.object.build_id_bytes = id.bytes;
-    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
-        gv_thread_write_text(thread, path, text_bytes, true);
+static bool is_mapped(const struct gv_spool_object *entry)
+{
+    return atomic_load_explicit(&entry->added, memory_order_relaxed) &&
+           !atomic_load_explicit(&entry->removed, memory_order_relaxed);
 }
 
-void gv_stack_objects_tell(struct gv_thread *thread, const uintptr_t *addresses, unsigned count)
+/* The one that this change makes. */
+static uint32_t next_generation(void)
 {
-    uintptr_t low = 0, high = 0;
+    return atomic_load_explicit(&stacks->generation, memory_order_relaxed) + 1;
+}
 
-    for (unsigned i = 0; i < count; i++) {
-        struct gv_object object;
+static void remove_entry(struct gv_spool_object *entry)
+{
+    atomic_store_explicit(&entry->removed, next_generation(), memory_order_release);
+}
 
-        if (addresses[i] >= low && addresses[i] < high)
-            continue;
-        if (!gv_objects_at(addresses[i], &object))
-            continue;
-        low = object.low;
-        high = object.high;
-        if (is_new(&object))
-            write_object(thread, &object);
+/* Through the Linux kernel: it may be freed meanwhile. False: it is too long, or gone. */
+static bool read_path(char path[GV_SPOOL_OBJECT_PATH_BYTES], uintptr_t from)
+{
+    size_t length = 0;
+
+    while (length < GV_SPOOL_OBJECT_PATH_BYTES) {
+        size_t bytes = 64 - (from + length) % 64; /* within a page */
+
+        if (bytes > GV_SPOOL_OBJECT_PATH_BYTES - length)
+            bytes = GV_SPOOL_OBJECT_PATH_BYTES - length;
+        if (!gv_own_memory_read(path + length, from + length, bytes))
+            return false;
+        if (memchr(path + length, '\0', bytes))
+            return true;
+        length += bytes;
     }
+    return false;
+}
+
+static bool is_there(const struct gv_spool_object *entry, const struct description *object)
+{
+    return is_mapped(entry) && entry->base == object->base && entry->dynamic == object->dynamic &&
+           entry->high == object->high;
+}
+
+/* Small libraries often have the same layout, so that their paths tell them apart. */
+static bool is_listed(const struct description *object, const char *path)
+{
+    for (uint32_t i = 0; i < used; i++)
+        if (is_there(&objects[i], object))
+            return strcmp(objects[i].path, path) == 0;
+    return false;
+}
+
+/* NULL: there is no room. */
+static struct gv_spool_object *free_entry(void)
+{
+    for (uint32_t i = 0; i < used && !is_beginning; i++)
+        if (atomic_load_explicit(&objects[i].added, memory_order_acquire) == 0)
+            return &objects[i];
+    if (used == atomic_load_explicit(&stacks->objects_allocated, memory_order_relaxed) &&
+        gv_spool_writer_add_objects(&gv_process.spool))
+        return NULL;
+    return &objects[used++];
+}
+
+/* What lies where it does is gone: the loader unloads what it cannot load as a whole, and what libc
+ * loads for itself, without dlclose(). */
+static void remove_overlapped(const struct description *object)
+{
+    for (uint32_t i = 0; i < used; i++)
+        if (is_mapped(&objects[i]) && objects[i].low < object->high &&
+            object->low < objects[i].high)
+            remove_entry(&objects[i]);
+}
+
+static void add(struct description *object, uintptr_t path_at)
+{
+    char path[GV_SPOOL_OBJECT_PATH_BYTES];
+    struct gv_spool_object *entry;
+    bool has_path = read_path(path, path_at);
+
+    find_ranges(object);
+    if (object->high <= object->low)
+        return;
+    if (!has_path) {
+        atomic_fetch_add_explicit(&stacks->objects_missed, 1, memory_order_relaxed);
+        return;
+    }
+    if (!path[0])
+        memcpy(path, gv_process.spool.header->executable, sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    if (!is_beginning) {
+        if (is_listed(object, path))
+            return;
+        remove_overlapped(object);
+    }
+    entry = free_entry();
+    if (!entry) {
+        atomic_fetch_add_explicit(&stacks->objects_missed, 1, memory_order_relaxed);
+        return;
+    }
+    memcpy(entry->path, path, sizeof path);
+    entry->base = object->base;
+    entry->low = object->low;
+    entry->high = object->high;
+    entry->dynamic = object->dynamic;
+    find_build_id(object, entry);
+    atomic_store_explicit(&entry->removed, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->added, next_generation(), memory_order_release);
+}
+
+/* ---- the loader's list, without its lock ---- */
+
+/* The public part of the loader's object. */
+struct listed {
+    uintptr_t base;
+    uintptr_t path;
+    uintptr_t dynamic;
+    uintptr_t next;
+};
+
+/* Of libraries that start with their ELF header at their load address: all that today's linkers
+ * make. */
+static void add_listed(const struct listed *listed)
+{
+    struct {
+        ElfW(Ehdr) head;
+        ElfW(Phdr) headers[HEADERS_MOST];
+    } file;
+    struct description object = {.base = listed->base, .headers = file.headers};
+
+    if (!listed->base || !gv_own_memory_read(&file.head, listed->base, sizeof file.head) ||
+        memcmp(file.head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        file.head.e_phentsize != sizeof(ElfW(Phdr)))
+        return;
+    object.count = file.head.e_phnum < HEADERS_MOST ? file.head.e_phnum : HEADERS_MOST;
+    if (!gv_own_memory_read(file.headers, listed->base + file.head.e_phoff,
+                            object.count * sizeof(ElfW(Phdr))))
+        return;
+    add(&object, listed->path);
+}
+
+/* Its memory may be that of another one now. */
+static uintptr_t mark_of(const struct listed *listed)
+{
+    return listed->base ^ listed->dynamic ^ listed->path;
+}
+
+/* False: the list is not as it was. */
+static bool read_last(struct listed *listed)
+{
+    uintptr_t at = atomic_load_explicit(&last, memory_order_relaxed);
+
+    return gv_own_memory_read(listed, at, sizeof *listed) &&
+           mark_of(listed) == atomic_load_explicit(&last_mark, memory_order_relaxed);
+}
+
+static void note_last(uintptr_t at, const struct listed *listed)
+{
+    atomic_store_explicit(&last, at, memory_order_relaxed);
+    atomic_store_explicit(&last_mark, mark_of(listed), memory_order_relaxed);
+}
+
+/* Memory that was freed may lead in circles. */
+static void add_new(void)
+{
+    struct listed listed;
+    uintptr_t at;
+
+    for (uint32_t i = 0; i < GV_SPOOL_OBJECTS && read_last(&listed) && listed.next; i++) {
+        at = listed.next;
+        if (!gv_own_memory_read(&listed, at, sizeof listed))
+            return;
+        add_listed(&listed);
+        note_last(at, &listed);
+    }
+}
+
+/* The end of the loader's list: objects that come later follow it. */
+static void find_last(void)
+{
+    uintptr_t next = (uintptr_t)_r_debug.r_map;
+    struct listed listed;
+
+    for (uint32_t i = 0; i < 16 * GV_SPOOL_OBJECTS && next; i++) {
+        uintptr_t at = next;
+
+        if (!gv_own_memory_read(&listed, at, sizeof listed))
+            return;
+        note_last(at, &listed);
+        next = listed.next;
+    }
+}
+
+/* ---- the loader's list, with its lock ---- */
+
+static int add_visited(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct description object = {
+        .base = info->dlpi_addr, .headers = info->dlpi_phdr, .count = info->dlpi_phnum};
+
+    (void)size;
+    (void)context;
+    add(&object, (uintptr_t)info->dlpi_name);
+    return 0;
+}
+
+struct search {
+    const struct gv_spool_object *entry;
+    uint32_t first;
+    bool found[GV_SPOOL_OBJECTS];
+};
+
+static int note_visited(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    struct description object = {
+        .base = info->dlpi_addr, .headers = info->dlpi_phdr, .count = info->dlpi_phnum};
+
+    (void)size;
+    find_ranges(&object);
+    for (uint32_t i = 0; i < used; i++) { /* most are in the loader's order */
+        uint32_t at = (search->first + i) % used;
+
+        if (is_there(&objects[at], &object)) {
+            search->found[at] = true;
+            search->first = at + 1;
+            break;
+        }
+    }
+    return 0;
+}
+
+static void remove_unmapped(void)
+{
+    static struct search search; /* by one thread at a time */
+
+    memset(&search, 0, sizeof search);
+    gv_loader_visit(note_visited, &search);
+    for (uint32_t i = 0; i < used; i++)
+        if (is_mapped(&objects[i]) && !search.found[i])
+            remove_entry(&objects[i]);
+}
+
+static void list_again(void)
+{
+    static unsigned long long unloads;
+    unsigned long long now = gv_objects_unloads();
+
+    if (now != unloads && !is_beginning)
+        remove_unmapped();
+    unloads = now;
+    /* First the end, then all: what comes meanwhile is in both. */
+    find_last();
+    gv_loader_visit(add_visited, NULL);
+}
+
+/* ---- whose turn it is ---- */
+
+static void change(void)
+{
+    do {
+        atomic_store(&turn, TURN_TAKEN);
+        if (atomic_exchange(&stale, false))
+            list_again();
+        else
+            add_new();
+        atomic_store_explicit(&stacks->generation, next_generation(), memory_order_release);
+    } while (!atomic_compare_exchange_strong(&turn, &(uint32_t){TURN_TAKEN}, TURN_FREE));
+}
+
+static void ask(void)
+{
+    uint32_t now = TURN_FREE;
+
+    if (atomic_compare_exchange_strong(&turn, &now, TURN_TAKEN))
+        change();
+    else
+        atomic_compare_exchange_strong(&turn, &now, TURN_WANTED);
+}
+
+void gv_stack_objects_start(void)
+{
+    objects = gv_process.spool.objects;
+    stacks = objects ? &gv_process.spool.header->stacks : NULL;
+    used = 0;
+    atomic_store(&turn, TURN_FREE);
+    if (!stacks)
+        return;
+    is_beginning = true;
+    atomic_store(&stale, true);
+    ask();
+    is_beginning = false;
+}
+
+void gv_stack_objects_look(void)
+{
+    struct listed listed;
+
+    if (!stacks)
+        return;
+    if (!read_last(&listed))
+        atomic_store(&stale, true);
+    else if (!listed.next)
+        return;
+    ask();
+}
+
+void gv_stack_objects_closed(void)
+{
+    if (!stacks || !gv_process_is_recording())
+        return;
+    atomic_store(&stale, true);
+    ask();
+}
+
+uint32_t gv_stack_objects_generation(void)
+{
+    return stacks ? atomic_load_explicit(&stacks->generation, memory_order_acquire) : 0;
 }

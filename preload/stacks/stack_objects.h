@@ -1,16 +1,26 @@
 /*
- * The shared objects that contain the addresses of stacks, each written once. The collector names
- * addresses by them, also after they are unmapped.
+ * The objects of the process (struct gv_spool_object), with which the collector unwinds copied
+ * stacks and names their frames.
+ *
+ * The list is made when the process attaches, and brought up to date by the thread that unloads
+ * one. dlopen() cannot be wrapped, so a new object is noticed at the next stack: the loader's list
+ * has gone on where it ended (one read through the Linux kernel). Adding it takes no lock.
  */
 #ifndef GV_STACKS_STACK_OBJECTS_H
 #define GV_STACKS_STACK_OBJECTS_H
 
-#include "preload/base/thread.h"
-
 #include <stdint.h>
 
-/* Writes the objects of these addresses that were not written yet, as records of a group that
- * continues. Any thread; takes the loader's lock. */
-void gv_stack_objects_tell(struct gv_thread *thread, const uintptr_t *addresses, unsigned count);
+/* Begins the list of this process. Once its spool is there; takes the loader's lock. */
+void gv_stack_objects_start(void);
+
+/* Adds what was loaded since the last time. Any thread; without a lock. */
+void gv_stack_objects_look(void);
+
+/* After a dlclose(). Takes the loader's lock. */
+void gv_stack_objects_closed(void);
+
+/* Of the list as it is now. */
+uint32_t gv_stack_objects_generation(void);
 
 #endif

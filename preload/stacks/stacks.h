@@ -1,9 +1,9 @@
 /*
- * The stack of a call that took long, failed, allocated or was chosen (docs/stacks.md): its native
- * frames and its thread's Python frames.
+ * The stack of a call that took long, failed, allocated or was chosen (docs/stacks.md): a copy of
+ * its native side, and its thread's Python frames.
  *
- * Taken on the calling thread after the real call has returned, and written once per distinct
- * stack. A call that needs none pays a few comparisons.
+ * Taken on the calling thread after the real call has returned. A call that needs none pays a few
+ * comparisons.
  *
  * Stacks have a budget of a thread's time (stacks.c). The first call of each site gets its stack at
  * once; later ones get their own while the budget lasts, and then that of an earlier call.
@@ -12,7 +12,7 @@
 #define GV_STACKS_STACKS_H
 
 #include "preload/base/thread.h"
-#include "preload/stacks/python_frames.h"
+#include "preload/stacks/known.h"
 #include "trace/mix.h"
 
 #include <stdbool.h>
@@ -33,10 +33,8 @@ bool gv_stacks_possible(void);
  * each function do, of those made when a stack can be taken. */
 bool gv_stacks_wanted_of_failed(unsigned api);
 
-/* Call it when the process attaches, with its settings. It loads what walks the stack, on a
- * thread of its own. Until that is done, which may take as long as a library's constructor,
- * calls get no stack. */
-void gv_stacks_prepare(const struct gv_settings *settings, bool forked);
+/* Call it when the process attaches, with its settings, once its spool is there. */
+void gv_stacks_start(const struct gv_settings *settings, bool forked);
 
 /* What tells calls apart before a stack is taken. */
 struct gv_stack_site {
@@ -47,24 +45,8 @@ struct gv_stack_site {
     bool can_wait; /* a wait that the program asked for, or a call that was not slow */
 };
 
-/* A set of hashes, each with a number. */
-#define GV_STACKS_BITS 13
-#define GV_STACKS_MOST (1u << GV_STACKS_BITS) /* distinct stacks in a process */
-struct gv_known_hash {
-    _Atomic uint64_t hash; /* 0: free */
-    _Atomic uint32_t number;
-};
-struct gv_known {
-    struct gv_known_hash at[GV_STACKS_MOST];
-    _Atomic uint32_t count;
-};
+/* Sites with stacks. */
 extern struct gv_known gv_stack_sites;
-
-/* The first cell to look for the hash. All that was mixed into it is in its uppermost bits. */
-static inline unsigned gv_known_cell(uint64_t hash)
-{
-    return (unsigned)(hash >> (64 - GV_STACKS_BITS));
-}
 
 /* The part of the site that is known without a system call. The depth on the stack tells callers of
  * the same library apart; it is the same in each thread. */
@@ -94,18 +76,17 @@ bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_s
  * GPUVERIFY_STACKS=stalls. */
 extern uint8_t gv_stacks_chosen_traits;
 
-/* Writes the stack if it is new, and which stack the next record's call has. `one_of`: as in
- * struct gv_record_stack, if the stack is the call's own. */
+/* Writes the stack, or which site's stack the next record's call has. `one_of`: as in struct
+ * gv_record_stack, if the stack is the call's own. */
 void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of);
 
 /* Writes a stack of one frame, the beginning of this function, if it is new. Its number; 0: none.
  */
 uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function);
 
-/* Writes a stack of another thread's Python frames, at most GV_PYTHON_FRAMES_MOST, if it is new, as
- * records of a group that continues. Its number; 0: they do not look like frames, or there is no
- * room. */
-uint32_t gv_stacks_write_python(struct gv_thread *thread, const struct gv_python *python,
-                                const struct gv_python_frame *frames, unsigned count);
+/* Writes a stack of another thread's Python frames, if it is new, as records of a group that
+ * continues. Its number; 0: there is no room. */
+uint32_t gv_stacks_write_positions(struct gv_thread *thread,
+                                   const struct gv_python_position *positions, unsigned count);
 
 #endif

@@ -1,5 +1,8 @@
 #include "report/collect/ingest.h"
 
+#include "report/collect/ingest_stacks.h"
+#include "report/collect/python_code.h"
+
 #include "report/analyse/stalls/in_flight.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
@@ -511,184 +514,10 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     return gv_database_run(ingest->database, GV_STATEMENT_CALL_DELAY, "ii", id, (int64_t)least_ns);
 }
 
-/* ---- stacks ---- */
-
-/*
- * Stacks: native frames as offsets in files, to be named when the trace is finished, and Python
- * frames with names.
- *
- * If there are Python frames, they replace the frames of the interpreter, at the position of its
- * innermost one.
- */
-
-/* What one group of records says of a stack. */
-struct gv_ingest_stack {
-    int64_t stack; /* whose frames follow; 0: none */
-    int64_t of_call;
-    bool of_other;   /* and of an earlier call */
-    uint32_t one_of; /* as in the record */
-    uint64_t of_call_start_ns;
-    uint32_t native_frames; /* stored so far */
-    uint32_t python_depth;  /* frames so far, with those that were left out */
-    uint32_t python_expected;
-    bool inside_python; /* an interpreter's frame has been seen */
-    uint64_t python_low;
-    uint64_t python_high;
-};
-
-static int store_object(struct gv_ingest *ingest, const struct gv_record_object *object,
-                        const union gv_record *records, size_t count)
-{
-    char path[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
-    char build_id[2 * GV_RECORD_BUILD_ID_BYTES + 1] = "";
-    const char *text = read_text(records, count, 0, object->text_bytes, path, sizeof(path));
-
-    for (unsigned i = 0; i < object->build_id_bytes && i < GV_RECORD_BUILD_ID_BYTES; i++)
-        snprintf(build_id + 2 * i, 3, "%02x", object->build_id[i]);
-    return gv_database_run(ingest->database, GV_STATEMENT_OBJECT_ADD, "iiiitt", ingest->process,
-                           (int64_t)object->base, (int64_t)object->low, (int64_t)object->high, text,
-                           build_id[0] ? build_id : NULL);
-}
-
-/* A call may come before its stack, which another thread wrote. */
-int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
-{
-    int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
-                                 ingest->process, (int64_t)number);
-
-    if (error || *stack)
-        return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
-                            (int64_t)number);
-    *stack = error ? 0 : gv_database_last_id(ingest->database);
-    return error;
-}
-
-static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                     const struct gv_record_stack *record)
-{
-    memset(state, 0, sizeof(*state));
-    state->python_expected = record->python_frames;
-    state->python_low = record->python_low;
-    state->python_high = record->python_high;
-    return gv_ingest_stack(ingest, record->number, &state->stack);
-}
-
-static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
-                        int64_t depth, uint64_t address)
-{
-    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", state->stack, depth,
-                           ingest->process, (int64_t)address);
-}
-
-static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                             const struct gv_record_frames *frames)
-{
-    int error = 0;
-
-    for (unsigned i = 0; i < frames->head.api && i < GV_RECORD_FRAMES && !error; i++) {
-        uint64_t address = frames->address[i];
-        bool interpreter = address >= state->python_low && address < state->python_high;
-
-        if (interpreter && state->python_expected) {
-            state->inside_python = true;
-            continue;
-        }
-        error = native_frame(
-            ingest, state,
-            state->native_frames++ + (state->inside_python ? GV_INGEST_OUTER_DEPTH : 0), address);
-    }
-    return error;
-}
-
-static int add_copied_frames(struct gv_ingest *ingest, const struct gv_record_stack_copy *copy,
-                             const union gv_record *records, size_t count)
-{
-    unsigned char bytes[GV_STACK_COPY_BYTES];
-    struct gv_unwind_stack stack = {.pc = copy->pc, .sp = copy->sp, .bytes = bytes};
-    int64_t row;
-    int error = gv_ingest_stack(ingest, copy->number, &row);
-
-    stack.size = read_bytes(records, count, 0, copy->head.api, (char *)bytes, sizeof(bytes));
-    return error ? error : gv_ingest_idle_copy(ingest, &stack, row);
-}
-
-static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                            const struct gv_record_python_frame *frame,
-                            const union gv_record *records, size_t count)
-{
-    char both[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
-    char file[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
-    uint32_t bytes = (uint32_t)frame->file_bytes + frame->function_bytes;
-
-    if (!read_text(records, count, 0, bytes, both, sizeof(both)))
-        return 0;
-    /* Both names had only whole characters, so repairing has not moved the second one. */
-    size_t split = strnlen(both, frame->file_bytes);
-    memcpy(file, both, split);
-    file[split] = '\0';
-    int64_t depth = GV_INGEST_PYTHON_DEPTH + (int64_t)state->python_depth;
-    state->python_depth++;
-    if (frame->left_out < GV_INGEST_OUTER_DEPTH - GV_INGEST_PYTHON_DEPTH)
-        state->python_depth += frame->left_out;
-    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", state->stack,
-                           depth, both + split, file, (int64_t)frame->line);
-}
-
-static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                              const struct gv_record_stack *record)
-{
-    state->of_call_start_ns = record->call_start_ns;
-    state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
-    state->one_of = record->one_of;
-    return gv_ingest_stack(ingest, record->number, &state->of_call);
-}
-
-static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                            const union gv_record *record, const union gv_record *rest,
-                            size_t rest_count)
-{
-    const union gv_record *records = rest - 1;
-
-    switch (record->head.kind) {
-    case GV_RECORD_OBJECT:
-        return store_object(ingest, &record->object, records, rest_count + 1);
-    case GV_RECORD_STACK:
-        return new_stack(ingest, state, &record->stack);
-    case GV_RECORD_FRAMES_OF_STACK:
-        return state->stack ? add_native_frames(ingest, state, &record->frames) : 0;
-    case GV_RECORD_STACK_COPY:
-        return add_copied_frames(ingest, &record->stack_copy, records, rest_count + 1);
-    case GV_RECORD_PYTHON_FRAME:
-        return state->stack
-                   ? add_python_frame(ingest, state, &record->python_frame, records, rest_count + 1)
-                   : 0;
-    default:
-        return find_stack_of_call(ingest, state, &record->stack);
-    }
-}
-
-static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                               int64_t call, uint64_t start_ns)
-{
-    int64_t stack = state->of_call;
-    int error;
-
-    state->of_call = 0;
-    /* Its call may be lost, and this may be the next one. */
-    if (!stack || state->of_call_start_ns != start_ns)
-        return 0;
-    error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
-    if (!error && state->of_other)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK_OF_OTHER, "i", call);
-    if (!error && state->one_of)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_SAMPLE, "ii", call,
-                                (int64_t)state->one_of);
-    return error;
-}
-
 /* ---- one group of records ---- */
 
+/* A longer text of a code object means damage. */
+#define GV_CODE_TEXT_MOST (1u << 18)
 /* More loads without their calls mean damage. */
 #define GV_INGEST_PENDING_LIMIT 4096u
 
@@ -863,7 +692,7 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_OBJECT, "ii", id,
                                 (int64_t)call->stream);
     if (!error)
-        error = store_stack_of_call(ingest, stack, id, call->start_ns);
+        error = gv_ingest_stack_of_call(ingest, stack, id, call->start_ns);
     if (!error && thread->pending_count > 0)
         error = match_loads(ingest, thread, call, id);
     return error;
@@ -972,6 +801,22 @@ static int store_unload(struct gv_ingest *ingest, const struct gv_record_unload 
                            gv_ingest_time(ingest, unload->at_ns));
 }
 
+/* Its text is longer than others. */
+static int store_code(struct gv_ingest *ingest, const struct gv_record_python_code *code,
+                      const union gv_record *records, size_t count, size_t at)
+{
+    uint32_t bytes = (uint32_t)code->file_bytes + code->function_bytes + code->table_bytes;
+    char *text = bytes <= GV_CODE_TEXT_MOST ? malloc(bytes + 1) : NULL;
+    int error = 0;
+
+    if (!text)
+        return bytes <= GV_CODE_TEXT_MOST ? -ENOMEM : 0;
+    error = gv_python_code_store(ingest, code, text,
+                                 read_bytes(records, count, at, bytes, text, bytes));
+    free(text);
+    return error ? error : gv_ingest_stack_code(ingest, code->number);
+}
+
 static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                        const union gv_record *records, size_t count)
 {
@@ -1048,13 +893,14 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_HOST_FUNCTION:
             error = store_host_function(ingest, thread, &record->host);
             break;
-        case GV_RECORD_OBJECT:
         case GV_RECORD_STACK:
-        case GV_RECORD_FRAMES_OF_STACK:
-        case GV_RECORD_PYTHON_FRAME:
+        case GV_RECORD_PYTHON_FRAMES:
         case GV_RECORD_STACK_OF_CALL:
         case GV_RECORD_STACK_COPY:
-            error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
+            error = gv_ingest_stack_part(ingest, &stack, record);
+            break;
+        case GV_RECORD_PYTHON_CODE:
+            error = store_code(ingest, &record->python_code, records, count, i);
             break;
         case GV_RECORD_IDLE_SAMPLE:
             error =
@@ -1385,6 +1231,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
     gv_ingest_idle_close(ingest);
+    gv_ingest_stacks_close(ingest);
     gv_ingest_ranges_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }

@@ -15,7 +15,6 @@
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/collect/own_cost.h"
-#include "report/collect/unwind.h"
 #include "report/store/database.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
@@ -137,9 +136,10 @@ struct gv_ingest {
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
     bool final;     /* the process has ended, or is another program now */
-    struct gv_ingest_idle *idle; /* report/collect/ingest_idle.c; NULL: no stacks yet */
-    bool looks;                  /* it has samples, */
-    bool late_looks;             /* and some whose thread had no row yet */
+    struct gv_ingest_stacks *stacks; /* report/collect/ingest_stacks.c; NULL: none yet */
+    struct gv_ingest_idle *idle;     /* report/collect/ingest_idle.c; NULL: none yet */
+    bool looks;                      /* it has samples, */
+    bool late_looks;                 /* and some whose thread had no row yet */
     /* threads with records */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;
@@ -230,14 +230,16 @@ int gv_ingest_control_end(struct gv_ingest *ingest);
 void gv_ingest_control_committed(struct gv_ingest *ingest);
 
 /* Looks at threads between their calls (report/collect/ingest_idle.c): a sample, whose text may be
- * NULL. Native frames of a blocked thread's stack, added to a row of stack; none if nothing is
- * known of it, or if this process has used up its time: then it is counted. The process has ended:
- * finds the threads that its samples still lack. */
+ * NULL. The process has ended: finds the threads that its samples still lack. */
 int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
                    const char *text);
-int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row);
 int gv_ingest_idle_end(struct gv_ingest *ingest);
 void gv_ingest_idle_close(struct gv_ingest *ingest);
+/* Whether there is CPU time left to unwind blocked and running threads; put the others around that.
+ * -ENOMEM if it cannot be counted. */
+int gv_ingest_idle_has_time(struct gv_ingest *ingest, bool *has_time);
+int64_t gv_ingest_idle_begin(void);
+void gv_ingest_idle_spent(struct gv_ingest *ingest, int64_t begin_ns);
 
 /* The program's own ranges (report/collect/ingest_ranges.c); `text` may be NULL. What a collector
  * that resumes a process must know of it. */
@@ -253,10 +255,8 @@ int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thre
 int gv_ingest_ranges_resume(struct gv_ingest *ingest);
 void gv_ingest_ranges_close(struct gv_ingest *ingest);
 
-/* For the other parts of the ingest: the row of the stack with this number, which may come later;
- * adds the row just inserted to those known; a time of the
+/* For the other parts of the ingest: adds the row just inserted to those known; a time of the
  * trace. */
-int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack);
 int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
                        int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);

@@ -1,6 +1,7 @@
 /* Ingests looks at threads between their calls. */
 #include "report/collect/ingest.h"
 
+#include "report/collect/ingest_stacks.h"
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
 #include "trace/futex.h"
@@ -15,7 +16,6 @@
 
 struct gv_ingest_idle {
     uint32_t pid;
-    struct gv_unwinder *unwinder;
     int64_t spent_ns; /* of CPU time, for stacks; what a second allows is taken off */
     int64_t looked_ns;
     struct gv_known running; /* hash of a running thread's frames, its Python stack -> row */
@@ -31,7 +31,6 @@ static int64_t cpu_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* What this process needs for unwinding. */
 static int open_idle(struct gv_ingest *ingest)
 {
     struct gv_spool_facts *facts = ingest->idle ? NULL : malloc(sizeof(*facts));
@@ -42,24 +41,17 @@ static int open_idle(struct gv_ingest *ingest)
     if (idle) {
         gv_spool_reader_facts(ingest->reader, facts);
         idle->pid = facts->pid;
-        idle->unwinder = gv_unwinder_open(facts->pid);
         idle->looked_ns = (int64_t)gv_monotonic_ns();
     }
     free(facts);
-    if (!idle || !idle->unwinder) {
-        free(idle);
-        return -ENOMEM;
-    }
     ingest->idle = idle;
-    return 0;
+    return idle ? 0 : -ENOMEM;
 }
 
 void gv_ingest_idle_close(struct gv_ingest *ingest)
 {
-    if (ingest->idle) {
-        gv_unwinder_close(ingest->idle->unwinder);
+    if (ingest->idle)
         gv_known_free(&ingest->idle->running, ingest->database);
-    }
     free(ingest->idle);
     ingest->idle = NULL;
 }
@@ -71,98 +63,36 @@ void gv_ingest_idle_close(struct gv_ingest *ingest)
 #define GV_STACKS_NS       20000000
 #define GV_STACKS_AHEAD_NS 200000000
 
-static bool has_time(struct gv_ingest_idle *idle)
+int gv_ingest_idle_has_time(struct gv_ingest *ingest, bool *has_time)
 {
+    int error = open_idle(ingest);
+    struct gv_ingest_idle *idle = ingest->idle;
     int64_t now = (int64_t)gv_monotonic_ns();
 
+    if (error)
+        return error;
     idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_STACKS_NS);
     idle->looked_ns = now;
     if (idle->spent_ns < 0)
         idle->spent_ns = 0;
-    return idle->spent_ns < GV_STACKS_AHEAD_NS;
+    *has_time = idle->spent_ns < GV_STACKS_AHEAD_NS;
+    return 0;
+}
+
+int64_t gv_ingest_idle_begin(void)
+{
+    return cpu_ns();
+}
+
+void gv_ingest_idle_spent(struct gv_ingest *ingest, int64_t begin_ns)
+{
+    ingest->idle->spent_ns += cpu_ns() - begin_ns;
 }
 
 static int count_loss(struct gv_ingest *ingest, const char *why)
 {
     return gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
                            "native stack", why, (int64_t)1);
-}
-
-static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size_t count)
-{
-    int error = 0;
-
-    for (size_t i = 0; i < count && !error; i++) {
-        char path[GV_TEXT_REPAIRED_BYTES(PATH_MAX)];
-        struct gv_unwind_object object;
-
-        if (!gv_unwinder_object(ingest->idle->unwinder, address[i], &object))
-            continue;
-        gv_text_repair(path, sizeof(path), object.path, strlen(object.path));
-        error = gv_database_run(ingest->database, GV_STATEMENT_OBJECT_ADD_NEW, "iiiitt",
-                                ingest->process, (int64_t)object.base, (int64_t)object.low,
-                                (int64_t)object.high, path,
-                                object.build_id[0] ? object.build_id : NULL);
-    }
-    return error;
-}
-
-static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
-                  uint64_t address[GV_UNWIND_FRAMES], size_t *count)
-{
-    int64_t begin_ns = cpu_ns();
-    int error;
-
-    if (!ingest->final)
-        gv_unwinder_refresh(ingest->idle->unwinder);
-    *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
-    error = store_objects(ingest, address, *count);
-    ingest->idle->spent_ns += cpu_ns() - begin_ns;
-    return error;
-}
-
-static bool is_interpreter(struct gv_ingest_idle *idle, uint64_t address)
-{
-    const char *path = gv_unwinder_path(idle->unwinder, address);
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
-}
-
-/* If the row has Python frames, they stand for the interpreter's. `first`: what is added to the
- * first address. */
-static int store_frames(struct gv_ingest *ingest, int64_t row, const uint64_t *address,
-                        size_t count, uint64_t first)
-{
-    bool inside_python = false;
-    int64_t python, depth = 0;
-    int error =
-        gv_database_find(ingest->database, GV_STATEMENT_FRAME_PYTHON_COUNT, &python, "i", row);
-
-    for (size_t i = 0; i < count && !error; i++) {
-        if (python && is_interpreter(ingest->idle, address[i])) {
-            inside_python = true;
-            continue;
-        }
-        error = gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", row,
-                                depth++ + (inside_python ? GV_INGEST_OUTER_DEPTH : 0),
-                                ingest->process, (int64_t)(address[i] + (i == 0 ? first : 0)));
-    }
-    return error;
-}
-
-int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row)
-{
-    uint64_t address[GV_UNWIND_FRAMES];
-    size_t count;
-    int error = open_idle(ingest);
-
-    if (error)
-        return error;
-    if (!has_time(ingest->idle))
-        return count_loss(ingest, "no time");
-    error = unwind(ingest, copy, address, &count);
-    return error ? error : store_frames(ingest, row, address, count, 0);
 }
 
 /* ---- native frames of running threads ---- */
@@ -183,8 +113,8 @@ static bool is_in_call(const struct gv_ingest *ingest, uint32_t tid)
 
 /* A stack of the collector's own: these native frames, and the Python frames of the row `python`,
  * if that is not 0. */
-static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, size_t count,
-                             int64_t python, int64_t *row)
+static int add_running_stack(struct gv_ingest *ingest, uint32_t generation,
+                             struct gv_unwind_chain *chain, int64_t python, int64_t *row)
 {
     int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD_OWN, "i", ingest->process);
 
@@ -193,24 +123,33 @@ static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, 
         error =
             gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_COPY, "ii", python, *row);
     /* The first address is where the thread is. All others are return addresses. */
-    return error ? error : store_frames(ingest, *row, address, count, 1);
+    chain->address[0]++;
+    return error ? error : gv_ingest_stacks_frames(ingest, *row, generation, chain);
 }
 
 static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
 {
     struct gv_ingest_idle *idle = ingest->idle;
-    uint64_t address[GV_UNWIND_FRAMES];
-    size_t count;
-    int error = unwind(ingest, &idle->taken.stack, address, &count);
+    struct gv_unwind_chain chain;
+    uint32_t generation;
+    struct gv_unwinder *unwinder = gv_ingest_stacks_unwinder(ingest, &generation);
     int64_t row;
+    int error;
 
+    if (!unwinder)
+        return -ENOMEM;
+    idle->taken.stack.generation = generation;
+    gv_unwinder_walk(unwinder, &idle->taken.stack, &chain);
     /* Python's frames say it already, if it is in the interpreter. */
-    if (error || count == 0 || (*stack && is_interpreter(idle, address[0])))
-        return error;
-    struct gv_key key = {{gv_mix_bytes(0, address, count * sizeof(*address)), (uint64_t)*stack}};
+    if (chain.count == 0 ||
+        (*stack && gv_ingest_stacks_is_interpreter(ingest, generation, chain.address[0])))
+        return 0;
+    struct gv_key key = {
+        {gv_mix_bytes(generation, chain.address, chain.count * sizeof(*chain.address)),
+         (uint64_t)*stack}};
     error = gv_known_find(&idle->running, ingest->database, &key, &row);
     if (!error && !row) {
-        error = add_running_stack(ingest, address, count, *stack, &row);
+        error = add_running_stack(ingest, generation, &chain, *stack, &row);
         if (!error)
             error = gv_known_add(&idle->running, ingest->database, &key, row);
     }
@@ -222,24 +161,27 @@ static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
 static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
                       int64_t *stack)
 {
-    int error = ingest->final ? 0 : open_idle(ingest);
+    bool has_time = false;
+    int error = ingest->final ? 0 : gv_ingest_idle_has_time(ingest, &has_time);
     int64_t age_ns = (int64_t)gv_monotonic_ns() - (int64_t)sample->at_ns;
 
     if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
         is_in_call(ingest, sample->tid))
         return error;
-    if (!has_time(ingest->idle))
+    if (!has_time)
         return count_loss(ingest, "no time");
     int64_t begin_ns = cpu_ns();
     error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
-    ingest->idle->spent_ns += cpu_ns() - begin_ns;
+    if (!error)
+        error = store_running_stack(ingest, stack);
+    gv_ingest_idle_spent(ingest, begin_ns);
     if (error == -EPERM) {
         ingest->idle->refused = true;
         return count_loss(ingest, "ptrace refused");
     }
     if (error == -EBUSY)
         return count_loss(ingest, "has a debugger");
-    return error ? 0 : store_running_stack(ingest, stack);
+    return error == -EAGAIN ? 0 : error;
 }
 
 /* ---- samples ---- */

@@ -9,7 +9,7 @@
 #ifndef GV_COLLECT_RUNNING_STACK_H
 #define GV_COLLECT_RUNNING_STACK_H
 
-#include "report/collect/unwind.h"
+#include "report/unwind/unwind.h"
 
 #include <stdbool.h>
 #include <stdint.h>

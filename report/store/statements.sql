@@ -192,13 +192,6 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 -- name: OBJECT_ADD
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
--- name: OBJECT_ADD_NEW
--- Unless the newest one there is the same.
-INSERT INTO object (process, base, low, high, path, build_id)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM object
-    WHERE id = (SELECT max(id) FROM object WHERE process = ?1 AND low < ?4 AND high > ?3)
-        AND base = ?2 AND path = ?5);
-
 -- name: STACK_ADD
 INSERT INTO stack (process, number) VALUES (?, ?);
 
@@ -210,13 +203,12 @@ SELECT ?1, min(0, coalesce(min(number), 0)) - 1 FROM stack WHERE process = ?1;
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 
+-- name: STACK_ENDED
+UPDATE stack SET ended = ?2 WHERE id = ?1;
+
 -- name: FRAME_NATIVE
--- In the newest object at the address ?4: what lay there before has been unmapped.
 INSERT OR REPLACE INTO frame (stack, depth, kind, library, address, object)
-SELECT ?1, ?2, 'native', nullif(path, ''), ?4 - base, id FROM object
-WHERE process = ?3 AND low <= ?4 AND high > ?4
-UNION ALL SELECT ?1, ?2, 'native', NULL, ?4, NULL
-ORDER BY 6 DESC LIMIT 1;
+VALUES (?1, ?2, 'native', nullif(?3, ''), ?4, ?5);
 
 -- name: FRAME_PYTHON
 INSERT OR REPLACE INTO frame (stack, depth, kind, function, file, line)

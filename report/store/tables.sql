@@ -133,7 +133,7 @@ CREATE TABLE process_clock (process INTEGER PRIMARY KEY, clock INTEGER NOT NULL)
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.
 CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
-    UNIQUE (process, number));
+    ended TEXT, UNIQUE (process, number));
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
     function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;

@@ -388,7 +388,7 @@ static void the_first_of_a_site_is_no_sample(void **state)
 /* Otherwise looking for a site would take long. */
 static void sites_that_differ_little_have_cells_of_their_own(void **state)
 {
-    static bool used[3][GV_STACKS_MOST];
+    static bool used[3][GV_KNOWN_CELLS];
     unsigned cells[3] = {0};
 
     (void)state;

@@ -1,5 +1,6 @@
 /* Copies of the stacks of blocked threads: each wait once, and not too many. */
 #include "preload/idle/stack_copies.h"
+#include "preload/stacks/stack_objects.h"
 #include "tests/unit/preload/recording.h"
 
 #include <stdbool.h>
@@ -9,12 +10,20 @@
 
 #define PAGE_BYTES 4096u
 #define SECOND_NS  1000000000u
-#define TID        7u
+
+uint32_t gv_stack_objects_generation(void)
+{
+    return 3;
+}
+
+void gv_stack_objects_look(void)
+{
+}
 
 /* What thread.c asks of rooms above it; nothing here joins. */
 const struct gv_process_steps gv_process_steps;
 
-static unsigned char stack[2 * GV_STACK_COPY_BYTES];
+static unsigned char stack[2 * GV_STACK_COPY_MOST];
 static struct gv_thread writer;
 
 static int begin(void **state)
@@ -31,7 +40,7 @@ static uint32_t copy(const void *sp, uint64_t pc, uint32_t python, uint64_t now_
 {
     struct gv_thread_state state = {.state = 'S', .sp = (uintptr_t)sp, .pc = pc};
 
-    return gv_stack_copies_write(&writer, TID, &state, python, now_ns);
+    return gv_stack_copies_write(&writer, &state, python, now_ns);
 }
 
 /* How many records of a kind were written; *last is the last of them. */
@@ -51,6 +60,17 @@ static unsigned written(enum gv_record_kind kind, union gv_record *last)
     return count;
 }
 
+static const struct gv_stack_copy *copy_of(const union gv_record *record)
+{
+    const struct gv_stack_copy *taken =
+        (const void *)(gv_process.spool.ring +
+                       (size_t)(record->stack_copy.copy - 1) * GV_STACK_CHUNK_BYTES);
+
+    assert_int_not_equal(record->stack_copy.copy, 0);
+    assert_int_equal(taken->serial, record->stack_copy.serial);
+    return taken;
+}
+
 static void a_wait_is_copied_once(void **unused)
 {
     union gv_record record;
@@ -63,13 +83,14 @@ static void a_wait_is_copied_once(void **unused)
     assert_int_equal(record.stack.number, number);
     assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 1);
     assert_int_equal(record.stack_copy.number, number);
-    assert_int_equal(record.stack_copy.tid, TID);
-    assert_int_equal(record.stack_copy.sp, (uintptr_t)stack);
-    assert_int_equal(record.stack_copy.pc, 1);
-    assert_int_equal(record.head.api, GV_STACK_COPY_BYTES);
+    assert_int_equal(copy_of(&record)->sp, (uintptr_t)stack);
+    assert_int_equal(copy_of(&record)->pc, 1);
+    assert_int_equal(copy_of(&record)->known, 0);
+    assert_int_equal(copy_of(&record)->generation, 3);
+    assert_int_equal(copy_of(&record)->bytes, GV_STACK_COPY_OF_OTHER);
     assert_int_not_equal(copy(stack, 2, 0, SECOND_NS), number); /* another place, */
     stack[0]++;
-    assert_int_not_equal(copy(stack, 1, 0, SECOND_NS), number); /* or called from another */
+    assert_int_not_equal(copy(stack, 1, 0, SECOND_NS), number);  /* or called from another */
     assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 3);
 }
 
@@ -132,7 +153,7 @@ static void a_copy_ends_where_the_memory_ends(void **unused)
     assert_int_equal(mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
     assert_int_not_equal(copy(pages + PAGE_BYTES - 1000, 1, 0, SECOND_NS), 0);
     assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 1);
-    assert_int_equal(record.head.api, 1000);
+    assert_int_equal(copy_of(&record)->bytes, 1000);
     assert_int_equal(copy(pages + PAGE_BYTES, 1, 0, SECOND_NS), 0);
     assert_int_equal(copy(NULL, 1, 0, SECOND_NS), 0); /* it runs */
     munmap(pages, 2 * PAGE_BYTES);

@@ -1,0 +1,41 @@
+/*
+ * Copies native stacks into the ring of the spool (struct gv_stack_copy), for the collector to
+ * unwind: the registers and the used part of the stack. Nothing here follows frames.
+ *
+ * Any thread. Lock-free; a copy costs 1 to 3 us. Without room there is no copy, and it is counted.
+ */
+#ifndef GV_STACKS_STACK_COPY_H
+#define GV_STACKS_STACK_COPY_H
+
+#include "preload/base/thread.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gv_stack_taken {
+    struct gv_stack_copy *copy;
+    uint64_t serial;
+    uint32_t chunk; /* plus one */
+    uint32_t chunks;
+};
+
+/* Gives the ring its first storage. Once the process's spool is there. */
+void gv_stack_copy_start(void);
+
+/* Where this thread's stack lies: asked once. */
+void gv_stack_copy_find_bounds(struct gv_thread *thread);
+
+/* Copies the calling thread's stack, from its own caller on. If `waits`, it waits up to 10 ms for
+ * room, unless that was in vain the last time. The copy is not finished: its positions can be
+ * filled in. False: there is no room. */
+bool gv_stack_copy_take(struct gv_thread *thread, bool waits, struct gv_stack_taken *taken);
+
+/* Copies that of a blocked thread, of which the position and the stack pointer are known, through
+ * the Linux kernel. By one thread of ours, into chunks that no call can take. */
+bool gv_stack_copy_take_other(uintptr_t pc, uintptr_t sp, struct gv_stack_taken *taken);
+
+/* The copy is complete: a record can refer to it. Or none will. */
+void gv_stack_copy_finish(struct gv_stack_taken *taken);
+void gv_stack_copy_drop(struct gv_stack_taken *taken);
+
+#endif

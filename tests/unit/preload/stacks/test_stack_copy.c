@@ -1,0 +1,283 @@
+/* Copies of a thread's own stack: what is in them, and what happens if there is no room. */
+#include "preload/stacks/stack_copy.h"
+#include "preload/stacks/stack_objects.h"
+#include "tests/unit/preload/recording.h"
+#include "trace/stack_ring.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+
+#define PAGE_BYTES 4096u
+
+const struct gv_process_steps gv_process_steps;
+
+uint32_t gv_stack_objects_generation(void)
+{
+    return 3;
+}
+
+void gv_stack_objects_look(void)
+{
+}
+
+static int begin(void **state)
+{
+    int error = open_recording(state);
+
+    gv_process.pid = (uint32_t)getpid();
+    gv_thread.tid = (uint32_t)getpid();
+    gv_stack_copy_start();
+    return error;
+}
+
+static uint64_t *word_of(uint32_t word)
+{
+    return (uint64_t *)&gv_process.spool.header->stacks.used[word];
+}
+
+/* Whether the copy has the bytes that are at an address of this stack. */
+static bool has(const struct gv_stack_copy *copy, const void *at, size_t bytes)
+{
+    uint64_t offset = (uintptr_t)at - copy->sp;
+
+    return offset + bytes <= copy->bytes && memcmp(copy->stack + offset, at, bytes) == 0;
+}
+
+static void the_copy_is_the_stack_as_it_was(void **unused)
+{
+    volatile char mark[] = "a variable of the caller";
+    struct gv_stack_taken taken;
+
+    (void)unused;
+    assert_true(gv_stack_copy_take(&gv_thread, false, &taken));
+    assert_true(has(taken.copy, (const void *)mark, sizeof mark));
+    assert_true(taken.copy->flags & GV_STACK_COPY_IS_WHOLE);
+    assert_int_equal(taken.copy->generation, 3);
+    assert_int_not_equal(taken.copy->known, 0);
+    assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
+    gv_stack_copy_finish(&taken);
+    assert_int_equal(taken.copy->serial, taken.serial);
+    gv_stack_copy_drop(&taken);
+    assert_int_equal(*word_of(0), 0);
+    assert_int_equal(taken.copy->serial, 0);
+}
+
+static void *take_on_thread(void *result)
+{
+    struct gv_thread thread = {.tid = 1};
+    struct gv_stack_taken taken;
+    volatile char mark[] = "of a thread";
+
+    if (gv_stack_copy_take(&thread, false, &taken) &&
+        has(taken.copy, (const void *)mark, sizeof mark) &&
+        taken.copy->flags & GV_STACK_COPY_IS_WHOLE)
+        *(bool *)result = true;
+    return NULL;
+}
+
+static void a_thread_has_its_own_stack(void **unused)
+{
+    bool result = false;
+    pthread_t thread;
+
+    (void)unused;
+    assert_int_equal(pthread_create(&thread, NULL, take_on_thread, &result), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(result);
+}
+
+static struct gv_stack_taken of_coroutine;
+static ucontext_t program, coroutine;
+static volatile char *coroutine_mark;
+
+static void run_coroutine(void)
+{
+    volatile char mark[] = "of a coroutine";
+
+    coroutine_mark = mark;
+    gv_stack_copy_take(&gv_thread, false, &of_coroutine);
+    assert_true(has(of_coroutine.copy, (const void *)mark, sizeof mark));
+}
+
+/* Its stack ends in a hole, far from that of the thread. */
+static void a_coroutine_s_stack_is_copied_up_to_its_end(void **unused)
+{
+    unsigned char *pages =
+        mmap(NULL, 17 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)unused;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + 16 * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    assert_int_equal(getcontext(&coroutine), 0);
+    coroutine.uc_stack.ss_sp = pages;
+    coroutine.uc_stack.ss_size = 16 * PAGE_BYTES;
+    coroutine.uc_link = &program;
+    makecontext(&coroutine, run_coroutine, 0);
+    assert_int_equal(swapcontext(&program, &coroutine), 0);
+    assert_int_equal(of_coroutine.copy->sp + of_coroutine.copy->bytes,
+                     (uintptr_t)pages + 16 * PAGE_BYTES);
+    assert_int_equal(of_coroutine.chunks, gv_stack_ring_chunks(of_coroutine.copy->bytes));
+    assert_int_equal(*word_of(0), (UINT64_C(1) << of_coroutine.chunks) - 1);
+    munmap(pages, 17 * PAGE_BYTES);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    gv_stack_copy_take(&gv_thread, false, &of_coroutine);
+}
+
+static void a_signal_s_stack_is_copied(void **unused)
+{
+    static unsigned char space[65536];
+    const stack_t other = {.ss_sp = space, .ss_size = sizeof space},
+                  none = {.ss_flags = SS_DISABLE};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+
+    (void)unused;
+    assert_int_equal(sigaltstack(&other, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    raise(SIGUSR1);
+    assert_true(of_coroutine.copy->sp > (uintptr_t)space &&
+                of_coroutine.copy->sp < (uintptr_t)space + sizeof space);
+    assert_true(of_coroutine.copy->bytes >=
+                (uintptr_t)space + sizeof space - of_coroutine.copy->sp);
+    sigaltstack(&none, NULL);
+}
+
+static __attribute__((noinline)) bool take_deep(unsigned depth, struct gv_stack_taken *taken)
+{
+    volatile char frame[1024];
+
+    frame[0] = (char)depth;
+    return (depth ? take_deep(depth - 1, taken) : gv_stack_copy_take(&gv_thread, false, taken)) &&
+           frame[0] == (char)depth;
+}
+
+static void a_deep_stack_is_cut(void **unused)
+{
+    struct gv_stack_taken taken;
+
+    (void)unused;
+    assert_true(take_deep(100, &taken));
+    assert_int_equal(taken.copy->bytes, GV_STACK_COPY_MOST);
+    assert_false(taken.copy->flags & GV_STACK_COPY_IS_WHOLE);
+}
+
+/* Until there is no room. Returns how many there were. */
+static unsigned fill(struct gv_stack_taken *last)
+{
+    struct gv_stack_taken taken;
+    unsigned count = 0;
+
+    while (take_deep(60, &taken)) {
+        *last = taken;
+        count++;
+    }
+    return count;
+}
+
+static void a_full_ring_costs_the_stack_and_is_counted(void **unused)
+{
+    struct gv_spool_stacks *stacks = &gv_process.spool.header->stacks;
+    struct gv_stack_taken taken;
+
+    (void)unused;
+    assert_true(fill(&taken) >= 8 * 3);
+    assert_int_equal(atomic_load(&stacks->words), GV_STACK_WORD_OF_IDLE);
+    assert_int_equal(atomic_load(&stacks->not_taken), 1);
+    assert_true(gv_stack_copy_take_other(1, (uintptr_t)&taken, &taken)); /* has its own room */
+    assert_int_equal(*word_of(GV_STACK_WORD_OF_IDLE), (UINT64_C(1) << taken.chunks) - 1);
+}
+
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *left);
+
+/* Instead of sleeping: the collector takes a copy meanwhile. */
+static unsigned sleeps;
+static struct gv_stack_taken *taken_meanwhile;
+
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *left)
+{
+    (void)clock, (void)flags, (void)time, (void)left;
+    if (++sleeps == 3 && taken_meanwhile)
+        gv_stack_copy_drop(taken_meanwhile);
+    return 0;
+}
+
+static bool take_slowly(unsigned *slept, struct gv_stack_taken *taken)
+{
+    bool took;
+
+    sleeps = 0;
+    took = gv_stack_copy_take(&gv_thread, true, taken);
+    *slept = sleeps;
+    return took;
+}
+
+static void who_wants_all_waits_for_room_but_not_twice_in_vain(void **unused)
+{
+    struct gv_stack_taken taken, last;
+    unsigned slept;
+
+    (void)unused;
+    taken_meanwhile = NULL;
+    fill(&last);
+    while (gv_stack_copy_take(&gv_thread, false, &taken))
+        continue;
+    assert_false(take_slowly(&slept, &taken));
+    assert_int_not_equal(slept, 0);
+    assert_false(take_slowly(&slept, &taken));
+    assert_int_equal(slept, 0);
+    gv_stack_copy_drop(&last);
+    assert_true(take_slowly(&slept, &last)); /* there was room, so it waits again */
+    while (gv_stack_copy_take(&gv_thread, false, &taken))
+        continue;
+    taken_meanwhile = &last;
+    assert_true(take_slowly(&slept, &taken));
+    assert_int_equal(slept, 3);
+}
+
+static void chunks_are_the_lowest_that_are_free(void **unused)
+{
+    struct gv_spool_stacks stacks = {.used = {0}};
+
+    (void)unused;
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 3), 1);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 2), 4);
+    assert_int_equal(gv_stack_ring_take(&stacks, 1, 17), 65);
+    gv_stack_ring_free(&stacks, 0, 3);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 4), 6);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 3), 1);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_not_equal(gv_stack_ring_take(&stacks, 0, 17), 0);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 17), 0);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 4), 61);
+    assert_int_equal(gv_stack_ring_take(&stacks, 0, 1), 0);
+    assert_int_equal(stacks.used[0], UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_copy_is_the_stack_as_it_was, begin, close_recording),
+        cmocka_unit_test_setup_teardown(a_thread_has_its_own_stack, begin, close_recording),
+        cmocka_unit_test_setup_teardown(a_coroutine_s_stack_is_copied_up_to_its_end, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(a_signal_s_stack_is_copied, begin, close_recording),
+        cmocka_unit_test_setup_teardown(a_deep_stack_is_cut, begin, close_recording),
+        cmocka_unit_test_setup_teardown(a_full_ring_costs_the_stack_and_is_counted, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(who_wants_all_waits_for_room_but_not_twice_in_vain, begin,
+                                        close_recording),
+        cmocka_unit_test(chunks_are_the_lowest_that_are_free),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

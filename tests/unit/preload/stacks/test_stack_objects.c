@@ -1,0 +1,147 @@
+/* The list of the process's objects: what is loaded and unloaded, and when. */
+#include "preload/stacks/stack_objects.h"
+#include "preload/base/objects.h"
+#include "tests/unit/preload/recording.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+const struct gv_process_steps gv_process_steps;
+
+static int begin(void **state)
+{
+    int error = open_recording(state);
+
+    gv_process.pid = (uint32_t)getpid();
+    snprintf(gv_process.spool.header->executable, sizeof gv_process.spool.header->executable,
+             "/the/program");
+    gv_stack_objects_start();
+    return error;
+}
+
+static struct gv_spool_stacks *stacks(void)
+{
+    return &gv_process.spool.header->stacks;
+}
+
+/* The entry of what lies at an address in this generation; NULL: none. */
+static struct gv_spool_object *entry_at(uintptr_t address, uint32_t generation)
+{
+    struct gv_spool_object *found = NULL;
+
+    for (uint32_t i = 0; i < atomic_load(&stacks()->objects_allocated); i++) {
+        struct gv_spool_object *entry = &gv_process.spool.objects[i];
+
+        if (entry->added && entry->added <= generation &&
+            (!entry->removed || entry->removed > generation) && address >= entry->low &&
+            address < entry->high) {
+            assert_null(found); /* at most one */
+            found = entry;
+        }
+    }
+    return found;
+}
+
+static void *load(const char *name, uintptr_t *address)
+{
+    char path[1024];
+    void *library;
+
+    snprintf(path, sizeof path, "%s/%s", getenv("GV_RACES"), name);
+    library = dlopen(path, RTLD_NOW);
+    assert_non_null(library);
+    *address = (uintptr_t)dlsym(library, "cuInit");
+    return library;
+}
+
+static void what_is_mapped_at_the_start_is_listed(void **unused)
+{
+    const struct gv_spool_object *us = entry_at((uintptr_t)begin, gv_stack_objects_generation());
+    const struct gv_spool_object *libc =
+        entry_at((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"), gv_stack_objects_generation());
+
+    (void)unused;
+    assert_non_null(us);
+    assert_string_equal(us->path, "/the/program");
+    assert_true(us->build_id_bytes == 20);
+    assert_non_null(libc);
+    assert_non_null(strstr(libc->path, "/libc.so"));
+    assert_int_equal(atomic_load(&stacks()->objects_missed), 0);
+}
+
+static void a_stack_after_a_load_sees_it(void **unused)
+{
+    uint32_t before = gv_stack_objects_generation();
+    uintptr_t address;
+    void *library = load("libplain1.so", &address);
+    const struct gv_spool_object *entry;
+
+    (void)unused;
+    assert_null(entry_at(address, before));
+    gv_stack_objects_look();
+    assert_int_equal(gv_stack_objects_generation(), before + 1);
+    entry = entry_at(address, before + 1);
+    assert_non_null(entry);
+    assert_non_null(strstr(entry->path, "libplain1.so"));
+    assert_null(entry_at(address, before));
+    gv_stack_objects_look();
+    assert_int_equal(gv_stack_objects_generation(), before + 1);
+
+    dlclose(library);
+    gv_stack_objects_closed();
+    assert_null(entry_at(address, gv_stack_objects_generation()));
+    assert_non_null(entry_at(address, before + 1)); /* for stacks that were taken then */
+}
+
+/* As libc does for itself: it is noticed when something else comes, wherever that is. */
+static void what_went_without_a_word_is_gone_when_something_comes(void **unused)
+{
+    uintptr_t address, again;
+    void *library = load("libplain1.so", &address);
+
+    (void)unused;
+    gv_stack_objects_look();
+    assert_non_null(entry_at(address, gv_stack_objects_generation()));
+    dlclose(library);
+    library = load("libcuda_named.so", &again);
+    gv_stack_objects_look();
+    assert_non_null(entry_at(again, gv_stack_objects_generation()));
+    assert_non_null(
+        strstr(entry_at(again, gv_stack_objects_generation())->path, "libcuda_named.so"));
+    dlclose(library);
+    gv_stack_objects_closed();
+}
+
+static void entries_are_used_again(void **unused)
+{
+    uintptr_t address;
+
+    (void)unused;
+    for (int i = 0; i < 500; i++) {
+        void *library = load("libplain1.so", &address);
+
+        gv_stack_objects_look();
+        dlclose(library);
+        gv_stack_objects_closed();
+        for (uint32_t k = 0; k < atomic_load(&stacks()->objects_allocated); k++)
+            if (gv_process.spool.objects[k].removed) /* as the collector does */
+                atomic_store(&gv_process.spool.objects[k].added, 0);
+    }
+    assert_int_equal(atomic_load(&stacks()->objects_allocated), GV_SPOOL_OBJECTS_GROWTH);
+    assert_int_equal(atomic_load(&stacks()->objects_missed), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_mapped_at_the_start_is_listed, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(a_stack_after_a_load_sees_it, begin, close_recording),
+        cmocka_unit_test_setup_teardown(what_went_without_a_word_is_gone_when_something_comes,
+                                        begin, close_recording),
+        cmocka_unit_test_setup_teardown(entries_are_used_again, begin, close_recording),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
