@@ -1,0 +1,88 @@
+#include "report/unwind/chains.h"
+#include "report/unwind/frame_pointer.h"
+#include "report/unwind/objects.h"
+#include "report/unwind/unwind.h"
+#include "report/unwind/walk.h"
+
+#include <stdlib.h>
+
+struct gv_unwinder {
+    struct gv_objects *objects;
+    struct gv_walk *walk;
+    struct gv_chains *chains;
+};
+
+bool gv_unwind_is_there(void)
+{
+    return gv_walk_is_there();
+}
+
+struct gv_unwinder *gv_unwinder_open(void)
+{
+    struct gv_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+    if (!unwinder)
+        return NULL;
+    unwinder->objects = gv_objects_open();
+    unwinder->chains = gv_chains_open();
+    if (unwinder->objects)
+        unwinder->walk = gv_walk_open(unwinder->objects);
+    if (!unwinder->chains || !unwinder->walk) {
+        gv_unwinder_close(unwinder);
+        return NULL;
+    }
+    return unwinder;
+}
+
+void gv_unwinder_close(struct gv_unwinder *unwinder)
+{
+    if (!unwinder)
+        return;
+    gv_walk_close(unwinder->walk);
+    gv_objects_close(unwinder->objects);
+    gv_chains_close(unwinder->chains);
+    free(unwinder);
+}
+
+int gv_unwinder_add(struct gv_unwinder *unwinder, uint32_t generation,
+                    const struct gv_unwind_object *object)
+{
+    return gv_objects_add(unwinder->objects, generation, object);
+}
+
+void gv_unwinder_remove(struct gv_unwinder *unwinder, uint32_t generation, uint64_t base)
+{
+    gv_objects_remove(unwinder->objects, generation, base);
+}
+
+void gv_unwinder_forget(struct gv_unwinder *unwinder, uint32_t generation)
+{
+    gv_objects_forget(unwinder->objects, generation);
+}
+
+const struct gv_unwind_object *gv_unwinder_object(struct gv_unwinder *unwinder, uint32_t generation,
+                                                  uint64_t address)
+{
+    struct gv_object *object = gv_objects_find(unwinder->objects, generation, address);
+
+    return object ? &object->object : NULL;
+}
+
+void gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
+                      struct gv_unwind_chain *chain)
+{
+    uint32_t era = gv_objects_era(unwinder->objects, stack->generation);
+    uint64_t failures = gv_objects_failures(unwinder->objects);
+    uint32_t place[GV_UNWIND_FRAMES];
+
+    if (gv_chains_find(unwinder->chains, era, stack, chain))
+        return;
+    gv_objects_begin(unwinder->objects);
+    gv_walk_begin(unwinder->walk, stack->generation);
+    gv_walk_run(unwinder->walk, stack, GV_UNWIND_FRAMES, chain, place);
+    gv_frame_pointer_guess(unwinder->walk, unwinder->objects, stack, chain, place);
+    gv_objects_rest(unwinder->objects);
+    /* What could not be read may be read next time. */
+    if (gv_objects_failures(unwinder->objects) == failures)
+        gv_chains_add(unwinder->chains, era, stack, chain, place);
+}

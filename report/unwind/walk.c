@@ -1,0 +1,354 @@
+#include "report/unwind/walk.h"
+
+#ifdef GV_HAS_LIBUNWIND
+
+#include "report/unwind/call_site.h"
+#include "report/unwind/tables.h"
+
+#include <libunwind.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exported, but in no header */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
+                                              unw_dyn_info_t *table, unw_proc_info_t *found,
+                                              int need_unwind_info, void *context);
+#define search_table UNW_OBJ(dwarf_search_unwind_table)
+
+#define CACHED_FUNCTIONS 1024u
+
+/* The copy ended if a word is at most this far beyond its end. Further away is no stack. */
+#define BEYOND_BYTES (1u << 20)
+
+struct gv_walk {
+    unw_addr_space_t space;
+    struct gv_objects *objects;
+    uint32_t era;                        /* of what libunwind has cached */
+    const struct gv_unwind_stack *stack; /* the current one */
+    int lacked;                          /* by its walk */
+    /* Of the current step */
+    bool failed, beyond;
+    uint64_t word, word_place; /* the last word of the stack that was read */
+};
+
+bool gv_walk_is_there(void)
+{
+    return true;
+}
+
+/* ---- what libunwind asks for ---- */
+
+#ifdef __aarch64__
+/* Return addresses can be signed in the bits that no address has. */
+#define ADDRESS_BITS ((UINT64_C(1) << 48) - 1)
+
+static uint64_t strip(struct gv_walk *walk, uint64_t word)
+{
+    uint64_t address = word & ADDRESS_BITS;
+
+    return address != word &&
+                   gv_objects_is_code(walk->objects, walk->stack->generation, address - 1)
+               ? address
+               : word;
+}
+#else
+static uint64_t strip(struct gv_walk *walk, uint64_t word)
+{
+    (void)walk;
+    return word;
+}
+#endif
+
+static bool read_stack(struct gv_walk *walk, uint64_t address, unw_word_t *word)
+{
+    const struct gv_unwind_stack *stack = walk->stack;
+    uint64_t at = address - stack->sp;
+
+    if (at >= stack->size || stack->size - at < sizeof(*word))
+        return false;
+    memcpy(word, stack->bytes + at, sizeof(*word));
+    *word = strip(walk, *word);
+    walk->word = *word;
+    walk->word_place = at;
+    return true;
+}
+
+static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t *word, int write,
+                         void *context)
+{
+    struct gv_walk *walk = context;
+    const struct gv_unwind_stack *stack = walk->stack;
+
+    (void)space;
+    if (!write && read_stack(walk, address, word))
+        return 0;
+    if (!write) {
+        *word = 0; /* a segment may end within a word */
+        if (gv_objects_read(walk->objects, stack->generation, address, word, sizeof(*word)) > 0)
+            return 0;
+    }
+    walk->failed = true;
+    walk->beyond = address - stack->sp + sizeof(*word) > stack->size &&
+                   address - stack->sp - stack->size < BEYOND_BYTES;
+    return -UNW_EINVAL;
+}
+
+static int access_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *word, int write,
+                           void *context)
+{
+    struct gv_walk *walk = context;
+    const struct gv_unwind_stack *stack = walk->stack;
+
+    (void)space;
+    if (!write && number == UNW_REG_IP)
+        *word = stack->pc;
+    else if (!write && number == UNW_REG_SP)
+        *word = stack->sp;
+    else if (!write && number >= 0 && number < (int)GV_UNWIND_REGISTERS &&
+             stack->known >> number & 1)
+        *word = strip(walk, stack->value[number]);
+    else {
+        walk->failed = true;
+        walk->lacked = number;
+        return -UNW_EBADREG;
+    }
+    return 0;
+}
+
+/* Any other error lets libunwind guess. */
+static int find_function(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *found,
+                         int need_unwind_info, void *context)
+{
+    struct gv_walk *walk = context;
+    struct gv_object *object = gv_objects_find(walk->objects, walk->stack->generation, ip);
+    struct gv_mapped_file *file = object ? gv_objects_file(walk->objects, object) : NULL;
+    struct gv_table_entry entry;
+
+    if (!file || gv_table_find(file, ip - object->object.base, &entry) < 0) {
+        walk->failed = true;
+        return -UNW_ESTOPUNWIND;
+    }
+    uint64_t base = object->object.base;
+    unw_dyn_info_t table = {
+        .start_ip = base + entry.start,
+        .end_ip = base + entry.end,
+        .format = UNW_INFO_FORMAT_REMOTE_TABLE,
+        .u.rti = {.segbase = base + file->header, .table_len = 1, .table_data = base + entry.at},
+    };
+    if (search_table(space, ip, &table, found, need_unwind_info, context) < 0) {
+        walk->failed = true;
+        return -UNW_ESTOPUNWIND;
+    }
+    return 0;
+}
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *found, void *context)
+{
+    (void)space, (void)found, (void)context;
+}
+
+static int no_list(unw_addr_space_t space, unw_word_t *address, void *context)
+{
+    (void)space, (void)address, (void)context;
+    return -UNW_ENOINFO;
+}
+
+static int no_floating_point(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t *value,
+                             int write, void *context)
+{
+    (void)space, (void)number, (void)value, (void)write, (void)context;
+    return -UNW_EBADREG;
+}
+
+static int no_resume(unw_addr_space_t space, unw_cursor_t *cursor, void *context)
+{
+    (void)space, (void)cursor, (void)context;
+    return -UNW_EINVAL;
+}
+
+static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
+                   unw_word_t *offset, void *context)
+{
+    (void)space, (void)address, (void)name, (void)size, (void)offset, (void)context;
+    return -UNW_ENOINFO;
+}
+
+struct gv_walk *gv_walk_open(struct gv_objects *objects)
+{
+    unw_accessors_t accessors = {
+        .find_proc_info = find_function,
+        .put_unwind_info = put_unwind_info,
+        .get_dyn_info_list_addr = no_list,
+        .access_mem = access_memory,
+        .access_reg = access_register,
+        .access_fpreg = no_floating_point,
+        .resume = no_resume,
+        .get_proc_name = no_name,
+    };
+    struct gv_walk *walk = calloc(1, sizeof(*walk));
+
+    if (!walk)
+        return NULL;
+    walk->objects = objects;
+    walk->space = unw_create_addr_space(&accessors, 0);
+    if (!walk->space) {
+        free(walk);
+        return NULL;
+    }
+    unw_set_caching_policy(walk->space, UNW_CACHE_GLOBAL);
+    unw_set_cache_size(walk->space, CACHED_FUNCTIONS, 0);
+    return walk;
+}
+
+void gv_walk_close(struct gv_walk *walk)
+{
+    if (walk)
+        unw_destroy_addr_space(walk->space);
+    free(walk);
+}
+
+/* ---- one stack ---- */
+
+void gv_walk_begin(struct gv_walk *walk, uint32_t generation)
+{
+    uint32_t era = gv_objects_era(walk->objects, generation);
+
+    if (era != walk->era)
+        unw_flush_cache(walk->space, 0, 0);
+    walk->era = era;
+}
+
+int gv_walk_lacked(const struct gv_walk *walk)
+{
+    return walk->lacked;
+}
+
+/* What the checks of a frame need of the one before. */
+struct frame {
+    uint64_t pc, sp;
+    bool interrupted; /* by a signal: `pc` is no return address */
+    bool handler;     /* what a signal handler returns to */
+};
+
+/* A frame pointer that libunwind followed into old data shows here. */
+static bool is_plausible(struct gv_walk *walk, const struct frame *before,
+                         const struct frame *frame, bool first)
+{
+    uint32_t generation = walk->stack->generation;
+    bool exact = frame->interrupted || frame->handler;
+    uint64_t target;
+
+    /* On aarch64, the innermost frame can be empty. */
+    if (frame->sp < before->sp || (frame->sp == before->sp && !first))
+        return false;
+    return gv_objects_is_code(walk->objects, generation, frame->pc - !exact) &&
+           (exact || gv_call_before(walk->objects, generation, frame->pc, &target));
+}
+
+/* Whether there is a next frame. If not, `end` says why. */
+static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame, bool first,
+                 enum gv_unwind_end *end)
+{
+    struct frame before = *frame;
+    unw_word_t pc, sp;
+
+    walk->failed = walk->beyond = false;
+    walk->word_place = GV_WALK_NO_PLACE;
+    int more = unw_step(cursor);
+    *end = more == 0 && !walk->failed ? GV_UNWIND_COMPLETE
+           : walk->beyond             ? GV_UNWIND_TRUNCATED
+                                      : GV_UNWIND_STOPPED;
+    if (more <= 0 || walk->failed || unw_get_reg(cursor, UNW_REG_IP, &pc) < 0 ||
+        unw_get_reg(cursor, UNW_REG_SP, &sp) < 0)
+        return false;
+    *end = pc == 0 ? GV_UNWIND_COMPLETE : GV_UNWIND_STOPPED;
+    *frame = (struct frame){
+        .pc = pc,
+        .sp = sp,
+        .interrupted = before.handler,
+        .handler = gv_call_is_signal_return(walk->objects, walk->stack->generation, pc),
+    };
+    return pc != 0 && is_plausible(walk, &before, frame, first);
+}
+
+static bool is_switch(struct gv_walk *walk, uint64_t pc)
+{
+    const struct gv_object *object = gv_objects_find(walk->objects, walk->stack->generation, pc);
+
+    return object && object->switches;
+}
+
+void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size_t most,
+                 struct gv_unwind_chain *chain, uint32_t place[GV_UNWIND_FRAMES])
+{
+    struct frame frame = {.pc = stack->pc, .sp = stack->sp};
+    unw_cursor_t cursor;
+
+    walk->stack = stack;
+    walk->lacked = -1;
+    frame.handler = gv_call_is_signal_return(walk->objects, stack->generation, stack->pc);
+    chain->address[0] = stack->pc;
+    place[0] = GV_WALK_NO_PLACE;
+    chain->count = 1;
+    chain->end = GV_UNWIND_STOPPED;
+    if (unw_init_remote(&cursor, walk->space, walk) < 0)
+        return;
+    while (!is_switch(walk, frame.pc)) {
+        if (chain->count == most) {
+            chain->end = GV_UNWIND_TRUNCATED;
+            return;
+        }
+        if (!step(walk, &cursor, &frame, chain->count == 1, &chain->end))
+            return;
+        /* A return address is what libunwind reads last. */
+        place[chain->count] =
+            walk->word == frame.pc ? (uint32_t)walk->word_place : GV_WALK_NO_PLACE;
+        chain->address[chain->count++] = frame.pc;
+    }
+    chain->end = GV_UNWIND_STOPPED;
+}
+
+#else
+
+struct gv_walk {
+    char none;
+};
+
+bool gv_walk_is_there(void)
+{
+    return false;
+}
+
+struct gv_walk *gv_walk_open(struct gv_objects *objects)
+{
+    static struct gv_walk walk;
+
+    (void)objects;
+    return &walk;
+}
+
+void gv_walk_close(struct gv_walk *walk)
+{
+    (void)walk;
+}
+
+void gv_walk_begin(struct gv_walk *walk, uint32_t generation)
+{
+    (void)walk, (void)generation;
+}
+
+int gv_walk_lacked(const struct gv_walk *walk)
+{
+    (void)walk;
+    return -1;
+}
+
+void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size_t most,
+                 struct gv_unwind_chain *chain, uint32_t place[GV_UNWIND_FRAMES])
+{
+    (void)walk, (void)stack, (void)most, (void)place;
+    chain->count = 0;
+    chain->end = GV_UNWIND_STOPPED;
+}
+
+#endif
