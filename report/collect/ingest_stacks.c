@@ -227,7 +227,7 @@ static int store_chain(struct gv_ingest *ingest, int64_t row, uint32_t generatio
     }
     if (error || chain->end == GV_UNWIND_COMPLETE)
         return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_STACK_ENDED, "it", row,
+    return gv_database_run(ingest->database, GV_STATEMENT_STACK_END, "it", row,
                            chain->end == GV_UNWIND_TRUNCATED ? "truncated" : "stopped");
 }
 
@@ -338,7 +338,9 @@ static void drop_own_frames(struct gv_ingest_stacks *stacks)
 {
     struct gv_unwind_chain *chain = &stacks->chain;
     const struct gv_unwind_object *us =
-        gv_unwinder_object(stacks->unwinder, stacks->copy->generation, chain->address[0]);
+        chain->count
+            ? gv_unwinder_object(stacks->unwinder, stacks->copy->generation, chain->address[0])
+            : NULL;
     uint64_t low = us ? us->low : 0, high = us ? us->high : 0;
     size_t own = 0;
 

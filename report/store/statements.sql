@@ -203,8 +203,8 @@ SELECT ?1, min(0, coalesce(min(number), 0)) - 1 FROM stack WHERE process = ?1;
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 
--- name: STACK_ENDED
-UPDATE stack SET ended = ?2 WHERE id = ?1;
+-- name: STACK_END
+INSERT OR REPLACE INTO stack_end (stack, how) VALUES (?, ?);
 
 -- name: FRAME_NATIVE
 INSERT OR REPLACE INTO frame (stack, depth, kind, library, address, object)

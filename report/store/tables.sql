@@ -133,7 +133,10 @@ CREATE TABLE process_clock (process INTEGER PRIMARY KEY, clock INTEGER NOT NULL)
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.
 CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
-    ended TEXT, UNIQUE (process, number));
+    UNIQUE (process, number));
+-- A stack whose native frames do not reach the thread's start. how: truncated, the copy ended; stopped, there are no unwind tables,
+-- or a check failed, or a coroutine begins there.
+CREATE TABLE stack_end (stack INTEGER PRIMARY KEY, how TEXT NOT NULL);
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
     function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
