@@ -8,6 +8,7 @@
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
+#include "report/unwind/unwind.h"
 #include "trace/session_id.h"
 #include "trace/settings.h"
 #include "trace/text.h"
@@ -47,10 +48,13 @@ static int write_first(struct gv_drain *drain, const struct gv_spool_facts *fact
     gv_text_repair(valid, sizeof(valid), host, strlen(host));
     if (uname(&machine) < 0)
         machine.machine[0] = '\0';
-    return gv_database_run(&drain->database, GV_STATEMENT_META_FIRST, "itttiit",
-                           (int64_t)GV_SCHEMA_VERSION, GV_VERSION, valid, clock ? clock : "unknown",
-                           unix_offset_ns, (int64_t)settings.watchdog_ms * 1000000,
-                           machine.machine);
+    int error =
+        gv_database_run(&drain->database, GV_STATEMENT_META_FIRST, "itttiit",
+                        (int64_t)GV_SCHEMA_VERSION, GV_VERSION, valid, clock ? clock : "unknown",
+                        unix_offset_ns, (int64_t)settings.watchdog_ms * 1000000, machine.machine);
+    if (!error && !gv_unwind_is_there())
+        error = gv_database_set_meta(&drain->database, "native_frames", "no libunwind");
+    return error;
 }
 
 int gv_drain_write_session(struct gv_database *database, void *drain)

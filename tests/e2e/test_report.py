@@ -439,6 +439,17 @@ for device in range(2):
             ["In 2 times, 1.50 s in all, torch.profiler had the GPU side: stalls of these times are inferred.",
              "From 6.20 s to 6.30 s libmine.so had the GPU side: stalls of that time are inferred."])
 
+    def test_stacks_without_native_frames_because_libunwind_was_missing(self):
+        def notes(*changes):
+            path = self.path("python.db")
+            stored.make_anew("add", path, *changes)
+            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["verdict"]["notes"]
+        note = "Stacks have no native frames: gpuverify was built without libunwind."
+        frames, built_without = "UPDATE frame SET kind = '{}'", "INSERT INTO meta VALUES ('native_frames', 'no libunwind')"
+        self.assertIn(note, notes(frames.format("python"), built_without))
+        self.assertNotIn(note, notes(frames.format("python")))
+        self.assertNotIn(note, notes(frames.format("native"), built_without))
+
     def test_stalls_of_one_line_are_told_together(self):
         """With the worst one's name. Those that do not fit are in a query."""
         def told(*changes):

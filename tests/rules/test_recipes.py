@@ -16,6 +16,7 @@ PROVIDERS = {
     "sqlite3": ("libsqlite3-dev", "sqlite", "sqlite"),
     "libdw": ("libdw-dev", "elfutils", "elfutils"),
     "libelf": ("libelf-dev", "elfutils", "elfutils"),
+    "libunwind-generic": ("libunwind-dev", "libunwind", "libunwind"),
 }
 OF_THE_COMPILER = {"dl", "threads", ""}
 OF_MESON = {"werror"}

@@ -5,6 +5,7 @@
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/run/environment.h"
 #include "report/show/format.h"
+#include "report/unwind/unwind.h"
 #include "trace/nvtx.h"
 #include "trace/settings.h"
 
@@ -201,6 +202,14 @@ static void machine_native_stacks(struct gv_doctor *doctor)
                   yama ? " by Yama" : "", strerror(-error));
 }
 
+static void machine_native_frames(struct gv_doctor *doctor)
+{
+    if (!gv_unwind_is_there())
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "native frames",
+                      "install libunwind's development files, and build gpuverify again",
+                      "no native frames: gpuverify was built without libunwind");
+}
+
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
@@ -228,6 +237,7 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_driver(doctor);
     machine_files(doctor);
     machine_shared_memory(doctor);
+    machine_native_frames(doctor);
     machine_native_stacks(doctor);
     machine_profilers(doctor);
     machine_blocking(doctor);

@@ -114,6 +114,18 @@ static int print_gpu_side(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
+/* Why stacks have only Python frames, if the recording gpuverify could not find others. */
+static int print_no_native_frames(const struct gv_summary *summary)
+{
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(summary->trace, sql_no_native_frames, -1, &row, NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW)
+        print_note(summary, "Stacks have no native frames: gpuverify was built without libunwind.");
+    sqlite3_finalize(row);
+    return gv_database_error(summary->trace, result);
+}
+
 /* When another profiler had the GPU side, or CUPTI's callbacks. */
 static int print_others(const struct gv_summary *summary)
 {
@@ -263,6 +275,8 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
 
     if (!error && facts->older.minutes > 0)
         print_older(summary, named);
+    if (!error)
+        error = print_no_native_frames(summary);
     if (!error)
         error = print_others(summary);
     if (!error && facts->gpu_known_ns < facts->last_ns)

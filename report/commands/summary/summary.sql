@@ -42,6 +42,11 @@ SELECT gpu, gpu_why, count(*) FROM process
 WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR gpu_why IS NOT NULL)
 GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3;
 
+-- name: no_native_frames
+-- Also nothing if they are missing for another reason.
+SELECT value FROM meta WHERE key = 'native_frames' AND EXISTS (SELECT 1 FROM stack)
+    AND NOT EXISTS (SELECT 1 FROM frame WHERE kind = 'native');
+
 -- name: others
 -- By profiler, and whether it had only the callbacks.
 SELECT gpu = 'operations', coalesce(profiler, 'another profiler'), count(*), min(start_ns),

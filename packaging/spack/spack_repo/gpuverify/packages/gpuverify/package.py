@@ -23,6 +23,7 @@ class Gpuverify(MesonPackage):
     depends_on("python@3.9:", type="build")
     depends_on("cuda@13:", type="build")  # only its headers
     depends_on("elfutils")
+    depends_on("libunwind")
     depends_on("sqlite@3.34:")
     extends("python@3.9:", when="+python")
 
