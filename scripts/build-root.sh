@@ -66,14 +66,14 @@ build_root_fill() { # root
     chmod +x "$1/meson/meson"
 }
 
-# Installs Debian packages in the root, once.
+# Installs Debian packages in the root, unless it has them.
 build_root_add() { # root, what they are for, packages...
     local log=$1.log
-    [ ! -e "$1/complete-$2" ] || return 0
+    [ "$(cat "$1/complete-$2" 2>/dev/null)" != "${*:3}" ] || return 0
     if build_root_chroot "$1" apt-get -q update >"$log" 2>&1 &&
         timeout "$build_root_limit_s" chroot "$1" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
             apt-get -q -y --no-install-recommends install "${@:3}" >>"$log" 2>&1; then
-        touch "$1/complete-$2"
+        echo "${*:3}" >"$1/complete-$2"
         return 0
     fi
     echo "apt-get in $1: $(tail -n 1 "$log")"
@@ -89,6 +89,14 @@ build_root_add_aarch64() { # root
         packages+=("$package:arm64")
     done
     build_root_chroot "$1" dpkg --add-architecture arm64 && build_root_add "$1" aarch64 "${packages[@]}"
+}
+
+# Builds the libunwind that archives and wheels contain, after build_root_fill.
+build_root_add_libunwind() { # root, machine
+    build_root_add "$1" libunwind make || return 1
+    ! build_root_chroot "$1" /src/scripts/build-libunwind "/libunwind-$2" "$2" >"$1.log" 2>&1 || return 0
+    echo "build-libunwind in $1: $(tail -n 1 "$1.log")"
+    return 1
 }
 
 build_root_chroot() { # root, words...

@@ -47,9 +47,11 @@ for target in json.load(sys.stdin):
 }
 
 stage_here() { # with tests
-    local folder=$checkout/build/bundle/host meson
+    local folder=$checkout/build/bundle/host libunwind=$checkout/build/bundle/libunwind meson
     meson=$(find_meson)
-    configure "$folder" "${stage_options[@]}" "-Dc_args=$stage_c_args" "-Dcpp_args=$stage_c_args"
+    "$checkout/scripts/build-libunwind" "$libunwind" "$(uname -m)" || fail "could not build libunwind"
+    configure "$folder" "${stage_options[@]}" "-Dpkg_config_path=$libunwind/lib/pkgconfig" \
+        "-Dc_args=$stage_c_args" "-Dcpp_args=$stage_c_args"
     quietly ninja -C "$folder" build.ninja # otherwise meson reports outdated targets
     # shellcheck disable=SC2046
     quietly ninja -C "$folder" $("$meson" introspect --targets "$folder" | stage_targets "$folder" "$1")
@@ -60,16 +62,16 @@ stage_here() { # with tests
 }
 
 stage_in_root() { # with tests, machine
-    local folder=/b cross=()
+    local folder=/build-$2 cross=()
     build_root_fill "$root" || fail "could not copy what $root needs"
     if [ "$2" != x86_64 ]; then
         why=$(build_root_add_aarch64 "$root") || fail "$why"
-        folder=/b-$2
         cross=(--cross-file "/src/cross/$2-linux-gnu.ini")
     fi
+    why=$(build_root_add_libunwind "$root" "$2") || fail "$why"
     [ -f "$root$folder/build.ninja" ] ||
         quietly build_root_meson "$root" setup "$folder" /src "${stage_options[@]}" "${cross[@]}" \
-            -Dcuda-include=/cuda/include
+            -Dcuda-include=/cuda/include "-Dpkg_config_path=/libunwind-$2/lib/pkgconfig"
     quietly build_root_chroot "$root" ninja -C "$folder" build.ninja
     # shellcheck disable=SC2046
     quietly build_root_chroot "$root" ninja -C "$folder" \
