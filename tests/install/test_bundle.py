@@ -104,7 +104,8 @@ class Bundle(unittest.TestCase):
                      "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",
                      "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md",
                      "share/doc/gpuverify/gpuverify.cdx.json", "share/doc/gpuverify/licenses/elfutils.txt",
-                     "share/doc/gpuverify/licenses/LGPL-3.txt", "share/doc/gpuverify/licenses/sqlite3.txt"):
+                     "share/doc/gpuverify/licenses/LGPL-3.txt", "share/doc/gpuverify/licenses/libunwind.txt",
+                     "share/doc/gpuverify/licenses/sqlite3.txt"):
             self.assertTrue(os.path.exists(os.path.join(place, name)), name)
         names = [name for _, _, names in os.walk(os.path.join(place, "share")) for name in names]
         self.assertEqual(sorted(names), sorted(set(names)), "documents that are there twice")
@@ -170,6 +171,7 @@ class Bundle(unittest.TestCase):
         names = {name for name, in trace.execute(
             "SELECT function FROM frames WHERE kind = 'native'")}
         self.assertIn("main", names, "elfutils is not linked in")
+        self.assertEqual(trace.execute("SELECT value FROM meta WHERE key = 'native_frames'").fetchall(), [])
 
     def test_installs_again_and_uninstalls(self):
         place = self.unpack()

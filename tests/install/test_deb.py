@@ -148,6 +148,7 @@ class Deb(unittest.TestCase):
                             "the CUPTI module of the package")
         self.assertIn("main", inside("gpuverify", "query", "/tmp/gv/run.db", "SELECT function FROM frames WHERE kind = 'native'"),
                       "native frames have names")
+        self.assertNotIn("no libunwind", inside("gpuverify", "query", "/tmp/gv/run.db", "SELECT value FROM meta"))
         self.assertIn("gpuverify run", inside("man", "gpuverify"))
         library = inside("gpuverify", "--library").strip()
         inside(f"LD_PRELOAD={library}", "GPUVERIFY_TRACE=/tmp/gv/preloaded.db", "/tmp/gv/sim/driver_tour")
@@ -170,7 +171,7 @@ class Arm64(unittest.TestCase):
         said = subprocess.run(["dpkg-deb", "-f", self.package, "Architecture", "Depends"], capture_output=True, text=True,
                               check=True).stdout
         self.assertIn("Architecture: arm64\n", said)
-        for name in ("libc6", "libdw1", "libelf1", "libsqlite3-0", "libstdc++6"):
+        for name in ("libc6", "libdw1", "libelf1", "libsqlite3-0", "libstdc++6", "libunwind8"):
             self.assertRegex(said, rf"[ ,]{re.escape(name)} \(>=")
 
 
