@@ -139,13 +139,15 @@ static void check_expression(struct bytes *bytes)
     bytes->bad |= inner.bad;
 }
 
-/* `cfa`: whether the program says where the frame is. `remembered`: how many states. */
+/* `cfa`: whether it is known where the frame is, without which nothing is. `remembered`: how many
+ * states. */
 static void check_operation(struct bytes *bytes, bool *cfa, unsigned *remembered)
 {
     uint64_t operation = take(bytes, 1);
 
     switch (operation >> 6) {
     case 1: /* advance_loc */
+        bytes->bad |= !*cfa;
         return;
     case 2: /* offset */
         if ((operation & 0x3f) >= REGISTERS)
@@ -161,12 +163,15 @@ static void check_operation(struct bytes *bytes, bool *cfa, unsigned *remembered
     case 0x00: /* nop */
         break;
     case 0x02: /* advance_loc1 */
+        bytes->bad |= !*cfa;
         skip(bytes, 1);
         break;
     case 0x03: /* advance_loc2 */
+        bytes->bad |= !*cfa;
         skip(bytes, 2);
         break;
     case 0x04: /* advance_loc4 */
+        bytes->bad |= !*cfa;
         skip(bytes, 4);
         break;
     case 0x0c: /* def_cfa */
@@ -248,11 +253,11 @@ static struct bytes open_entry(struct gv_mapped_file *file, uint64_t address)
 }
 
 /* What the functions of one compilation share. */
-static bool check_common(struct gv_mapped_file *file, uint64_t address, uint64_t *encoding)
+static bool check_common(struct gv_mapped_file *file, uint64_t address, uint64_t *encoding,
+                         bool *cfa)
 {
     struct bytes bytes = open_entry(file, address);
     char letters[8] = "";
-    bool cfa = false;
 
     bytes.bad |= take(&bytes, 4) != 0;
     uint64_t version = take(&bytes, 1);
@@ -276,17 +281,17 @@ static bool check_common(struct gv_mapped_file *file, uint64_t address, uint64_t
             bytes.bad |= !strchr("LSBG", *letter);
     }
     /* libunwind does not skip what is left. */
-    return bytes.at == program && check_program(&bytes, &cfa) && cfa;
+    return bytes.at == program && check_program(&bytes, cfa);
 }
 
 static int check_entry(struct gv_mapped_file *file, uint64_t address, struct gv_table_entry *entry)
 {
     struct bytes bytes = open_entry(file, address);
     uint64_t encoding, common = bytes.at;
-    bool cfa;
+    bool cfa = false;
 
     common -= take(&bytes, 4);
-    if (bytes.bad || common >= address || !check_common(file, common, &encoding))
+    if (bytes.bad || common >= address || !check_common(file, common, &encoding, &cfa))
         return -EINVAL;
     size_t pointer = pointer_bytes(encoding);
     uint64_t base = ENCODING_BASE(encoding) == ENCODING_PCREL ? bytes.at : 0;
@@ -298,7 +303,7 @@ static int check_entry(struct gv_mapped_file *file, uint64_t address, struct gv_
     entry->start = base + start;
     entry->end = entry->start + size;
     skip(&bytes, take_leb128(&bytes));
-    return check_program(&bytes, &cfa) ? 0 : -EINVAL;
+    return check_program(&bytes, &cfa) && cfa ? 0 : -EINVAL;
 }
 
 /* An entry: where the function starts, and where its entry is, both relative to the header. */
