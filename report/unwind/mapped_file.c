@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PAGE       4096u
-#define PAGES_BITS 10u /* 4 MB */
+#define PAGES_BITS 11u /* 8 MB */
 #define PAGES      (1u << PAGES_BITS)
 
 #define HEADERS     64u   /* of a file */
@@ -127,6 +127,18 @@ static bool read_page(struct gv_mapped_file *file, uint64_t number, unsigned cha
     return true;
 }
 
+/* Of what a stack may cost. False: that is spent. */
+static bool spend(struct gv_mapped_pages *pages, unsigned reads)
+{
+    if (pages->reads < reads) {
+        pages->reads = 0;
+        pages->failures++;
+        return false;
+    }
+    pages->reads -= reads;
+    return true;
+}
+
 /* NULL: it cannot be read. */
 static const unsigned char *page_of(struct gv_mapped_file *file, uint64_t number)
 {
@@ -138,6 +150,8 @@ static const unsigned char *page_of(struct gv_mapped_file *file, uint64_t number
     page->file = 0;
     if (!page->bytes)
         page->bytes = malloc(PAGE);
+    if (!spend(file->pages, GV_MAPPED_PAGE_READS))
+        return NULL;
     if (!page->bytes || !read_page(file, number, page->bytes)) {
         file->pages->failures++;
         return NULL;
@@ -152,11 +166,8 @@ static bool read_at(struct gv_mapped_file *file, uint64_t offset, void *to, size
 {
     if (offset > file->size || size > file->size - offset)
         return false;
-    if (file->pages->reads == 0) {
-        file->pages->failures++;
+    if (!spend(file->pages, 1))
         return false;
-    }
-    file->pages->reads--;
     if (file->image) {
         memcpy(to, file->image + offset, size);
         return true;

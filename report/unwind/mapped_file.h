@@ -14,7 +14,11 @@
 struct gv_mapped_pages;
 
 #define GV_MAPPED_SEGMENTS 16u
-#define GV_MAPPED_READS    50000u
+
+/* What one stack may cost: the first deep one of a process needs a third. A page that is not in
+ * the cache counts as many reads. */
+#define GV_MAPPED_READS      50000u
+#define GV_MAPPED_PAGE_READS 50u
 
 struct gv_mapped_segment {
     uint64_t address, bytes, offset; /* only what is in the file */
@@ -38,7 +42,7 @@ struct gv_mapped_file {
 /* NULL: no memory. */
 struct gv_mapped_pages *gv_mapped_pages_open(void);
 void gv_mapped_pages_close(struct gv_mapped_pages *pages);
-/* From now on GV_MAPPED_READS reads are possible: damaged tables end with them. */
+/* To be called before each stack. */
 void gv_mapped_pages_begin(struct gv_mapped_pages *pages);
 /* Closes the descriptor. */
 void gv_mapped_pages_rest(struct gv_mapped_pages *pages);
