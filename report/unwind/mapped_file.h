@@ -15,7 +15,7 @@ struct gv_mapped_pages;
 
 #define GV_MAPPED_SEGMENTS 16u
 
-/* What one stack may cost: the first deep one of a process needs a third. A page that is not in
+/* What one stack may cost: the first deep one of Python needs a quarter. A page that is not in
  * the cache counts as many reads. */
 #define GV_MAPPED_READS      50000u
 #define GV_MAPPED_PAGE_READS 50u
