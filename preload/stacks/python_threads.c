@@ -355,7 +355,7 @@ uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid)
     if (!python.memory)
         return 0;
     if (is_trusted(&python, frames, count))
-        number = writer ? 0 : 1;
+        number = gv_stacks_write_python(writer, &python, frames, count);
     gv_python_memory_give_back(python.memory);
     return number;
 }
