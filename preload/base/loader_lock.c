@@ -115,6 +115,11 @@ static int look_inside(struct dl_phdr_info *info, size_t size, void *context)
 /* The lock of dl_iterate_phdr(), if it was found. */
 static const volatile struct mutex *visiting;
 
+bool gv_loader_is_busy(void)
+{
+    return visiting && visiting->lock != 0 && visiting->owner != (pid_t)syscall(SYS_gettid);
+}
+
 void gv_loader_find_lock(void)
 {
     struct inside found = {.data = find_data()};

@@ -9,6 +9,10 @@
  * loader's lock. Reads glibc's data; false if that looks different. Does not wait. */
 bool gv_loader_is_held_here(void);
 
+/* Whether another thread has the lock of gv_loader_visit(). Does not wait; false if glibc's data
+ * look different. */
+bool gv_loader_is_busy(void);
+
 /* Call it once, before any fork. A child forked while another thread loads or unloads a library
  * finds the lock taken for ever, and then visits without it. */
 void gv_loader_find_lock(void);

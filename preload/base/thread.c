@@ -153,13 +153,14 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
     return segment != NULL;
 }
 
-void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more)
+bool gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more)
 {
     union gv_record record;
 
     for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
         gv_spool_text_piece(&record, text, at, bytes, more);
         if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
-            return;
+            return false;
     }
+    return true;
 }

@@ -132,7 +132,8 @@ static inline bool gv_thread_write(struct gv_thread *thread, enum gv_spool_room 
     return true;
 }
 
-/* Writes a text in as many TEXT records as needed, the last one without MORE unless `more`. */
-void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more);
+/* Writes a text in as many TEXT records as needed, the last one without MORE unless `more`. False:
+ * there was no room for all of it. */
+bool gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more);
 
 #endif

@@ -1,39 +1,18 @@
 #include "preload/stacks/python_frames.h"
 
-#include "preload/stacks/python_lines.h"
-#include "trace/mix.h"
+#include "preload/stacks/python_code.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-/* Offsets that are the same in all versions: CPython's objects on 64-bit Linux. */
-#define GV_PYTHON_OBJECT_TYPE  8
-#define GV_PYTHON_BYTES_LENGTH 16
-#define GV_PYTHON_BYTES_DATA   32
-#define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: the number of instructions, of two bytes each */
-#define GV_PYTHON_LONGEST_TEXT (1 << 20)
-/* Enough for most names and line tables. */
-#define GV_PYTHON_USUAL_BYTES 128u
-/* From 3.12 on code objects are numbered, after their first line. A number is never given twice. */
-#define GV_PYTHON_NUMBERED  12
-#define GV_PYTHON_NUMBER_AT 24
-#define GV_PYTHON_KNOWN     4096u /* frames; a power of two */
+/* From 3.11 on, after an object's type: the number of instructions, of two bytes each. */
+#define GV_PYTHON_CODE_UNITS 8
 /* The most frames that the self-test accepts. */
-#define GV_PYTHON_DEEPEST     32768u
-#define GV_PYTHON_NAMES_TRIED 16u
+#define GV_PYTHON_DEEPEST 32768u
 /* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
 #define GV_PYTHON_OWNED_BY_C       3
 #define GV_PYTHON_OWNED_BY_A_VALUE 1  /* a generator or coroutine */
 #define GV_PYTHON_VALUE_BEFORE     8u /* 3.9 and 3.10 have it itself, before the instruction */
 #define GV_PYTHON_TAG_BITS         3u /* 3.14 has flags in a reference's lowest bits */
-
-static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
-{
-    uintptr_t found;
-
-    return gv_python_memory_pointer(python->memory, object + GV_PYTHON_OBJECT_TYPE, &found) &&
-           found == type;
-}
 
 static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t *owner)
 {
@@ -68,17 +47,40 @@ static bool code_of(const struct gv_python *python, uintptr_t frame, uintptr_t *
     return true;
 }
 
+/* Where the instructions are that the frame runs: at the end of the code object, or in a copy for
+ * its thread, of which the code object has a list. */
+static bool instructions_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
+                            uintptr_t *start)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    int64_t copies;
+    int32_t index;
+    uintptr_t list;
+
+    *start = code + layout->code_bytes;
+    if (!layout->thread_codes)
+        return true;
+    if (!gv_python_memory_read(python->memory, &index, frame + layout->thread_code, sizeof index))
+        return false;
+    return index == 0 ||
+           (gv_python_memory_pointer(python->memory, code + layout->thread_codes, &list) &&
+            gv_python_memory_read(python->memory, &copies, list, sizeof copies) && index > 0 &&
+            index < copies &&
+            gv_python_memory_pointer(python->memory,
+                                     list + sizeof copies + (size_t)index * sizeof *start, start));
+}
+
 static bool instruction_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
                            uint32_t *instruction)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t at;
+    uintptr_t at, start;
     int32_t index;
 
     if (layout->code_bytes != GV_PYTHON_NONE) {
-        if (!gv_python_memory_pointer(python->memory, frame + layout->instruction, &at))
+        if (!gv_python_memory_pointer(python->memory, frame + layout->instruction, &at) ||
+            !instructions_of(python, frame, code, &start))
             return false;
-        uintptr_t start = code + layout->code_bytes;
         *instruction = at >= start && at - start < UINT32_MAX ? (uint32_t)(at - start) : 0;
         return true;
     }
@@ -103,135 +105,20 @@ static bool innermost(const struct gv_python *python, uintptr_t state, uintptr_t
            gv_python_memory_pointer(python->memory, *frame + layout->cframe_frame, frame);
 }
 
-/* The characters of a string as UTF-8. Of a long one it returns the end, which says more of a
- * path. */
-static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
-{
-    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-
-    if (used + bytes > size)
-        return used;
-    for (size_t i = bytes - 1; i > 0; i--, character >>= 6)
-        out[used + i] = (char)(0x80 | (character & 63));
-    out[used] = (char)(first[bytes] | (character & 127));
-    return used + bytes;
-}
-
-/* A string: the start of the object, and where its characters are. */
-struct text {
-    struct {
-        uintptr_t references, type;
-        int64_t length, hash; /* -1: not computed yet */
-        uint32_t state;
-    } head;
-    unsigned width; /* of a character */
-    uintptr_t data;
-};
-
-static bool find_text(const struct gv_python *python, uintptr_t at, struct text *text)
-{
-    if (!gv_python_memory_read(python->memory, &text->head, at, sizeof text->head) ||
-        text->head.type != python->text_type || text->head.length < 0 ||
-        text->head.length > GV_PYTHON_LONGEST_TEXT)
-        return false;
-    bool compact = text->head.state >> 5 & 1, ascii = text->head.state >> 6 & 1;
-    text->width = text->head.state >> 2 & 7;
-    text->data = at + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
-    if (!ascii && python->layout.minor < 12)
-        text->data += sizeof(void *);
-    return compact && (text->width == 1 || text->width == 2 || text->width == 4);
-}
-
-static bool read_text(const struct gv_python *python, uintptr_t at, char *out, size_t *used)
-{
-    unsigned char raw[GV_PYTHON_TEXT_BYTES];
-    struct text text;
-
-    *used = 0;
-    if (!find_text(python, at, &text))
-        return false;
-    size_t length = (size_t)text.head.length, width = text.width, most = sizeof raw / width;
-    size_t skipped = length > most ? length - most : 0, count = length - skipped;
-    if (!gv_python_memory_read(python->memory, raw, text.data + skipped * width, count * width))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t character = 0;
-
-        memcpy(&character, raw + i * width, width);
-        *used = put_utf8(out, *used, GV_PYTHON_TEXT_BYTES, character);
-    }
-    return true;
-}
-
-static int32_t line_of(const struct gv_python *python, const struct gv_python_frame *frame)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    struct gv_python_table table = {.memory = python->memory};
-    uintptr_t bytes;
-    int32_t first_line;
-    int64_t length;
-
-    if (!gv_python_memory_read(python->memory, &first_line, frame->code + layout->first_line,
-                               sizeof first_line) ||
-        !gv_python_memory_pointer(python->memory, frame->code + layout->line_table, &bytes) ||
-        !gv_python_memory_read(python->memory, &length, bytes + GV_PYTHON_BYTES_LENGTH,
-                               sizeof length) ||
-        length < 0)
-        return 0;
-    table.from = bytes + GV_PYTHON_BYTES_DATA;
-    table.bytes = (size_t)length;
-    return gv_python_line(layout->minor, &table, first_line, frame->instruction);
-}
-
-static uint16_t name_at(const struct gv_python_layout *layout)
-{
-    return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
-}
-
-bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
-                     struct gv_python_place *place)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    uintptr_t file, function;
-
-    if (!is_of_type(python, frame->code, python->code_type) ||
-        !gv_python_memory_pointer(python->memory, frame->code + layout->filename, &file) ||
-        !gv_python_memory_pointer(python->memory, frame->code + name_at(layout), &function) ||
-        !read_text(python, file, place->file, &place->file_bytes) ||
-        !read_text(python, function, place->function, &place->function_bytes))
-        return false;
-    place->line = line_of(python, frame);
-    /* From 3.12 on, the check of the result of an `__init__`. Frozen modules are here too, and
-     * have lines. */
-    place->is_hidden = !place->line && frame->code >= python->low && frame->code < python->high;
-    return true;
-}
-
 static bool is_in_code(const struct gv_python *python, const struct gv_python_frame *frame)
 {
     int64_t units;
 
     return python->layout.minor < 11 ||
-           (gv_python_memory_read(python->memory, &units, frame->code + GV_PYTHON_CODE_UNITS,
+           (gv_python_memory_read(python->memory, &units,
+                                  frame->code + python->layout.type + GV_PYTHON_CODE_UNITS,
                                   sizeof units) &&
             units > 0 && frame->instruction < (uint64_t)units * 2);
 }
 
-/* Counts frames with a known line in `*lines`: code that a program generates may have none. */
-static bool looks_right(const struct gv_python *python, const struct gv_python_frame *frame,
-                        bool with_names, unsigned *lines)
+static bool looks_right(const struct gv_python *python, const struct gv_python_frame *frame)
 {
-    struct gv_python_place place;
-
-    if (!is_of_type(python, frame->code, python->code_type) || !is_in_code(python, frame))
-        return false;
-    if (!with_names)
-        return true;
-    if (!gv_python_place(python, frame, &place) || place.function_bytes == 0 || place.line < 0)
-        return false;
-    *lines += place.line > 0;
-    return true;
+    return gv_python_code_looks_right(python, frame->code) && is_in_code(python, frame);
 }
 
 static bool read_frame(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frame)
@@ -242,35 +129,30 @@ static bool read_frame(const struct gv_python *python, uintptr_t at, struct gv_p
            instruction_of(python, at, frame->code, &frame->instruction);
 }
 
-/* The self-test checks all frames, and the names of the innermost ones. */
+/* The self-test. */
 static bool look_right(const struct gv_python *python, uintptr_t at)
 {
-    unsigned functions = 0, lines = 0;
-
     for (unsigned steps = 0; at; steps++) {
         struct gv_python_frame frame;
 
         if (steps == GV_PYTHON_DEEPEST)
             return false;
         if (!is_of_c(python, at, false) &&
-            (!read_frame(python, at, &frame) ||
-             !looks_right(python, &frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines)))
+            (!read_frame(python, at, &frame) || !looks_right(python, &frame)))
             return false;
         if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
             return false;
     }
-    return lines > 0;
+    return true;
 }
 
 bool gv_python_frames_look_right(const struct gv_python *python,
                                  const struct gv_python_frame *frames, unsigned count)
 {
-    unsigned lines = 0;
-
     for (unsigned i = 0; i < count; i++)
-        if (!looks_right(python, &frames[i], i < GV_PYTHON_NAMES_TRIED, &lines))
+        if (!looks_right(python, &frames[i]))
             return false;
-    return lines > 0;
+    return count > 0;
 }
 
 /* Reads the outermost of `walked` frames, of which only the addresses are known, in a ring. */
@@ -321,15 +203,14 @@ static bool walk(const struct gv_python *python, uintptr_t at, struct gv_python_
     return take_outermost(python, frames, walked);
 }
 
-bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
-                      unsigned *count)
+bool gv_python_frames(const struct gv_python *python, uintptr_t state,
+                      struct gv_python_frame *frames, unsigned most, unsigned *count)
 {
     uintptr_t at;
     bool is_cut;
 
     *count = 0;
-    return innermost(python, (uintptr_t)python->thread_state(), &at) &&
-           (!at || python->trusted || look_right(python, at)) &&
+    return innermost(python, state, &at) && (!at || python->trusted || look_right(python, at)) &&
            walk(python, at, frames, most, count, &is_cut);
 }
 
@@ -537,138 +418,15 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
     return agreed >= wanted;
 }
 
-/* ---- frames that were named before ---- */
-
-/* Direct-mapped. Two words that several threads write are a pair if they fit together. */
-struct known_frame {
-    _Atomic uint64_t key; /* mixed with `value` */
-    _Atomic uint64_t value;
-};
-static struct known_frame known[GV_PYTHON_KNOWN];
-
-static bool mix_memory(const struct gv_python *python, uintptr_t at, size_t bytes, uint64_t *hash)
-{
-    unsigned char piece[GV_PYTHON_USUAL_BYTES];
-
-    while (bytes) {
-        size_t part = bytes < sizeof piece ? bytes : sizeof piece;
-
-        if (!gv_python_memory_read(python->memory, piece, at, part))
-            return false;
-        *hash = gv_mix_bytes(*hash, piece, part);
-        at += part;
-        bytes -= part;
-    }
-    return true;
-}
-
-/* By CPython's own hash of it, if there is one. */
-static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *hash)
-{
-    struct text text;
-
-    if (!find_text(python, at, &text))
-        return false;
-    *hash = gv_mix(gv_mix(*hash, (uint64_t)text.head.length), (uint64_t)text.head.hash);
-    return text.head.hash != -1 ||
-           mix_memory(python, text.data, (size_t)text.head.length * text.width, hash);
-}
-
-static bool mix_bytes_object(const struct gv_python *python, uintptr_t object, uint64_t *hash)
-{
-    int64_t length;
-
-    return gv_python_memory_read(python->memory, &length, object + GV_PYTHON_BYTES_LENGTH,
-                                 sizeof length) &&
-           length >= 0 && length <= GV_PYTHON_LONGEST_TEXT &&
-           mix_memory(python, object + GV_PYTHON_BYTES_DATA, (size_t)length, hash);
-}
-
-/*
- * What tells a code object from all others that ever were at its address: all between its first
- * line and its line table, which holds its number and where its names are. An unnumbered one may
- * have its names and its line table where those of a freed one were, so these are read too.
- */
-static bool mix_code(const struct gv_python *python, uintptr_t code, uint64_t *hash)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    unsigned char fields[GV_PYTHON_USUAL_BYTES];
-    size_t bytes = layout->line_table + sizeof(uintptr_t) - layout->first_line;
-    uintptr_t file, function, lines;
-    uint32_t number = 0;
-
-    /* The interpreter gives these offsets, from 3.13 on. */
-    if (bytes > sizeof fields || layout->line_table < layout->first_line ||
-        layout->filename < layout->first_line || layout->filename > layout->line_table ||
-        name_at(layout) < layout->first_line || name_at(layout) > layout->line_table ||
-        !is_of_type(python, code, python->code_type) ||
-        !gv_python_memory_read(python->memory, fields, code + layout->first_line, bytes))
-        return false;
-    *hash = gv_mix_bytes(gv_mix(*hash, code), fields, bytes);
-    if (layout->minor >= GV_PYTHON_NUMBERED)
-        memcpy(&number, fields + GV_PYTHON_NUMBER_AT, sizeof number);
-    if (number) /* 0: they ran out */
-        return true;
-    memcpy(&file, fields + layout->filename - layout->first_line, sizeof file);
-    memcpy(&function, fields + name_at(layout) - layout->first_line, sizeof function);
-    memcpy(&lines, fields + layout->line_table - layout->first_line, sizeof lines);
-    return mix_text(python, file, hash) && mix_text(python, function, hash) &&
-           mix_bytes_object(python, lines, hash);
-}
-
-/* A hidden one has the value 0. */
-static bool name_frame(const struct gv_python *python, const struct gv_python_frame *frame,
-                       uint64_t *value)
-{
-    struct gv_python_place place;
-    uint64_t hash;
-
-    if (!gv_python_place(python, frame, &place))
-        return false;
-    hash = gv_mix_bytes(0, place.file, place.file_bytes);
-    hash = gv_mix_bytes(hash, place.function, place.function_bytes);
-    hash = gv_mix(hash, (uint64_t)(uint32_t)place.line);
-    *value = place.is_hidden ? 0 : hash ? hash : 1;
-    return true;
-}
-
-bool gv_python_frame_hash(const struct gv_python *python, const struct gv_python_frame *frame,
-                          uint64_t *value)
-{
-    uint64_t key = gv_mix(0, frame->instruction);
-    struct known_frame *at;
-
-    if (!mix_code(python, frame->code, &key))
-        return false;
-    at = &known[key >> 32 & (GV_PYTHON_KNOWN - 1)];
-    *value = atomic_load_explicit(&at->value, memory_order_relaxed);
-    if ((atomic_load_explicit(&at->key, memory_order_relaxed) ^ *value) == key)
-        return true;
-    if (!name_frame(python, frame, value))
-        return false;
-    atomic_store_explicit(&at->key, key ^ *value, memory_order_relaxed);
-    atomic_store_explicit(&at->value, *value, memory_order_relaxed);
-    return true;
-}
-
 void gv_python_frames_bring(const struct gv_python *python, const struct gv_python_frame *frames,
-                            unsigned count, bool with_names)
+                            unsigned count)
 {
-    const struct gv_python_layout *layout = &python->layout;
-    struct gv_python_range ranges[GV_PYTHON_FRAMES_MOST * 3];
-    unsigned used = 0;
+    struct gv_python_range ranges[GV_PYTHON_FRAMES_MOST];
 
-    if (count == 0)
-        return;
-    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
-    for (unsigned i = 0; i < count; i++)
-        ranges[i] = (struct gv_python_range){frames[i].code, layout->line_table + sizeof(void *)};
-    if (!gv_python_memory_bring(python->memory, ranges, count) && !with_names)
+    if (!python->memory)
         return;
     for (unsigned i = 0; i < count; i++)
-        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
-            if (gv_python_memory_pointer(python->memory, frames[i].code + parts[k],
-                                         &ranges[used].from))
-                ranges[used++].bytes = GV_PYTHON_USUAL_BYTES;
-    gv_python_memory_bring(python->memory, ranges, used);
+        ranges[i] =
+            (struct gv_python_range){frames[i].code, python->layout.line_table + sizeof(void *)};
+    gv_python_memory_bring(python->memory, ranges, count);
 }

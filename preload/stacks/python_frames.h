@@ -1,7 +1,7 @@
 /*
- * The Python frames of the calling thread, innermost first, without the GIL and without running
- * Python code. All of the interpreter's memory is read through the Linux kernel, so anything
- * unexpected is noticed, and never faults.
+ * The Python frames of a thread, innermost first, without the GIL and without running Python code:
+ * through the Linux kernel, so that anything unexpected is noticed and never faults, or directly
+ * (python_memory.h).
  */
 #ifndef GV_STACKS_PYTHON_FRAMES_H
 #define GV_STACKS_PYTHON_FRAMES_H
@@ -19,7 +19,6 @@
 #define GV_PYTHON_FRAMES_MOST  (GV_PYTHON_FRAMES_INNER + GV_PYTHON_FRAMES_OUTER)
 /* With more frames, the outermost are not looked for. */
 #define GV_PYTHON_FRAMES_WALKED 1000u
-#define GV_PYTHON_TEXT_BYTES    512u
 
 struct gv_python_frame {
     uintptr_t at; /* the frame itself */
@@ -29,17 +28,17 @@ struct gv_python_frame {
 };
 
 /*
- * The frames, at most `most`: of a deeper stack, GV_PYTHON_FRAMES_OUTER of them are the outermost
- * if `most` is GV_PYTHON_FRAMES_MOST, and all are the innermost if it is less. `*count` is 0
- * outside of Python. False: a frame does not look as expected, so no frame of this interpreter can
- * be trusted.
+ * The frames of the calling thread, with the state at `state`, at most `most`: of a deeper stack,
+ * GV_PYTHON_FRAMES_OUTER of them are the outermost if `most` is GV_PYTHON_FRAMES_MOST, and all are
+ * the innermost if it is less. `*count` is 0 outside of Python. False: a frame does not look as
+ * expected, so no frame of this interpreter can be trusted.
  *
  * An interpreter that is not trusted yet is tested first: do the frames of this thread look like
  * Python frames, from the innermost to the outermost? Their code is a code object, the instruction
- * is in it, names are strings, and there is a line. Takes 30 microseconds for ten frames.
+ * is in it, names are strings, and it has a line table. Takes 30 microseconds for ten frames.
  */
-bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
-                      unsigned *count);
+bool gv_python_frames(const struct gv_python *python, uintptr_t state,
+                      struct gv_python_frame *frames, unsigned most, unsigned *count);
 
 /*
  * The same of the thread with the state at `state`, which runs meanwhile: what three walks in
@@ -54,28 +53,9 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
 bool gv_python_frames_look_right(const struct gv_python *python,
                                  const struct gv_python_frame *frames, unsigned count);
 
-struct gv_python_place {
-    int32_t line;   /* 0: unknown */
-    bool is_hidden; /* the interpreter's own code, which Python does not show either */
-    size_t file_bytes;
-    size_t function_bytes;
-    char file[2 * GV_PYTHON_TEXT_BYTES]; /* UTF-8, the end of a long one; room for both */
-    char function[GV_PYTHON_TEXT_BYTES];
-};
-
-/* Names a frame. False: it does not look like one. */
-bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
-                     struct gv_python_place *place);
-
-/* What tells a frame from others: its file, function and line. 0: not to be shown, as `is_hidden`.
- * False: it does not look like a frame. Frames that were named before are remembered; whether this
- * is still the same code is checked. */
-bool gv_python_frame_hash(const struct gv_python *python, const struct gv_python_frame *frame,
-                          uint64_t *hash);
-
-/* Reads what gv_python_frame_hash() will need, and gv_python_place() too if it may be asked for
- * names, in two system calls. */
+/* Reads what gv_python_code_number() of these frames will need of known code, in one system call.
+ */
 void gv_python_frames_bring(const struct gv_python *python, const struct gv_python_frame *frames,
-                            unsigned count, bool with_names);
+                            unsigned count);
 
 #endif

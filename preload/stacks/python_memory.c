@@ -104,17 +104,15 @@ static size_t gather(const struct gv_python_memory *memory, void *to, const stru
                        : gv_own_memory_gather(to, ranges, count);
 }
 
-/* False: there was nothing to read. */
-static bool read_planned(struct gv_python_memory *memory, unsigned first, unsigned count)
+static void read_planned(struct gv_python_memory *memory, unsigned first, unsigned count)
 {
     size_t whole;
 
     if (count == 0)
-        return false;
+        return;
     whole = gather(memory, memory->bytes[first], memory->ranges, count) / BLOCK_BYTES;
     if (first + whole < memory->count)
         keep_first(memory, first + (unsigned)whole); /* the rest is gone */
-    return true;
 }
 
 void gv_python_memory_renew(struct gv_python_memory *memory)
@@ -164,9 +162,24 @@ void gv_python_memory_start_over(void)
 
 /* ---- reading more ---- */
 
+/* Not memcpy(): sanitizers would check what lies around an object. */
+bool gv_python_memory_copy(void *to, uintptr_t from, size_t bytes)
+{
+    const volatile unsigned char *at = (const volatile unsigned char *)from;
+    unsigned char *out = to;
+
+    if (from < GV_PYTHON_MEMORY_LOW || from >= GV_PYTHON_MEMORY_HIGH - bytes)
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = at[i];
+    return true;
+}
+
 bool gv_python_memory_read_now(const struct gv_python_memory *memory, void *to, uintptr_t from,
                                size_t bytes)
 {
+    if (!memory)
+        return gv_python_memory_copy(to, from, bytes);
     return memory->pid ? gv_other_memory_read(memory->pid, to, from, bytes)
                        : gv_own_memory_read(to, from, bytes);
 }
@@ -192,7 +205,8 @@ static const unsigned char *block_of(struct gv_python_memory *memory, uintptr_t 
     return memory->bytes[block];
 }
 
-bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes)
+bool gv_python_memory_read_blocks(struct gv_python_memory *memory, void *to, uintptr_t from,
+                                  size_t bytes)
 {
     unsigned char *out = to;
 
@@ -239,6 +253,8 @@ bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_
     uintptr_t begin = from - from % PAGE_BYTES;
     const unsigned char *page;
 
+    if (!memory)
+        return gv_python_memory_copy(to, from, bytes);
     if (from - begin + bytes > PAGE_BYTES)
         return gv_python_memory_read_now(memory, to, from, bytes);
     page = begin ? page_of(memory, begin) : NULL;
@@ -247,7 +263,7 @@ bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_
     return page;
 }
 
-bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
+void gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
                             unsigned count)
 {
     unsigned first = memory->count;
@@ -262,5 +278,5 @@ bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_pyt
                 add(memory, cell, at);
         }
     }
-    return read_planned(memory, first, plan(memory, first));
+    read_planned(memory, first, plan(memory, first));
 }

@@ -1,12 +1,14 @@
 /*
- * What one stack needs of the interpreter's memory. All reads go through the Linux kernel, so a
- * wrong pointer is noticed. A system call costs more than copying, so it reads blocks, and begins
- * each stack with all blocks that the thread's last stack needed, in one call.
+ * What one stack needs of the interpreter's memory: read through the Linux kernel, or directly.
  *
- * A thread takes one of a few fixed ones, if possible the one that it had the last time. What is
- * read is valid until it begins again: changes by other threads meanwhile are not seen.
+ * Through the kernel, a wrong pointer is noticed. A system call costs more than copying, so it
+ * reads blocks, and begins each stack with all blocks that the thread's last stack needed, in one
+ * call. A thread takes one of a few fixed memories, if possible the one that it had the last time.
+ * What is read is valid until it begins again: changes by other threads meanwhile are not seen. The
+ * memory may be that of another process.
  *
- * The memory may be that of another process.
+ * Directly, without a memory (NULL): only what is sure to be there. A pointer that no object can
+ * have is refused.
  */
 #ifndef GV_STACKS_PYTHON_MEMORY_H
 #define GV_STACKS_PYTHON_MEMORY_H
@@ -42,8 +44,38 @@ void gv_python_memory_renew(struct gv_python_memory *memory);
 void gv_python_memory_start_over(void);
 void gv_python_memory_give_back(struct gv_python_memory *memory);
 
-/* True when all of it was read. */
-bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
+/* Below this address and from GV_PYTHON_MEMORY_HIGH on, there is no object. */
+#define GV_PYTHON_MEMORY_LOW 65536u
+#if defined(__aarch64__)
+#define GV_PYTHON_MEMORY_HIGH (UINT64_C(1) << 48)
+#else
+#define GV_PYTHON_MEMORY_HIGH (UINT64_C(1) << 47)
+#endif
+
+/* Directly, a number of 1, 2, 4 or 8 bytes is at a multiple of its size. */
+static inline bool gv_python_memory_is_odd(uintptr_t from, size_t bytes)
+{
+    return from < GV_PYTHON_MEMORY_LOW || from >= GV_PYTHON_MEMORY_HIGH - bytes ||
+           (bytes <= sizeof(uint64_t) && from % bytes != 0);
+}
+
+bool gv_python_memory_read_blocks(struct gv_python_memory *memory, void *to, uintptr_t from,
+                                  size_t bytes);
+bool gv_python_memory_copy(void *to, uintptr_t from, size_t bytes);
+
+/* True when all of it was read. Numbers are loaded without a call. */
+static inline bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from,
+                                         size_t bytes)
+{
+    if (memory)
+        return gv_python_memory_read_blocks(memory, to, from, bytes);
+    if (!__builtin_constant_p(bytes) || bytes > sizeof(uint64_t))
+        return gv_python_memory_copy(to, from, bytes);
+    if (gv_python_memory_is_odd(from, bytes))
+        return false;
+    __builtin_memcpy(to, (const void *)from, bytes);
+    return true;
+}
 
 /* For what the next stack will hardly need: reads the page around it and some before it, unless
  * they are of the last few, and the next stack does not begin with it. */
@@ -54,9 +86,8 @@ bool gv_python_memory_glance(struct gv_python_memory *memory, void *to, uintptr_
 bool gv_python_memory_read_now(const struct gv_python_memory *memory, void *to, uintptr_t from,
                                size_t bytes);
 
-/* Reads several ranges at once, for the reads that follow. Missing ones are noticed then. False:
- * there was nothing to read. */
-bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
+/* Reads several ranges at once, for the reads that follow. Missing ones are noticed then. */
+void gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
                             unsigned count);
 
 static inline bool gv_python_memory_pointer(struct gv_python_memory *memory, uintptr_t from,

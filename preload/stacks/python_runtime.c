@@ -1,22 +1,28 @@
 #include "preload/stacks/python_runtime.h"
 
 #include "preload/base/await.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_memory.h"
 #include "preload/base/own_work.h"
+#include "preload/stacks/stack_objects.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GV_PYTHON_COOKIE         "xdebugpy"
 #define GV_PYTHON_FREE_THREADED  16 /* in the table of offsets */
 #define GV_PYTHON_LARGEST_OFFSET 32768
 
-/* In a type object, in all versions on 64-bit Linux. */
-#define GV_PYTHON_TYPE_FLAGS 168
+/* In an object. */
+#define GV_PYTHON_TYPE               8
+#define GV_PYTHON_TYPE_FREE_THREADED 24
+/* In a type object, from the type's type on, in all versions on 64-bit Linux. */
+#define GV_PYTHON_TYPE_FLAGS 160
 #define GV_PYTHON_TYPE_READY (UINT64_C(1) << 12)
 
 #define GV_PYTHON_TRIES 5
@@ -31,16 +37,20 @@ enum gv_python_state {
 };
 
 static _Atomic uint32_t state;
-static _Atomic int inside;  /* threads between enter and leave */
-static _Atomic int closing; /* threads in dlclose() */
+static _Atomic bool is_there; /* the interpreter `python` is mapped */
+static _Atomic int inside;    /* threads between enter and leave */
+static _Atomic int closing;   /* threads in dlclose() */
 static struct gv_python python;
-static unsigned long long searched; /* gv_objects_changes() when any interpreter was looked for */
-static bool is_starting;            /* one was found then that was not initialised */
-static unsigned long long
-    unloads; /* objects unmapped when it was found: any later unmapping may have been its own */
+static struct gv_object home;     /* the object that it is in */
+static _Atomic uint32_t searched; /* gv_stack_objects_generation() plus one, when one was sought */
+static _Atomic bool is_starting;  /* one was found then that was not initialised */
+
+#define GV_PYTHON_DISAGREED UINT32_MAX
+static _Atomic uint32_t agreed; /* stacks that were the same both ways */
+static _Atomic uint32_t main_tid;
 
 static const struct gv_python_layout layouts[] = {
-#define GV_PYTHON_LAYOUT(...) {__VA_ARGS__},
+#define GV_PYTHON_LAYOUT(...) {__VA_ARGS__, 0, 0, GV_PYTHON_TYPE, false},
 #include "preload/stacks/python_layouts.def"
 };
 
@@ -48,8 +58,9 @@ static const struct gv_python_layout layouts[] = {
 static const struct gv_python_layout debug_layouts[] = {
 #define GV_PYTHON_DEBUG(minor, frame, previous, code, instruction, owner, first_line, filename,    \
                         name, qualname, line_table, code_bytes, ascii_bytes, ...)                  \
-    {minor,    frame, GV_PYTHON_NONE, previous,   code,       instruction, owner,      first_line, \
-     filename, name,  qualname,       line_table, code_bytes, ascii_bytes, __VA_ARGS__},
+    {minor,      frame,       GV_PYTHON_NONE, previous,       code,     instruction,               \
+     owner,      first_line,  filename,       name,           qualname, line_table,                \
+     code_bytes, ascii_bytes, __VA_ARGS__,    GV_PYTHON_TYPE, false},
 #include "preload/stacks/python_debug_offsets.def"
 };
 
@@ -63,18 +74,39 @@ static bool read_offset(uintptr_t runtime, uint16_t at, uint16_t *offset)
     return true;
 }
 
-/* A build without the GIL has instructions elsewhere, per thread. */
+static bool has_debug_offsets(uintptr_t runtime)
+{
+    char cookie[8];
+
+    return gv_own_memory_read(cookie, runtime, sizeof cookie) &&
+           memcmp(cookie, GV_PYTHON_COOKIE, sizeof cookie) == 0;
+}
+
+static bool is_free_threaded(uintptr_t runtime)
+{
+    uint64_t flag;
+
+    return has_debug_offsets(runtime) &&
+           gv_own_memory_read(&flag, runtime + GV_PYTHON_FREE_THREADED, sizeof flag) && flag;
+}
+
+/* Where objects have their type. */
+static uint16_t type_at(uintptr_t runtime)
+{
+    return is_free_threaded(runtime) ? GV_PYTHON_TYPE_FREE_THREADED : GV_PYTHON_TYPE;
+}
+
 static bool read_debug_layout(uintptr_t runtime, const struct gv_python_layout *at,
                               struct gv_python_layout *layout)
 {
-    char cookie[8];
-    uint64_t free_threaded;
-
-    if (!gv_own_memory_read(cookie, runtime, sizeof cookie) ||
-        memcmp(cookie, GV_PYTHON_COOKIE, sizeof cookie) != 0 ||
-        !gv_own_memory_read(&free_threaded, runtime + GV_PYTHON_FREE_THREADED,
-                            sizeof free_threaded) ||
-        free_threaded)
+    if (!has_debug_offsets(runtime))
+        return false;
+    layout->type = type_at(runtime);
+    layout->is_free_threaded = is_free_threaded(runtime);
+    layout->thread_codes = layout->thread_code = 0;
+    if (layout->is_free_threaded && at->thread_codes &&
+        !(read_offset(runtime, at->thread_codes, &layout->thread_codes) &&
+          read_offset(runtime, at->thread_code, &layout->thread_code)))
         return false;
     layout->minor = at->minor;
     layout->cframe_frame = GV_PYTHON_NONE;
@@ -128,60 +160,48 @@ static bool find_layout(const struct gv_object *object, struct gv_python_layout 
     return false;
 }
 
-struct native {
-    const uintptr_t *addresses; /* NULL: any interpreter will do */
-    unsigned count;
-};
-
-static bool goes_through(const struct native *native, uintptr_t low, uintptr_t high)
-{
-    for (unsigned i = 0; i < native->count; i++)
-        if (native->addresses[i] >= low && native->addresses[i] < high)
-            return true;
-    return false;
-}
-
 /* Another thread may just load it: its code can be called once it has prepared its types. */
 static bool is_initialised(const struct gv_object *object)
 {
     uintptr_t type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
+    uintptr_t runtime = (uintptr_t)gv_object_symbol(object, "_PyRuntime");
     uint64_t flags;
+    bool is_ready;
 
-    if (!type || !gv_object_symbol(object, "_PyRuntime"))
+    if (!type || !runtime)
         return false;
-    is_starting = !gv_own_memory_read(&flags, type + GV_PYTHON_TYPE_FLAGS, sizeof flags) ||
-                  !(flags & GV_PYTHON_TYPE_READY);
-    return !is_starting;
+    is_ready =
+        gv_own_memory_read(&flags, type + type_at(runtime) + GV_PYTHON_TYPE_FLAGS, sizeof flags) &&
+        flags & GV_PYTHON_TYPE_READY;
+    atomic_store(&is_starting, !is_ready);
+    return is_ready;
 }
 
-/* An interpreter in which this thread runs is relocated, and stays mapped. */
-static bool is_python(const struct gv_object *object, void *context)
+/* An interpreter that is initialised is relocated. */
+static bool is_python(const struct gv_object *object, void *unused)
 {
-    const struct native *native = context;
-
-    if (native->addresses ? !goes_through(native, object->low, object->high)
-                          : !is_initialised(object))
+    (void)unused;
+    if (!is_initialised(object))
         return false;
     python.runtime = (uintptr_t)gv_object_symbol(object, "_PyRuntime");
     *(void **)&python.thread_state = gv_object_symbol(object, "PyGILState_GetThisThreadState");
     python.code_type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
     python.text_type = (uintptr_t)gv_object_symbol(object, "PyUnicode_Type");
+    python.bytes_type = (uintptr_t)gv_object_symbol(object, "PyBytes_Type");
     python.low = object->low;
     python.high = object->high;
-    return python.thread_state && python.code_type && python.text_type;
+    home = *object;
+    return python.thread_state && python.code_type && python.text_type && python.bytes_type;
 }
 
-static uint32_t look(struct native *native)
+static uint32_t look(void)
 {
     struct gv_object object;
 
-    unloads = gv_objects_unloads();
-    if (!native->addresses) {
-        searched = gv_objects_changes();
-        is_starting = false;
-    }
-    if (!gv_objects_visit(is_python, native))
+    atomic_store(&is_starting, false);
+    if (!gv_objects_visit(is_python, NULL))
         return GV_PYTHON_UNKNOWN;
+    atomic_store(&main_tid, (uint32_t)getpid());
     if (!gv_objects_at(python.code_type, &object) || !find_layout(&object, &python.layout)) {
         gv_log_info("no Python frames: the version of this interpreter is not supported");
         return GV_PYTHON_FOREIGN;
@@ -198,29 +218,44 @@ static bool go_in(void)
     return false;
 }
 
-/* `known`: UNKNOWN, or of an interpreter that may be gone. Threads inside still use that one. */
-static void look_again(uint32_t known, struct native *native)
+static void look_again(void)
 {
-    uint32_t looking = GV_PYTHON_LOOKING;
+    uint32_t looking = GV_PYTHON_LOOKING, found = GV_PYTHON_UNKNOWN;
+    uint32_t generation = gv_stack_objects_generation();
 
-    if (!atomic_compare_exchange_strong(&state, &known, GV_PYTHON_LOOKING))
+    if (!atomic_compare_exchange_strong(&state, &found, GV_PYTHON_LOOKING))
         return;
-    known = GV_PYTHON_UNKNOWN;
     if (go_in()) {
-        known = gv_await(&inside, 1) ? look(native) : GV_PYTHON_DISTRUSTED;
+        found = look();
+        atomic_store(&searched, generation + 1);
+        atomic_store(&is_there, found != GV_PYTHON_UNKNOWN);
         gv_python_runtime_leave();
     }
     /* It may have lost our trust meanwhile, which is final. */
-    atomic_compare_exchange_strong(&state, &looking, known);
+    atomic_compare_exchange_strong(&state, &looking, found);
 }
 
-static bool is_there(uint32_t now)
+/* One that nobody looked at since objects were loaded. Never waits for a thread that loads one. */
+static bool may_be_new(void)
 {
-    return (now == GV_PYTHON_FOUND || now == GV_PYTHON_TRUSTED) && unloads == gv_objects_unloads();
+    return (atomic_load(&is_starting) ||
+            atomic_load(&searched) != gv_stack_objects_generation() + 1) &&
+           !gv_loader_is_busy();
 }
 
-/* `native`: NULL: do not look for one */
-static bool enter(struct gv_python *copy, struct native *native)
+/* A thread's frames may be freed by another one that ends the interpreter, unless that is the main
+ * thread. Without the GIL, copies of instructions are freed too. */
+static enum gv_python_way way_of(uint32_t tid)
+{
+    uint32_t same = atomic_load_explicit(&agreed, memory_order_relaxed);
+
+    if (tid == 0 || tid != atomic_load_explicit(&main_tid, memory_order_relaxed) ||
+        same == GV_PYTHON_DISAGREED || python.layout.is_free_threaded)
+        return GV_PYTHON_THROUGH_KERNEL;
+    return same < GV_PYTHON_MUST_AGREE ? GV_PYTHON_BOTH_WAYS : GV_PYTHON_DIRECTLY;
+}
+
+bool gv_python_runtime_enter(struct gv_python *copy, uint32_t tid)
 {
     for (int tries = 0; tries < GV_PYTHON_TRIES; tries++) {
         uint32_t now;
@@ -228,37 +263,30 @@ static bool enter(struct gv_python *copy, struct native *native)
         if (!go_in())
             return false;
         now = atomic_load(&state);
-        if (is_there(now)) {
+        if (now >= GV_PYTHON_FOUND && atomic_load(&is_there)) {
             *copy = python;
+            copy->is_readable = now == GV_PYTHON_FOUND || now == GV_PYTHON_TRUSTED;
             copy->trusted = now == GV_PYTHON_TRUSTED;
+            copy->way = copy->trusted ? way_of(tid) : GV_PYTHON_THROUGH_KERNEL;
             return true;
         }
         gv_python_runtime_leave();
-        if (!native || now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
-            return false;
         if (now == GV_PYTHON_LOOKING)
             sched_yield();
+        else if (now == GV_PYTHON_UNKNOWN && tries == 0 && may_be_new())
+            look_again();
         else
-            look_again(now, native);
+            return false;
     }
     return false;
 }
 
-bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses, unsigned count)
-{
-    struct native native = {addresses, count};
-
-    return enter(copy, addresses ? &native : NULL);
-}
-
 bool gv_python_runtime_find(struct gv_python *copy)
 {
-    struct native any = {NULL, 0};
-
-    if (!enter(copy, is_starting || searched != gv_objects_changes() ? &any : NULL))
+    if (!gv_python_runtime_enter(copy, 0))
         return false;
     gv_python_runtime_leave();
-    return true;
+    return copy->is_readable;
 }
 
 void gv_python_runtime_leave(void)
@@ -272,6 +300,7 @@ void gv_python_runtime_start_over(void)
 
     atomic_store(&inside, 0);
     atomic_store(&closing, 0);
+    atomic_store(&main_tid, (uint32_t)getpid());
     atomic_compare_exchange_strong(&state, &looking, GV_PYTHON_UNKNOWN);
 }
 
@@ -293,28 +322,45 @@ bool gv_python_runtime_is_distrusted(void)
     return atomic_load_explicit(&state, memory_order_relaxed) == GV_PYTHON_DISTRUSTED;
 }
 
-bool gv_python_runtime_is_missed(const uintptr_t *addresses, unsigned count)
+void gv_python_runtime_agrees(bool agrees)
 {
-    struct native native = {addresses, count};
-
-    /* Nobody else changes `python` now. */
-    return atomic_load(&state) >= GV_PYTHON_FOREIGN &&
-           goes_through(&native, python.low, python.high);
+    if (!agrees)
+        atomic_store(&agreed, GV_PYTHON_DISAGREED);
+    else if (atomic_load(&agreed) < GV_PYTHON_MUST_AGREE) /* by one thread only */
+        atomic_fetch_add(&agreed, 1);
 }
 
 void gv_python_runtime_begin_close(void)
 {
     atomic_fetch_add(&closing, 1);
-    if (atomic_load(&inside) == 0 || gv_python_runtime_is_distrusted())
+    if (atomic_load(&inside) == 0 || (gv_python_runtime_is_distrusted() && !atomic_load(&is_there)))
         return;
     int saved_errno = gv_own_work_begin();
-    /* A thread does not leave: no more Python frames, and no more waiting. */
-    if (!gv_await(&inside, 0))
+    /* A thread does not leave: nobody goes in any more, and no more waiting. */
+    if (!gv_await(&inside, 0)) {
         gv_python_runtime_distrust();
+        atomic_store(&is_there, false);
+    }
     gv_own_work_end(saved_errno);
+}
+
+/* It was closed: another one may come. */
+static void forget(void)
+{
+    uint32_t known = atomic_load(&state);
+
+    atomic_store(&is_there, false);
+    if (known != GV_PYTHON_DISTRUSTED)
+        atomic_compare_exchange_strong(&state, &known, GV_PYTHON_UNKNOWN);
+    atomic_store(&searched, 0);
+    if (atomic_load(&agreed) != GV_PYTHON_DISAGREED)
+        atomic_store(&agreed, 0);
 }
 
 void gv_python_runtime_end_close(void)
 {
+    /* Nobody is inside, and nobody looks for one. */
+    if (atomic_load(&is_there) && !gv_objects_mapped(&home))
+        forget();
     atomic_fetch_sub(&closing, 1);
 }

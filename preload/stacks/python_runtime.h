@@ -3,7 +3,8 @@
  * calling thread. Nothing in it is changed, no Python code runs, and the GIL is neither taken nor
  * needed: a thread's frames are its own.
  *
- * Any thread. Allocates nothing. The loader's list is locked during the search for the interpreter.
+ * Any thread. Allocates nothing. The search for an interpreter locks the loader's list, but does
+ * not wait for another thread that has it locked.
  */
 #ifndef GV_STACKS_PYTHON_RUNTIME_H
 #define GV_STACKS_PYTHON_RUNTIME_H
@@ -40,36 +41,48 @@ struct gv_python_layout {
     uint16_t interpreter;
     uint16_t thread_id;
     uint16_t native_id;
+    uint16_t thread_codes; /* 0: a code's instructions are the same in all threads */
+    uint16_t thread_code;
+    uint16_t type; /* in an object, after what counts references; its other fields follow */
+    bool is_free_threaded;
 };
+
+/* How the frames of the calling thread are read. */
+enum gv_python_way {
+    GV_PYTHON_THROUGH_KERNEL,
+    GV_PYTHON_BOTH_WAYS, /* do they agree? */
+    GV_PYTHON_DIRECTLY,
+};
+#define GV_PYTHON_MUST_AGREE 16u /* stacks */
 
 struct gv_python {
     struct gv_python_layout layout;
     uintptr_t runtime; /* _PyRuntime */
     uintptr_t code_type;
     uintptr_t text_type;
+    uintptr_t bytes_type;
     void *(*thread_state)(void);
     uintptr_t low; /* the object with the interpreter: [low, high) */
     uintptr_t high;
-    bool trusted;                    /* the self-test passed */
-    bool is_other;                   /* the frames are those of a thread that runs meanwhile */
-    struct gv_python_memory *memory; /* the caller's */
+    bool is_readable; /* its version is known, and nothing was unexpected */
+    bool trusted;     /* the self-test passed */
+    enum gv_python_way way;
+    uint32_t pid;                    /* of another process; 0: this one */
+    struct gv_python_memory *memory; /* the caller's; NULL: it is read directly */
 };
 
 /*
- * Finds the interpreter that a native stack goes through, unless it is known, and copies what is
- * known of it. False: none, an unknown version, or not trusted. Without a stack (NULL) it looks for
- * none.
+ * Finds an interpreter that is initialised, unless it is known, and copies what is known of it.
+ * False: none. It is searched again only after objects were loaded.
  *
  * After true, and until gv_python_runtime_leave(), the interpreter stays mapped: a dlclose() waits.
- * Keep it short, and take no lock in between.
+ * Keep it short, and take no lock in between. `tid`: the calling thread; 0: any.
  */
-bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
+bool gv_python_runtime_enter(struct gv_python *python, uint32_t tid);
 void gv_python_runtime_leave(void);
 
-/*
- * Finds an interpreter that is initialised, whoever runs in it, and copies what is known of it.
- * False as above. It may be unmapped at any time afterwards, so call nothing of it.
- */
+/* The same without entering, and false also if it is not readable. It may be unmapped at any time
+ * afterwards, so call nothing of it. */
 bool gv_python_runtime_find(struct gv_python *python);
 
 /* In a forked child: other threads are not here any more. */
@@ -82,8 +95,10 @@ void gv_python_runtime_trust(void);
 void gv_python_runtime_distrust(void);
 bool gv_python_runtime_is_distrusted(void);
 
-/* This native stack goes through an interpreter whose frames are unknown or not trusted. */
-bool gv_python_runtime_is_missed(const uintptr_t *native, unsigned count);
+/* After reading a stack both ways. Whether the memory that is read directly is sure to be there
+ * follows: GV_PYTHON_MUST_AGREE stacks agreed. The first that does not is the last one read
+ * directly, whenever it comes. */
+void gv_python_runtime_agrees(bool agrees);
 
 /* Put these around a dlclose(): nobody is inside meanwhile. Waits for others, but not for ever. */
 void gv_python_runtime_begin_close(void);

@@ -1,7 +1,7 @@
 #include "preload/stacks/python_threads.h"
 
 #include "preload/base/own_memory.h"
-#include "preload/stacks/python_frames.h"
+#include "preload/stacks/python_take.h"
 #include "preload/stacks/stacks.h"
 
 #include <fcntl.h>
@@ -20,7 +20,9 @@
 /* From 3.12 on the GIL is an interpreter's. */
 #define GIL_OF_INTERPRETER 12
 
-/* CPython's struct _gil_runtime_state, the same in all versions on 64-bit Linux. */
+/* CPython's struct _gil_runtime_state, the same in all versions on 64-bit Linux. In builds without
+ * the GIL it comes after a word that says whether there is one all the same. */
+#define GIL_WORD_BYTES 8u
 struct gil {
     unsigned long interval_us;
     uintptr_t last_holder;
@@ -155,6 +157,7 @@ static bool move_to(uint32_t pid)
     python->runtime += shift;
     python->code_type += shift;
     python->text_type += shift;
+    python->bytes_type += shift;
     python->low += shift;
     python->high += shift;
     return true;
@@ -251,10 +254,18 @@ static uintptr_t find_state(uint32_t tid)
 static bool find_gil(uintptr_t *at)
 {
     const struct gv_python_layout *layout = &look.python.layout;
+    int32_t is_used;
 
     *at = look.python.runtime + layout->gil;
-    return layout->minor < GIL_OF_INTERPRETER ||
-           read_pointer(look.interpreters[look.interpreter_count - 1] + layout->gil, at);
+    if (layout->minor >= GIL_OF_INTERPRETER &&
+        !read_pointer(look.interpreters[look.interpreter_count - 1] + layout->gil, at))
+        return false;
+    if (!layout->is_free_threaded)
+        return true;
+    *at += GIL_WORD_BYTES;
+    return gv_python_memory_read(look.python.memory, &is_used, *at - GIL_WORD_BYTES,
+                                 sizeof is_used) &&
+           is_used;
 }
 
 static void read_gil(struct gv_python_gil *to)
@@ -293,7 +304,7 @@ bool gv_python_look_begin(uint32_t pid, struct gv_python_gil *gil)
     look.pid = pid;
     if (!gv_python_runtime_find(python) || !python->runtime || (pid && !move_to(pid)))
         return false;
-    python->is_other = true;
+    python->pid = pid;
     python->memory = gv_python_memory_take(pid, 0, GV_PYTHON_THREADS);
     if (!python->memory)
         return false;
@@ -340,6 +351,7 @@ static unsigned take_frames(uintptr_t state, uint32_t tid, struct gv_python_fram
 
 uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid)
 {
+    struct gv_python_position position[GV_STACK_POSITIONS];
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     struct gv_python python = look.python;
     uintptr_t state = tid ? find_state(tid) : 0;
@@ -354,8 +366,9 @@ uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid)
     python.memory = gv_python_memory_take(look.pid, tid, GV_PYTHON_OTHER_CODE);
     if (!python.memory)
         return 0;
-    if (is_trusted(&python, frames, count))
-        number = gv_stacks_write_python(writer, &python, frames, count);
+    if (is_trusted(&python, frames, count) &&
+        gv_python_positions(writer, &python, frames, count, position))
+        number = gv_stacks_write_positions(writer, position, count);
     gv_python_memory_give_back(python.memory);
     return number;
 }

@@ -23,4 +23,7 @@ void gv_stack_objects_closed(void);
 /* Of the list as it is now. */
 uint32_t gv_stack_objects_generation(void);
 
+/* Of the list of objects as it is now. */
+uint32_t gv_stack_objects_generation(void);
+
 #endif

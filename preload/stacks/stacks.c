@@ -4,9 +4,7 @@
 #include "preload/base/hot.h"
 #include "preload/base/own_memory.h"
 #include "preload/base/own_work.h"
-#include "preload/stacks/python_code.h"
-#include "preload/stacks/python_memory.h"
-#include "preload/stacks/python_runtime.h"
+#include "preload/stacks/python_take.h"
 #include "preload/stacks/stack_copy.h"
 #include "preload/stacks/stack_objects.h"
 #include "trace/call_table.h"
@@ -50,8 +48,7 @@ void gv_stacks_start(const struct gv_settings *settings, bool forked)
 {
     if (forked) { /* other threads and what was written are the parent's */
         memset(&written, 0, sizeof written);
-        gv_python_runtime_start_over();
-        gv_python_memory_start_over();
+        gv_python_start_over();
     }
     if (settings->stacks != GV_STACKS_OFF || settings->idle_stacks != GV_IDLE_STACKS_OFF)
         gv_stack_objects_start();

@@ -221,6 +221,16 @@ SELECT count(*) FROM frame WHERE stack = ? AND kind = 'python';
 INSERT INTO frame SELECT ?2, depth, kind, function, library, file, line, address, object
 FROM frame WHERE stack = ?1 AND kind = 'python';
 
+-- name: PYTHON_CODE_ADD
+INSERT OR IGNORE INTO python_code (process, number, file, function, first_line, line_table, minor, is_interpreters)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: PYTHON_CODE_FIND
+SELECT file, function, first_line, line_table, minor, is_interpreters FROM python_code WHERE process = ? AND number = ?;
+
+-- name: PYTHON_CODE_CLEAR
+DELETE FROM python_code WHERE process = ?;
+
 -- name: FRAME_NAME
 UPDATE frame SET function = ?3, file = ?4, line = ?5
 WHERE object = ?1 AND address = ?2 AND function IS NULL;

@@ -140,6 +140,11 @@ CREATE TABLE stack_end (stack INTEGER PRIMARY KEY, how TEXT NOT NULL);
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
     function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
+-- Code objects of Python in a process that is not finished: their lines are found by its frames. line_table:
+-- in the format of CPython 3.minor; NULL: only the first line is known.
+CREATE TABLE python_code (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    file TEXT, function TEXT, first_line INTEGER NOT NULL, line_table BLOB, minor INTEGER NOT NULL,
+    is_interpreters INTEGER NOT NULL, UNIQUE (process, number));
 -- The line of the program that a stack stands for, and the stacks of which that is known. A program's
 -- own line, if there is one; or else a library's.
 CREATE TABLE place (id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, library TEXT,

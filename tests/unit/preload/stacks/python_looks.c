@@ -1,9 +1,12 @@
-/* Looks at Python's threads from a thread that Python does not know: a library for
- * test_python_threads.py. */
+/* Reads Python's threads, from a thread that Python does not know, and the calling thread: a
+ * library for test_python_threads.py. */
 #include "preload/base/log.h"
 #include "preload/base/own_work.h"
+#include "preload/stacks/python_take.h"
 #include "preload/stacks/python_threads.h"
+#include "preload/stacks/stack_objects.h"
 #include "preload/stacks/stacks.h"
+#include "report/collect/python_lines.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,10 +29,11 @@ struct look {
     bool names;      /* false: as if all stacks were known */
     bool collecting; /* looks end when also the garbage collector runs */
     /* seen: */
-    bool found; /* what the looks were to end with */
+    bool found; /* what the looks were to end with; of the calling thread: the top is known */
     uint32_t began;
     uint32_t stacks; /* looks that had one */
     struct gv_python_gil gil;
+    bool directly; /* of the calling thread: it is not read through the Linux kernel */
     uint64_t took_ns;
     char text[TEXT_BYTES]; /* distinct stacks, each line "file:function:line", innermost first, with
                               an empty line after each stack */
@@ -37,6 +41,7 @@ struct look {
 
 SHOWN void python_look_start(struct look *look);
 SHOWN void python_look_wait(void);
+SHOWN void python_look_own(struct look *look); /* at the calling thread */
 SHOWN size_t python_look_bytes(void);
 
 _Thread_local struct gv_own_work gv_own_work __attribute__((tls_model("initial-exec")));
@@ -49,37 +54,113 @@ void gv_log(enum gv_setting_log level, const char *format, ...)
     (void)format;
 }
 
-/* Instead of writing them. */
-uint32_t gv_stacks_write_python(struct gv_thread *unused, const struct gv_python *python,
-                                const struct gv_python_frame *frames, unsigned count)
+uint32_t gv_stack_objects_generation(void)
+{
+    return 1;
+}
+
+/* ---- what is written ---- */
+
+#define RECORDS (1u << 16)
+#define CODES   4096u
+
+static union gv_record records[RECORDS];
+static struct gv_spool_segment segment;
+static struct gv_thread writer = {
+    .next = records, .end = records + RECORDS, .segment = &segment, .open_to = GV_ROOM_REST};
+
+bool gv_thread_next_segment(struct gv_thread *full, enum gv_spool_room room)
+{
+    (void)full;
+    (void)room;
+    return false;
+}
+
+bool gv_thread_write_text(struct gv_thread *to, const char *text, uint32_t bytes, bool more)
+{
+    (void)more;
+    for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
+        uint32_t left = bytes - at;
+        union gv_record record = {.head = {.kind = GV_RECORD_TEXT}};
+
+        record.head.api = (uint16_t)(left < GV_RECORD_TEXT_BYTES ? left : GV_RECORD_TEXT_BYTES);
+        memcpy(record.text.text, text + at, record.head.api);
+        if (!gv_thread_write(to, GV_ROOM_CODE, &record))
+            return false;
+    }
+    return true;
+}
+
+struct code {
+    struct gv_record_python_code record;
+    char text[4096];
+};
+
+/* The code object with this number, of those written. */
+static const struct code *code_of(uint32_t number)
+{
+    static struct code codes[CODES];
+    static union gv_record *read = records;
+    static uint32_t now;
+    static size_t used;
+
+    for (; read < writer.next; read++)
+        if (read->head.kind == GV_RECORD_PYTHON_CODE) {
+            now = read->python_code.number % CODES;
+            codes[now].record = read->python_code;
+            used = 0;
+        } else if (used + read->head.api <= sizeof codes[now].text) {
+            memcpy(codes[now].text + used, read->text.text, read->head.api);
+            used += read->head.api;
+        }
+    return &codes[number % CODES];
+}
+
+static void tell(const struct gv_python_position *position, unsigned count)
 {
     static char stack[STACK_BYTES];
-    struct gv_python_place place;
     size_t used = 0;
 
-    (void)unused;
     stack[0] = '\0';
-    gv_python_frames_bring(python, frames, count, now->names);
     for (unsigned i = 0; i < count; i++) {
-        uint64_t hash;
+        const struct code *code = code_of(position[i].code);
+        const struct gv_record_python_code *record = &code->record;
+        size_t names = (size_t)record->file_bytes + record->function_bytes;
+        struct gv_python_table table = {.data = (const uint8_t *)code->text + names,
+                                        .bytes = record->table_bytes,
+                                        .minor = record->minor,
+                                        .first_line = record->first_line};
+        int line = gv_python_line(&table, position[i].instruction);
 
-        if (!gv_python_frame_hash(python, &frames[i], &hash) ||
-            (now->names && !gv_python_place(python, &frames[i], &place)))
-            return 0;
-        if (hash && now->names)
+        if (names + record->table_bytes > sizeof code->text)
+            line = -1;
+        if (line || !record->is_interpreters)
             used += (size_t)snprintf(stack + used, sizeof stack - used, "%.*s:%.*s:%d\n",
-                                     (int)place.file_bytes, place.file, (int)place.function_bytes,
-                                     place.function, place.line);
-        if (frames[i].left_out && now->names)
+                                     record->file_bytes, code->text, record->function_bytes,
+                                     code->text + record->file_bytes, line);
+        if (position[i].left_out)
             used +=
-                (size_t)snprintf(stack + used, sizeof stack - used, "::%u\n", frames[i].left_out);
+                (size_t)snprintf(stack + used, sizeof stack - used, "::%u\n", position[i].left_out);
     }
     snprintf(stack + used, sizeof stack - used, "\n");
-    if (now->names && !strstr(now->text, stack) &&
-        strlen(now->text) + strlen(stack) < sizeof now->text)
+    if (!strstr(now->text, stack) && strlen(now->text) + strlen(stack) < sizeof now->text)
         strcat(now->text, stack);
+}
+
+/* Instead of writing them. */
+uint32_t gv_stacks_write_positions(struct gv_thread *unused,
+                                   const struct gv_python_position *position, unsigned count)
+{
+    (void)unused;
+    for (unsigned i = 0; i < count; i++)
+        if (!position[i].code)
+            return 0;
+    if (now->names)
+        tell(position, count);
     return count;
 }
+
+/* ---- looks ---- */
 
 static uint64_t now_ns(void)
 {
@@ -116,7 +197,7 @@ static bool look_once(void)
     if (now->waiter)
         found = now->gil.holder && waits_for_gil() && (!now->collecting || now->gil.collects);
     if (found || !now->waiter)
-        now->stacks += gv_python_look_stack(NULL, now->tid ? now->tid : now->gil.holder) != 0;
+        now->stacks += gv_python_look_stack(&writer, now->tid ? now->tid : now->gil.holder) != 0;
     gv_python_look_end();
     return found;
 }
@@ -132,6 +213,31 @@ static void *work(void *unused)
     }
     now->took_ns = now_ns() - start_ns;
     return unused;
+}
+
+void python_look_own(struct look *look)
+{
+    struct gv_python_position position[GV_STACK_POSITIONS];
+    struct gv_python python;
+    uint64_t low, high, top;
+    unsigned count;
+
+    now = look;
+    writer.tid = (uint32_t)syscall(SYS_gettid);
+    uint64_t start_ns = now_ns();
+    for (uint32_t i = 0; i < look->times; i++)
+        if (gv_python_take(&writer, position, &count, &low, &high) && count) {
+            look->stacks++;
+            if (look->names)
+                tell(position, count);
+            look->found = gv_python_top(&writer, &top) && top == gv_python_top_of(position);
+        }
+    look->took_ns = now_ns() - start_ns;
+    if (gv_python_runtime_enter(&python, writer.tid)) {
+        look->directly = python.way == GV_PYTHON_DIRECTLY;
+        gv_python_runtime_leave();
+    }
+    now = NULL;
 }
 
 void python_look_start(struct look *look)

@@ -8,10 +8,12 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import unittest
 
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 INNER, OUTER = 32, 16  # frames that are taken of a deep stack
 FILE = os.path.basename(__file__)
 with open(__file__, encoding="utf-8") as source:
@@ -27,7 +29,8 @@ class Look(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint32), ("tid", ctypes.c_uint32), ("waiter", ctypes.c_uint32),
                 ("times", ctypes.c_uint32), ("pause_us", ctypes.c_uint32), ("names", ctypes.c_bool),
                 ("collecting", ctypes.c_bool), ("found", ctypes.c_bool), ("began", ctypes.c_uint32),
-                ("stacks", ctypes.c_uint32), ("gil", Gil), ("took_ns", ctypes.c_uint64),
+                ("stacks", ctypes.c_uint32), ("gil", Gil), ("directly", ctypes.c_bool),
+                ("took_ns", ctypes.c_uint64),
                 ("text", ctypes.c_char * (1 << 20))]
 
     def run(self):
@@ -136,7 +139,43 @@ def sleeps():
     time.sleep(60)
 
 
+def deeply(frames, times, names):
+    """What the calling thread reads of itself, below some frames."""
+    if frames:
+        return deeply(frames - 1, times, names)
+    seen = Look(times=times, names=names)
+    library.python_look_own(ctypes.byref(seen))
+    return seen
+
+
 class Looks(unittest.TestCase):
+
+    def expect_own(self, frames):
+        seen = deeply(frames, 40, True)
+        self.assertEqual(seen.stacks, 40)
+        self.assertTrue(seen.found)
+        [stack] = seen.lists()
+        inner = [("deeply", line_with("    library.python_look_own"))]
+        inner += [("deeply", line_with("        return deeply"))] * frames
+        inner += [("expect_own", line_with("        seen = deeply(frames, 40"))]
+        self.assertEqual(stack[:min(frames + 2, INNER)], inner[:INNER])
+        self.assertEqual(stack[-1][0], "<module>")
+        return seen
+
+    def test_own_frames(self):
+        """In the main thread, directly once that has proven right."""
+        for frames in (0, 20, 100, 0):
+            seen = self.expect_own(frames)
+        self.assertEqual(seen.directly, not FREE_THREADED)
+
+    def test_own_frames_of_another_thread(self):
+        seen = []
+        for _ in range(3):
+            thread = threading.Thread(target=lambda: seen.append(deeply(5, 40, True)))
+            thread.start()
+            thread.join()
+        self.assertEqual([(look.stacks, look.directly) for look in seen], [(40, False)] * 3)
+        self.assertEqual([len(look.lists()) for look in seen], [1] * 3)
 
     def wait_for_gil(self, function, **what):
         with Runner(function) as thread:
@@ -270,9 +309,28 @@ class Looks(unittest.TestCase):
         self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
 
 
+def bench(frames):
+    """What a stack takes that was seen before, directly and through the Linux kernel."""
+    for place in ("main", "other"):
+        found = []
+        take = lambda: found.append([deeply(frames, 2000, False) for _ in range(7)])
+        if place == "main":
+            take()
+        else:
+            thread = threading.Thread(target=take)
+            thread.start()
+            thread.join()
+        best = min(found[0], key=lambda look: look.took_ns)
+        print(sys.version.split()[0], frames, place, "directly" if best.directly else "kernel",
+              best.took_ns // best.times, "ns")
+
+
 if __name__ == "__main__":
     if not (3, 9) <= sys.version_info < (3, 16):
         print(f"Python {sys.version.split()[0]} is not known")
         sys.exit(77)
     assert library.python_look_bytes() == ctypes.sizeof(Look)
+    if sys.argv[1:2] == ["bench"]:
+        bench(int(sys.argv[2]))
+        sys.exit()
     unittest.main()

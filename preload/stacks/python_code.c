@@ -1,0 +1,339 @@
+#include "preload/stacks/python_code.h"
+
+#include "trace/mix.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* After an object's type, in all versions on 64-bit Linux. */
+#define GV_PYTHON_BYTES_LENGTH 8
+#define GV_PYTHON_BYTES_DATA   24
+#define GV_PYTHON_TEXT_HEAD    8
+#define GV_PYTHON_LONGEST_TEXT (1 << 20)
+/* Enough for the fields of a code object that tell it from others. */
+#define GV_PYTHON_USUAL_BYTES 128u
+/* From 3.12 on code objects are numbered, after their first line. A number is never given twice. */
+#define GV_PYTHON_NUMBERED  12
+#define GV_PYTHON_NUMBER_AT 24
+/* From 3.14 on builds without the GIL have a byte of its own for whether a string is interned. */
+#define GV_PYTHON_INTERNED_BYTE 14
+
+static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
+{
+    uintptr_t found;
+
+    return gv_python_memory_pointer(python->memory, object + python->layout.type, &found) &&
+           found == type;
+}
+
+/* ---- strings ---- */
+
+/* UTF-8. */
+static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
+{
+    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+
+    if (used + bytes > size)
+        return used;
+    for (size_t i = bytes - 1; i > 0; i--, character >>= 6)
+        out[used + i] = (char)(0x80 | (character & 63));
+    out[used] = (char)(first[bytes] | (character & 127));
+    return used + bytes;
+}
+
+struct text {
+    int64_t length, hash; /* of characters; -1: not computed yet */
+    unsigned width;       /* of a character */
+    uintptr_t data;
+};
+
+static bool find_text(const struct gv_python *python, uintptr_t at, struct text *text)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t head = at + layout->type + GV_PYTHON_TEXT_HEAD;
+    uint32_t state;
+
+    if (!is_of_type(python, at, python->text_type) ||
+        !gv_python_memory_read(python->memory, &text->length, head, sizeof text->length) ||
+        !gv_python_memory_read(python->memory, &text->hash, head + 8, sizeof text->hash) ||
+        !gv_python_memory_read(python->memory, &state, head + 16, sizeof state) ||
+        text->length < 0 || text->length > GV_PYTHON_LONGEST_TEXT)
+        return false;
+    if (layout->is_free_threaded && layout->minor >= GV_PYTHON_INTERNED_BYTE)
+        state >>= 6;
+    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    text->width = state >> 2 & 7;
+    text->data = at + layout->ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
+    if (!ascii && layout->minor < 12)
+        text->data += sizeof(void *);
+    return compact && (text->width == 1 || text->width == 2 || text->width == 4);
+}
+
+/* The characters as UTF-8, of a long string the end, which says more of a path. */
+static bool read_text(const struct gv_python *python, uintptr_t at, char *out, size_t *used)
+{
+    unsigned char raw[GV_PYTHON_TEXT_BYTES];
+    struct text text;
+
+    *used = 0;
+    if (!find_text(python, at, &text))
+        return false;
+    size_t length = (size_t)text.length, width = text.width, most = sizeof raw / width;
+    size_t skipped = length > most ? length - most : 0, count = length - skipped;
+    if (!gv_python_memory_read(python->memory, raw, text.data + skipped * width, count * width))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t character = 0;
+
+        memcpy(&character, raw + i * width, width);
+        *used = put_utf8(out, *used, GV_PYTHON_TEXT_BYTES, character);
+    }
+    return true;
+}
+
+/* ---- the parts of a code object ---- */
+
+static uint16_t name_at(const struct gv_python_layout *layout)
+{
+    return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
+}
+
+struct code {
+    int32_t first_line;
+    uintptr_t file, function;
+    uintptr_t table; /* its bytes */
+    size_t table_bytes;
+};
+
+static bool read_code(const struct gv_python *python, uintptr_t at, struct code *code)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    struct gv_python_memory *memory = python->memory;
+    uintptr_t lines;
+    int64_t bytes;
+
+    if (!is_of_type(python, at, python->code_type) ||
+        !gv_python_memory_read(memory, &code->first_line, at + layout->first_line,
+                               sizeof code->first_line) ||
+        !gv_python_memory_pointer(memory, at + layout->filename, &code->file) ||
+        !gv_python_memory_pointer(memory, at + name_at(layout), &code->function) ||
+        !gv_python_memory_pointer(memory, at + layout->line_table, &lines) ||
+        !is_of_type(python, lines, python->bytes_type) ||
+        !gv_python_memory_read(memory, &bytes, lines + layout->type + GV_PYTHON_BYTES_LENGTH,
+                               sizeof bytes) ||
+        bytes < 0)
+        return false;
+    code->table = lines + layout->type + GV_PYTHON_BYTES_DATA;
+    code->table_bytes = (size_t)bytes;
+    return true;
+}
+
+bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t at)
+{
+    struct text file, function;
+    struct code code;
+
+    return read_code(python, at, &code) && code.first_line >= 0 &&
+           find_text(python, code.file, &file) && find_text(python, code.function, &function) &&
+           function.length > 0;
+}
+
+/* ---- identity ---- */
+
+/* Word by word, without a call: of memory that is read directly, nothing is copied. */
+static uint64_t mix_words(uint64_t hash, const unsigned char *at, size_t bytes)
+{
+    for (; bytes >= sizeof(uint64_t); at += sizeof(uint64_t), bytes -= sizeof(uint64_t)) {
+        uint64_t word;
+
+        __builtin_memcpy(&word, at, sizeof word);
+        hash = gv_mix(hash, word);
+    }
+    for (; bytes; at++, bytes--)
+        hash = gv_mix(hash, *at);
+    return hash;
+}
+
+static bool mix_memory(const struct gv_python *python, uintptr_t at, size_t bytes, uint64_t *hash)
+{
+    unsigned char piece[GV_PYTHON_USUAL_BYTES];
+
+    if (!python->memory) {
+        if (at < GV_PYTHON_MEMORY_LOW || at >= GV_PYTHON_MEMORY_HIGH - bytes)
+            return false;
+        *hash = mix_words(*hash, (const unsigned char *)at, bytes);
+        return true;
+    }
+    while (bytes) {
+        size_t part = bytes < sizeof piece ? bytes : sizeof piece;
+
+        if (!gv_python_memory_read(python->memory, piece, at, part))
+            return false;
+        *hash = mix_words(*hash, piece, part);
+        at += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+/* By CPython's own hash of it, if there is one. When that is computed later, the code object gets
+ * another number. */
+static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *hash)
+{
+    struct text text;
+
+    if (!find_text(python, at, &text))
+        return false;
+    *hash = gv_mix(gv_mix(*hash, (uint64_t)text.length), (uint64_t)text.hash);
+    return text.hash != -1 || mix_memory(python, text.data, (size_t)text.length * text.width, hash);
+}
+
+/* All between its first line and its line table, which holds its number and where its names are.
+ * An unnumbered one may have its names and its line table where those of a freed one were, so
+ * these are read too. */
+bool gv_python_code_key(const struct gv_python *python, uintptr_t at, uint64_t *key)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    size_t bytes = layout->line_table + sizeof(uintptr_t) - layout->first_line;
+    uint32_t number = 0;
+    struct code code;
+
+    *key = gv_mix(python->pid, at);
+    /* The interpreter gives these offsets, from 3.13 on. */
+    if (bytes > GV_PYTHON_USUAL_BYTES || layout->line_table < layout->first_line ||
+        !is_of_type(python, at, python->code_type) ||
+        !mix_memory(python, at + layout->first_line, bytes, key))
+        return false;
+    if (layout->minor >= GV_PYTHON_NUMBERED &&
+        !gv_python_memory_read(python->memory, &number,
+                               at + layout->first_line + GV_PYTHON_NUMBER_AT, sizeof number))
+        return false;
+    if (number) /* 0: they ran out */
+        return true;
+    return read_code(python, at, &code) && mix_text(python, code.file, key) &&
+           mix_text(python, code.function, key) && code.table_bytes <= GV_PYTHON_LONGEST_TEXT &&
+           mix_memory(python, code.table, code.table_bytes, key);
+}
+
+/* ---- what is known ---- */
+
+/*
+ * Half of the cells are free. A cell has a part of a key, the number, and whether its record is
+ * written: if that failed, the next one who sees the code object tries again. 0: it is free.
+ */
+#define CELLS       (2 * GV_PYTHON_CODES)
+#define NUMBER_BITS 15
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+#define WRITTEN     (UINT64_C(1) << NUMBER_BITS)
+#define KEY_MASK    (~(NUMBER_MASK | WRITTEN))
+
+static _Atomic uint64_t known[CELLS];
+static _Atomic uint32_t count;
+
+/* By the bits that are not in the cell. */
+static unsigned first_cell(uint64_t key)
+{
+    return (unsigned)(key % CELLS);
+}
+
+/* Its cell, which is given a number if it is new. NULL: there is no room. */
+static _Atomic uint64_t *find(uint64_t key)
+{
+    uint64_t new = 0;
+
+    for (unsigned i = 0; i < CELLS; i++) {
+        _Atomic uint64_t *cell = &known[(first_cell(key) + i) % CELLS];
+        uint64_t found = atomic_load_explicit(cell, memory_order_acquire);
+
+        if (!found) {
+            if (!new &&atomic_load_explicit(&count, memory_order_relaxed) >= GV_PYTHON_CODES)
+                return NULL;
+            /* Threads that come at once may count a few more than there is room for. */
+            new = new ? new : (key & KEY_MASK) | (atomic_fetch_add(&count, 1) + 1);
+            if (atomic_compare_exchange_strong(cell, &found, new))
+                return cell;
+        }
+        if ((found & KEY_MASK) == (key & KEY_MASK))
+            return cell;
+    }
+    return NULL;
+}
+
+void gv_python_code_start_over(void)
+{
+    if (atomic_exchange(&count, 0))
+        memset(known, 0, sizeof known);
+}
+
+/* ---- records ---- */
+
+#define PIECE_BYTES (16 * GV_RECORD_TEXT_BYTES)
+
+/* False: there is no room, or it cannot be read. */
+static bool write_table(struct gv_thread *thread, const struct gv_python *python,
+                        const struct code *code)
+{
+    char piece[PIECE_BYTES];
+
+    for (size_t at = 0; at < code->table_bytes; at += sizeof piece) {
+        size_t left = code->table_bytes - at, bytes = left < sizeof piece ? left : sizeof piece;
+
+        if (!gv_python_memory_read_now(python->memory, piece, code->table + at, bytes) ||
+            !gv_thread_write_text(thread, piece, (uint32_t)bytes, true))
+            return false;
+    }
+    return true;
+}
+
+static bool write_code(struct gv_thread *thread, const struct gv_python *python, uintptr_t at,
+                       uint32_t number)
+{
+    char names[2 * GV_PYTHON_TEXT_BYTES];
+    size_t file_bytes, function_bytes;
+    struct code code;
+
+    if (!read_code(python, at, &code) || !read_text(python, code.file, names, &file_bytes) ||
+        !read_text(python, code.function, names + file_bytes, &function_bytes))
+        return false;
+    if (code.table_bytes > GV_PYTHON_TABLE_MOST)
+        code.table_bytes = 0;
+    union gv_record record = {.python_code = {
+                                  .head = {.kind = GV_RECORD_PYTHON_CODE, .flags = GV_RECORD_MORE},
+                                  .number = number,
+                                  .first_line = code.first_line,
+                                  .file_bytes = (uint16_t)file_bytes,
+                                  .function_bytes = (uint16_t)function_bytes,
+                                  .table_bytes = (uint32_t)code.table_bytes,
+                                  .minor = (uint8_t)python->layout.minor,
+                                  .is_interpreters = at >= python->low && at < python->high,
+                              }};
+    return gv_thread_write(thread, GV_ROOM_CODE, &record) &&
+           gv_thread_write_text(thread, names, (uint32_t)(file_bytes + function_bytes), true) &&
+           write_table(thread, python, &code);
+}
+
+uint32_t gv_python_code_number_of(struct gv_thread *thread, const struct gv_python *python,
+                                  uintptr_t code, uint64_t key)
+{
+    _Atomic uint64_t *cell = find(key);
+    uint64_t now = cell ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
+    uint32_t number = (uint32_t)(now & NUMBER_MASK);
+
+    if (!cell || now & WRITTEN)
+        return number;
+    if (!write_code(thread, python, code, number))
+        return 0;
+    atomic_fetch_or(cell, WRITTEN);
+    return number;
+}
+
+uint32_t gv_python_code_number(struct gv_thread *thread, const struct gv_python *python,
+                               uintptr_t code)
+{
+    uint64_t key;
+
+    return gv_python_code_key(python, code, &key)
+               ? gv_python_code_number_of(thread, python, code, key)
+               : 0;
+}
