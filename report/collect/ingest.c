@@ -1122,6 +1122,8 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
         error = gv_ingest_idle_end(ingest);
     if (!error)
         error = gv_ingest_gpu_end(ingest, &ingest->scanned);
+    if (!error)
+        error = gv_python_code_end(ingest);
     return error;
 }
 
@@ -1232,6 +1234,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_ingest_gpu_close(ingest);
     gv_ingest_idle_close(ingest);
     gv_ingest_stacks_close(ingest);
+    gv_python_code_close(ingest);
     gv_ingest_ranges_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }

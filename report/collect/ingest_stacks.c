@@ -264,8 +264,8 @@ static int store_python(struct gv_ingest *ingest, const struct waiting *frame)
     struct gv_python_place place;
     int error = gv_python_code_find(ingest, frame->code, frame->instruction, &place);
 
-    if (error == -ENOENT)
-        return wait_for_code(ingest->stacks, frame);
+    if (error == -ENOENT) /* the process had no room for the number 0 */
+        return frame->code ? wait_for_code(ingest->stacks, frame) : 0;
     if (error || place.is_hidden)
         return error;
     return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", frame->row,
@@ -381,6 +381,11 @@ static struct gv_key key_as_taken(struct gv_ingest_stacks *stacks)
     return (struct gv_key){{native, python}};
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return text ? gv_mix_bytes(hash, text, strlen(text)) : gv_mix(hash, 0);
+}
+
 /* By lines: several instructions, and code objects that are made anew, have the same ones. False:
  * not all are known. */
 static int key_as_stored(struct gv_ingest *ingest, struct gv_key *key)
@@ -397,8 +402,8 @@ static int key_as_stored(struct gv_ingest *ingest, struct gv_key *key)
                                     &place);
         if (error || place.is_hidden)
             continue;
-        uint64_t text = gv_mix_bytes((uint64_t)place.line, place.file, strlen(place.file));
-        text = gv_mix_bytes(text, place.function, strlen(place.function));
+        uint64_t text = mix_text((uint64_t)place.line, place.file);
+        text = mix_text(text, place.function);
         key->part[1] = gv_mix(key->part[1], text + (copy->position[i].left_out > 0));
     }
     return error;

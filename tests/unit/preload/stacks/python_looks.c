@@ -101,16 +101,16 @@ static const struct code *code_of(uint32_t number)
 {
     static struct code codes[CODES];
     static union gv_record *read = records;
-    static uint32_t now;
+    static uint32_t number_now;
     static size_t used;
 
     for (; read < writer.next; read++)
         if (read->head.kind == GV_RECORD_PYTHON_CODE) {
-            now = read->python_code.number % CODES;
-            codes[now].record = read->python_code;
+            number_now = read->python_code.number % CODES;
+            codes[number_now].record = read->python_code;
             used = 0;
-        } else if (used + read->head.api <= sizeof codes[now].text) {
-            memcpy(codes[now].text + used, read->text.text, read->head.api);
+        } else if (used + read->head.api <= sizeof codes[number_now].text) {
+            memcpy(codes[number_now].text + used, read->text.text, read->head.api);
             used += read->head.api;
         }
     return &codes[number % CODES];
