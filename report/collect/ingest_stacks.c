@@ -13,7 +13,7 @@
 /* The frames that wait for their code object; more mean damage. */
 #define WAITING_MOST 4096u
 /* A process with more distinct stacks has none for the rest. */
-#define ROWS_MOST 65536u
+#define ROWS_MOST 6144u
 /* Copies in the ring may be so many generations of the list of objects old. */
 #define GENERATIONS_KEPT 64u
 
@@ -446,7 +446,7 @@ static int find_row(struct gv_ingest *ingest, int64_t empty, int64_t *row)
         error = gv_known_find(&stacks->rows, database, &stored, row);
     if (!error && !*row) {
         if (stacks->row_count >= ROWS_MOST)
-            return count_loss(ingest, "too many");
+            return count_loss(ingest, "");
         stacks->row_count++;
         *row = empty;
         if (!*row)

@@ -5,7 +5,7 @@
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H
 
-#define GV_SCHEMA_VERSION 14
+#define GV_SCHEMA_VERSION 15
 /* The oldest readable version. A later version may add tables, but not change those of this one
  * (report/store/trusted_schema.c). */
 #define GV_SCHEMA_VERSION_OLDEST 5

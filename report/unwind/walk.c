@@ -278,6 +278,16 @@ static bool is_switch(struct gv_walk *walk, uint64_t pc)
     return object && object->switches;
 }
 
+/* The tables of a sound frame led there, so it is one, although its file is not what was mapped. */
+static bool is_in_lost_file(struct gv_walk *walk, const struct gv_unwind_chain *chain,
+                            const struct frame *frame)
+{
+    struct gv_object *object = gv_objects_find(walk->objects, walk->stack->generation, frame->pc);
+
+    return object && frame->pc != chain->address[chain->count - 1] &&
+           !gv_objects_file(walk->objects, object);
+}
+
 void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size_t most,
                  struct gv_unwind_chain *chain, uint32_t place[GV_UNWIND_FRAMES])
 {
@@ -298,8 +308,11 @@ void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size
             chain->end = GV_UNWIND_TRUNCATED;
             return;
         }
-        if (!step(walk, &cursor, &frame, chain->count == 1, &chain->end))
+        if (!step(walk, &cursor, &frame, chain->count == 1, &chain->end)) {
+            if (is_in_lost_file(walk, chain, &frame))
+                chain->address[chain->count++] = frame.pc;
             return;
+        }
         /* A return address is what libunwind reads last. */
         place[chain->count] =
             walk->word == frame.pc ? (uint32_t)walk->word_place : GV_WALK_NO_PLACE;
