@@ -3,6 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
+/* Older ones guess the caller of a function that signs its return address (aarch64). */
+#if defined(__aarch64__) && defined(GV_HAS_LIBUNWIND)
+#include <libunwind.h>
+#define KNOWS_SIGNED (UNW_VERSION >= UNW_VERSION_CODE(1, 8))
+#else
+#define KNOWS_SIGNED 0
+#endif
+
 #if defined(__aarch64__)
 #define REGISTERS      97u
 #define RETURN_ADDRESS 30u
@@ -218,10 +226,9 @@ static void check_operation(struct bytes *bytes, bool *cfa, unsigned *remembered
         take_register(bytes);
         check_expression(bytes);
         break;
-#ifdef __aarch64__
     case 0x2d: /* negate_ra_state */
+        bytes->bad |= !KNOWS_SIGNED;
         break;
-#endif
     default:
         bytes->bad = true;
     }

@@ -15,6 +15,15 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
                                               int need_unwind_info, void *context);
 #define search_table UNW_OBJ(dwarf_search_unwind_table)
 
+#ifdef __aarch64__
+/* Of the two, libunwind restores the first from tables, and both from the frame of a signal. */
+#define RETURN_REGISTER UNW_AARCH64_X30
+#define PC_REGISTER     UNW_AARCH64_PC
+#else
+#define RETURN_REGISTER UNW_X86_64_RIP
+#define PC_REGISTER     UNW_X86_64_RIP
+#endif
+
 #define CACHED_FUNCTIONS 1024u
 
 /* The copy ended if a word is at most this far beyond its end. Further away is no stack. */
@@ -28,7 +37,7 @@ struct gv_walk {
     int lacked;                          /* by its walk */
     /* Of the current step */
     bool failed, beyond;
-    uint64_t word, word_place; /* the last word of the stack that was read */
+    uint64_t word[2], word_place[2]; /* the last words of the stack that were read */
 };
 
 bool gv_walk_is_there(void)
@@ -68,8 +77,10 @@ static bool read_stack(struct gv_walk *walk, uint64_t address, unw_word_t *word)
         return false;
     memcpy(word, stack->bytes + at, sizeof(*word));
     *word = strip(walk, *word);
-    walk->word = *word;
-    walk->word_place = at;
+    walk->word[1] = walk->word[0];
+    walk->word_place[1] = walk->word_place[0];
+    walk->word[0] = *word;
+    walk->word_place[0] = at;
     return true;
 }
 
@@ -100,7 +111,7 @@ static int access_register(unw_addr_space_t space, unw_regnum_t number, unw_word
     const struct gv_unwind_stack *stack = walk->stack;
 
     (void)space;
-    if (!write && number == UNW_REG_IP)
+    if (!write && number == PC_REGISTER)
         *word = stack->pc;
     else if (!write && number == UNW_REG_SP)
         *word = stack->sp;
@@ -223,6 +234,14 @@ int gv_walk_lacked(const struct gv_walk *walk)
     return walk->lacked;
 }
 
+/* libunwind reads a return address last, or before the frame pointer. */
+static uint32_t place_of(const struct gv_walk *walk, uint64_t pc)
+{
+    return walk->word[0] == pc   ? (uint32_t)walk->word_place[0]
+           : walk->word[1] == pc ? (uint32_t)walk->word_place[1]
+                                 : GV_WALK_NO_PLACE;
+}
+
 /* What the checks of a frame need of the one before. */
 struct frame {
     uint64_t pc, sp;
@@ -253,12 +272,13 @@ static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame
     unw_word_t pc, sp;
 
     walk->failed = walk->beyond = false;
-    walk->word_place = GV_WALK_NO_PLACE;
+    walk->word_place[0] = walk->word_place[1] = GV_WALK_NO_PLACE;
     int more = unw_step(cursor);
     *end = more == 0 && !walk->failed ? GV_UNWIND_COMPLETE
            : walk->beyond             ? GV_UNWIND_TRUNCATED
                                       : GV_UNWIND_STOPPED;
-    if (more <= 0 || walk->failed || unw_get_reg(cursor, UNW_REG_IP, &pc) < 0 ||
+    if (more <= 0 || walk->failed ||
+        unw_get_reg(cursor, before.handler ? PC_REGISTER : RETURN_REGISTER, &pc) < 0 ||
         unw_get_reg(cursor, UNW_REG_SP, &sp) < 0)
         return false;
     *end = pc == 0 ? GV_UNWIND_COMPLETE : GV_UNWIND_STOPPED;
@@ -308,15 +328,13 @@ void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size
             chain->end = GV_UNWIND_TRUNCATED;
             return;
         }
-        if (!step(walk, &cursor, &frame, chain->count == 1, &chain->end)) {
-            if (is_in_lost_file(walk, chain, &frame))
-                chain->address[chain->count++] = frame.pc;
+        bool more = step(walk, &cursor, &frame, chain->count == 1, &chain->end);
+        if (!more && !is_in_lost_file(walk, chain, &frame))
             return;
-        }
-        /* A return address is what libunwind reads last. */
-        place[chain->count] =
-            walk->word == frame.pc ? (uint32_t)walk->word_place : GV_WALK_NO_PLACE;
+        place[chain->count] = place_of(walk, frame.pc);
         chain->address[chain->count++] = frame.pc;
+        if (!more)
+            return;
     }
     chain->end = GV_UNWIND_STOPPED;
 }

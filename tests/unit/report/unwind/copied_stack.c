@@ -133,8 +133,9 @@ size_t copied_stack_common(const struct copied_stack *copied, const struct gv_un
 {
     size_t common = 1;
 
+    /* On aarch64, glibc names the call and not what follows it. */
     while (common < chain->count && common < (size_t)copied->glibc_count &&
-           chain->address[common] == (uintptr_t)copied->glibc[common])
+           chain->address[common] - (uintptr_t)copied->glibc[common] <= 1)
         common++;
     return common;
 }

@@ -181,7 +181,7 @@ static void each_instruction_has_its_callers(void **state)
     sigaction(SIGTRAP, &action, NULL);
     raise(SIGTRAP);
     qsort(texts, 3, sizeof(texts[0]), compare_text);
-    snprintf(text, sizeof(text), "%s %g", texts[0], 1.5);
+    snprintf(text, sizeof(text), "%s %d", texts[0], 1);
     allocate(0);
     stepper = NULL;
     raise(SIGTRAP);
@@ -272,8 +272,10 @@ static void a_chain_that_was_seen_needs_no_unwinding(void **state)
     copied.stack.known = 0;
     for (size_t at = 0; at + 8 <= copied.stack.size; at += 8) {
         bool returns = false;
+        uint64_t word;
+        memcpy(&word, copied.bytes + at, sizeof(word));
         for (int i = 1; i < copied.glibc_count; i++)
-            returns |= memcmp(copied.bytes + at, &copied.glibc[i], 8) == 0;
+            returns |= word - (uintptr_t)copied.glibc[i] <= 1;
         if (!returns)
             memset(copied.bytes + at, 0xff, 8);
     }
@@ -472,7 +474,7 @@ static void random_stacks_end(void **state)
     (void)state;
     call_back();
     srandom(1);
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 1000; round++) {
         struct gv_unwind_stack stack = copied.stack;
         stack.size = (size_t)random() % sizeof(words);
         stack.bytes = (const unsigned char *)words;
