@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -174,6 +175,7 @@ static void each_instruction_has_its_callers(void **state)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     char texts[3][16] = {"c", "b", "a"}, text[64];
+    struct timespec now;
 
     (void)state;
     copied_stack_take(&copied); /* the first time needs the loader */
@@ -183,6 +185,7 @@ static void each_instruction_has_its_callers(void **state)
     qsort(texts, 3, sizeof(texts[0]), compare_text);
     snprintf(text, sizeof(text), "%s %d", texts[0], 1);
     allocate(0);
+    clock_gettime(CLOCK_MONOTONIC, &now); /* in the vdso */
     stepper = NULL;
     raise(SIGTRAP);
     signal(SIGTRAP, SIG_DFL);
