@@ -11,7 +11,7 @@
 #define WAYS      4u /* 6 MB if all chains had the most frames; usually a tenth */
 
 struct known_frame {
-    uint64_t address;
+    uint64_t word; /* on the stack */
     uint32_t place;
 };
 
@@ -56,8 +56,8 @@ static bool is_of(const struct known_chain *known, uint32_t era,
     if (known->end == GV_UNWIND_STOPPED && known->generation != stack->generation)
         return false;
     for (size_t i = 1; i < known->count; i++)
-        if (memcmp(stack->bytes + known->frame[i].place, &known->frame[i].address,
-                   sizeof(uint64_t)) != 0)
+        if (memcmp(stack->bytes + known->frame[i].place, &known->frame[i].word, sizeof(uint64_t)) !=
+            0)
             return false;
     return true;
 }
@@ -74,19 +74,26 @@ bool gv_chains_find(struct gv_chains *chains, uint32_t era, const struct gv_unwi
         chain->count = known->count;
         chain->end = known->end;
         for (size_t j = 0; j < known->count; j++)
-            chain->address[j] = known->frame[j].address;
+            chain->address[j] = gv_walk_address(known->frame[j].word);
         return true;
     }
     return false;
 }
 
-/* Where each return address was; signed ones (aarch64) are not where they are compared. */
-static bool has_places(const struct gv_unwind_stack *stack, const struct gv_unwind_chain *chain,
-                       const uint32_t place[GV_UNWIND_FRAMES])
+/* What is on the stack for a frame. */
+static uint64_t word_of(const struct gv_unwind_stack *stack, uint32_t place)
+{
+    uint64_t word;
+
+    memcpy(&word, stack->bytes + place, sizeof(word));
+    return word;
+}
+
+/* Whether it is known where each return address was. */
+static bool has_places(const struct gv_unwind_chain *chain, const uint32_t place[GV_UNWIND_FRAMES])
 {
     for (size_t i = 1; i < chain->count; i++)
-        if (place[i] == GV_WALK_NO_PLACE ||
-            memcmp(stack->bytes + place[i], &chain->address[i], sizeof(uint64_t)) != 0)
+        if (place[i] == GV_WALK_NO_PLACE)
             return false;
     return chain->count > 1;
 }
@@ -96,7 +103,7 @@ void gv_chains_add(struct gv_chains *chains, uint32_t era, const struct gv_unwin
 {
     size_t set = set_of(era, stack);
     struct known_chain *known =
-        has_places(stack, chain, place)
+        has_places(chain, place)
             ? malloc(sizeof(*known) + chain->count * sizeof(struct known_frame))
             : NULL;
 
@@ -108,8 +115,9 @@ void gv_chains_add(struct gv_chains *chains, uint32_t era, const struct gv_unwin
                                   .generation = stack->generation,
                                   .end = chain->end,
                                   .count = chain->count};
-    for (size_t i = 0; i < chain->count; i++)
-        known->frame[i] = (struct known_frame){chain->address[i], place[i]};
+    known->frame[0].word = stack->pc;
+    for (size_t i = 1; i < chain->count; i++)
+        known->frame[i] = (struct known_frame){word_of(stack, place[i]), place[i]};
     size_t way = chains->next[set]++ % WAYS;
     free(chains->chain[set][way]);
     chains->chain[set][way] = known;

@@ -47,26 +47,16 @@ bool gv_walk_is_there(void)
 
 /* ---- what libunwind asks for ---- */
 
-#ifdef __aarch64__
-/* Return addresses can be signed in the bits that no address has. */
-#define ADDRESS_BITS ((UINT64_C(1) << 48) - 1)
-
+/* Other words that look like a signed address stay as they are. */
 static uint64_t strip(struct gv_walk *walk, uint64_t word)
 {
-    uint64_t address = word & ADDRESS_BITS;
+    uint64_t address = gv_walk_address(word);
 
     return address != word &&
                    gv_objects_is_code(walk->objects, walk->stack->generation, address - 1)
                ? address
                : word;
 }
-#else
-static uint64_t strip(struct gv_walk *walk, uint64_t word)
-{
-    (void)walk;
-    return word;
-}
-#endif
 
 static bool read_stack(struct gv_walk *walk, uint64_t address, unw_word_t *word)
 {

@@ -8,6 +8,16 @@ struct gv_walk;
 
 #define GV_WALK_NO_PLACE UINT32_MAX
 
+/* The return address in a word. On aarch64, those bits that no address has can be a signature. */
+static inline uint64_t gv_walk_address(uint64_t word)
+{
+#ifdef __aarch64__
+    return word & ((UINT64_C(1) << 48) - 1);
+#else
+    return word;
+#endif
+}
+
 bool gv_walk_is_there(void);
 
 /* NULL: no memory. */
