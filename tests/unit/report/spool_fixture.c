@@ -1,4 +1,5 @@
 #include "tests/unit/report/spool_fixture.h"
+#include "trace/stack_ring.h"
 
 #include "trace/session_id.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <link.h>
 #include <unistd.h>
 
 /* Above the Linux kernel's largest pid. */
@@ -112,6 +114,90 @@ void fixture_spool_open(const struct fixture *fixture, struct fixture_spool *spo
 void fixture_spool_close(struct fixture_spool *spool)
 {
     gv_spool_writer_close(&spool->writer, false);
+}
+
+static int list_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct fixture_spool *spool = context;
+    struct gv_spool_stacks *stacks = &spool->writer.header->stacks;
+    uint32_t used = 0;
+
+    (void)size;
+    if (!stacks->objects_allocated)
+        assert_int_equal(gv_spool_writer_add_objects(&spool->writer), 0);
+    while (spool->writer.objects[used].added)
+        used++;
+    struct gv_spool_object *entry = &spool->writer.objects[used];
+    entry->base = info->dlpi_addr;
+    entry->low = UINT64_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uint64_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+        if (info->dlpi_phdr[i].p_type == PT_NOTE && info->dlpi_phdr[i].p_memsz >= 36)
+            for (uint64_t at = start; at + 36 <= start + info->dlpi_phdr[i].p_memsz; at += 4)
+                if (memcmp((void *)(uintptr_t)at, "\4\0\0\0\x14\0\0\0\3\0\0\0GNU", 16) == 0) {
+                    entry->build_id_bytes = 20;
+                    memcpy(entry->build_id, (void *)(uintptr_t)(at + 16), 20);
+                }
+        if (info->dlpi_phdr[i].p_type != PT_LOAD)
+            continue;
+        entry->low = start < entry->low ? start : entry->low;
+        if (start + info->dlpi_phdr[i].p_memsz > entry->high)
+            entry->high = start + info->dlpi_phdr[i].p_memsz;
+    }
+    if (info->dlpi_name[0])
+        snprintf(entry->path, sizeof(entry->path), "%s", info->dlpi_name);
+    else
+        assert_true(readlink("/proc/self/exe", entry->path, sizeof(entry->path) - 1) > 0);
+    entry->added = 1;
+    return 0;
+}
+
+void fixture_objects(struct fixture_spool *spool)
+{
+    dl_iterate_phdr(list_object, spool);
+    spool->writer.header->stacks.generation = 1;
+}
+
+struct gv_stack_copy *fixture_copy(struct fixture_spool *spool, uint64_t pc, uint64_t sp,
+                                   uint32_t bytes, uint32_t *chunk, uint64_t *serial)
+{
+    static uint64_t serials;
+    struct gv_spool_stacks *stacks = &spool->writer.header->stacks;
+
+    if (!stacks->words) {
+        assert_int_equal(gv_spool_writer_add_word(&spool->writer, 0), 0);
+        stacks->words = 1;
+    }
+    *chunk = gv_stack_ring_take(stacks, 0, gv_stack_ring_chunks(bytes));
+    assert_int_not_equal(*chunk, 0);
+    struct gv_stack_copy *copy =
+        (void *)(spool->writer.ring + (size_t)(*chunk - 1) * GV_STACK_CHUNK_BYTES);
+    memset(copy, 0, sizeof(*copy));
+    copy->generation = 1;
+    copy->pc = pc;
+    copy->sp = sp;
+    copy->bytes = bytes;
+    memcpy(copy->stack, (const void *)(uintptr_t)sp, bytes);
+    copy->serial = *serial = ++serials;
+    return copy;
+}
+
+void fixture_python_code(struct fixture_spool *spool, uint32_t thread, uint32_t number,
+                         const char *file, const char *function, int32_t line)
+{
+    char text[256];
+    union gv_record record = {
+        .python_code = {.head = {.kind = GV_RECORD_PYTHON_CODE, .flags = GV_RECORD_MORE},
+                        .number = number,
+                        .first_line = line,
+                        .file_bytes = (uint16_t)strlen(file),
+                        .function_bytes = (uint16_t)strlen(function),
+                        .minor = 11}};
+
+    snprintf(text, sizeof(text), "%s%s", file, function);
+    assert_true(fixture_append(spool, thread, &record));
+    fixture_text(spool, thread, text, true);
 }
 
 bool fixture_append(struct fixture_spool *spool, uint32_t number, const union gv_record *record)

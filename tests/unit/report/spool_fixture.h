@@ -80,6 +80,16 @@ void fixture_name(struct fixture_spool *spool, uint32_t thread, uint32_t kernel,
 /* Ends a thread: closes its segment. */
 void fixture_thread_end(struct fixture_spool *spool, uint32_t thread);
 
+/* Lists the objects of this very process, as generation 1. */
+void fixture_objects(struct fixture_spool *spool);
+/* A stack in the ring, of some bytes of this process's memory. Sets the record's `copy`, `serial`.
+ */
+struct gv_stack_copy *fixture_copy(struct fixture_spool *spool, uint64_t pc, uint64_t sp,
+                                   uint32_t bytes, uint32_t *chunk, uint64_t *serial);
+/* A code object of Python whose lines are all `line`, in a group that continues. */
+void fixture_python_code(struct fixture_spool *spool, uint32_t thread, uint32_t number,
+                         const char *file, const char *function, int32_t line);
+
 /* The number that a query returns; fails the test if the query fails. */
 int64_t fixture_number(const char *trace, const char *sql);
 /* Fails the test unless the query returns this text. */

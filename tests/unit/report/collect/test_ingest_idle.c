@@ -67,12 +67,14 @@ static void a_look_becomes_a_row(void **state)
     union gv_record stack = {
         .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 4}};
     union gv_record frames = {
-        .frames = {.head = {.kind = GV_RECORD_FRAMES_OF_STACK, .flags = GV_RECORD_MORE, .api = 1},
-                   .address = {0x1234}}};
+        .python_frames = {
+            .head = {.kind = GV_RECORD_PYTHON_FRAMES, .flags = GV_RECORD_MORE, .api = 1},
+            .position = {{.code = 3}}}};
     union gv_record sample = look(50000, 30000);
 
     (void)state;
     assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
+    fixture_python_code(&spool, LOOKER, 3, "data.py", "load", 12);
     append(&stack);
     append(&frames);
     sample.head.api = 9;
@@ -95,7 +97,7 @@ static void a_look_becomes_a_row(void **state)
                " WHERE t.tid = 1001 AND t.serial = 1 AND s.process = t.process"
                " AND s.at_ns = 50000 AND s.span_ns = 20000 AND s.about = 2 AND s.state = 'S'"
                " AND s.system_call = 0 AND s.target = 1 AND s.signs = 2 AND s.pid_or_tid = 77"
-               " AND k.number = 4 AND f.address = 4660 AND o.number = 5 AND s.delay_ns = 5"
+               " AND k.number = 4 AND f.line = 12 AND o.number = 5 AND s.delay_ns = 5"
                " AND s.cpu_ns = 0 AND s.text = '/data/x.' || char(65533)"),
         1);
     assert_int_equal(number("SELECT count(*) FROM threads"), 1);
@@ -212,27 +214,15 @@ static void append_copy(uint64_t sp, uint64_t pc)
 {
     union gv_record record = {
         .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 1}};
-    const unsigned char *from = (const unsigned char *)(uintptr_t)sp;
-    size_t bytes = 512; /* of the stack of a thread that stays where it is */
+    const uint32_t bytes = 512; /* of the stack of a thread that stays where it is */
 
     append(&record);
     record = (union gv_record){
-        .stack_copy = {
-            .head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE, .api = (uint16_t)bytes},
-            .number = 1,
-            .tid = blocked_tid,
-            .pc = pc,
-            .sp = sp}};
+        .stack_copy = {.head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE},
+                       .number = 1}};
+    fixture_objects(&spool);
+    fixture_copy(&spool, pc, sp, bytes, &record.stack_copy.copy, &record.stack_copy.serial);
     append(&record);
-    for (size_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
-        size_t piece =
-            bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : (size_t)GV_RECORD_TEXT_BYTES;
-        record = (union gv_record){
-            .text = {
-                .head = {.kind = GV_RECORD_TEXT, .flags = GV_RECORD_MORE, .api = (uint16_t)piece}}};
-        memcpy(record.text.text, from + at, piece);
-        append(&record);
-    }
     record = look(50000, 30000);
     record.idle_sample.stack = 1;
     append(&record);
@@ -307,22 +297,21 @@ static void look_at_child(pid_t child, uint32_t python_stack)
 
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 3, true);
+    fixture_objects(&spool); /* a forked child has the same */
     spool.writer.header->pid = (uint32_t)child;
     assert_int_equal(
         gv_session_read_start_ticks((uint32_t)child, &spool.writer.header->process_start_ticks), 0);
     if (python_stack) {
         union gv_record stack = {
             .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
-                      .number = python_stack,
-                      .python_frames = 1}};
-        union gv_record frame = {
-            .python_frame = {.head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
-                             .line = 12,
-                             .file_bytes = 7,
-                             .function_bytes = 4}};
+                      .number = python_stack}};
+        union gv_record frames = {
+            .python_frames = {
+                .head = {.kind = GV_RECORD_PYTHON_FRAMES, .flags = GV_RECORD_MORE, .api = 1},
+                .position = {{.code = 3}}}};
+        fixture_python_code(&spool, LOOKER, 3, "data.py", "load", 12);
         append(&stack);
-        append(&frame);
-        fixture_text(&spool, LOOKER, "data.pyload", true);
+        append(&frames);
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
     /* In a minute: on a busy machine, a look soon is too old for a stack. */
@@ -403,21 +392,20 @@ static void a_copy_of_nonsense_has_no_frames(void **state)
 {
     union gv_record stack = {
         .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 4}};
-    union gv_record copy = {.stack_copy = {
-                                .head = {.kind = GV_RECORD_STACK_COPY, .api = UINT16_MAX},
-                                .number = 4,
-                                .pc = UINT64_MAX,
-                                .sp = UINT64_MAX - 3,
-                            }};
+    union gv_record copy = {
+        .stack_copy = {.head = {.kind = GV_RECORD_STACK_COPY}, .number = 4, .copy = UINT32_MAX}};
 
     (void)state;
     append(&stack);
     append(&copy);
     copy.stack_copy.number = 5; /* of no stack */
+    copy.stack_copy.copy = GV_STACK_WORDS * GV_STACK_WORD_CHUNKS;
+    copy.stack_copy.serial = 0;
     append(&copy);
     recover();
     assert_int_equal(number("SELECT count(*) FROM stack"), 2);
     assert_int_equal(number("SELECT count(*) FROM frame"), 0);
+    assert_int_equal(number("SELECT count FROM losses WHERE what = 'stack'"), 2);
 }
 
 int main(void)

@@ -1,0 +1,134 @@
+/* From copied stacks of calls to rows. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/recovery.h"
+#include "tests/unit/report/one_spool.h"
+#include "trace/stack_ring.h"
+
+#include <string.h>
+
+#define SITE 7u
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+static const char secret[] = "a secret of the program's, on its stack";
+
+/* A call at a time that ends a group, with a stack of one Python frame. */
+static void call_with_own(uint32_t thread, uint64_t at_ns, uint32_t site, uint32_t code)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .site = site,
+                  .one_of = 3,
+                  .call_start_ns = FIXTURE_EPOCH_NS + at_ns}};
+    struct gv_stack_copy *copy = fixture_copy(&spool, 16, (uintptr_t)secret, sizeof(secret),
+                                              &record.stack.copy, &record.stack.serial);
+
+    copy->position_count = 1;
+    copy->position[0] = (struct gv_python_position){.code = code};
+    assert_true(fixture_append(&spool, thread, &record));
+    assert_true(fixture_call(&spool, thread, FIXTURE_SYNC, at_ns, 10, 0));
+}
+
+static void call_with_that_of(uint32_t thread, uint64_t at_ns, uint32_t site)
+{
+    union gv_record record = {.stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
+                                                 .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
+                                        .site = site,
+                                        .call_start_ns = FIXTURE_EPOCH_NS + at_ns}};
+
+    assert_true(fixture_append(&spool, thread, &record));
+    assert_true(fixture_call(&spool, thread, FIXTURE_SYNC, at_ns, 10, 0));
+}
+
+static void equal_stacks_are_one_row(void **state)
+{
+    (void)state;
+    fixture_python_code(&spool, 1, 1, "train.py", "step", 9);
+    fixture_python_code(&spool, 1, 2, "train.py", "step", 9); /* made anew */
+    fixture_python_code(&spool, 1, 3, "train.py", "step", 10);
+    for (uint32_t code = 1; code <= 3; code++)
+        call_with_own(1, 1000 * code, SITE + code, code);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM stack"), 2);
+    assert_int_equal(number("SELECT count(*) FROM calls c JOIN frames f ON f.stack = c.stack"
+                            " WHERE f.kind = 'python' AND f.file = 'train.py'"
+                            " AND f.function = 'step' AND f.line = 9 AND c.own_stack = 1"),
+                     2);
+    assert_int_equal(number("SELECT sum(one_of) FROM call_sample"), 9);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+    assert_int_equal(number("SELECT count(*) FROM python_code"), 0);
+}
+
+static void a_copy_is_cleared_once_it_is_read(void **state)
+{
+    unsigned char *ring = spool.writer.ring;
+
+    (void)state;
+    call_with_own(1, 1000, SITE, 0);
+    assert_non_null(memmem(ring, GV_STACK_WORD_BYTES, secret, sizeof(secret)));
+    recover();
+    assert_null(memmem(ring, GV_STACK_WORD_BYTES, secret, sizeof(secret)));
+    assert_int_equal(spool.writer.header->stacks.used[0], 0);
+}
+
+/* Another thread's records are read later. */
+static void a_site_s_stack_may_come_after_its_calls(void **state)
+{
+    (void)state;
+    call_with_that_of(1, 1000, SITE);
+    call_with_own(2, 500, SITE, 4);
+    fixture_python_code(&spool, 3, 4, "train.py", "step", 9); /* so may a code object */
+    assert_true(fixture_call(&spool, 3, FIXTURE_SYNC, 2000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count(DISTINCT c.stack) FROM calls c JOIN frames f"
+                            " ON f.stack = c.stack WHERE f.line = 9"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM calls c JOIN frames f ON f.stack = c.stack"
+                            " WHERE f.line = 9 AND c.own_stack = (c.start_ns = 500)"),
+                     2);
+}
+
+static void a_copy_that_is_gone_is_counted(void **state)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .site = UINT32_MAX,
+                  .call_start_ns = FIXTURE_EPOCH_NS + 1000}};
+
+    (void)state;
+    fixture_copy(&spool, 16, (uintptr_t)secret, sizeof(secret), &record.stack.copy,
+                 &record.stack.serial)
+        ->bytes = UINT32_MAX; /* nonsense */
+    assert_true(fixture_append(&spool, 1, &record));
+    assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 1000, 10, 0));
+    record.stack.serial++; /* of another one */
+    record.stack.call_start_ns += 1000;
+    assert_true(fixture_append(&spool, 1, &record));
+    assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count FROM losses WHERE what = 'stack'"), 2);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE stack IS NULL"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_stacks_are_one_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_is_cleared_once_it_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_site_s_stack_may_come_after_its_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_that_is_gone_is_counted, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
