@@ -290,7 +290,7 @@ def part_bench(run):
              os.path.join(LOGS, "bench-idle.json"), "--build", BUILD, "idle")
     run.test("commands on a trace that scripts/bench makes", "scripts/bench", "--scale", "0.01",
              "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
-    for group in ("gpu", "gpu-kinds"):
+    for group in ("gpu", "gpu-kinds", "slices"):
         run.test(f"scripts/bench {group} on the simulator", "scripts/with-sim", "scripts/bench", "--scale", "0.01",
                  "--json", os.path.join(LOGS, f"bench-{group}.json"), "--build", BUILD, group)
 

@@ -30,11 +30,11 @@ class Missing(Exception):
 class Program:
     """A program that waits until it is told to make some steps."""
 
-    def __init__(self, bench, path, mode, folder):
+    def __init__(self, bench, path, mode, folder, **more):
         self.process = subprocess.Popen([sys.executable, "-u", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True, cwd=folder,
-                                        env=gpu_environment(bench, folder, "plain" if mode == AGAIN else mode,
-                                                            os.environ.get("GPUVERIFY_CUPTI")))
+                                        env={**gpu_environment(bench, folder, "plain" if mode == AGAIN else mode,
+                                                               os.environ.get("GPUVERIFY_CUPTI")), **more})
 
     def answer(self):
         if not select.select([self.process.stdout], [], [], START_S)[0]:
@@ -46,11 +46,14 @@ class Program:
             sys.exit(f"{self.process.args[-1]} ended with {self.process.wait()}")
         return line
 
+    def ask(self, line):
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        return self.answer()
+
     def steps(self, count):
         """(end to end, p10, p50) of some steps, in ns."""
-        self.process.stdin.write(f"{count}\n")
-        self.process.stdin.flush()
-        return [int(word) for word in self.answer().split()]
+        return [int(word) for word in self.ask(count).split()]
 
     def end(self):
         """ns that its end took."""

@@ -1,13 +1,21 @@
-"""Times the steps of a program for scripts/bench programs.
+"""Times the steps of a program for scripts/bench programs and slices.
 
-The program prepares itself, and calls steps.run(step). That warms up, and then reads lines from stdin: a
-number of steps to make. It answers each with `total_ns p10_ns p50_ns` of those steps, and ends at the end of stdin.
+The program prepares itself, and calls steps.run(step). That warms up, and then reads lines from stdin, and ends at the
+end of stdin:
+
+N             makes N steps; answers `total_ns p10_ns p50_ns`
+slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slices of 0.1 s: in each pair one with
+              recording and one without, in random order. Answers, for all of them, `on|off wall_ns thread_ns
+              process_ns steps`; the middle two are CPU times, of this thread and of the process
 """
 
+import ctypes
+import random
 import sys
 import time
 
 WARM_UP_STEPS = 50
+SLICE_S = 0.1
 
 
 def need(*names):
@@ -19,12 +27,41 @@ def need(*names):
         sys.exit(0)
 
 
+def slice_of(step, count):
+    step()  # the change is not measured
+    clocks = (time.perf_counter_ns, time.thread_time_ns, time.process_time_ns)
+    before = [clock() for clock in clocks]
+    for _ in range(count):
+        step()
+    return [clock() - start for clock, start in zip(clocks, before)]
+
+
+def slices(step, pairs):
+    library = ctypes.CDLL(None)
+    change = {"on": library.gv_start, "off": library.gv_stop}
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() < start + pairs * SLICE_S:
+        step()
+        count += 1
+    count = max(1, round(count * SLICE_S / (time.perf_counter() - start)))
+    print("begins", flush=True)
+    found = []
+    for _ in range(pairs):
+        for which in random.sample(("on", "off"), 2):
+            change[which]()
+            found += [which, *slice_of(step, count), count]
+    print(*found, flush=True)
+
+
 def run(step):
     for _ in range(WARM_UP_STEPS):
         step()
     print("ready", flush=True)
     clock = time.perf_counter_ns
     for line in sys.stdin:
+        if line.startswith("slices"):
+            slices(step, int(line.split()[1]))
+            continue
         times = [clock()]
         for _ in range(int(line)):
             step()

@@ -18,6 +18,7 @@ import gpu  # noqa: E402
 import ground  # noqa: E402
 import programs  # noqa: E402
 import publish  # noqa: E402
+import slices  # noqa: E402
 import store  # noqa: E402
 import svg  # noqa: E402
 import windows_bench  # noqa: E402
@@ -135,6 +136,17 @@ class Ratios(unittest.TestCase):
         found = gpu.in_rounds(2, ("a", "b", "c"), lambda mode: order.append(mode) or len(order))
         self.assertEqual(order, ["a", "b", "c", "c", "b", "a"])
         self.assertEqual(found, {"a": [1, 6], "b": [2, 5], "c": [3, 4]})
+
+    def test_slices_of_a_pair_are_compared(self):
+        # Recorded takes 10 % more time, and twice the CPU time of the thread; the machine is slower in the second pair.
+        found = [("off", 100, 10, 0, 10), ("on", 110, 20, 0, 10), ("on", 330, 60, 0, 10), ("off", 300, 30, 0, 10)]
+        ratios = [slices.ratio_of(pairs) for pairs in slices.in_pairs(found)]
+        self.assertAlmostEqual(ratios[0][0], 1.1)
+        self.assertAlmostEqual(ratios[0][1], 0)
+        self.assertAlmostEqual(ratios[1][0], 2)
+        self.assertEqual(ratios[2], (None, None))
+        ratio, error = slices.ratio_of([(1.1, 1), (1.2, 1)])
+        self.assertTrue(1.1 < ratio < 1.2 and 0.03 < error < 0.07, (ratio, error))
 
 
 # Stands for bench_gpu_calls: says what it runs under, and takes the longer for it.

@@ -1,0 +1,104 @@
+"""Recorded against stopped slices of one process (steps.py). Two processes that do the same differ by up to 5 %; the
+slices of one resolve 0.1 %."""
+
+import contextlib
+import math
+import os
+import statistics
+
+from gpu import has_gpu
+from ground import CHECKOUT, finish, place, query, spool_of
+from programs import Missing, Program
+
+PAIRS = 30
+MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVERIFY_STACKS": "off"}), "default": ("default", {})}
+# steps.py runs their steps. The last one needs no package.
+PROGRAMS = {"resnet18, training": "program_torch_resnet.py", "gpt2, training": "program_torch_gpt.py",
+            "JAX, training": "program_jax_training.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
+            "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver_calls.py"}
+TIMES = ("wall", "CPU time of the thread", "CPU time of the process")
+
+
+def ratio_of(pairs):
+    """The mean ratio of (recorded, stopped) times, and its standard error; None where one of them is 0."""
+    logs = [math.log(recorded / stopped) for recorded, stopped in pairs if recorded > 0 and stopped > 0]
+    if not logs:
+        return None, None
+    ratio = math.exp(statistics.mean(logs))
+    return ratio, ratio * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else None
+
+
+def in_pairs(found):
+    """Slices (which, times..., steps) -> for each time, the pairs of ns per step (recorded, stopped)."""
+    per_step = [(each[0], [time_ns / each[-1] for time_ns in each[1:-1]]) for each in found]
+    both = [dict(per_step[at:at + 2]) for at in range(0, len(per_step) - 1, 2)]
+    return [[(pair["on"][i], pair["off"][i]) for pair in both] for i in range(len(TIMES))]
+
+
+def collector_of(folder):
+    """The collector's process, by the session that it was given; None: there is none."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+            if words[1:2] == [b"collect"] and words[2].startswith(os.fsencode(spool_of(folder))):
+                return int(pid)
+    return None
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        words = file.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run(bench, path, mode, more, pairs):
+    """(slices, CPU seconds of the collector meanwhile, {of the trace})."""
+    with place() as folder:
+        program = Program(bench, path, mode, folder, **more)
+        try:
+            program.answer()  # it is ready
+            program.ask(f"slices {pairs}")
+            collector = collector_of(folder)
+            before_s = cpu_s(collector) if collector else None
+            words = program.answer().split()
+            used_s = cpu_s(collector) - before_s if collector else None
+            program.end()
+        finally:
+            program.kill()
+        trace = finish(bench, folder)
+        stacks = {name: query(trace, f"SELECT total({name}) FROM own_cost WHERE what = 'stacks'") for name in ("count", "total_ns")}
+        stacks["lost"] = query(trace, "SELECT total(count) FROM losses WHERE what LIKE '%stack%'")
+        return [(words[at], *map(int, words[at + 1:at + 5])) for at in range(0, len(words), 5)], used_s, stacks
+
+
+def bench_slices(bench):
+    """Recorded / stopped: steps of real programs, in slices of 0.1 s that take turns in one process."""
+    if not has_gpu():
+        print("  skipped: there is no GPU here")
+        return
+    rows, costs = [], []
+    for name, file in PROGRAMS.items():
+        for mode, (kind, more) in MODES.items():
+            try:
+                found, used_s, stacks = run(bench, os.path.join(CHECKOUT, "tests", "bench", file), kind, more,
+                                            bench.scaled(PAIRS, 2))
+            except Missing as missing:
+                bench.note(f"{name}: skipped: {missing}")
+                break
+            ratios = []
+            for what, pairs in zip(TIMES, in_pairs(found)):
+                ratio, error = ratio_of(pairs)
+                bench.found[f"slices_{file[8:-3]}_{mode}_{what}".replace(" ", "_")] = {"median": ratio, "error": error}
+                ratios.append("-" if ratio is None else f"{ratio:.4f} +- {error or 0:.4f}")
+            steps_us = [each[1] / each[-1] / 1e3 for each in found if each[0] == "off"]
+            recorded_s = sum(each[1] for each in found if each[0] == "on") / 1e9
+            rows.append((f"{name}: {mode}", statistics.median(steps_us), *ratios))
+            costs.append((f"{name}: {mode}", stacks["count"], stacks["total_ns"] / stacks["count"] / 1e3 if stacks["count"] else None,
+                          stacks["lost"], used_s and 100 * used_s / recorded_s))
+    if rows:
+        bench.table(("recorded / stopped", "a step, stopped, us", *TIMES), rows)
+        bench.table(("of the whole run", "stacks", "us each, as the trace tells it", "lost",
+                     "collector: CPU time, % of the recorded time"), costs)
+
+
+BENCHES = {"slices": bench_slices}
