@@ -3,7 +3,7 @@
 
   tests/gpu/chains.py [--build FOLDER] [--keep FOLDER] [PROGRAM]...
 
-PROGRAM: C++, torch, jax, cupy, numba; all without one. Needs a GPU, or runs under scripts/with-sim; a program without
+PROGRAM: C++, ctypes, torch, jax, cupy, numba; all without one. Needs a GPU, or runs under scripts/with-sim; a program without
 its package is skipped. Frames of libgpuverify are left out, and the interpreter's where the trace has Python frames
 instead. The exit status is 1 if a stack differs or is missing, or none was compared.
 """
@@ -97,6 +97,12 @@ def calls_with_record(trace, records, offset_ns):
                 yield row, name, stack, records[thread][at] if at >= 0 and times[at] >= end_ns else None
 
 
+def without_interpreter(frames):
+    """Without those of its object: a library, or else the program."""
+    its = next((path for path, _ in frames if INTERPRETER.search(path or "")), None)
+    return [frame for frame in frames if its is None or frame[0] != its]
+
+
 def compare(trace, records, offset_ns):
     """Counts, and the differences."""
     count, differences, stacks = collections.Counter(), [], read_stacks(trace)
@@ -105,7 +111,7 @@ def compare(trace, records, offset_ns):
             count["no stack" if stack is None else "no backtrace"] += 1
             continue
         frames, has_python, ended = stacks[stack]
-        said = [frame for frame in record.frames if not (has_python and INTERPRETER.search(frame[0] or ""))]
+        said = without_interpreter(record.frames) if has_python else record.frames
         most = min(len(frames), len(said))
         depth = next((i for i in range(most) if frames[i] != said[i]), most)
         # Neither goes on for ever.
@@ -142,7 +148,7 @@ def report(trace, name, count, differences):
 
 # ---- the programs ----
 
-PROGRAMS = ("C++", "torch", "jax", "cupy", "numba")
+PROGRAMS = ("C++", "ctypes", "torch", "jax", "cupy", "numba")
 
 
 def run(bench, name, folder):

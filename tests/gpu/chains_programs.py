@@ -1,12 +1,53 @@
-"""A few hundred CUDA calls from a package, for chains.py: chains_programs.py torch|jax|cupy|numba."""
+"""A few hundred CUDA calls of Python, for chains.py: chains_programs.py ctypes|torch|jax|cupy|numba."""
 
+import ctypes
 import os
 import sys
+import threading
 from functools import reduce
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "kernels", "python"))
 
 from needs import needs  # noqa: E402
+
+
+def by_ctypes():
+    """Python below C below Python."""
+    cuda, libc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(None)
+    device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+
+    def must(result):
+        if result != 0:
+            raise RuntimeError(f"a CUDA call returned {result}")
+
+    def call(number):
+        must(cuda.cuMemsetD8_v2(memory, 1, 4))
+        return number
+
+    def descend(depth):
+        return descend(depth - 1) + 1 if depth else call(0)
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    def compare(one, other):
+        return call(one[0]) - other[0]
+
+    def all_of_them():
+        must(cuda.cuCtxSetCurrent(context))
+        numbers = (ctypes.c_int * 16)(*(i * 5 % 16 for i in range(16)))
+        libc.qsort(numbers, len(numbers), ctypes.sizeof(ctypes.c_int), compare)
+        sorted(range(16), key=lambda number: call(-number))
+        list(map(call, (number for number in range(16))))
+        for depth in (1, 10, 100):
+            descend(depth)
+
+    for result in (cuda.cuInit(0), cuda.cuDeviceGet(ctypes.byref(device), 0),
+                   cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), cuda.cuCtxSetCurrent(context),
+                   cuda.cuMemAlloc_v2(ctypes.byref(memory), 64)):
+        must(result)
+    all_of_them()
+    thread = threading.Thread(target=all_of_them)
+    thread.start()
+    thread.join()
 
 
 def by_torch():
@@ -67,4 +108,4 @@ def by_numba():
 
 
 needs(sys.argv[1])
-{"torch": by_torch, "jax": by_jax, "cupy": by_cupy, "numba": by_numba}[sys.argv[1]]()
+{"ctypes": by_ctypes, "torch": by_torch, "jax": by_jax, "cupy": by_cupy, "numba": by_numba}[sys.argv[1]]()
