@@ -291,40 +291,58 @@ def bench_parallel(bench):
                 x="threads", y="ns per launch", x_values=threads, log_x=True, series=rates)
 
 
-def stack_costs(bench, run, words, depths, name):
-    """Of each call, with GPUVERIFY_STACKS=all and without: the points of a chart."""
-    costs = []
-    for depth in depths:
-        found = []
-        for _ in range(bench.scaled(5, 2)):
-            medians = []
-            for stacks in ("off", "all"):
-                with place() as folder:
-                    values = run(bench, folder, True, *words(depth), GPUVERIFY_STACKS=stacks,
-                                 GPUVERIFY_SPOOL_MB="1024")
-                    medians.append(statistics.median(values["burst_ns"]))
-                    # The first calls may have no stack, because the unwinder is still being prepared.
-                    share = query(finish(bench, folder), "SELECT avg(stack IS NOT NULL) FROM calls")
-                    bench.must(f"GPUVERIFY_STACKS={stacks}: {share} of the calls have a stack",
-                               share > 0.9 if stacks == "all" else share == 0)
-            found.append(medians[1] - medians[0])
-        costs.append(bench.spread(f"{name}_{depth}_ns",
-                                  f"{name.replace('_', ' ')}, {depth} frames more", found, "ns"))
-    return costs
+STACK_PACE_NS = 500_000  # so that the collector has time for each
+
+
+def stack_costs(bench, run, words, name, what):
+    """Of each call, with GPUVERIFY_STACKS=all and without: the median, and the p90 of single calls."""
+    found = {"": [], "_p90": []}
+    for _ in range(bench.scaled(5, 2)):
+        calls = {}
+        for stacks in ("off", "all"):
+            with place() as folder:
+                calls[stacks] = sorted(run(bench, folder, True, *words, GPUVERIFY_STACKS=stacks)["burst_ns"])
+                share = query(finish(bench, folder), "SELECT avg(stack IS NOT NULL) FROM calls")
+                bench.must(f"GPUVERIFY_STACKS={stacks}: {share} of the calls have a stack",
+                           share > 0.9 if stacks == "all" else share == 0)
+        plain = statistics.median(calls["off"])
+        found[""].append(statistics.median(calls["all"]) - plain)
+        found["_p90"].append(calls["all"][len(calls["all"]) * 9 // 10] - plain)
+    bench.spread(f"{name}_p90_ns", f"{what}, p90", found["_p90"], "ns")
+    return bench.spread(f"{name}_ns", what, found[""], "ns")
+
+
+def first_stack(bench, run, words, name, what):
+    """Of a process with one call."""
+    found = []
+    for _ in range(bench.scaled(15, 2)):
+        with place() as folder:
+            run(bench, folder, True, *words, GPUVERIFY_STACKS="all")
+            trace = finish(bench, folder)
+            bench.must("one stack is taken", query(trace, "SELECT count FROM own_cost WHERE what = 'stacks'") == 1)
+            found.append(query(trace, "SELECT total_ns FROM own_cost WHERE what = 'stacks'") / 1e3)
+    bench.spread(f"{name}_first_us", f"{what}, the first of its process", found, "us")
 
 
 def bench_stacks(bench):
-    """What a stack of every call costs (GPUVERIFY_STACKS=all), by its depth."""
-    depths = (0, 8, 16, 32, 48)
-    native = stack_costs(bench, launches, lambda depth: (
-        "-n", str(bench.scaled(40000, 4000)), "-b", "2000", "-d", str(depth)), depths, "stack")
-    python = stack_costs(bench, python_calls, lambda depth: (
-        str(bench.scaled(10000, 1000)), "500", str(depth)), depths, "Python_stack")
+    """What a stack costs the thread that makes the call (GPUVERIFY_STACKS=all), a call each 0.5 ms: by its depth."""
+    calls, pace = str(bench.scaled(1000, 100)), str(STACK_PACE_NS)
+    kilobytes, depths = (0, 4, 8, 16, 32), (0, 8, 16, 32, 48)
+    native = [stack_costs(bench, launches, ("-n", calls, "-b", "1", "-p", pace, "-k", str(size << 10)), f"stack_{size}_kb",
+                          f"a stack of {size} KB more") for size in kilobytes]
+    python = [stack_costs(bench, python_calls, (calls, "1", str(depth), pace), f"Python_stack_{depth}",
+                          f"a stack of {depth} Python frames more") for depth in depths]
+    # As in PyTorch, where a launch has 6 to 17 KB below it.
+    stack_costs(bench, python_calls, (calls, "1", "16", pace, "8"), "Python_stack_16_c",
+                "a stack of 16 Python frames more and 16 KB")
+    first_stack(bench, launches, ("-t", "0"), "stack", "a stack without Python")
+    first_stack(bench, python_calls, ("0", "1", "16", "0", "8"), "Python_stack_16_c", "a stack of 16 Python frames more and 16 KB")
     bench.note(f"Python stacks are those of CPython {platform.python_version()}; 48 Python frames at most "
                "are taken.")
-    bench.chart(name="host-stacks", kind="lines", title="A stack of every call", x="frames added",
-                y="ns per call", x_values=depths, series={"native frames": native,
-                                                          "Python frames": python})
+    bench.chart(name="host-stacks", kind="lines", title="A native stack", x="KB of stack added", y="ns per call",
+                x_values=kilobytes, series={"native": native})
+    bench.chart(name="host-python-stacks", kind="lines", title="A stack with Python frames", x="Python frames added", y="ns per call",
+                x_values=depths, series={"Python": python})
 
 
 def bench_waits(bench):

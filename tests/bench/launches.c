@@ -2,12 +2,13 @@
  * Launches an empty kernel many times, and prints measurements; scripts/bench runs it.
  *
  *    bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-i IDLE_US] [-p PACE_NS]
- *                   [-d DEPTH] [-f FILE]
+ *                   [-d DEPTH] [-k STACK_BYTES] [-f FILE]
  *
  * Each of THREADS threads launches LAUNCHES times, or for SECONDS. -b prints the time per launch of
  * every burst of BURST launches, the mean of the threads; -i pauses after each burst. -p launches
  * once per PACE_NS; with -b, the time is that inside the launches, and of reading a clock. -d
- * launches from DEPTH nested functions. FILE is shared memory; its first 64-bit number is the count
+ * launches from DEPTH nested functions, -k below STACK_BYTES of stack. -t 0 only initialises the
+ * driver: one call. FILE is shared memory; its first 64-bit number is the count
  * of launches that have returned (one thread). Prints `name value` lines; the last is the clock
  * just before main returns.
  */
@@ -15,6 +16,7 @@
 
 #include "kernels/clock.h"
 
+#include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,6 +42,7 @@ struct options {
     uint64_t idle_us;
     uint64_t pace_ns;
     unsigned depth;
+    size_t stack_bytes;
     const char *file;
 };
 
@@ -99,10 +102,13 @@ static void driver_open(struct driver *driver)
     driver->load = symbol(library, "cuModuleLoadData");
     driver->function = symbol(library, "cuModuleGetFunction");
     driver->launch = symbol(library, "cuLaunchKernel");
+    must("cuInit", driver->init(0));
+}
 
+static void context_open(struct driver *driver)
+{
     CUdevice device;
     CUmodule module;
-    must("cuInit", driver->init(0));
     must("cuDeviceGet", driver->device_get(&device, 0));
     must("cuDevicePrimaryCtxRetain", driver->context_retain(&driver->context, device));
     must("cuCtxSetCurrent", driver->context_set(driver->context));
@@ -187,6 +193,9 @@ __attribute__((noinline)) static unsigned descend(struct worker *worker, unsigne
 static void *work(void *argument)
 {
     struct worker *worker = argument;
+    void *space = alloca(worker->options->stack_bytes);
+    memset(space, 0, worker->options->stack_bytes);
+    __asm__ volatile("" ::"r"(space) : "memory");
     must("cuCtxSetCurrent", worker->driver->context_set(worker->driver->context));
     descend(worker, worker->options->depth);
     return NULL;
@@ -228,7 +237,7 @@ static struct options parse(int argc, char **argv)
 {
     struct options options = {.launches = 1000, .threads = 1};
     int option;
-    while ((option = getopt(argc, argv, "n:s:t:b:i:p:d:f:")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:t:b:i:p:d:k:f:")) != -1) {
         switch (option) {
         case 'n':
             options.launches = strtoull(optarg, NULL, 10);
@@ -251,6 +260,9 @@ static struct options parse(int argc, char **argv)
         case 'd':
             options.depth = (unsigned)strtoul(optarg, NULL, 10);
             break;
+        case 'k':
+            options.stack_bytes = strtoul(optarg, NULL, 10);
+            break;
         case 'f':
             options.file = optarg;
             break;
@@ -266,8 +278,11 @@ int main(int argc, char **argv)
     struct options options = parse(argc, argv);
     struct driver driver = {0};
     driver_open(&driver);
+    if (options.threads > 0) {
+        context_open(&driver);
+    }
 
-    struct worker *workers = calloc((size_t)options.threads, sizeof(*workers));
+    struct worker *workers = calloc((size_t)options.threads + 1, sizeof(*workers));
     if (!workers) {
         fail("out of memory", 0);
     }
