@@ -14,8 +14,8 @@ PAIRS = 30
 MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVERIFY_STACKS": "off"}), "default": ("default", {})}
 # steps.py runs their steps. The last one needs no package.
 PROGRAMS = {"resnet18, training": "program_torch_resnet.py", "gpt2, training": "program_torch_gpt.py",
-            "JAX, training": "program_jax_training.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
-            "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver_calls.py"}
+            "JAX, training": "program_jax.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
+            "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver.py"}
 TIMES = ("wall", "CPU time of the thread", "CPU time of the process")
 
 
@@ -71,34 +71,36 @@ def run(bench, path, mode, more, pairs):
         return [(words[at], *map(int, words[at + 1:at + 5])) for at in range(0, len(words), 5)], used_s, stacks
 
 
-def bench_slices(bench):
-    """Recorded / stopped: steps of real programs, in slices of 0.1 s that take turns in one process."""
+def measure(bench, name, file):
     if not has_gpu():
         print("  skipped: there is no GPU here")
         return
-    rows, costs = [], []
-    for name, file in PROGRAMS.items():
-        for mode, (kind, more) in MODES.items():
-            try:
-                found, used_s, stacks = run(bench, os.path.join(CHECKOUT, "tests", "bench", file), kind, more,
-                                            bench.scaled(PAIRS, 2))
-            except Missing as missing:
-                bench.note(f"{name}: skipped: {missing}")
-                break
-            ratios = []
-            for what, pairs in zip(TIMES, in_pairs(found)):
-                ratio, error = ratio_of(pairs)
-                bench.found[f"slices_{file[8:-3]}_{mode}_{what}".replace(" ", "_")] = {"median": ratio, "error": error}
-                ratios.append("-" if ratio is None else f"{ratio:.4f} +- {error or 0:.4f}")
-            steps_us = [each[1] / each[-1] / 1e3 for each in found if each[0] == "off"]
-            recorded_s = sum(each[1] for each in found if each[0] == "on") / 1e9
-            rows.append((f"{name}: {mode}", statistics.median(steps_us), *ratios))
-            costs.append((f"{name}: {mode}", stacks["count"], stacks["total_ns"] / stacks["count"] / 1e3 if stacks["count"] else None,
-                          stacks["lost"], used_s and 100 * used_s / recorded_s))
-    if rows:
-        bench.table(("recorded / stopped", "a step, stopped, us", *TIMES), rows)
-        bench.table(("of the whole run", "stacks", "us each, as the trace tells it", "lost",
-                     "collector: CPU time, % of the recorded time"), costs)
+    rows = []
+    for mode, (kind, more) in MODES.items():
+        try:
+            found, used_s, stacks = run(bench, os.path.join(CHECKOUT, "tests", "bench", file), kind, more,
+                                        bench.scaled(PAIRS, 2))
+        except Missing as missing:
+            bench.note(f"{name}: skipped: {missing}")
+            return
+        ratios = []
+        for what, pairs in zip(TIMES, in_pairs(found)):
+            ratio, error = ratio_of(pairs)
+            bench.found[f"{file[8:-3]}_{mode}_{what}".replace(" ", "_")] = {"median": ratio, "error": error}
+            ratios.append("-" if ratio is None else f"{ratio:.4f} +- {error or 0:.4f}")
+        recorded_s = sum(each[1] for each in found if each[0] == "on") / 1e9
+        rows.append((mode, statistics.median(each[1] / each[-1] / 1e3 for each in found if each[0] == "off"), *ratios,
+                     stacks["count"], stacks["total_ns"] / stacks["count"] / 1e3 if stacks["count"] else None, stacks["lost"],
+                     used_s and 100 * used_s / recorded_s))
+    bench.table((f"{name}: recorded / stopped", "a step, stopped, us", *TIMES, "stacks", "us each, as the trace tells it",
+                 "stacks lost", "collector: CPU time, % of the recorded time"), rows)
 
 
-BENCHES = {"slices": bench_slices}
+def part(name, file):
+    def bench_slices(bench):
+        measure(bench, name, file)
+    bench_slices.__doc__ = f"{name}: recorded / stopped, in slices of 0.1 s of one process; the whole run's stacks."
+    return bench_slices
+
+
+BENCHES = {f"slices-{file[8:-3].split('_')[-1]}": part(name, file) for name, file in PROGRAMS.items()}
