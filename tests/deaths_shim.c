@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default) /* the build hides what does not say so */
+
 struct shim {
     _Atomic int64_t jump_s;
     _Atomic int64_t quota_bytes; /* what files may still be written; less than 0: none left */
