@@ -12,6 +12,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 sys.path.insert(0, os.path.join(CHECKOUT, "tests", "gpu"))
 
 import cases_probe  # noqa: E402
+import chains  # noqa: E402
 import ground  # noqa: E402
 import run  # noqa: E402
 from cases_probe import expected  # noqa: E402
@@ -113,6 +114,49 @@ class Probe(unittest.TestCase):
         with open(os.path.join(CHECKOUT, "docs", "blocking-calls.md"), encoding="utf-8") as page:
             after = page.read().split("<!-- measured", 1)[1]
         self.assertIn("\n{}, driver {} ".format(*expected.MEASURED_ON), after)
+
+
+class Chains(unittest.TestCase):
+    """Stacks that differ from backtrace()'s are noticed (chains.py)."""
+
+    LIBRARY, PYTHON, MAIN = ("/lib/libapp.so", 16), ("/lib/libpython3.12.so", 32), ("/bin/app", 48)
+
+    def compare(self, frames, said, python=False, ended=None):
+        """One call on a thread, which ended at 100 ns; backtrace() was called at 200 ns."""
+        trace = sqlite3.connect(":memory:")
+        trace.executescript("""
+            CREATE TABLE process (id, pid); CREATE TABLE thread (id, process, tid); CREATE TABLE meta (key, value);
+            CREATE TABLE calls (id, name, thread, start_ns, span_ns, stack, own_stack, count);
+            CREATE TABLE stack (id); CREATE TABLE stack_end (stack, how); CREATE TABLE object (id, path);
+            CREATE TABLE frame (stack, depth, kind, object, address);
+            INSERT INTO process VALUES (1, 10); INSERT INTO thread VALUES (1, 1, 11);
+            INSERT INTO meta VALUES ('unix_offset_ns', 5000); INSERT INTO stack VALUES (1);
+            INSERT INTO calls VALUES (1, 'cuInit', 1, 0, 100, 1, 1, 1)""")
+        for depth, (path, offset) in enumerate(frames):
+            trace.execute("INSERT INTO object VALUES (?, ?)", (depth, path))
+            trace.execute("INSERT INTO frame VALUES (1, ?, 'native', ?, ?)", (depth, depth, offset))
+        if python:
+            trace.execute("INSERT INTO frame VALUES (1, 1000, 'python', NULL, NULL)")
+        if ended:
+            trace.execute("INSERT INTO stack_end VALUES (1, ?)", (ended,))
+        count, differences = chains.compare(trace, {(10, 11): [chains.Record(4200, len(said), said)]}, 1000)
+        trace.close()
+        self.assertEqual(count["stacks"], 1)
+        return len(differences), count["equal"], count["early"], count["late"]
+
+    def test_each_difference(self):
+        whole = [self.LIBRARY, self.PYTHON, self.MAIN]
+        self.assertEqual(self.compare(whole, whole), (0, 3, 0, 0))
+        self.assertEqual(self.compare(whole[:2], whole), (1, 2, 1, 0))
+        self.assertEqual(self.compare(whole[:2], whole, ended="stopped"), (1, 2, 1, 0))
+        self.assertEqual(self.compare(whole[:2], whole, ended="truncated"), (0, 2, 0, 0))
+        self.assertEqual(self.compare(whole, whole[:2]), (1, 2, 0, 1))
+        self.assertEqual(self.compare([self.LIBRARY, ("/lib/libpython3.12.so", 33), self.MAIN], whole), (1, 1, 0, 0))
+
+    def test_python_frames_stand_for_the_interpreter(self):
+        whole = [self.LIBRARY, self.PYTHON, self.MAIN]
+        self.assertEqual(self.compare([self.LIBRARY, self.MAIN], whole, python=True), (0, 2, 0, 0))
+        self.assertEqual(self.compare([self.LIBRARY, self.MAIN], whole), (1, 1, 0, 0))
 
 
 if __name__ == "__main__":
