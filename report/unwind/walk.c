@@ -16,12 +16,9 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 #define search_table UNW_OBJ(dwarf_search_unwind_table)
 
 #ifdef __aarch64__
-/* Of the two, libunwind restores the first from tables, and both from the frame of a signal. */
-#define RETURN_REGISTER UNW_AARCH64_X30
-#define PC_REGISTER     UNW_AARCH64_PC
+#define PC_REGISTER UNW_AARCH64_PC
 #else
-#define RETURN_REGISTER UNW_X86_64_RIP
-#define PC_REGISTER     UNW_X86_64_RIP
+#define PC_REGISTER UNW_X86_64_RIP
 #endif
 
 #define CACHED_FUNCTIONS 1024u
@@ -143,48 +140,31 @@ static int find_function(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t 
     return 0;
 }
 
-static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *found, void *context)
-{
-    (void)space, (void)found, (void)context;
-}
-
 static int no_list(unw_addr_space_t space, unw_word_t *address, void *context)
 {
-    (void)space, (void)address, (void)context;
+    (void)space, (void)context;
+    *address = 0;
     return -UNW_ENOINFO;
-}
-
-static int no_floating_point(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t *value,
-                             int write, void *context)
-{
-    (void)space, (void)number, (void)value, (void)write, (void)context;
-    return -UNW_EBADREG;
-}
-
-static int no_resume(unw_addr_space_t space, unw_cursor_t *cursor, void *context)
-{
-    (void)space, (void)cursor, (void)context;
-    return -UNW_EINVAL;
 }
 
 static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
                    unw_word_t *offset, void *context)
 {
-    (void)space, (void)address, (void)name, (void)size, (void)offset, (void)context;
+    (void)space, (void)address, (void)size, (void)context;
+    *name = '\0';
+    *offset = 0;
     return -UNW_ENOINFO;
 }
 
 struct gv_walk *gv_walk_open(struct gv_objects *objects)
 {
+    /* Walking needs no others. */
     unw_accessors_t accessors = {
         .find_proc_info = find_function,
-        .put_unwind_info = put_unwind_info,
         .get_dyn_info_list_addr = no_list,
         .access_mem = access_memory,
         .access_reg = access_register,
-        .access_fpreg = no_floating_point,
-        .resume = no_resume,
-        .get_proc_name = no_name,
+        .get_proc_name = no_name, /* 1.8 guesses with it on aarch64 */
     };
     struct gv_walk *walk = calloc(1, sizeof(*walk));
 
@@ -267,8 +247,9 @@ static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame
     *end = more == 0 && !walk->failed ? GV_UNWIND_COMPLETE
            : walk->beyond             ? GV_UNWIND_TRUNCATED
                                       : GV_UNWIND_STOPPED;
-    if (more <= 0 || walk->failed ||
-        unw_get_reg(cursor, before.handler ? PC_REGISTER : RETURN_REGISTER, &pc) < 0 ||
+    /* On aarch64, UNW_REG_IP is the register of return addresses. */
+    unw_regnum_t number = before.handler ? PC_REGISTER : UNW_REG_IP;
+    if (more <= 0 || walk->failed || unw_get_reg(cursor, number, &pc) < 0 ||
         unw_get_reg(cursor, UNW_REG_SP, &sp) < 0)
         return false;
     *end = pc == 0 ? GV_UNWIND_COMPLETE : GV_UNWIND_STOPPED;
