@@ -51,6 +51,16 @@ static uintptr_t stack_end(void)
 #define KNOWN 0xfffc0000u
 #endif
 
+/* AddressSanitizer takes memcpy() of a whole stack for an error. */
+__attribute__((no_sanitize("address"))) static void copy(unsigned char *to, uint64_t from,
+                                                         size_t size)
+{
+    const volatile unsigned char *bytes = (const unsigned char *)(uintptr_t)from;
+
+    for (size_t i = 0; i < size; i++)
+        to[i] = bytes[i];
+}
+
 __attribute__((noinline)) void copied_stack_take(struct copied_stack *copied)
 {
     struct gv_unwind_stack *stack = &copied->stack;
@@ -63,8 +73,13 @@ __attribute__((noinline)) void copied_stack_take(struct copied_stack *copied)
     stack->size = stack_end() - stack->sp;
     if (stack->size > COPIED_BYTES)
         stack->size = COPIED_BYTES;
-    memcpy(copied->bytes, (const void *)(uintptr_t)stack->sp, stack->size);
-    copied->glibc_count = backtrace(copied->glibc, GV_UNWIND_FRAMES);
+    copy(copied->bytes, stack->sp, stack->size);
+    int count = backtrace(copied->glibc, GV_UNWIND_FRAMES), first = 0;
+    /* AddressSanitizer puts a function of its own around backtrace(). */
+    while (first < count && (uintptr_t)copied->glibc[first] - stack->pc > 4096)
+        first++;
+    copied->glibc_count = count - first;
+    memmove(copied->glibc, copied->glibc + first, (size_t)copied->glibc_count * sizeof(void *));
 }
 
 /* ---- objects ---- */
