@@ -1,4 +1,4 @@
-/* Stacks of threads whose frame pointer is not known, made by hand. */
+/* Stacks made by hand. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "tests/unit/report/unwind/copied_stack.h"
@@ -37,14 +37,17 @@ extern const uint64_t test_places[3];
 #define WORDS     64u
 #define AT(place) ((place) * sizeof(uint64_t))
 
-/* The frames of a stack that has two return addresses, at even places. */
-static struct gv_unwind_chain frames_of(uint64_t first, uint64_t second)
+#define FRAME_POINTER 6
+
+/* `pointer`: the frame pointer; 0: unknown. */
+static struct gv_unwind_chain walk(const uint64_t words[WORDS], uint64_t pointer)
 {
-    uint64_t words[WORDS] = {[4] = SP + AT(32), [5] = first, [12] = SP + AT(32), [13] = second};
     struct gv_unwind_stack stack = {.pc = test_places[0],
                                     .sp = SP,
+                                    .value[FRAME_POINTER] = pointer,
+                                    .known = pointer ? 1u << FRAME_POINTER : 0,
                                     .bytes = (const unsigned char *)words,
-                                    .size = sizeof(words)};
+                                    .size = WORDS * sizeof(uint64_t)};
     struct gv_unwinder *unwinder = gv_unwinder_open();
     struct gv_unwind_chain chain;
 
@@ -53,6 +56,15 @@ static struct gv_unwind_chain frames_of(uint64_t first, uint64_t second)
     gv_unwinder_walk(unwinder, &stack, &chain);
     gv_unwinder_close(unwinder);
     return chain;
+}
+
+/* The frames of a stack that has two return addresses, at even places. */
+static struct gv_unwind_chain frames_of(uint64_t first, uint64_t second)
+{
+    const uint64_t words[WORDS] = {
+        [4] = SP + AT(32), [5] = first, [12] = SP + AT(32), [13] = second};
+
+    return walk(words, 0);
 }
 
 static void a_call_of_any_function_is_believed_if_nothing_is_better(void **state)
@@ -74,6 +86,52 @@ static void a_call_of_the_function_is_believed_rather_than_a_nearer_one_of_any(v
     assert_int_equal(chain.address[1], test_places[1]);
 }
 
+static void an_address_that_does_not_follow_a_call_is_no_return_address(void **state)
+{
+    const uint64_t words[WORDS] = {[4] = SP + AT(32), [5] = test_places[0]};
+    struct gv_unwind_chain chain = walk(words, SP + AT(4));
+
+    (void)state;
+    assert_int_equal(chain.count, 1);
+    assert_int_equal(chain.end, GV_UNWIND_STOPPED);
+}
+
+/* Frames 4 and 0 point at each other. */
+static void a_frame_that_is_not_further_up_the_stack_is_none(void **state)
+{
+    const uint64_t words[WORDS] = {SP + AT(4), test_places[1], [4] = SP, [5] = test_places[1]};
+    struct gv_unwind_chain chain = walk(words, SP + AT(4));
+
+    (void)state;
+    assert_int_equal(chain.count, 2);
+    assert_int_equal(chain.end, GV_UNWIND_STOPPED);
+}
+
+static void the_longest_chain_is_marked_as_a_part(void **state)
+{
+    enum { DEEP = 2 * GV_UNWIND_FRAMES };
+    static uint64_t words[2 * DEEP];
+    struct gv_unwind_stack stack = {.pc = test_places[0],
+                                    .sp = SP,
+                                    .value[FRAME_POINTER] = SP,
+                                    .known = 1u << FRAME_POINTER,
+                                    .bytes = (const unsigned char *)words,
+                                    .size = sizeof(words)};
+    struct gv_unwinder *unwinder = gv_unwinder_open();
+    struct gv_unwind_chain chain;
+
+    (void)state;
+    for (size_t i = 0; i < DEEP; i++) {
+        words[2 * i] = SP + AT(2 * i + 2);
+        words[2 * i + 1] = test_places[1];
+    }
+    copied_stack_add_objects(unwinder, 0, NULL);
+    gv_unwinder_walk(unwinder, &stack, &chain);
+    assert_int_equal(chain.count, GV_UNWIND_FRAMES);
+    assert_int_equal(chain.end, GV_UNWIND_TRUNCATED);
+    gv_unwinder_close(unwinder);
+}
+
 #endif
 
 int main(void)
@@ -82,6 +140,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_any_function_is_believed_if_nothing_is_better),
         cmocka_unit_test(a_call_of_the_function_is_believed_rather_than_a_nearer_one_of_any),
+        cmocka_unit_test(an_address_that_does_not_follow_a_call_is_no_return_address),
+        cmocka_unit_test(a_frame_that_is_not_further_up_the_stack_is_none),
+        cmocka_unit_test(the_longest_chain_is_marked_as_a_part),
     };
 
     if (gv_unwind_is_there())
