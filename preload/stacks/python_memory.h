@@ -44,8 +44,9 @@ void gv_python_memory_renew(struct gv_python_memory *memory);
 void gv_python_memory_start_over(void);
 void gv_python_memory_give_back(struct gv_python_memory *memory);
 
-/* Below this address and from GV_PYTHON_MEMORY_HIGH on, there is no object. */
-#define GV_PYTHON_MEMORY_LOW 65536u
+/* Below this address and from GV_PYTHON_MEMORY_HIGH on, there is no object. A small number is still
+ * below it when the offset of a field is added. */
+#define GV_PYTHON_MEMORY_LOW (1u << 20)
 #if defined(__aarch64__)
 #define GV_PYTHON_MEMORY_HIGH (UINT64_C(1) << 48)
 #else

@@ -1,12 +1,10 @@
-/* Frames that were named before are remembered, read in one system call, and told from others that
- * took their place. */
-#include "preload/stacks/python_frames.h"
+/* A thread's frames: read again in one system call, or directly; and the memory that is read. */
+#include "preload/stacks/python_code.h"
+#include "tests/unit/preload/stacks/python_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
@@ -14,40 +12,7 @@
 
 #define TID        7
 #define PAGE_BYTES 4096u
-#define FRAMES     40
 
-/* ---- an interpreter's memory, as CPython 3.12 lays it out, but for 3.9's frames ---- */
-
-struct text {
-    void *references, *type;
-    int64_t length, hash;
-    uint32_t state;
-    char padding[12];
-    char characters[32];
-};
-
-struct bytes {
-    void *references, *type;
-    int64_t length, hash;
-    unsigned char data[8];
-};
-
-struct code {
-    void *references, *type;
-    char before_line[24];
-    int32_t first_line;
-    char before_number[20];
-    uint32_t number; /* GV_PYTHON_NUMBER_AT after the line */
-    void *filename, *name, *lines;
-};
-
-struct frame {
-    void *references, *previous;
-    struct code *code;
-    uint64_t instruction;
-};
-
-static char code_type[8], text_type[8];
 static unsigned system_calls;
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
@@ -80,109 +45,45 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
-static struct {
-    void *before[3];
-    struct frame *frame;
-} state;
-
-static void *thread_state(void)
+/* Nothing is written here. */
+bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
 {
-    return &state;
+    (void)thread;
+    (void)room;
+    return false;
 }
 
-static struct gv_python python_of(uint16_t minor)
+bool gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more)
 {
-    return (struct gv_python){.layout = {.minor = minor,
-                                         .frame = offsetof(__typeof__(state), frame),
-                                         .cframe_frame = GV_PYTHON_NONE,
-                                         .previous = offsetof(struct frame, previous),
-                                         .code = offsetof(struct frame, code),
-                                         .instruction = offsetof(struct frame, instruction),
-                                         .owner = GV_PYTHON_NONE,
-                                         .first_line = offsetof(struct code, first_line),
-                                         .filename = offsetof(struct code, filename),
-                                         .name = offsetof(struct code, name),
-                                         .qualname = GV_PYTHON_NONE,
-                                         .line_table = offsetof(struct code, lines),
-                                         .code_bytes = GV_PYTHON_NONE,
-                                         .ascii_bytes = offsetof(struct text, characters)},
-                              .code_type = (uintptr_t)code_type,
-                              .text_type = (uintptr_t)text_type,
-                              .thread_state = thread_state,
-                              .low = 0,
-                              .high = 0,
-                              .trusted = true};
+    (void)thread;
+    (void)text;
+    (void)bytes;
+    (void)more;
+    return false;
 }
 
-static void set_text(struct text *text, const char *characters)
-{
-    memset(text, 0, sizeof *text);
-    text->type = text_type;
-    text->length = (int64_t)strlen(characters);
-    text->hash = -1;
-    text->state = 1u << 2 | 1u << 5 | 1u << 6;
-    strcpy(text->characters, characters);
-}
-
-static struct {
-    struct frame frame;
-    struct code code;
-    struct text file, name;
-    struct bytes lines;
-} places[FRAMES];
-
-/* 3.9's table: pairs of steps, in bytes and lines. */
-static void set_places(void)
-{
-    for (int i = 0; i < FRAMES; i++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "function_%d", i);
-        set_text(&places[i].file, "/no/such/file.py");
-        set_text(&places[i].name, name);
-        places[i].lines = (struct bytes){.length = 2, .data = {0, 3}};
-        places[i].code = (struct code){.type = code_type,
-                                       .first_line = 10,
-                                       .number = (uint32_t)i + 100,
-                                       .filename = &places[i].file,
-                                       .name = &places[i].name,
-                                       .lines = &places[i].lines};
-        places[i].frame = (struct frame){.code = &places[i].code,
-                                         .instruction = 4,
-                                         .previous = i + 1 < FRAMES ? &places[i + 1].frame : NULL};
-    }
-    state.frame = &places[0].frame;
-}
-
-/* The stack's hash, and how many system calls that took. */
+/* The keys of the stack's code, mixed, and how many system calls that took. */
 static uint64_t take(uint16_t minor, unsigned *calls)
 {
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     struct gv_python python = python_of(minor);
-    uint64_t sum = 0, hash;
+    uint64_t sum = 0, key;
     unsigned count;
 
     system_calls = 0;
     python.memory = gv_python_memory_take(0, TID, GV_PYTHON_WHOLE_STACK);
     assert_non_null(python.memory);
-    assert_true(gv_python_frames(&python, frames, GV_PYTHON_FRAMES_MOST, &count));
+    assert_true(
+        gv_python_frames(&python, (uintptr_t)&state, frames, GV_PYTHON_FRAMES_MOST, &count));
     assert_int_equal(count, FRAMES);
-    gv_python_frames_bring(&python, frames, count, false);
+    gv_python_frames_bring(&python, frames, count);
     for (unsigned i = 0; i < count; i++) {
-        assert_true(gv_python_frame_hash(&python, &frames[i], &hash));
-        assert_true(hash != 0);
-        sum = sum * 31 + hash;
+        assert_true(gv_python_code_key(&python, frames[i].code, &key));
+        sum = sum * 31 + key;
     }
     gv_python_memory_give_back(python.memory);
     *calls = system_calls;
     return sum;
-}
-
-static uint64_t hash_of(uint16_t minor)
-{
-    unsigned calls;
-
-    return take(minor, &calls);
 }
 
 static void a_known_stack_takes_one_system_call(void **unused)
@@ -190,62 +91,91 @@ static void a_known_stack_takes_one_system_call(void **unused)
     (void)unused;
     set_places();
     for (uint16_t minor = 9; minor <= 12; minor = (uint16_t)(minor + 3)) {
-        uint64_t hash = hash_of(minor);
         unsigned calls;
+        uint64_t keys = take(minor, &calls);
 
-        assert_true(hash == hash_of(minor)); /* what is not needed any more is dropped here */
-        assert_true(hash == take(minor, &calls));
+        assert_true(keys == take(minor, &calls)); /* what is not needed any more is dropped here */
+        assert_true(keys == take(minor, &calls));
         assert_int_equal(calls, 1);
     }
 }
 
-static void other_code_at_the_same_address_is_noticed(void **unused)
+static bool take_directly(const struct gv_python *python, unsigned *count)
 {
-    uint64_t hash;
+    struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
+    bool taken;
 
-    (void)unused;
-    set_places();
-    hash = hash_of(9);
-    set_text(&places[3].name, "another_");
-    assert_true(hash != hash_of(9));
-    set_places();
-    assert_true(hash == hash_of(9));
-    places[3].file.characters[9] = 'm';
-    assert_true(hash != hash_of(9));
-    set_places();
-    places[3].lines.data[1] = 4;
-    assert_true(hash != hash_of(9));
-    set_places();
-    places[3].code.first_line++;
-    assert_true(hash != hash_of(9));
-    set_places();
-    places[3].frame.instruction = 0; /* the same line */
-    assert_true(hash == hash_of(9));
+    system_calls = 0;
+    taken = gv_python_frames(python, (uintptr_t)&state, frames, GV_PYTHON_FRAMES_MOST, count);
+    assert_int_equal(system_calls, 0);
+    return taken;
 }
 
-static void numbered_code_is_known_by_its_number(void **unused)
+/* Nothing is loaded from there. */
+static void pointers_that_no_object_can_have_are_refused(void **unused)
 {
-    unsigned unread = 0;
-    uint64_t hash;
+    const uintptr_t odd[] = {1,
+                             8,
+                             65528,
+                             (uintptr_t)&places[1].frame + 4,
+                             UINT64_C(0x8000000000000000),
+                             GV_PYTHON_MEMORY_HIGH,
+                             UINTPTR_MAX - 7};
+    struct gv_python python = python_of(12);
+    unsigned count;
+    uint64_t key;
 
     (void)unused;
     set_places();
-    hash = hash_of(12);
-    /* Names are not even read, unless another frame is remembered in this one's place: one of 100.
-     */
-    for (int i = 5; i >= 3; i--) {
+    assert_true(take_directly(&python, &count));
+    assert_int_equal(count, FRAMES);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        places[3].frame.previous = (void *)odd[i];
+        assert_false(take_directly(&python, &count));
+        assert_false(gv_python_code_key(&python, odd[i], &key));
+        places[3].code.filename = places[3].code.lines = (void *)odd[i];
+        assert_false(gv_python_code_looks_right(&python, (uintptr_t)&places[3].code));
         set_places();
-        set_text(&places[i].name, "another_");
-        unread += hash == hash_of(12);
     }
-    assert_true(unread > 0);
-    places[3].code.number = 99;
-    assert_true(hash != hash_of(12));
-    set_places();
-    places[3].code.number = 0; /* the numbers ran out */
-    assert_true(hash == hash_of(12));
-    set_text(&places[3].name, "another_");
-    assert_true(hash != hash_of(12));
+    assert_true(gv_python_code_looks_right(&python, (uintptr_t)&places[3].code));
+}
+
+/* From 3.14 on, without the GIL: a code object has a list of its instructions' copies. */
+static void instructions_of_a_thread(void **unused)
+{
+    struct {
+        struct code code;
+        void *copies;
+        char own[64];
+    } code = {.code = {.type = code_type}};
+    struct {
+        struct frame frame;
+        int32_t copy;
+    } frame = {.frame = {.code = &code.code}};
+    char copy[64];
+    struct {
+        int64_t count;
+        char *copy[2];
+    } list = {2, {code.own, copy}};
+    struct gv_python python = python_of(14);
+    struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
+    unsigned count;
+
+    (void)unused;
+    code.copies = &list;
+    python.layout.code_bytes = sizeof code.code + sizeof code.copies;
+    python.layout.thread_codes = sizeof code.code;
+    python.layout.thread_code = sizeof frame.frame;
+    state.frame = &frame.frame;
+    for (int32_t i = -1; i <= 2; i++) {
+        frame.copy = i;
+        frame.frame.instruction = (uintptr_t)((i == 1 ? copy : code.own) + 6);
+        assert_int_equal(
+            gv_python_frames(&python, (uintptr_t)&state, frames, GV_PYTHON_FRAMES_MOST, &count),
+            i == 0 || i == 1);
+        if (i == 0 || i == 1)
+            assert_int_equal(frames[0].instruction, 6);
+    }
 }
 
 static void what_is_gone_is_not_read(void **unused)
@@ -304,8 +234,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_known_stack_takes_one_system_call),
-        cmocka_unit_test(other_code_at_the_same_address_is_noticed),
-        cmocka_unit_test(numbered_code_is_known_by_its_number),
+        cmocka_unit_test(pointers_that_no_object_can_have_are_refused),
+        cmocka_unit_test(instructions_of_a_thread),
         cmocka_unit_test(what_is_gone_is_not_read),
         cmocka_unit_test(more_than_there_is_room_for),
     };
