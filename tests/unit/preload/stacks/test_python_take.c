@@ -1,6 +1,7 @@
 /* A thread's own frames: through the Linux kernel until that and loading them directly agree. This
  * program is the interpreter, as CPython 3.12 lays it out. Each test is a process of its own. */
 #include "preload/stacks/python_take.h"
+#include "preload/stacks/stack_objects.h"
 #include "tests/unit/preload/recording.h"
 
 #include <pthread.h>
