@@ -1236,6 +1236,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_ingest_stacks_close(ingest);
     gv_python_code_close(ingest);
     gv_ingest_ranges_close(ingest);
+    gv_python_code_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 

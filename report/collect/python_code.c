@@ -143,8 +143,8 @@ int gv_python_code_find(struct gv_ingest *ingest, uint32_t number, uint32_t inst
     error = code->number == number ? 0 : load(ingest, code, number);
     if (error)
         return error;
-    place->file = code->file[0] ? code->file : NULL;
-    place->function = code->function[0] ? code->function : NULL;
+    place->file = code->file;
+    place->function = code->function;
     place->line =
         code->table.bytes ? gv_python_line(&code->table, instruction) : code->table.first_line;
     if (place->line < 0)

@@ -22,7 +22,7 @@ int gv_python_code_store(struct gv_ingest *ingest, const struct gv_record_python
                          const char *text, size_t bytes);
 
 struct gv_python_place {
-    const char *file; /* NULL: unknown */
+    const char *file; /* "": unknown */
     const char *function;
     int32_t line;   /* 0: it has none */
     bool is_hidden; /* the interpreter's own code, which Python does not show either */

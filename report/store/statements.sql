@@ -212,7 +212,7 @@ VALUES (?1, ?2, 'native', nullif(?3, ''), ?4, ?5);
 
 -- name: FRAME_PYTHON
 INSERT OR REPLACE INTO frame (stack, depth, kind, function, file, line)
-VALUES (?1, ?2, 'python', ?3, ?4, ?5);
+VALUES (?1, ?2, 'python', nullif(?3, ''), nullif(?4, ''), ?5);
 
 -- name: FRAME_PYTHON_COUNT
 SELECT count(*) FROM frame WHERE stack = ? AND kind = 'python';
