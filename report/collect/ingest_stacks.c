@@ -259,11 +259,12 @@ static int wait_for_code(struct gv_ingest_stacks *stacks, const struct waiting *
     return 0;
 }
 
-static int store_python(struct gv_ingest *ingest, const struct waiting *frame)
+static int store_python(struct gv_ingest *ingest, const struct waiting *frame, bool *is_hidden)
 {
-    struct gv_python_place place;
+    struct gv_python_place place = {.is_hidden = false};
     int error = gv_python_code_find(ingest, frame->code, frame->instruction, &place);
 
+    *is_hidden = place.is_hidden;
     if (error == -ENOENT) /* the process had no room for the number 0 */
         return frame->code ? wait_for_code(ingest->stacks, frame) : 0;
     if (error || place.is_hidden)
@@ -275,6 +276,7 @@ static int store_python(struct gv_ingest *ingest, const struct waiting *frame)
 int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
+    bool is_hidden;
     int error = 0;
 
     for (size_t i = 0; stacks && i < stacks->waiting_count && !error;) {
@@ -282,16 +284,16 @@ int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
             i++;
             continue;
         }
-        error = store_python(ingest, &stacks->waiting[i]);
+        error = store_python(ingest, &stacks->waiting[i], &is_hidden);
         stacks->waiting[i] = stacks->waiting[--stacks->waiting_count];
     }
     return error;
 }
 
-/* Frames that were left out count for the depth. */
-static int64_t depth_after(int64_t depth, const struct gv_python_position *position)
+/* Frames that were left out count for the depth, hidden ones do not. */
+static int64_t depth_after(int64_t depth, const struct gv_python_position *position, bool is_hidden)
 {
-    return depth + 1 +
+    return depth + !is_hidden +
            (position->left_out < GV_INGEST_OUTER_DEPTH - GV_INGEST_PYTHON_DEPTH ? position->left_out
                                                                                 : 0);
 }
@@ -299,12 +301,15 @@ static int64_t depth_after(int64_t depth, const struct gv_python_position *posit
 static int store_positions(struct gv_ingest *ingest, int64_t row, int64_t *depth,
                            const struct gv_python_position *positions, size_t count)
 {
+    bool is_hidden;
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
-        error = store_python(ingest, &(struct waiting){positions[i].code, positions[i].instruction,
-                                                       row, GV_INGEST_PYTHON_DEPTH + *depth});
-        *depth = depth_after(*depth, &positions[i]);
+        const struct waiting frame = {positions[i].code, positions[i].instruction, row,
+                                      GV_INGEST_PYTHON_DEPTH + *depth};
+
+        error = store_python(ingest, &frame, &is_hidden);
+        *depth = depth_after(*depth, &positions[i], is_hidden);
     }
     return error;
 }
