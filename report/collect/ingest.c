@@ -1,7 +1,6 @@
 #include "report/collect/ingest.h"
 
 #include "report/collect/ingest_stacks.h"
-#include "report/collect/python_code.h"
 
 #include "report/analyse/stalls/in_flight.h"
 #include "report/collect_ingest.inc"
@@ -811,7 +810,7 @@ static int store_code(struct gv_ingest *ingest, const struct gv_record_python_co
 
     if (!text)
         return bytes <= GV_CODE_TEXT_MOST ? -ENOMEM : 0;
-    error = gv_python_code_store(ingest, code, text,
+    error = gv_python_code_store(&ingest->python_codes, code, text,
                                  read_bytes(records, count, at, bytes, text, bytes));
     free(text);
     return error ? error : gv_ingest_stack_code(ingest, code->number);
@@ -1123,7 +1122,7 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
     if (!error)
         error = gv_ingest_gpu_end(ingest, &ingest->scanned);
     if (!error)
-        error = gv_python_code_end(ingest);
+        error = gv_python_code_end(&ingest->python_codes);
     return error;
 }
 
@@ -1217,6 +1216,8 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
         return error;
     error = ingest->process ? load_all(ingest) : add_process(ingest, &facts);
     ingest->cost.process = ingest->process;
+    ingest->python_codes =
+        (struct gv_python_codes){.database = database, .process = ingest->process};
     return error;
 }
 
@@ -1234,9 +1235,8 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_ingest_gpu_close(ingest);
     gv_ingest_idle_close(ingest);
     gv_ingest_stacks_close(ingest);
-    gv_python_code_close(ingest);
+    gv_python_code_close(&ingest->python_codes);
     gv_ingest_ranges_close(ingest);
-    gv_python_code_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 

@@ -15,6 +15,7 @@
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/collect/own_cost.h"
+#include "report/collect/python_code.h"
 #include "report/store/database.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
@@ -136,11 +137,11 @@ struct gv_ingest {
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
     bool final;     /* the process has ended, or is another program now */
-    struct gv_ingest_stacks *stacks;      /* report/collect/ingest_stacks.c; NULL: none yet */
-    struct gv_ingest_idle *idle;          /* report/collect/ingest_idle.c; NULL: none yet */
-    struct gv_python_codes *python_codes; /* report/collect/python_code.c; NULL: none */
-    bool looks;                           /* it has samples, */
-    bool late_looks;                      /* and some whose thread had no row yet */
+    struct gv_ingest_stacks *stacks; /* report/collect/ingest_stacks.c; NULL: none yet */
+    struct gv_ingest_idle *idle;     /* report/collect/ingest_idle.c; NULL: none yet */
+    struct gv_python_codes python_codes;
+    bool looks;      /* it has samples, */
+    bool late_looks; /* and some whose thread had no row yet */
     /* threads with records */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;

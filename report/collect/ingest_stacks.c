@@ -1,6 +1,5 @@
 #include "report/collect/ingest_stacks.h"
 
-#include "report/collect/python_code.h"
 #include "trace/mix.h"
 #include "trace/stack_ring.h"
 #include "trace/text.h"
@@ -262,7 +261,7 @@ static int wait_for_code(struct gv_ingest_stacks *stacks, const struct waiting *
 static int store_python(struct gv_ingest *ingest, const struct waiting *frame, bool *is_hidden)
 {
     struct gv_python_place place = {.is_hidden = false};
-    int error = gv_python_code_find(ingest, frame->code, frame->instruction, &place);
+    int error = gv_python_code_find(&ingest->python_codes, frame->code, frame->instruction, &place);
 
     *is_hidden = place.is_hidden;
     if (error == -ENOENT) /* the process had no room for the number 0 */
@@ -403,8 +402,8 @@ static int key_as_stored(struct gv_ingest *ingest, struct gv_key *key)
     for (size_t i = 0; i < copy->position_count && !error; i++) {
         struct gv_python_place place;
 
-        error = gv_python_code_find(ingest, copy->position[i].code, copy->position[i].instruction,
-                                    &place);
+        error = gv_python_code_find(&ingest->python_codes, copy->position[i].code,
+                                    copy->position[i].instruction, &place);
         if (error || place.is_hidden)
             continue;
         uint64_t text = mix_text((uint64_t)place.line, place.file);

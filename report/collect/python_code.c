@@ -1,6 +1,5 @@
 #include "report/collect/python_code.h"
 
-#include "report/collect/ingest.h"
 #include "report/collect/python_lines.h"
 #include "trace/text.h"
 
@@ -11,16 +10,12 @@
 /* Most stacks of a program go through the same code. By number. */
 #define RECENT 512u
 
-struct code {
+struct gv_python_code {
     uint32_t number; /* 0: none */
     char *file;      /* with the function's name and the table behind it */
     char *function;
     bool is_interpreters;
     struct gv_python_table table;
-};
-
-struct gv_python_codes {
-    struct code recent[RECENT];
 };
 
 /* ---- storing ---- */
@@ -53,7 +48,7 @@ static int bind(sqlite3_stmt *row, int64_t process, const struct gv_record_pytho
     return result;
 }
 
-int gv_python_code_store(struct gv_ingest *ingest, const struct gv_record_python_code *record,
+int gv_python_code_store(struct gv_python_codes *codes, const struct gv_record_python_code *record,
                          const char *text, size_t bytes)
 {
     sqlite3_stmt *row;
@@ -62,12 +57,12 @@ int gv_python_code_store(struct gv_ingest *ingest, const struct gv_record_python
     if (record->number == 0 ||
         bytes < (uint64_t)record->file_bytes + record->function_bytes + record->table_bytes)
         return 0;
-    row = gv_database_prepare(ingest->database, GV_STATEMENT_PYTHON_CODE_ADD, &error);
+    row = gv_database_prepare(codes->database, GV_STATEMENT_PYTHON_CODE_ADD, &error);
     if (!row)
         return error;
-    result = bind(row, ingest->process, record, text);
+    result = bind(row, codes->process, record, text);
     error = result == SQLITE_OK ? gv_database_step(row)
-                                : gv_database_error(ingest->database->handle, result);
+                                : gv_database_error(codes->database->handle, result);
     sqlite3_clear_bindings(row);
     return error;
 }
@@ -83,7 +78,7 @@ static const char *text_of(sqlite3_stmt *row, int column, size_t *bytes)
 }
 
 /* The trace may have been written by anybody. */
-static int take(struct code *code, uint32_t number, sqlite3_stmt *row)
+static int take(struct gv_python_code *code, uint32_t number, sqlite3_stmt *row)
 {
     size_t file_bytes, function_bytes, table_bytes;
     const char *file = text_of(row, 0, &file_bytes);
@@ -107,40 +102,40 @@ static int take(struct code *code, uint32_t number, sqlite3_stmt *row)
     return 0;
 }
 
-static int load(struct gv_ingest *ingest, struct code *code, uint32_t number)
+static int load(struct gv_python_codes *codes, struct gv_python_code *code, uint32_t number)
 {
     sqlite3_stmt *row;
     int result, error;
 
-    row = gv_database_prepare(ingest->database, GV_STATEMENT_PYTHON_CODE_FIND, &error);
+    row = gv_database_prepare(codes->database, GV_STATEMENT_PYTHON_CODE_FIND, &error);
     if (!row)
         return error;
-    result = sqlite3_bind_int64(row, 1, ingest->process);
+    result = sqlite3_bind_int64(row, 1, codes->process);
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(row, 2, number);
     if (result == SQLITE_OK)
         result = sqlite3_step(row);
     error = result == SQLITE_ROW    ? take(code, number, row)
             : result == SQLITE_DONE ? -ENOENT
-                                    : gv_database_error(ingest->database->handle, result);
+                                    : gv_database_error(codes->database->handle, result);
     sqlite3_reset(row);
     return error;
 }
 
-int gv_python_code_find(struct gv_ingest *ingest, uint32_t number, uint32_t instruction,
+int gv_python_code_find(struct gv_python_codes *codes, uint32_t number, uint32_t instruction,
                         struct gv_python_place *place)
 {
-    struct code *code;
+    struct gv_python_code *code;
     int error;
 
     if (number == 0)
         return -ENOENT;
-    if (!ingest->python_codes)
-        ingest->python_codes = calloc(1, sizeof(*ingest->python_codes));
-    if (!ingest->python_codes)
+    if (!codes->recent)
+        codes->recent = calloc(RECENT, sizeof(*codes->recent));
+    if (!codes->recent)
         return -ENOMEM;
-    code = &ingest->python_codes->recent[number % RECENT];
-    error = code->number == number ? 0 : load(ingest, code, number);
+    code = &codes->recent[number % RECENT];
+    error = code->number == number ? 0 : load(codes, code, number);
     if (error)
         return error;
     place->file = code->file;
@@ -155,15 +150,15 @@ int gv_python_code_find(struct gv_ingest *ingest, uint32_t number, uint32_t inst
 
 /* ---- the end ---- */
 
-int gv_python_code_end(struct gv_ingest *ingest)
+int gv_python_code_end(struct gv_python_codes *codes)
 {
-    return gv_database_run(ingest->database, GV_STATEMENT_PYTHON_CODE_CLEAR, "i", ingest->process);
+    return gv_database_run(codes->database, GV_STATEMENT_PYTHON_CODE_CLEAR, "i", codes->process);
 }
 
-void gv_python_code_close(struct gv_ingest *ingest)
+void gv_python_code_close(struct gv_python_codes *codes)
 {
-    for (unsigned i = 0; i < RECENT && ingest->python_codes; i++)
-        free(ingest->python_codes->recent[i].file);
-    free(ingest->python_codes);
-    ingest->python_codes = NULL;
+    for (unsigned i = 0; i < RECENT && codes->recent; i++)
+        free(codes->recent[i].file);
+    free(codes->recent);
+    codes->recent = NULL;
 }

@@ -1,7 +1,6 @@
 /* Python's code objects in the trace, and lines in their tables. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/ingest.h"
 #include "report/collect/python_code.h"
 #include "report/collect/python_lines.h"
 #include "tests/unit/report/spool_fixture.h"
@@ -14,7 +13,7 @@
 
 static struct fixture fixture;
 static struct gv_database database;
-static struct gv_ingest ingest;
+static struct gv_python_codes codes;
 
 static int setup(void **state)
 {
@@ -22,14 +21,14 @@ static int setup(void **state)
     fixture_open(&fixture);
     assert_int_equal(close(creat(fixture.trace, 0600)), 0);
     assert_int_equal(gv_database_open(&database, fixture.trace, NULL, NULL), 0);
-    ingest = (struct gv_ingest){.database = &database, .process = 3};
+    codes = (struct gv_python_codes){.database = &database, .process = 3};
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    gv_python_code_close(&ingest);
+    gv_python_code_close(&codes);
     gv_database_close(&database);
     fixture_close(&fixture);
     return 0;
@@ -96,7 +95,7 @@ static int store(const struct gv_record_python_code *record, const char *names, 
 
     memcpy(text, names, bytes);
     memcpy(text + bytes, lines_11, sizeof(lines_11));
-    return gv_python_code_store(&ingest, record, text, bytes + record->table_bytes - short_by);
+    return gv_python_code_store(&codes, record, text, bytes + record->table_bytes - short_by);
 }
 
 static void expect(uint32_t number, uint32_t instruction, const char *file, const char *function,
@@ -104,7 +103,7 @@ static void expect(uint32_t number, uint32_t instruction, const char *file, cons
 {
     struct gv_python_place place;
 
-    assert_int_equal(gv_python_code_find(&ingest, number, instruction, &place), 0);
+    assert_int_equal(gv_python_code_find(&codes, number, instruction, &place), 0);
     assert_string_equal(place.file, file);
     assert_string_equal(place.function, function);
     assert_int_equal(place.line, line);
@@ -117,9 +116,9 @@ static void code_is_found_also_by_another_collector(void **state)
     struct gv_python_place place;
 
     (void)state;
-    assert_int_equal(gv_python_code_find(&ingest, 5, 0, &place), -ENOENT);
+    assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);
     assert_int_equal(store(&record, "a.pyf", 1), 0); /* a part was lost */
-    assert_int_equal(gv_python_code_find(&ingest, 5, 0, &place), -ENOENT);
+    assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);
     assert_int_equal(store(&record, "a.pyf", 0), 0);
     assert_int_equal(store(&record, "a.pyf", 0), 0);
     expect(5, 2, "a.py", "f", 13, false);
@@ -131,19 +130,19 @@ static void code_is_found_also_by_another_collector(void **state)
     record = record_of(6, "\xff", "\n", sizeof(lines_11));
     record.is_interpreters = true;
     assert_int_equal(store(&record, "\xff\n", 0), 0);
-    gv_python_code_close(&ingest);
+    gv_python_code_close(&codes);
     expect(6, 4, "\xef\xbf\xbd", "\n", 0, true);
     expect(5, 2, "a.py", "f", 13, false);
-    ingest.process = 4;
-    gv_python_code_close(&ingest);
-    assert_int_equal(gv_python_code_find(&ingest, 5, 0, &place), -ENOENT);
-    assert_int_equal(gv_python_code_end(&ingest), 0);
-    ingest.process = 3;
+    codes.process = 4;
+    gv_python_code_close(&codes);
+    assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);
+    assert_int_equal(gv_python_code_end(&codes), 0);
+    codes.process = 3;
     expect(5, 2, "a.py", "f", 13, false);
-    assert_int_equal(gv_python_code_end(&ingest), 0);
-    gv_python_code_close(&ingest);
-    assert_int_equal(gv_python_code_find(&ingest, 5, 0, &place), -ENOENT);
-    assert_int_equal(gv_python_code_find(&ingest, 0, 0, &place), -ENOENT);
+    assert_int_equal(gv_python_code_end(&codes), 0);
+    gv_python_code_close(&codes);
+    assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);
+    assert_int_equal(gv_python_code_find(&codes, 0, 0, &place), -ENOENT);
 }
 
 int main(void)
