@@ -311,18 +311,13 @@ class Looks(unittest.TestCase):
 
 def bench(frames):
     """What a stack takes that was seen before, directly and through the Linux kernel."""
-    for place in ("main", "other"):
-        found = []
-        take = lambda: found.append([deeply(frames, 2000, False) for _ in range(7)])
-        if place == "main":
-            take()
-        else:
-            thread = threading.Thread(target=take)
-            thread.start()
-            thread.join()
-        best = min(found[0], key=lambda look: look.took_ns)
-        print(sys.version.split()[0], frames, place, "directly" if best.directly else "kernel",
-              best.took_ns // best.times, "ns")
+    def take():
+        best = min((deeply(frames, 2000, False) for _ in range(7)), key=lambda look: look.took_ns)
+        print(sys.version.split()[0], "directly" if best.directly else "kernel", best.took_ns // best.times, "ns")
+    take()
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
 
 
 if __name__ == "__main__":
@@ -330,7 +325,7 @@ if __name__ == "__main__":
         print(f"Python {sys.version.split()[0]} is not known")
         sys.exit(77)
     assert library.python_look_bytes() == ctypes.sizeof(Look)
-    if sys.argv[1:2] == ["bench"]:
+    if sys.argv[1:2] == ["bench"]:  # and a number of frames
         bench(int(sys.argv[2]))
         sys.exit()
     unittest.main()
