@@ -15,8 +15,10 @@ SHOWN const char *Py_GetVersion(void);
 SHOWN void *PyGILState_GetThisThreadState(void);
 SHOWN void fake_python_run(void (*work)(void));
 
-SHOWN long PyCode_Type[64];
+SHOWN long PyCode_Type[64] = {[21] = 1 << 12}; /* it is ready */
 SHOWN long PyUnicode_Type[64];
+SHOWN long PyBytes_Type[64];
+SHOWN char _PyRuntime[512];
 
 struct text {
     void *reserved, *type;
@@ -55,7 +57,7 @@ union frame {
 };
 
 static struct text file, inner_name, outer_name;
-static struct bytes lines = {.length = 2, .data = {0, 3}};
+static struct bytes lines = {.type = PyBytes_Type, .length = 2, .data = {0, 3}};
 static union code inner_code, outer_code;
 static union frame inner_frame, outer_frame;
 static struct {
