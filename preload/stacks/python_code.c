@@ -6,9 +6,7 @@
 #include <string.h>
 
 /* After an object's type, in all versions on 64-bit Linux. */
-#define GV_PYTHON_BYTES_LENGTH 8
 #define GV_PYTHON_BYTES_DATA   24
-#define GV_PYTHON_TEXT_HEAD    8
 #define GV_PYTHON_LONGEST_TEXT (1 << 20)
 /* Enough for the fields of a code object that tell it from others. */
 #define GV_PYTHON_USUAL_BYTES 128u
@@ -42,24 +40,30 @@ static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
     return used + bytes;
 }
 
+/* From a string's type on. */
+struct text_head {
+    uintptr_t type;
+    int64_t length, hash; /* in characters; -1: not computed yet */
+    uint32_t state;
+};
+
 struct text {
-    int64_t length, hash; /* of characters; -1: not computed yet */
-    unsigned width;       /* of a character */
+    struct text_head head;
+    unsigned width; /* of a character */
     uintptr_t data;
 };
 
 static bool find_text(const struct gv_python *python, uintptr_t at, struct text *text)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t head = at + layout->type + GV_PYTHON_TEXT_HEAD;
     uint32_t state;
 
-    if (!is_of_type(python, at, python->text_type) ||
-        !gv_python_memory_read(python->memory, &text->length, head, sizeof text->length) ||
-        !gv_python_memory_read(python->memory, &text->hash, head + 8, sizeof text->hash) ||
-        !gv_python_memory_read(python->memory, &state, head + 16, sizeof state) ||
-        text->length < 0 || text->length > GV_PYTHON_LONGEST_TEXT)
+    if (!gv_python_memory_read(python->memory, &text->head, at + layout->type,
+                               sizeof(struct text_head)) ||
+        text->head.type != python->text_type || text->head.length < 0 ||
+        text->head.length > GV_PYTHON_LONGEST_TEXT)
         return false;
+    state = text->head.state;
     if (layout->is_free_threaded && layout->minor >= GV_PYTHON_INTERNED_BYTE)
         state >>= 6;
     bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
@@ -79,7 +83,7 @@ static bool read_text(const struct gv_python *python, uintptr_t at, char *out, s
     *used = 0;
     if (!find_text(python, at, &text))
         return false;
-    size_t length = (size_t)text.length, width = text.width, most = sizeof raw / width;
+    size_t length = (size_t)text.head.length, width = text.width, most = sizeof raw / width;
     size_t skipped = length > most ? length - most : 0, count = length - skipped;
     if (!gv_python_memory_read(python->memory, raw, text.data + skipped * width, count * width))
         return false;
@@ -99,34 +103,74 @@ static uint16_t name_at(const struct gv_python_layout *layout)
     return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
 }
 
+/* From its first line to its line table; and the rest, from those. */
 struct code {
+    unsigned char fields[GV_PYTHON_USUAL_BYTES];
+    size_t fields_bytes;
     int32_t first_line;
-    uintptr_t file, function;
-    uintptr_t table; /* its bytes */
+    uint32_t number; /* 0: it has none */
+    uintptr_t file, function, lines;
+    uintptr_t table; /* the bytes of `lines` */
     size_t table_bytes;
 };
 
-static bool read_code(const struct gv_python *python, uintptr_t at, struct code *code)
+/* The interpreter gives these offsets, from 3.13 on. */
+static bool has_fields(const struct gv_python_layout *layout)
+{
+    uint16_t first = layout->first_line, last = layout->line_table;
+
+    return last > first && last + sizeof(uintptr_t) - first <= GV_PYTHON_USUAL_BYTES &&
+           layout->filename >= first && layout->filename <= last && name_at(layout) >= first &&
+           name_at(layout) <= last;
+}
+
+static uintptr_t pointer_at(const struct gv_python_layout *layout, const struct code *code,
+                            uint16_t at)
+{
+    uintptr_t value;
+
+    memcpy(&value, code->fields + (at - layout->first_line), sizeof value);
+    return value;
+}
+
+static bool read_fields(const struct gv_python *python, uintptr_t at, struct code *code)
 {
     const struct gv_python_layout *layout = &python->layout;
-    struct gv_python_memory *memory = python->memory;
-    uintptr_t lines;
-    int64_t bytes;
 
-    if (!is_of_type(python, at, python->code_type) ||
-        !gv_python_memory_read(memory, &code->first_line, at + layout->first_line,
-                               sizeof code->first_line) ||
-        !gv_python_memory_pointer(memory, at + layout->filename, &code->file) ||
-        !gv_python_memory_pointer(memory, at + name_at(layout), &code->function) ||
-        !gv_python_memory_pointer(memory, at + layout->line_table, &lines) ||
-        !is_of_type(python, lines, python->bytes_type) ||
-        !gv_python_memory_read(memory, &bytes, lines + layout->type + GV_PYTHON_BYTES_LENGTH,
-                               sizeof bytes) ||
-        bytes < 0)
+    code->fields_bytes = layout->line_table + sizeof(uintptr_t) - layout->first_line;
+    if (!has_fields(layout) || !is_of_type(python, at, python->code_type) ||
+        !gv_python_memory_read(python->memory, code->fields, at + layout->first_line,
+                               code->fields_bytes))
         return false;
-    code->table = lines + layout->type + GV_PYTHON_BYTES_DATA;
-    code->table_bytes = (size_t)bytes;
+    memcpy(&code->first_line, code->fields, sizeof code->first_line);
+    code->file = pointer_at(layout, code, layout->filename);
+    code->function = pointer_at(layout, code, name_at(layout));
+    code->lines = pointer_at(layout, code, layout->line_table);
+    code->number = 0;
+    if (layout->minor >= GV_PYTHON_NUMBERED)
+        memcpy(&code->number, code->fields + GV_PYTHON_NUMBER_AT, sizeof code->number);
     return true;
+}
+
+static bool read_table(const struct gv_python *python, struct code *code)
+{
+    struct {
+        uintptr_t type;
+        int64_t bytes;
+    } head;
+
+    if (!gv_python_memory_read(python->memory, &head, code->lines + python->layout.type,
+                               sizeof head) ||
+        head.type != python->bytes_type || head.bytes < 0)
+        return false;
+    code->table = code->lines + python->layout.type + GV_PYTHON_BYTES_DATA;
+    code->table_bytes = (size_t)head.bytes;
+    return true;
+}
+
+static bool read_code(const struct gv_python *python, uintptr_t at, struct code *code)
+{
+    return read_fields(python, at, code) && read_table(python, code);
 }
 
 bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t at)
@@ -136,7 +180,7 @@ bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t at)
 
     return read_code(python, at, &code) && code.first_line >= 0 &&
            find_text(python, code.file, &file) && find_text(python, code.function, &function) &&
-           function.length > 0;
+           function.head.length > 0;
 }
 
 /* ---- identity ---- */
@@ -185,8 +229,9 @@ static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *has
 
     if (!find_text(python, at, &text))
         return false;
-    *hash = gv_mix(gv_mix(*hash, (uint64_t)text.length), (uint64_t)text.hash);
-    return text.hash != -1 || mix_memory(python, text.data, (size_t)text.length * text.width, hash);
+    *hash = gv_mix(gv_mix(*hash, (uint64_t)text.head.length), (uint64_t)text.head.hash);
+    return text.head.hash != -1 ||
+           mix_memory(python, text.data, (size_t)text.head.length * text.width, hash);
 }
 
 /* All between its first line and its line table, which holds its number and where its names are.
@@ -194,26 +239,15 @@ static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *has
  * these are read too. */
 bool gv_python_code_key(const struct gv_python *python, uintptr_t at, uint64_t *key)
 {
-    const struct gv_python_layout *layout = &python->layout;
-    size_t bytes = layout->line_table + sizeof(uintptr_t) - layout->first_line;
-    uint32_t number = 0;
     struct code code;
 
-    *key = gv_mix(python->pid, at);
-    /* The interpreter gives these offsets, from 3.13 on. */
-    if (bytes > GV_PYTHON_USUAL_BYTES || layout->line_table < layout->first_line ||
-        !is_of_type(python, at, python->code_type) ||
-        !mix_memory(python, at + layout->first_line, bytes, key))
+    if (!read_fields(python, at, &code))
         return false;
-    if (layout->minor >= GV_PYTHON_NUMBERED &&
-        !gv_python_memory_read(python->memory, &number,
-                               at + layout->first_line + GV_PYTHON_NUMBER_AT, sizeof number))
-        return false;
-    if (number) /* 0: they ran out */
-        return true;
-    return read_code(python, at, &code) && mix_text(python, code.file, key) &&
-           mix_text(python, code.function, key) && code.table_bytes <= GV_PYTHON_LONGEST_TEXT &&
-           mix_memory(python, code.table, code.table_bytes, key);
+    *key = mix_words(gv_mix(python->pid, at), code.fields, code.fields_bytes);
+    return code.number ||
+           (mix_text(python, code.file, key) && mix_text(python, code.function, key) &&
+            read_table(python, &code) && code.table_bytes <= GV_PYTHON_LONGEST_TEXT &&
+            mix_memory(python, code.table, code.table_bytes, key));
 }
 
 /* ---- what is known ---- */

@@ -162,16 +162,24 @@ void gv_python_memory_start_over(void)
 
 /* ---- reading more ---- */
 
+struct word {
+    uint64_t value;
+} __attribute__((packed, may_alias));
+
 /* Not memcpy(): sanitizers would check what lies around an object. */
 bool gv_python_memory_copy(void *to, uintptr_t from, size_t bytes)
 {
-    const volatile unsigned char *at = (const volatile unsigned char *)from;
     unsigned char *out = to;
 
     if (from < GV_PYTHON_MEMORY_LOW || from >= GV_PYTHON_MEMORY_HIGH - bytes)
         return false;
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = at[i];
+    for (; bytes >= sizeof(struct word); bytes -= sizeof(struct word)) {
+        ((struct word *)out)->value = ((const volatile struct word *)from)->value;
+        out += sizeof(struct word);
+        from += sizeof(struct word);
+    }
+    for (; bytes; bytes--)
+        *out++ = *(const volatile unsigned char *)from++;
     return true;
 }
 

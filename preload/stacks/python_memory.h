@@ -53,24 +53,26 @@ void gv_python_memory_give_back(struct gv_python_memory *memory);
 #define GV_PYTHON_MEMORY_HIGH (UINT64_C(1) << 47)
 #endif
 
-/* Directly, a number of 1, 2, 4 or 8 bytes is at a multiple of its size. */
+/* A number is at a multiple of its size, and a part of an object at one of 8. */
 static inline bool gv_python_memory_is_odd(uintptr_t from, size_t bytes)
 {
     return from < GV_PYTHON_MEMORY_LOW || from >= GV_PYTHON_MEMORY_HIGH - bytes ||
-           (bytes <= sizeof(uint64_t) && from % bytes != 0);
+           from % (bytes < sizeof(uint64_t) ? bytes : sizeof(uint64_t)) != 0;
 }
 
 bool gv_python_memory_read_blocks(struct gv_python_memory *memory, void *to, uintptr_t from,
                                   size_t bytes);
 bool gv_python_memory_copy(void *to, uintptr_t from, size_t bytes);
 
-/* True when all of it was read. Numbers are loaded without a call. */
+#define GV_PYTHON_MEMORY_PART 32u /* of an object */
+
+/* True when all of it was read. Numbers and parts of objects are loaded without a call. */
 static inline bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from,
                                          size_t bytes)
 {
     if (memory)
         return gv_python_memory_read_blocks(memory, to, from, bytes);
-    if (!__builtin_constant_p(bytes) || bytes > sizeof(uint64_t))
+    if (!__builtin_constant_p(bytes) || bytes > GV_PYTHON_MEMORY_PART)
         return gv_python_memory_copy(to, from, bytes);
     if (gv_python_memory_is_odd(from, bytes))
         return false;

@@ -228,8 +228,9 @@ void python_look_own(struct look *look)
     for (uint32_t i = 0; i < look->times; i++)
         if (gv_python_take(&writer, position, &count, &low, &high) && count) {
             look->stacks++;
-            if (look->names)
-                tell(position, count);
+            if (!look->names)
+                continue;
+            tell(position, count);
             look->found = gv_python_top(&writer, &top) && top == gv_python_top_of(position);
         }
     look->took_ns = now_ns() - start_ns;
