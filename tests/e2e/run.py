@@ -23,12 +23,13 @@ import traceback
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDERS = (HERE, os.path.join(os.path.dirname(HERE), "hostile"))
 CASE_LIMIT_S = float(os.environ.get("E2E_LIMIT_S", "300")) * float(os.environ.get("E2E_SLOWER", "1"))
 
 
 def flatten(suite):
     for item in suite:
-        if isinstance(item, unittest.TestSuite):
+        if isinstance(item, (list, unittest.TestSuite)):
             yield from flatten(item)
         else:
             yield item
@@ -92,7 +93,7 @@ class Outcome(unittest.TestResult):
         kind, value, trace = err
         place = ""
         for frame in traceback.extract_tb(trace):
-            if os.path.dirname(frame.filename) == HERE and "harness" not in frame.filename:
+            if os.path.dirname(frame.filename) in FOLDERS and "harness" not in frame.filename:
                 place = f"{os.path.basename(frame.filename)}:{frame.lineno}: "
         name = "" if issubclass(kind, AssertionError) else kind.__name__ + ": "
         return f"{place}{name}{value}"
@@ -240,7 +241,8 @@ def main():
     sys.path.insert(0, HERE)
     sys.dont_write_bytecode = True
     loader = unittest.TestLoader()
-    cases = chosen(list(flatten(loader.discover(HERE, "test_*.py", HERE))), arguments.k)
+    found = [loader.discover(folder, "test_*.py", folder) for folder in FOLDERS]
+    cases = chosen(list(flatten(found)), arguments.k)
     for error in loader.errors:
         print(error)
     if arguments.list:
