@@ -216,13 +216,18 @@ static bool find_room(uint32_t chunks, bool waits, struct gv_stack_taken *taken)
 
 /* ---- copies ---- */
 
-/* As much as there is, up to the first hole. As of another process: valgrind checks what is written
- * from, and its own stack is what the kernel says. */
+/* As much as there is, up to the first hole; 0: the kernel refuses. As of another process: valgrind
+ * checks what is written from, and its own stack is what the kernel says. */
 static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
 {
-    struct iovec pages[GV_STACK_COPY_MOST / PAGE_BYTES + 1];
+    struct iovec pages[GV_STACK_COPY_MOST / PAGE_BYTES + 1] = {{(void *)from, bytes}};
+    uint32_t pid = (uint32_t)syscall(SYS_getpid), got;
     unsigned count = 0;
 
+    got = (uint32_t)gv_other_memory_gather(pid, to, pages, 1);
+    if (got)
+        return got;
+    /* An old kernel copies nothing of a range with a hole. */
     for (uintptr_t at = from, end = from + bytes; at < end; count++) {
         uintptr_t next = (at | (PAGE_BYTES - 1)) + 1;
 
@@ -230,7 +235,7 @@ static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
         pages[count].iov_len = (next < end ? next : end) - at;
         at = next;
     }
-    return (uint32_t)gv_other_memory_gather((uint32_t)syscall(SYS_getpid), to, pages, count);
+    return (uint32_t)gv_other_memory_gather(pid, to, pages, count);
 }
 
 /* Gives back the chunks that the copy does not need. */
@@ -278,14 +283,14 @@ __attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool
     for (unsigned i = 0; i < GV_STACK_REGISTERS; i++)
         if (registers.known >> i & 1)
             taken->copy->value[i] = registers.value[i];
-    if (is_known) {
+    taken->copy->bytes = copy_by_kernel(taken->copy->stack, registers.sp, bytes);
+    if (taken->copy->bytes == 0 && is_known) {
         copy_bytes(taken->copy->stack, (const void *)(uintptr_t)registers.sp, bytes);
-        taken->copy->flags = bytes < GV_STACK_COPY_MOST ? GV_STACK_COPY_IS_WHOLE : 0;
         taken->copy->bytes = bytes;
-    } else {
-        taken->copy->bytes = copy_by_kernel(taken->copy->stack, registers.sp, GV_STACK_COPY_MOST);
-        shorten(taken);
     }
+    if (is_known && taken->copy->bytes == bytes && bytes < GV_STACK_COPY_MOST)
+        taken->copy->flags = GV_STACK_COPY_IS_WHOLE;
+    shorten(taken);
     return true;
 }
 
