@@ -13,8 +13,8 @@
 #define WAITING_MOST 4096u
 /* A process with more distinct stacks has none for the rest. */
 #define ROWS_MOST 6144u
-/* Copies in the ring may be so many generations of the list of objects old. */
-#define GENERATIONS_KEPT 64u
+/* Of the objects that are gone, so many are kept at least: copies in the ring may be of them. */
+#define REMOVED_KEPT 512u
 
 struct waiting {
     uint32_t code, instruction;
@@ -27,9 +27,17 @@ struct site {
     bool is_empty; /* the row is made, and its stack is to come: another thread wrote it */
 };
 
+/* Of the process's list of objects. */
+struct entry {
+    uint32_t added, index;
+};
+
 struct gv_ingest_stacks {
     struct gv_unwinder *unwinder;
-    uint32_t generation;     /* of the process's list of objects, as far as it is known */
+    uint32_t generation; /* of the process's list of objects, as far as it is known */
+    uint32_t removed;    /* objects that are gone, since `kept_from` was set, */
+    uint32_t kept_from;  /* a generation: earlier ones are forgotten next */
+    struct entry entries[GV_SPOOL_OBJECTS];
     struct gv_known objects; /* base, path -> row */
     struct gv_known chains;  /* a stack as it was taken -> row */
     struct gv_known rows;    /* a stack's frames as they are stored -> row */
@@ -88,27 +96,49 @@ static int read_object(struct gv_ingest_stacks *stacks, struct gv_spool_reader *
                        uint32_t index)
 {
     struct gv_spool_object entry;
-    uint32_t added;
 
     if (!gv_spool_reader_object(reader, index, &entry))
         return 0;
-    added = entry.added;
     struct gv_unwind_object object = {.base = entry.base,
                                       .low = entry.low,
                                       .high = entry.high,
                                       .path = entry.path,
                                       .build_id_bytes = entry.build_id_bytes};
     memcpy(object.build_id, entry.build_id, sizeof(object.build_id));
-    if (added > stacks->generation) {
-        int error = gv_unwinder_add(stacks->unwinder, added, &object);
+    if (entry.added > stacks->generation) {
+        int error = gv_unwinder_add(stacks->unwinder, entry.added, &object);
         if (error)
             return error;
     }
     if (entry.removed) {
         gv_unwinder_remove(stacks->unwinder, entry.removed, entry.base);
         gv_spool_reader_free_object(reader, index);
+        stacks->removed++;
     }
     return 0;
+}
+
+static int compare_added(const void *one, const void *other)
+{
+    uint32_t first = ((const struct entry *)one)->added,
+             second = ((const struct entry *)other)->added;
+
+    return (first > second) - (first < second);
+}
+
+/* In the order in which they came: what lies at an address was removed before the next one came
+ * there. */
+static uint32_t list_entries(struct gv_ingest_stacks *stacks, struct gv_spool_reader *reader,
+                             uint32_t count)
+{
+    struct gv_spool_object object;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (gv_spool_reader_object(reader, i, &object))
+            stacks->entries[used++] = (struct entry){object.added, i};
+    qsort(stacks->entries, used, sizeof(stacks->entries[0]), compare_added);
+    return used;
 }
 
 /* What came and went since the last time. */
@@ -120,13 +150,17 @@ static int read_objects(struct gv_ingest *ingest)
 
     if (generation == stacks->generation)
         return 0;
+    count = list_entries(stacks, ingest->reader, count);
     for (uint32_t i = 0; i < count && !error; i++)
-        error = read_object(stacks, ingest->reader, i);
+        error = read_object(stacks, ingest->reader, stacks->entries[i].index);
     if (error)
         return error;
     stacks->generation = generation;
-    if (generation > GENERATIONS_KEPT)
-        gv_unwinder_forget(stacks->unwinder, generation - GENERATIONS_KEPT);
+    if (stacks->removed > REMOVED_KEPT) {
+        gv_unwinder_forget(stacks->unwinder, stacks->kept_from);
+        stacks->kept_from = generation;
+        stacks->removed = 0;
+    }
     return 0;
 }
 
@@ -140,14 +174,21 @@ struct gv_unwinder *gv_ingest_stacks_unwinder(struct gv_ingest *ingest, uint32_t
     return stacks->unwinder;
 }
 
+/* Small libraries often have the same layout, and a file may be replaced at its path. */
+static uint64_t hash_of(const struct gv_unwind_object *object)
+{
+    uint64_t hash = gv_mix_bytes(object->high, object->path, strlen(object->path));
+
+    return gv_mix_bytes(hash, (const char *)object->build_id, object->build_id_bytes);
+}
+
 /* Its row, with the path as it is stored. */
 static int object_row(struct gv_ingest *ingest, const struct gv_unwind_object *object,
                       char path[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_OBJECT_PATH_BYTES)], int64_t *row)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
     char build_id[2 * GV_SPOOL_BUILD_ID_BYTES + 1] = "";
-    struct gv_key key = {
-        {object->base, gv_mix_bytes(object->high, object->path, strlen(object->path))}};
+    struct gv_key key = {{object->base, hash_of(object)}};
     int error = gv_known_find(&stacks->objects, ingest->database, &key, row);
 
     gv_text_repair(path, GV_TEXT_REPAIRED_BYTES(GV_SPOOL_OBJECT_PATH_BYTES), object->path,
@@ -375,7 +416,7 @@ static struct gv_key key_as_taken(struct gv_ingest_stacks *stacks)
             continue;
         native = gv_mix(native, chain->address[i]);
         if (object)
-            native = gv_mix(gv_mix(native, object->base), object->high);
+            native = gv_mix(gv_mix(native, object->base), hash_of(object));
     }
     /* How many were left out is not mixed in: a recursion has one stack, however deep it is. */
     for (size_t i = 0; i < copy->position_count; i++)
