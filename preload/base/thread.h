@@ -52,6 +52,8 @@ struct gv_thread {
     uint64_t budget_at_ns; /* when it last grew; 0: never */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
+    uint32_t copy;        /* of its stack, while it makes one: the first chunk plus one; 0: none */
+    uint32_t copy_chunks; /* preload/stacks/stack_copy.c */
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };
 

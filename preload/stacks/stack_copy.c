@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -238,6 +239,35 @@ static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
     return (uint32_t)gv_other_memory_gather(pid, to, pages, count);
 }
 
+/* They may have the program's data. */
+static void clear_and_free(uint32_t chunk, uint32_t chunks)
+{
+    struct gv_stack_taken taken;
+
+    fill_in(&taken, chunk, chunks);
+    atomic_store_explicit(&taken.copy->serial, 0, memory_order_relaxed);
+    memset(taken.copy->stack, 0,
+           chunks * GV_STACK_CHUNK_BYTES - offsetof(struct gv_stack_copy, stack));
+    gv_stack_ring_free(stacks_of_process(), chunk - 1, chunks);
+}
+
+/* Until a copy is finished, no record refers to it. */
+static void hold(struct gv_thread *thread, struct gv_stack_taken *taken)
+{
+    taken->thread = thread;
+    thread->copy_chunks = taken->chunks;
+    thread->copy = taken->chunk;
+}
+
+static void free_left(struct gv_thread *thread)
+{
+    uint32_t chunk = thread->copy;
+
+    thread->copy = 0;
+    if (chunk)
+        clear_and_free(chunk, thread->copy_chunks);
+}
+
 /* Gives back the chunks that the copy does not need. */
 static void shorten(struct gv_stack_taken *taken)
 {
@@ -245,6 +275,9 @@ static void shorten(struct gv_stack_taken *taken)
 
     if (needed == taken->chunks)
         return;
+    if (taken->thread)
+        taken->thread->copy_chunks = needed;
+    atomic_signal_fence(memory_order_seq_cst);
     gv_stack_ring_free(stacks_of_process(), taken->chunk - 1 + needed, taken->chunks - needed);
     taken->chunks = needed;
 }
@@ -275,9 +308,11 @@ __attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool
     is_known = registers.sp > low && registers.sp < high;
     if (is_known && high - registers.sp < bytes)
         bytes = (uint32_t)(high - registers.sp) & ~15u;
+    free_left(thread);
     gv_stack_objects_look();
     if (!find_room(gv_stack_ring_chunks(bytes), waits, taken))
         return false;
+    hold(thread, taken);
     fill_header(taken->copy, registers.pc, registers.sp);
     taken->copy->known = registers.known;
     for (unsigned i = 0; i < GV_STACK_REGISTERS; i++)
@@ -313,6 +348,7 @@ bool gv_stack_copy_take_other(uintptr_t pc, uintptr_t sp, struct gv_stack_taken 
     }
     gv_stack_objects_look();
     fill_in(taken, chunk, chunks);
+    taken->thread = NULL;
     fill_header(taken->copy, pc, sp);
     taken->copy->bytes = copy_by_kernel(taken->copy->stack, sp, GV_STACK_COPY_OF_OTHER);
     shorten(taken);
@@ -321,14 +357,18 @@ bool gv_stack_copy_take_other(uintptr_t pc, uintptr_t sp, struct gv_stack_taken 
 
 void gv_stack_copy_finish(struct gv_stack_taken *taken)
 {
+    if (taken->thread)
+        taken->thread->copy = 0;
+    atomic_signal_fence(memory_order_seq_cst);
     taken->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     atomic_store_explicit(&taken->copy->serial, taken->serial, memory_order_release);
 }
 
 void gv_stack_copy_drop(struct gv_stack_taken *taken)
 {
-    atomic_store_explicit(&taken->copy->serial, 0, memory_order_relaxed);
-    gv_stack_ring_free(stacks_of_process(), taken->chunk - 1, taken->chunks);
+    if (taken->thread)
+        taken->thread->copy = 0;
+    clear_and_free(taken->chunk, taken->chunks);
 }
 
 void gv_stack_copy_start(void)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct gv_stack_taken {
+    struct gv_thread *thread; /* that makes it; NULL: one of ours */
     struct gv_stack_copy *copy;
     uint64_t serial;
     uint32_t chunk; /* plus one */
@@ -27,7 +28,8 @@ void gv_stack_copy_find_bounds(struct gv_thread *thread);
 
 /* Copies the calling thread's stack, from its own caller on. If `waits`, it waits up to 10 ms for
  * room, unless that was in vain the last time. The copy is not finished: its positions can be
- * filled in. False: there is no room. */
+ * filled in. If a signal handler leaves the thread's work by a jump, its next copy frees this one.
+ * False: there is no room. */
 bool gv_stack_copy_take(struct gv_thread *thread, bool waits, struct gv_stack_taken *taken);
 
 /* Copies that of a blocked thread, of which the position and the stack pointer are known, through

@@ -7,6 +7,8 @@
 
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -367,14 +369,19 @@ static void change(void)
     } while (!atomic_compare_exchange_strong(&turn, &(uint32_t){TURN_TAKEN}, TURN_FREE));
 }
 
+/* A signal handler that jumps away would keep the turn. */
 static void ask(void)
 {
     uint32_t now = TURN_FREE;
+    sigset_t all, before;
 
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     if (atomic_compare_exchange_strong(&turn, &now, TURN_TAKEN))
         change();
     else
         atomic_compare_exchange_strong(&turn, &now, TURN_WANTED);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void gv_stack_objects_start(void)

@@ -60,6 +60,23 @@ class Copies(harness.Case):
         self.check_stacks(60)
         self.assertEqual(self.places_of_secret(), [])
 
+    def test_jumps_out_of_copying(self):
+        """They leave no part of the ring behind."""
+        program = self.start([harness.built("tests", "hostile", "programs", "hostile_jumping")],
+                             env={"GPUVERIFY_STACKS": "all"}, stdin=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"jumped\n")
+        seen = ["query", self.path("trace.db"), "-v", "SELECT count(*) FROM calls WHERE name = 'cuCtxSetCurrent'"]
+        harness.wait_for(lambda: self.command(*seen, status=None).out == "3\n", "the collector has seen the calls")
+        collector, = self.collectors()
+        os.kill(collector, signal.SIGSTOP)
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), b"called\n")
+        os.kill(collector, signal.SIGCONT)
+        program.communicate()
+        last = self.trace(losses=True).rows("SELECT name, stack IS NOT NULL FROM calls ORDER BY start_ns DESC LIMIT 400")
+        self.assertEqual(set(last), {("cuCtxSynchronize", 1)})
+
     def test_ring_is_full(self):
         program = self.begin(GPUVERIFY_COLLECTOR="off")
         self.make_calls(program, 3000)

@@ -49,8 +49,9 @@ class Greenlets(harness.Case):
         for chain in self.python_chains(trace):
             self.assertRegex(chain, f"^call( < {inside})* < (run|rounds < main < <module>|rounds < in_thread < run < .*)$")
         # Nothing beyond the greenlet's start is known.
-        ends = trace.rows("SELECT DISTINCT library FROM frames JOIN stack_end USING (stack) JOIN (SELECT stack, max(depth) AS depth FROM frames"
-                          " GROUP BY stack) USING (stack, depth) WHERE how = 'stopped'")
+        ends = trace.rows("SELECT DISTINCT library FROM frames JOIN stack_end USING (stack) JOIN"
+                          " (SELECT stack, max(depth) AS depth FROM frames GROUP BY stack) USING (stack, depth)"
+                          " WHERE how = 'stopped'")
         self.assertEqual([os.path.basename(library)[:10] for library, in ends], ["_greenlet."])
 
     def test_server_and_workers_of_gevent(self):

@@ -31,6 +31,7 @@ static int begin(void **state)
 
     gv_process.pid = (uint32_t)getpid();
     gv_thread.tid = (uint32_t)getpid();
+    gv_thread.copy = 0;
     gv_stack_copy_start();
     return error;
 }
@@ -176,6 +177,7 @@ static unsigned fill(struct gv_stack_taken *last)
     unsigned count = 0;
 
     while (take_deep(60, &taken)) {
+        gv_stack_copy_finish(&taken);
         *last = taken;
         count++;
     }
@@ -221,6 +223,16 @@ static bool take_slowly(unsigned *slept, struct gv_stack_taken *taken)
     return took;
 }
 
+static void one_that_was_left_is_freed_by_the_next(void **unused)
+{
+    struct gv_stack_taken left, taken;
+
+    (void)unused;
+    assert_true(take_deep(60, &left));
+    assert_true(gv_stack_copy_take(&gv_thread, false, &taken));
+    assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
+}
+
 static void who_wants_all_waits_for_room_but_not_twice_in_vain(void **unused)
 {
     struct gv_stack_taken taken, last;
@@ -230,15 +242,16 @@ static void who_wants_all_waits_for_room_but_not_twice_in_vain(void **unused)
     taken_meanwhile = NULL;
     fill(&last);
     while (gv_stack_copy_take(&gv_thread, false, &taken))
-        continue;
+        gv_stack_copy_finish(&taken);
     assert_false(take_slowly(&slept, &taken));
     assert_int_not_equal(slept, 0);
     assert_false(take_slowly(&slept, &taken));
     assert_int_equal(slept, 0);
     gv_stack_copy_drop(&last);
     assert_true(take_slowly(&slept, &last)); /* there was room, so it waits again */
+    gv_stack_copy_finish(&last);
     while (gv_stack_copy_take(&gv_thread, false, &taken))
-        continue;
+        gv_stack_copy_finish(&taken);
     taken_meanwhile = &last;
     assert_true(take_slowly(&slept, &taken));
     assert_int_equal(slept, 3);
@@ -273,6 +286,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_signal_s_stack_is_copied, begin, close_recording),
         cmocka_unit_test_setup_teardown(a_deep_stack_is_cut, begin, close_recording),
         cmocka_unit_test_setup_teardown(a_full_ring_costs_the_stack_and_is_counted, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(one_that_was_left_is_freed_by_the_next, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(who_wants_all_waits_for_room_but_not_twice_in_vain, begin,
                                         close_recording),
