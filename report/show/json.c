@@ -11,8 +11,6 @@
 
 static void json_line(struct gv_json *json)
 {
-    if (json->line)
-        return;
     fprintf(json->out, "\n%*s", (int)json->depth * GV_JSON_INDENT, "");
 }
 
@@ -55,7 +53,7 @@ static void json_value(struct gv_json *json, const char *key)
     }
     if (key) {
         json_string(json->out, key, strlen(key));
-        fputs(json->line ? ":" : ": ", json->out);
+        fputs(": ", json->out);
     }
 }
 
@@ -79,13 +77,6 @@ void gv_json_open(struct gv_json *json, const char *key, char bracket)
         json->filled[json->depth++] = false;
 }
 
-void gv_json_open_line(struct gv_json *json, const char *key, char bracket)
-{
-    gv_json_open(json, key, bracket);
-    if (!json->line)
-        json->line = json->depth;
-}
-
 void gv_json_close(struct gv_json *json, char bracket)
 {
     if (json->depth == 0)
@@ -93,8 +84,6 @@ void gv_json_close(struct gv_json *json, char bracket)
     json->depth--;
     if (json->filled[json->depth])
         json_line(json);
-    if (json->line > json->depth)
-        json->line = 0;
     fputc(bracket, json->out);
 }
 
@@ -116,12 +105,6 @@ void gv_json_number(struct gv_json *json, const char *key, int64_t number)
 {
     json_value(json, key);
     fprintf(json->out, "%" PRId64, number);
-}
-
-void gv_json_thousandths(struct gv_json *json, const char *key, int64_t number)
-{
-    json_value(json, key);
-    fprintf(json->out, "%" PRId64 ".%03d", number / 1000, (int)(number % 1000));
 }
 
 void gv_json_known(struct gv_json *json, const char *key, int64_t number, bool known)

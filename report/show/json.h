@@ -19,7 +19,6 @@
 struct gv_json {
     FILE *out;
     unsigned int depth;
-    unsigned int line;          /* depth of the object or array that is on one line; 0: none is */
     bool filled[GV_JSON_DEPTH]; /* whether the open object or array at each depth has members */
 };
 
@@ -29,15 +28,11 @@ void gv_json_begin(struct gv_json *json, FILE *out, char bracket);
 void gv_json_end(struct gv_json *json, char bracket);
 
 void gv_json_open(struct gv_json *json, const char *key, char bracket); /* '{' or '[' */
-/* The same, with everything in it on one line, without spaces. */
-void gv_json_open_line(struct gv_json *json, const char *key, char bracket);
-void gv_json_close(struct gv_json *json, char bracket); /* '}' or ']' */
+void gv_json_close(struct gv_json *json, char bracket);                 /* '}' or ']' */
 
 void gv_json_text(struct gv_json *json, const char *key, const char *text); /* NULL is null */
 void gv_json_bytes(struct gv_json *json, const char *key, const char *text, size_t bytes);
 void gv_json_number(struct gv_json *json, const char *key, int64_t number);
-/* number / 1000, with three decimals. `number` is not negative. */
-void gv_json_thousandths(struct gv_json *json, const char *key, int64_t number);
 /* A number, or null if it is not known. */
 void gv_json_known(struct gv_json *json, const char *key, int64_t number, bool known);
 /* The shortest form that reads back as the same number; null if JSON cannot write it. */

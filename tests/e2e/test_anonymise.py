@@ -50,7 +50,7 @@ class Anonymised(harness.Case):
         """What is made of the copy lacks the names too."""
         for words in (["report"], ["stalls", "--all"], ["idle"], ["explain"], ["report", "--explain-verdict"]):
             self.command(*words, copy, sim=False)
-        for name in ("html", "perfetto", "chrome", "speedscope"):
+        for name in ("html", "perfetto"):
             self.command("export", copy, "--to", name, "-o", self.path("out"), "--force", sim=False)
             self.lacks(self.path("out"))
 
@@ -155,7 +155,7 @@ class Anonymised(harness.Case):
         stored.make_anew("lazy_launch", self.path("trace.db"),
                          f"UPDATE frame SET function = '{WORD}', file = '{WORD}.cu' WHERE file IS NOT NULL")
         os.rename(self.path("trace.db"), self.path(WORD + ".db"))
-        for name in ("html", "chrome", "folded", "openmetrics"):
+        for name in ("html", "perfetto", "folded", "openmetrics"):
             words = ("--of", "stalls") if name == "folded" else ()
             self.command("export", self.path(WORD + ".db"), "--to", name, *words, "--anonymise", "-o", self.path("out"), "--force",
                          sim=False)

@@ -1,10 +1,9 @@
-"""export --to perfetto and --to chrome: a stored trace as a timeline for other viewers. The files are read back with
-Perfetto's own description of its format, and with json, in the way in which viewers read them."""
+"""export --to perfetto: a stored trace as a timeline for Perfetto. The files are read back with Perfetto's own description
+of its format, in the way in which viewers read them."""
 
 import collections
 import importlib
 import importlib.util
-import json
 import os
 import sqlite3
 import sys
@@ -18,7 +17,6 @@ if not importlib.util.find_spec("perfetto"):
     sys.path.append(os.path.join(harness.SOURCE, ".venv", f"lib/python{sys.version_info.major}.{sys.version_info.minor}",
                                  "site-packages"))
 HAS_PERFETTO = bool(importlib.util.find_spec("perfetto") and importlib.util.find_spec("google.protobuf"))
-FORMATS = (["perfetto"] if HAS_PERFETTO else []) + ["chrome"]
 
 Piece = collections.namedtuple("Piece", "track start end name category arguments arrows")
 OPEN, MOMENT = "open", "moment"
@@ -127,45 +125,14 @@ class Perfetto:
         self.pieces += [piece._replace(end=OPEN) for piece in stack]
 
 
-class Chrome:
-    """The same of a JSON file. A track's name is that of its process and its thread."""
-
-    def __init__(self, case, path):
-        with open(path, encoding="utf-8") as file:
-            self.events = json.load(file)["traceEvents"]
-        self.names, self.pieces, self.counts = {}, [], collections.defaultdict(list)
-        for event in self.events:
-            if event["ph"] == "M" and event["name"] in ("process_name", "thread_name"):
-                key = event["pid"], event.get("tid")
-                case.assertNotIn(key, self.names)
-                self.names[key] = event["args"]["name"]
-            elif event["ph"] == "C":
-                self.counts[self.names[event["pid"], None], event["name"]].append((round(event["ts"] * 1000), *event["args"].items()))
-            elif event["ph"] in "XBi":
-                self.pieces.append(self.piece(event))
-            else:
-                case.assertEqual(event["ph"], "M")
-
-    def piece(self, event):
-        start = round(event["ts"] * 1000)
-        end = {"X": start + round(event.get("dur", 0) * 1000), "B": OPEN, "i": MOMENT}[event["ph"]]
-        return Piece((self.names[event["pid"], None], self.names[event["pid"], event["tid"]]), start, end, event["name"],
-                     event["cat"], event["args"], (event.get("bind_id"), event.get("flow_in"), event.get("flow_out")))
-
-
-READERS = {"perfetto": Perfetto, "chrome": Chrome}
-
-
 class Tracks(harness.Case):
     def make(self, *changes, base="lazy_launch"):
         stored.make_anew(base, self.path("trace.db"), *changes)
 
-    def export(self, to, *words, status=0, err=None):
-        result = self.command("export", self.path("trace.db"), "--to", to, "-o", "out." + to, "--force", *words, status=status,
-                              sim=False)
-        if err is None:
-            self.assertEqual(result.err, "")
-        return READERS[to](self, self.path("out." + to)) if status == 0 else result
+    def export(self, err=""):
+        result = self.command("export", self.path("trace.db"), "--to", "perfetto", "-o", "out", "--force", sim=False)
+        self.assertIn(err, ("any", result.err))
+        return Perfetto(self, self.path("out"))
 
     def found(self, timeline, **wanted):
         """The pieces with these values."""
@@ -176,7 +143,7 @@ class Tracks(harness.Case):
 class PerfettoFile(Tracks):
     def test_tracks(self):
         self.make(*CHANGES)
-        timeline = self.export("perfetto")
+        timeline = self.export()
         by_name = {timeline.name(uuid): track for uuid, track in timeline.tracks.items()}
         process = by_name["train",]
         self.assertEqual((process.process.pid, process.process.start_timestamp_ns), (4242, 0))
@@ -196,7 +163,7 @@ class PerfettoFile(Tracks):
 
     def test_pieces(self):
         self.make(*CHANGES)
-        timeline = self.export("perfetto")
+        timeline = self.export()
         [call] = self.found(timeline, name="cudaLaunchKernel", start=4210000000)
         self.assertEqual(call, Piece(
             ("train", "python"), 4210000000, 5063000000, "cudaLaunchKernel", "launch",
@@ -222,7 +189,7 @@ class PerfettoFile(Tracks):
 
     def test_other_pieces(self):
         self.make(*CHANGES)
-        timeline = self.export("perfetto")
+        timeline = self.export()
         idle, several = self.found(timeline, category="idle")
         self.assertEqual(sorted((idle, several)), sorted((
             Piece(("train", "GPU 0: NVIDIA H100", "idle"), 4000, 5000, "data", "idle",
@@ -246,7 +213,7 @@ class PerfettoFile(Tracks):
     def test_what_overlaps_has_tracks_of_its_own(self):
         """Ranges inside each other share one; operations of a stream never do. Viewers show tracks of one name as one."""
         self.make(*CHANGES)
-        timeline = self.export("perfetto")
+        timeline = self.export()
         stream = [track.uuid for track in timeline.tracks.values() if track.name == "stream 7"]
         self.assertEqual(len(stream), 3)
         self.assertEqual(sorted(piece.end - piece.start for piece in timeline.pieces if piece.arguments.get("operation") in (50, 51)),
@@ -261,7 +228,7 @@ class PerfettoFile(Tracks):
     def test_more_than_can_be_beside_each_other(self):
         self.make("INSERT INTO gpu_op SELECT 1000 + value, 1, 1, 1, 9000000000 + value, 1000000, NULL, NULL, NULL, NULL, NULL FROM "
                   "(WITH RECURSIVE n(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM n WHERE value < 199) SELECT value FROM n)")
-        timeline = self.export("perfetto")
+        timeline = self.export()
         ends = collections.Counter(piece.end == MOMENT for piece in timeline.pieces if piece.arguments.get("operation", 0) >= 1000)
         self.assertEqual(ends, {False: 65, True: 135})
 
@@ -270,7 +237,7 @@ class PerfettoFile(Tracks):
         self.make("INSERT INTO range_text SELECT value, 1, value, printf('range %d%.*c', value, value % 7 * 40, 'x') FROM "
                   "(WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 70000) SELECT value FROM n)",
                   "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns) SELECT id, 1, 1, id, id * 10, 5 FROM range_text")
-        timeline = self.export("perfetto")
+        timeline = self.export()
         self.assertGreater(timeline.clears, 2)
         names = {piece.arguments["range"]: piece.name for piece in timeline.pieces if piece.category == "range"}
         self.assertEqual(len(names), 70000)
@@ -281,7 +248,7 @@ class PerfettoFile(Tracks):
         for name in ("starved", "lines", "host_function", "hang"):
             with self.subTest(name):
                 self.make(base=name)
-                timeline = self.export("perfetto")
+                timeline = self.export()
                 with sqlite3.connect(self.path("trace.db")) as trace:
                     for view, argument in (("calls", "call"), ("gpu_ops", "operation")):
                         rows = {number: (start, end) for number, start, end in trace.execute(
@@ -291,45 +258,13 @@ class PerfettoFile(Tracks):
                         self.assertEqual(seen, rows)
                 trace.close()
 
-
-class ChromeFile(Tracks):
-    def test_tracks_and_pieces(self):
-        self.make(*CHANGES)
-        timeline = self.export("chrome")
-        self.assertEqual({name for name in timeline.names.values() if "4" in name or "GPU" in name or name in ("python", "loader")},
-                         {"python", "loader", "python 4242: stalls", "python 4242: ranges", "python 4242: steps", "loader 4243: stalls",
-                          "loader 4243: ranges", "GPU 0: NVIDIA H100: idle", "GPU 0: NVIDIA H100: stream 7",
-                          "GPU 0: NVIDIA H100: stream 8", "NVIDIA H100, GPU-1"})
-        self.assertEqual(timeline.names[4242, 4243], "loader")
-        self.assertEqual(timeline.counts["NVIDIA H100, GPU-1", "power"], [(100, ("W", 250.5))])
-        [call] = self.found(timeline, name="cudaLaunchKernel", start=4210000000)
-        self.assertEqual((call.end, call.arrows, call.arguments["line"]), (5063000000, ("0x27", None, True), "train.py:31 step"))
-        [victim] = [piece for piece in timeline.pieces if piece.category == "stall" and piece.arguments["call"] == 40]
-        self.assertEqual(victim.arrows, ("0x27", True, True))
-        self.assertEqual(len(self.found(timeline, end=OPEN)), 2)
-
-    @unittest.skipUnless(HAS_PERFETTO, "PyPI's package perfetto is not here; scripts/setup installs it")
-    def test_says_the_same_as_perfettos(self):
-        def told(to):
-            return sorted((str(piece.start), str(piece.end), piece.name, piece.category, sorted(map(str, piece.arguments.items())))
-                          for piece in self.export(to).pieces)
-
-        for name, changes in (("lazy_launch", CHANGES), ("starved", ()), ("lines", ()), ("hang", ())):
-            with self.subTest(name):
-                self.make(*changes, base=name)
-                self.assertEqual(told("chrome"), told("perfetto"))
-
-
-class Files(Tracks):
     def test_loads_of_code(self):
         self.make("UPDATE load SET start_ns = 110000000, duration_ns = 1000 WHERE id = 2", base="new_ptx")  # inside the other
-        for to in FORMATS:
-            timeline = self.export(to)
-            first, second = self.found(timeline, category="load of code")
-            self.assertEqual({first.start, second.start}, {100010000, 110000000})
-            self.assertEqual(first.track, second.track)
-            self.assertRegex(first.track[-1], "loads$")
-            self.assertEqual([piece.arguments["wait_ns"] for piece in (first, second) if piece.arguments["load"] == 1], [79850000])
+        first, second = self.found(self.export(), category="load of code")
+        self.assertEqual({first.start, second.start}, {100010000, 110000000})
+        self.assertEqual(first.track, second.track)
+        self.assertEqual(first.track[-1], "loads")
+        self.assertEqual([piece.arguments["wait_ns"] for piece in (first, second) if piece.arguments["load"] == 1], [79850000])
 
     def test_hostile_names(self):
         for name in HOSTILE:
@@ -338,13 +273,11 @@ class Files(Tracks):
                       f"UPDATE thread SET name = {name}", f"UPDATE process SET program = {name}, arguments = {name}",
                       f"UPDATE device SET name = {name}, uuid = {name}", f"UPDATE sample SET uuid = {name}",
                       f"UPDATE idle_time SET reason = {name}", f"UPDATE stall SET cause = {name}", f"UPDATE api SET name = {name}")
-            for to in FORMATS:
-                with self.subTest(name, to=to):
-                    timeline = self.export(to)
-                    self.assertGreater(len(timeline.pieces), 80)
-                    for piece in timeline.pieces:
-                        self.assertNotRegex(" ".join(map(str, (piece.name, piece.track, *piece.arguments.values())))
-                                            if to == "perfetto" else "", "[\x00-\x1f]")
+            with self.subTest(name):
+                timeline = self.export()
+                self.assertGreater(len(timeline.pieces), 80)
+                for piece in timeline.pieces:
+                    self.assertNotRegex(" ".join(map(str, (piece.name, piece.track, *piece.arguments.values()))), "[\x00-\x1f]")
 
     def test_wrong_types(self):
         for value in ("'text'", "x'00ff'", "-9223372036854775808", "9223372036854775807", "NULL", "1e308"):
@@ -358,36 +291,30 @@ class Files(Tracks):
                                          if table not in ("step", "gpu_change") else f"UPDATE OR IGNORE {table} SET {column} = {value}")
             database.commit()
             database.close()
-            for to in FORMATS:
-                with self.subTest(value, to=to):
-                    self.export(to, err="any")
-
-    def test_only_its_own_files_are_overwritten(self):
-        self.make(*CHANGES)
-        for to, other in (("perfetto", "chrome"), ("chrome", "perfetto")):
-            words = ("export", self.path("trace.db"), "--to", to, "-o")
-            for path in ("new", "new"):
-                self.command(*words, path + to, sim=False)
-            self.command("export", self.path("trace.db"), "--to", other, "-o", "other", "--force", sim=False)
-            self.write("notes", "text\n")
-            for path in ("notes", "other"):
-                self.assertIn(f"is not an earlier export as {to}", self.command(*words, path, status=3, sim=False).err)
+            with self.subTest(value):
+                self.export(err="any")
 
     def test_nothing_recorded(self):
         self.make("DELETE FROM call", "DELETE FROM gpu_op", "DELETE FROM stall")
-        for to in FORMATS:
-            self.assertEqual(self.export(to).pieces, [])
+        self.assertEqual(self.export().pieces, [])
+
+
+class Files(Tracks):
+    def test_only_its_own_files_are_overwritten(self):
+        self.make(*CHANGES)
+        words = ("export", self.path("trace.db"), "--to", "perfetto", "-o")
+        for _ in range(2):
+            self.command(*words, "new", sim=False)
+        self.command("export", self.path("trace.db"), "--to", "html", "-o", "other", sim=False)
+        self.write("notes", "text\n")
+        for path in ("notes", "other"):
+            self.assertIn("is not an earlier export as perfetto", self.command(*words, path, status=3, sim=False).err)
 
     def test_wrong_use(self):
         self.make()
         for word, value in (("--of", "idle"), ("--range", "forward")):
-            self.assertIn("--of and --range have no effect on --to perfetto", self.export("perfetto", word, value, status=2, err="any").err)
-
-    def test_what_cannot_be_written(self):
-        self.make(*CHANGES)
-        for to in ("perfetto", "chrome"):
-            result = self.command("export", self.path("trace.db"), "--to", to, "-o", "/dev/full", status=3, sim=False)
-            self.assertIn("cannot write /dev/full: No space left on device", result.err)
+            self.assertIn("--of and --range have no effect on --to perfetto",
+                          self.command("export", self.path("trace.db"), "--to", "perfetto", word, value, status=2, sim=False).err)
 
 
 if __name__ == "__main__":

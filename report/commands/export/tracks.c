@@ -53,11 +53,10 @@ enum {
     TRACK_PARENT_FIRST,
     TRACK_PARENT_SECOND,
     TRACK_NAME,
-    TRACK_LONG_NAME,
-    TRACK_PID,
-    TRACK_TID,
     TRACK_RANK,
-    TRACK_ARGUMENTS,
+    TRACK_PID, /* of a process and a thread */
+    TRACK_TID,
+    TRACK_ARGUMENTS, /* of a process */
     TRACK_START,
 };
 enum {
@@ -168,12 +167,8 @@ static int tracks_tell(struct tracks_walk *walk, struct gv_track *track)
     int error;
 
     track->id = ++walk->tracks;
-    if (!track->process)
-        track->process = track->id;
-    if (!track->long_name)
-        track->long_name = track->name;
     error = walk->writer->track(walk->writer->context, track);
-    track->name = track->long_name = track->unit = track->arguments = NULL;
+    track->name = track->unit = track->arguments = NULL;
     return error;
 }
 
@@ -193,14 +188,14 @@ static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite
         if (error || !parent)
             return error;
         track->parent = parent->track.id;
-        track->process = parent->track.process;
     }
     track->shape = track_kinds[base->kind].shape;
-    track->pid = sqlite3_column_int64(row, TRACK_PID);
-    track->tid = sqlite3_column_int64(row, TRACK_TID);
     track->rank = sqlite3_column_int64(row, TRACK_RANK);
     track->name = column_text(row, TRACK_NAME);
-    track->long_name = (const char *)sqlite3_column_text(row, TRACK_LONG_NAME);
+    if (track->shape == GV_TRACK_PROCESS || track->shape == GV_TRACK_THREAD) {
+        track->pid = sqlite3_column_int64(row, TRACK_PID);
+        track->tid = sqlite3_column_int64(row, TRACK_TID);
+    }
     if (track->shape == GV_TRACK_PROCESS) {
         track->arguments = (const char *)sqlite3_column_text(row, TRACK_ARGUMENTS);
         track->start_ns = gv_time_column_duration(row, TRACK_START);
@@ -372,7 +367,6 @@ static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row,
     piece->arrows[1] = (uint64_t)sqlite3_column_int64(row, PIECE_OTHER_ARROW);
     if (piece->arrows[1] == piece->arrows[0])
         piece->arrows[1] = 0;
-    piece->begins_arrow = walk->source->sql == sql_pieces_calls;
     for (int i = PIECE_ARGUMENTS; i < columns && piece->argument_count < GV_TRACK_ARGUMENTS; i++) {
         struct gv_track_argument *argument = &walk->arguments[piece->argument_count];
         if (tracks_argument(row, i, argument)) {
@@ -434,9 +428,8 @@ static int tracks_counter(struct tracks_walk *walk, sqlite3_stmt *row, int colum
         return error;
     snprintf(walk->counter, sizeof(walk->counter), "%.*s", (int)(comma - text), text);
     track->parent = parent->track.id;
-    track->process = parent->track.process;
     track->rank = column;
-    track->name = track->long_name = walk->counter;
+    track->name = walk->counter;
     track->unit = comma + 2;
     track->id = (uint32_t)gv_key_map_find(&walk->numbers, &key);
     if (track->id)

@@ -27,12 +27,10 @@ struct gv_track {
     enum gv_track_shape shape;
     uint32_t id;      /* from 1 */
     uint32_t parent;  /* a track that the writer knows; 0: none */
-    uint32_t process; /* the track of its process; of others: the outermost one */
-    int64_t pid, tid; /* of a thread both, of others the process's; 0: none */
+    int64_t pid, tid; /* of a process and a thread; 0: none */
     int64_t rank; /* its place among the tracks of its process, or if it is in none, of the trace */
     int64_t start_ns;      /* of a process */
     const char *name;      /* two tracks of one parent with one name are shown as one */
-    const char *long_name; /* for those who do not see the parent */
     const char *unit;      /* of a counter */
     const char *arguments; /* of a process; NULL: none */
 };
@@ -62,7 +60,6 @@ struct gv_track_piece {
     /* Numbers of arrows: pieces with the same one are joined. 0: none. The first of them, at which
      * the arrow begins, is the call that has this number. */
     uint64_t arrows[2];
-    bool begins_arrow;
     const struct gv_track_argument *arguments;
     int argument_count;
 };

@@ -10,21 +10,19 @@ INSERT INTO temp.track_shape SELECT s.id, gv_kernel(n.name), nullif(n.name, gv_k
 FROM gpu_shape s LEFT JOIN gpu_name n ON n.id = s.name;
 
 -- ---- tracks ----
--- Parent: its name in tracks.def, its two numbers. Then the name of the track, the name for those who do not see
--- the parent's, pid, tid, rank among the tracks of its process, and for a process its arguments.
+-- Parent: its name in tracks.def, its two numbers. Then the name of the track, its rank among the tracks of its process,
+-- for a process and a thread pid and tid, and for a process its arguments and its start.
 
 -- name: process
-SELECT NULL, NULL, NULL, coalesce(program, 'process'), NULL, coalesce(pid, id), NULL, 0, arguments, start_ns
+SELECT NULL, NULL, NULL, coalesce(program, 'process'), 0, coalesce(pid, id), NULL, arguments, start_ns
 FROM processes WHERE id = ?1;
 
 -- name: thread
-SELECT 'process', process, 0, coalesce(name, 'thread'), NULL, (SELECT coalesce(pid, id) FROM processes WHERE id = t.process),
-    tid, 8 * serial FROM threads t WHERE id = ?1;
+SELECT 'process', process, 0, coalesce(name, 'thread'), 8 * serial,
+    (SELECT coalesce(pid, id) FROM processes WHERE id = t.process), tid FROM threads t WHERE id = ?1;
 
 -- define: of_thread(name, rank)
-SELECT 'thread', id, 0, '{name}', coalesce(name, 'thread') || coalesce(' ' || tid, '') || ': {name}',
-    (SELECT coalesce(pid, id) FROM processes WHERE id = t.process), NULL, 8 * serial + {rank}
-FROM threads t WHERE id = ?1
+SELECT 'thread', id, 0, '{name}', 8 * serial + {rank} FROM threads WHERE id = ?1
 
 -- name: steps
 {of_thread(steps, 1)};
@@ -38,35 +36,29 @@ FROM threads t WHERE id = ?1
 -- name: loads
 {of_thread(loads, 4)};
 
--- define: device(process, number)
-'GPU ' || {number} || coalesce(': ' || (SELECT gv_device(name) FROM devices WHERE process = {process} AND device = {number}), '')
-
 -- define: after_threads(rank)
 (1 << 28) + min(coalesce({rank}, 0), 1 << 24)
 
 -- name: unseen
-SELECT 'process', ?1, 0, 'not recorded', NULL, coalesce(pid, id), NULL, (1 << 28) - 1 FROM processes WHERE id = ?1;
+SELECT 'process', ?1, 0, 'not recorded', (1 << 28) - 1 FROM processes WHERE id = ?1;
 
 -- name: device
-SELECT 'process', ?1, 0, {device(?1, ?2)}, NULL, coalesce(pid, id), NULL, {after_threads(?2 * 1024)}
+SELECT 'process', ?1, 0,
+    'GPU ' || ?2 || coalesce(': ' || (SELECT gv_device(name) FROM devices WHERE process = ?1 AND device = ?2), ''),
+    {after_threads(?2 * 1024)}
 FROM processes WHERE id = ?1;
 
 -- name: idle
-SELECT 'device', ?1, ?2, 'idle', {device(?1, ?2)} || ': idle', coalesce(pid, id), NULL, {after_threads(?2 * 1024)}
-FROM processes WHERE id = ?1;
-
--- define: stream_name
-'stream ' || p.stream || CASE WHEN EXISTS (SELECT 1 FROM gpu_place WHERE process = p.process AND device = p.device
-    AND context <> p.context) THEN ', context ' || p.context ELSE '' END
+SELECT 'device', ?1, ?2, 'idle', {after_threads(?2 * 1024)} FROM processes WHERE id = ?1;
 
 -- name: stream
-SELECT 'device', p.process, p.device, {stream_name}, {device(p.process, p.device)} || ': ' || {stream_name},
-    (SELECT coalesce(pid, id) FROM processes WHERE id = p.process), NULL,
+SELECT 'device', p.process, p.device, 'stream ' || p.stream || CASE WHEN EXISTS (SELECT 1 FROM gpu_place
+        WHERE process = p.process AND device = p.device AND context <> p.context) THEN ', context ' || p.context ELSE '' END,
     {after_threads(p.device * 1024 + 1 + min(p.stream, 1022))}
 FROM gpu_place p WHERE p.id = ?1;
 
 -- name: sampled
-SELECT NULL, NULL, NULL, coalesce(gv_device(name), 'GPU') || coalesce(', ' || uuid, ''), NULL, NULL, NULL, ?1
+SELECT NULL, NULL, NULL, coalesce(gv_device(name), 'GPU') || coalesce(', ' || uuid, ''), ?1
 FROM devices WHERE id = ?1;
 
 -- ---- pieces ----
