@@ -12,7 +12,6 @@
 struct gv_trusted {
     sqlite3 *trace;
     bool is_earlier;
-    bool hides;           /* views, by ours */
     sqlite3_stmt *theirs; /* compares one of their objects with ours */
 };
 
@@ -22,8 +21,7 @@ static const char trusted_plain_api[] =
 static const char trusted_copy_api[] =
     "INSERT INTO temp.api (id, name, class) SELECT id, name, class FROM main.api";
 static const char trusted_lacking[] = "SELECT count(*) FROM main.api WHERE gpu_work IS NULL";
-static const char trusted_ours[] =
-    "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')";
+static const char trusted_ours[] = "SELECT type, name, sql FROM sqlite_master WHERE type = 'table'";
 static const char trusted_views[] = "SELECT name FROM sqlite_master WHERE type = 'view'";
 static const char trusted_theirs[] =
     "SELECT count(*), count(*) = 1 AND min(type IS ?1 AND sql IS ?3)"
@@ -61,20 +59,14 @@ static int trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
     return error ? error : gv_api_meaning_fill(trace);
 }
 
-/* If one of their views is another, all are hidden: one of ours in their file would query it. So
- * are those of an earlier version, which may lack tables that ours query. */
-static int trusted_object(struct gv_trusted *trusted, const char *const words[3])
+static int trusted_table(struct gv_trusted *trusted, const char *const words[3])
 {
-    const char *type = words[0], *name = words[1];
+    const char *name = words[1];
     bool found, same;
-    int error = type && name ? trusted_compare(trusted->theirs, words, &found, &same) : -ENOMEM;
+    int error = name ? trusted_compare(trusted->theirs, words, &found, &same) : -ENOMEM;
 
     if (error)
         return error;
-    if (strcmp(type, "view") == 0) {
-        trusted->hides = trusted->hides || !same;
-        return 0;
-    }
     if (strcmp(name, "api") == 0)
         return trusted_api(trusted->trace, trusted->theirs, same);
     if (!found && trusted->is_earlier)
@@ -89,7 +81,7 @@ static int trusted_take(void *context, sqlite3_stmt *ours)
                                   (const char *)sqlite3_column_text(ours, 1),
                                   (const char *)sqlite3_column_text(ours, 2)};
 
-    return trusted_object(trusted, words);
+    return trusted_table(trusted, words);
 }
 
 static int trusted_hide(void *trace, sqlite3_stmt *view)
@@ -112,13 +104,13 @@ int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
     if (sqlite3_open(":memory:", &own) != SQLITE_OK ||
         sqlite3_exec(own, gv_schema_sql, NULL, NULL, NULL) != SQLITE_OK)
         error = -ENOMEM;
-    trusted.is_earlier = trusted.hides = *version < GV_SCHEMA_VERSION;
+    trusted.is_earlier = *version < GV_SCHEMA_VERSION;
     if (!error)
         error = gv_database_error(
             trace, sqlite3_prepare_v2(trace, trusted_theirs, -1, &trusted.theirs, NULL));
     if (!error)
         error = gv_database_each(own, trusted_ours, NULL, 0, trusted_take, &trusted);
-    if (!error && trusted.hides)
+    if (!error)
         error = gv_database_each(own, trusted_views, NULL, 0, trusted_hide, trace);
     sqlite3_finalize(trusted.theirs);
     sqlite3_close(own);

@@ -1,15 +1,25 @@
 """Invented traces: wrong, cut, huge, or harmful to read."""
 
+import contextlib
+import glob
 import itertools
 import json
 import os
+import re
 import sqlite3
 import struct
+import urllib.request
 
 import harness
 import stored
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
+# Each command that takes a trace: FILE. OUT is what it writes.
+EVERY = ("report FILE", "report FILE --range step --from 0s --format json", "stalls FILE --all", "stalls FILE --range step",
+         "idle FILE", "idle FILE --range step", "top FILE --once", "explain FILE", "check FILE --min-gpu-busy 1% --max-idle 1%",
+         "diff FILE FILE", "diff FILE FILE --by-range", "start FILE", "stop FILE", "mark FILE x", "snapshot FILE -o OUT",
+         "merge FILE FILE -o OUT", "recover FILE", "rows FILE processes=1", "export FILE --anonymise -o OUT")
+WITHOUT_TRACE = {"run", "fleet", "schema", "probe", "doctor", "jupyter", "help", "trial", "collect"}
 READING = (["report"], ["stalls"], ["idle"], ["explain"], ["query"], ["top"])
 
 
@@ -122,6 +132,58 @@ class Hostile(harness.Case):
         database.close()
         self.command("query", path, "SELECT count(*) FROM minutes", sim=False)
         self.command("stalls", "--range", "step", path, sim=False)
+
+    def content(self, path):
+        """The files at the path, which are removed. Of a trace, its tables."""
+        found = {}
+        for name in sorted(glob.glob(path + "/*") if os.path.isdir(path) else glob.glob(path)):
+            with open(name, "rb") as file:
+                found[name] = file.read()
+            if found[name].startswith(b"SQLite"):
+                with contextlib.closing(sqlite3.connect(name)) as database:
+                    found[name] = [line for line in database.iterdump() if " VIEW " not in line]
+        for name in found:
+            os.remove(name)
+        if os.path.isdir(path):
+            os.rmdir(path)
+        return found
+
+    def told(self, path, views):
+        """What each command says and writes about the trace."""
+        with open(os.path.join(harness.SOURCE, "report/commands/export/formats.def"), encoding="utf-8") as formats:
+            exports = re.findall(r"^GV_EXPORT_(?!FLEET)\w+\((\w+),", formats.read(), re.M)
+        lines = [line.split() for line in (*EVERY, *(f"export FILE --force --to {name} -o OUT" for name in exports))]
+        told = {}
+        for words in (*lines, *(["query", "FILE", f"SELECT * FROM {view}"] for view in views)):
+            result = self.command(*({"FILE": path, "OUT": self.path("out")}.get(word, word) for word in words), status=None, sim=False)
+            told[" ".join(words)] = result.status, result.out, result.err, self.content(self.path("out"))
+        server = self.start([harness.gpuverify(), "metrics", "--listen", "127.0.0.1:0", path], preload=False, sim=False, text=True)
+        with urllib.request.urlopen(server.stdout.readline().split()[-1], timeout=harness.SOON_S) as answer:
+            told["metrics FILE"] = 0, answer.read()
+        server.terminate()
+        server.communicate()
+        return told
+
+    def test_no_command_runs_a_view_of_the_file(self):
+        """Whatever compiles one of these views fails. Of a finished trace, whose sums are used, and of one without sums."""
+        with open(os.path.join(harness.SOURCE, "report/commands/commands.def"), encoding="utf-8") as table:
+            commands = set(re.findall(r"^GV_COMMAND\((\w+),", table.read(), re.M))
+        self.assertEqual(commands - WITHOUT_TRACE, {line.split()[0] for line in EVERY} | {"metrics", "query"})
+        for finished in (True, False):
+            path = self.make(name="lines")
+            if finished:
+                self.command("snapshot", path, "-o", self.path("snapshot.db"), sim=False)
+                os.replace(self.path("snapshot.db"), path)
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                views = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
+            wanted = self.told(path, views)
+            self.assertLessEqual({words.split()[0] for words, said in wanted.items() if said[0]}, {"start", "stop", "mark", "check"})
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                for view in views:
+                    database.execute(f"DROP VIEW {view}")
+                    database.execute(f"CREATE VIEW {view} AS SELECT trap() AS id")
+            told = self.told(path, views)
+            self.assertEqual([words for words in wanted if told[words] != wanted[words]], [])
 
     def test_views_are_not_run_to_finish_a_trace(self):
         session = "999999999-1-0123abcd"

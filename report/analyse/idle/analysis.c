@@ -120,11 +120,8 @@ int gv_idle_ensure(sqlite3 *trace)
 
 int gv_idle_of_ranges(sqlite3 *trace, const struct gv_range_choice *ranges)
 {
-    int error =
-        gv_database_script(trace,
-                           "DROP VIEW IF EXISTS temp.minutes; DROP VIEW IF EXISTS temp.idle;"
-                           " DROP TABLE IF EXISTS temp.idle_time",
-                           NULL, 0);
+    int error = gv_database_script(trace, "DROP TABLE IF EXISTS temp.idle_time", NULL, 0);
+
     if (!error)
         error = gv_shadow_make(trace, "TABLE", "idle_time");
     if (!error)

@@ -640,22 +640,20 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
-    static const struct {
-        const char *kind, *name;
-    } shadows[] = {{"TABLE", "stall"},       {"TABLE", "stall_host"}, {"TABLE", "stall_advice"},
-                   {"TABLE", "stall_other"}, {"TABLE", "load_wait"},  {"TABLE", "lost_capture"},
-                   {"VIEW", "stalls"},       {"VIEW", "loads"},       {"VIEW", "lost_captures"},
-                   {"VIEW", "minutes"}};
+    static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
+                                         "stall_other", "load_wait",  "lost_capture"};
+    static const char *const views[] = {"stalls", "loads", "lost_captures", "minutes"};
     char sql[64];
     int error = 0;
 
-    for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, "DROP %s IF EXISTS temp.%s", shadows[i].kind,
-                         shadows[i].name);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, "DROP TABLE IF EXISTS temp.%s", tables[i]);
         error = execute(trace, sql);
         if (!error)
-            error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
+            error = gv_shadow_make(trace, "TABLE", tables[i]);
     }
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
+        error = gv_shadow_make(trace, "VIEW", views[i]);
     return error ? error : analyse(trace, threshold_ns);
 }
 

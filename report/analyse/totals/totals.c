@@ -294,9 +294,7 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     if (error || made)
         return error;
     error = gv_database_script(trace, sql_forget_made, NULL, 0);
-    if (!error)
-        error = totals_each(trace, "DROP VIEW IF EXISTS temp.%s", totals_views, GV_TOTALS_VIEWS);
-    if (!error)
+    if (!error) /* the views stay: they may hide others of the file, and query what is there */
         error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s", totals_tables, GV_TOTALS_TABLES);
     if (error || kept)
         return error;
