@@ -40,9 +40,15 @@ static _Atomic uint32_t others_given; /* its buffers that CUPTI has */
 static _Atomic size_t size_bytes = LEAST_BYTES;
 static _Atomic uint64_t asked_ns;
 
-/* Used when there is no memory at all. Several threads may write into it; nobody reads it. */
+/*
+ * For a time without memory: address space from the start, whose pages are used only then. Nobody
+ * reads these buffers, but each is zeroed and has one user at a time: CUPTI finds its records in
+ * them. Only if CUPTI has all of them, it gets the last one again.
+ */
+#define RESERVED 256u
+static uint8_t (*reserve)[LEAST_BYTES];
+static _Atomic bool reserve_given[RESERVED];
 static _Atomic uint64_t unread;
-static uint8_t last_resort[GV_BUFFER_BYTES] __attribute__((aligned(64)));
 
 static void count_cost(uint64_t begun_ns)
 {
@@ -123,6 +129,13 @@ void gv_buffers_refill(void)
 
 int gv_buffers_prepare(const struct gv_gpu_other *profiler)
 {
+    void *memory = reserve ? reserve
+                           : mmap(NULL, RESERVED * sizeof(*reserve), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    reserve = memory;
     other = profiler;
     gv_buffers_refill();
     return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
@@ -139,6 +152,28 @@ static struct gv_buffer *get(void)
         buffer = NULL;
     }
     return buffer;
+}
+
+static uint8_t *get_reserved(void)
+{
+    unsigned i = 0;
+
+    while (i < RESERVED - 1 && atomic_exchange(&reserve_given[i], true))
+        i++;
+    return reserve[i];
+}
+
+/* Whether it is a buffer of the reserve. */
+static bool take_reserved(uint8_t *data, size_t used)
+{
+    size_t i = ((uintptr_t)data - (uintptr_t)reserve) / sizeof(*reserve);
+
+    if (i >= RESERVED)
+        return false;
+    atomic_fetch_add_explicit(&unread, used ? 1 : 0, memory_order_relaxed);
+    memset(data, 0, used);
+    atomic_store(&reserve_given[i], false);
+    return true;
 }
 
 /* What the other profiler's callback costs is not our cost. */
@@ -163,8 +198,8 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
     if (give_others(data, bytes, records_most))
         return;
     buffer = get();
-    *bytes = buffer ? next_size_bytes(begun_ns) : GV_BUFFER_BYTES;
-    *data = buffer ? buffer->data : last_resort;
+    *bytes = buffer ? next_size_bytes(begun_ns) : LEAST_BYTES;
+    *data = buffer ? buffer->data : get_reserved();
     *records_most = 0;
     count_cost(begun_ns);
 }
@@ -188,10 +223,8 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     _Atomic(struct gv_buffer *) *noted;
     struct gv_buffer *buffer;
 
-    if (data == last_resort) {
-        atomic_fetch_add_explicit(&unread, used ? 1 : 0, memory_order_relaxed);
+    if (take_reserved(data, used))
         return;
-    }
     noted = find_given(data);
     if (!noted) {
         take_others(context, stream, data, bytes, used);

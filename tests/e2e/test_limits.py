@@ -141,3 +141,11 @@ class Memory(harness.Case):
                                env={"GPUVERIFY_FLUSH_MS": "60000"})
         self.assertEqual(result.out, "done\n")
         self.assertEqual(self.trace().count("cuLaunchKernel"), 6)
+
+    def test_gone_while_cupti_keeps_all_buffers(self):
+        """It gets others, zeroed as promised. What they hold is counted as lost."""
+        result = self.run_well([harness.program("no_memory"), "300", "20000"], env={"GV_SIM_CUPTI_LATE_MS": "60000"})
+        self.assertEqual(result.out, "done\n")
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 20300)
+        self.assertEqual({loss["what"] for loss in trace.lost()}, {"GPU record"})

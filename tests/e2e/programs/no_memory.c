@@ -1,4 +1,5 @@
-/* Uses up all memory once CUDA is set up and all threads rest, then launches a few kernels. */
+/* no_memory [BEFORE [AFTER]]: uses up all memory once CUDA is set up and all threads rest. It
+ * launches that many kernels before and after, or 3. */
 #include "e2e.h"
 
 #include <dirent.h>
@@ -54,18 +55,19 @@ static void use_up_heap(void)
         while (piece);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct rlimit limit = {1 << 20, 1 << 20};
+    int before = argc > 1 ? atoi(argv[1]) : 3, after = argc > 2 ? atoi(argv[2]) : 3;
 
     e2e_open(&gpu);
-    e2e_tick(&gpu, 3);
+    e2e_tick(&gpu, before);
     OK(cuCtxSynchronize());
     for (int rested = 0; rested < RESTED_LOOKS; usleep(LOOK_US))
         rested = others_are_asleep() ? rested + 1 : 0;
     REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
     use_up_heap();
-    e2e_tick(&gpu, 3);
+    e2e_tick(&gpu, after);
     OK(cuCtxSynchronize());
     puts("done");
     return 0;

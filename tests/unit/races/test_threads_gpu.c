@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,9 +114,45 @@ static void all_that_cupti_brings_is_read_once(void **state)
     assert_true(atomic_load(&lost) || written_sum == sum);
 }
 
+#define KEPT 1200 /* more than are noted */
+
+static int compare(const void *one, const void *two)
+{
+    return memcmp(one, two, sizeof(uint8_t *));
+}
+
+static void those_of_the_reserve_are_zeroed_and_have_one_user(void **state)
+{
+    static uint8_t *kept[KEPT], *sorted[KEPT];
+    size_t bytes, most;
+
+    (void)state;
+    assert_int_equal(gv_buffers_prepare(&other), 0);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < KEPT; i++) {
+            gv_buffers_give(&kept[i], &bytes, &most);
+            assert_int_equal(kept[i][0] | kept[i][WORDS], 0);
+            memset(kept[i], 1, WORDS + 1);
+        }
+        memcpy(sorted, kept, sizeof(kept));
+        qsort(sorted, KEPT, sizeof(*sorted), compare);
+        for (int i = 1; i < KEPT; i++)
+            assert_ptr_not_equal(sorted[i - 1], sorted[i]);
+        for (int i = 0; i < KEPT; i++)
+            gv_buffers_take(NULL, 0, kept[i], bytes, WORDS + 1);
+        assert_int_equal(gv_buffers_unread(), KEPT - 1024);
+        for (struct gv_buffer *buffer = gv_buffers_full(), *next; buffer; buffer = next) {
+            next = buffer->next;
+            gv_buffers_recycle(buffer);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_that_cupti_brings_is_read_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_cupti_brings_is_read_once),
+        cmocka_unit_test(those_of_the_reserve_are_zeroed_and_have_one_user)};
 
     return cmocka_run_group_tests_name("CUPTI's callbacks, from several threads", tests, NULL,
                                        NULL);
