@@ -50,6 +50,7 @@ enum gv_setting_runtime {
 enum gv_setting_ranges {
     GV_RANGES_OFF = 0,
     GV_RANGES_ON = 1,
+    GV_RANGES_ALL = 2,
 };
 
 enum gv_setting_start {

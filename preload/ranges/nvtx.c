@@ -182,6 +182,21 @@ static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t
     return handle;
 }
 
+/* Domains of libraries that behave differently with a tool, and create the domain to find out: XLA
+ * gives up its own annotations, and makes a name for each operation. */
+static const char *const asking_domains[] = {"TSL"};
+
+static uint64_t domain_handle(gv_nvtx_function *tool, uint64_t handle, const char *name)
+{
+    bool only_asks = false;
+
+    for (size_t i = 0; name && i < sizeof asking_domains / sizeof asking_domains[0]; i++)
+        only_asks |= strcmp(name, asking_domains[i]) == 0;
+    if (only_asks && !tool && gv_process.settings.ranges != GV_RANGES_ALL)
+        return 0;
+    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of(name));
+}
+
 /* ---- the functions ---- */
 
 #define TELL(group, number, name, parameters, arguments, ...)                                      \
@@ -264,7 +279,7 @@ static void take(gv_nvtx_function **slot, gv_nvtx_function **before, int group, 
 static bool is_wanted(void)
 {
     gv_process_read_settings();
-    return gv_process_is_ours() && gv_process.settings.ranges == GV_RANGES_ON;
+    return gv_process_is_ours() && gv_process.settings.ranges != GV_RANGES_OFF;
 }
 
 __attribute__((visibility("default"))) gv_nvtx_attach_function gv_nvtx_attach;

@@ -181,6 +181,11 @@ class Nvtx(harness.Case):
         said = self.run_program(["sh", "-c", "echo $NVTX_INJECTION64_PATH"], env={"GPUVERIFY_RANGES": "off"})
         self.assertEqual(said.out, "\n")
 
+    def test_a_library_that_asks_for_a_tool(self):
+        self.assertEqual(rows(self.recorded("ask")), [])
+        self.assertEqual(self.run_well([RANGES, "ask"], env={"GPUVERIFY_RANGES": "all"}).out, "a tool\n")
+        self.assertEqual(rows(self.trace(), "domain, message"), [("TSL", "a module")])
+
     def test_another_tool_gets_everything_too(self):
         counts = os.path.join(self.dir, "counts")
         env = {"NVTX_INJECTION64_PATH": TOOL, "NVTX_TOOL_COUNTS": counts}

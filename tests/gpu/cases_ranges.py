@@ -70,7 +70,7 @@ def launches_in(script, packages, message, count, **counts):
 
 def jax_says_its_modules(bench, folder):
     """XLA's domain is TSL. JAX's own annotations go to its own profiler only."""
-    with recorded(bench, folder, "jax_ranges.py", "jax") as trace:
+    with recorded(bench, folder, "jax_ranges.py", "jax", GPUVERIFY_RANGES="all") as trace:
         modules = one(trace, "SELECT count(*) FROM ranges WHERE domain = 'TSL' AND message LIKE '%doubled%'")
         check(modules >= 10, f"{modules} ranges of XLA's: expected one or more for each of 10 runs")
         own = one(trace, "SELECT count(*) FROM ranges WHERE message LIKE '%annotated%'")

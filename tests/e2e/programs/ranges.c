@@ -187,6 +187,20 @@ static void many(void)
     }
 }
 
+/* As XLA: without a domain there is no tool. */
+static void ask(void)
+{
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("TSL");
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = "a module";
+    start_cuda();
+    puts(domain ? "a tool" : "no tool");
+    if (domain)
+        nvtxDomainMarkEx(domain, &event);
+}
+
 static void module(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW);
@@ -221,6 +235,8 @@ int main(int argc, char **argv)
         many();
     else if (strcmp(what, "module") == 0 && argc > 2)
         module(argv[2]);
+    else if (strcmp(what, "ask") == 0)
+        ask();
     else if (strcmp(what, "no-cuda") == 0)
         push("no CUDA");
     else if (strcmp(what, "killed") == 0) {
