@@ -32,6 +32,21 @@ class Suite(unittest.TestCase):
             status = suite.main()
         return status, output.getvalue()
 
+    def test_the_list_installs_nothing(self):
+        with tempfile.TemporaryDirectory() as checkout:
+            for folder in ("tests", "scripts"):
+                os.mkdir(os.path.join(checkout, folder))
+            for name in ("scripts/test", "tests/suite.py"):
+                os.symlink(os.path.join(suite.CHECKOUT, name), os.path.join(checkout, name))
+            with open(os.path.join(checkout, "scripts/setup"), "w", encoding="utf-8") as setup:
+                setup.write("#!/bin/sh\necho installs\n")
+            os.chmod(setup.name, 0o755)
+            for words in ("--list", "--all --list", "--help"):
+                listed = subprocess.run([os.path.join(checkout, "scripts/test"), *words.split()],
+                                        stdout=subprocess.PIPE, text=True, check=True)
+                self.assertNotIn("installs", listed.stdout)
+                self.assertIn("valgrind", listed.stdout)
+
     def test_all_passed(self):
         status, output = self.run_suite(part("a", lambda run: run.passed("one")),
                                         part("b", lambda run: run.test("two", "true")))
