@@ -37,6 +37,7 @@ static const struct gv_fact_member {
 #define GV_RUN_FACT(name) GV_NUMBER(name),
 #include "report/analyse/verdict/run_facts.def"
     GV_NUMBER(processes),
+    GV_NUMBER(lived_ns),
     GV_NUMBER(seen_processes),
     GV_NUMBER(unseen_processes),
     GV_NUMBER(killed),
@@ -275,6 +276,12 @@ const char *gv_run_facts_seen(const struct gv_run_facts *facts, const char *of,
     else if (facts->scaled)
         snprintf(out, GV_FACTS_SEEN_BYTES, ", seen for %.1f %% of %s", percent, of);
     return out;
+}
+
+bool gv_run_facts_are_of_little(const struct gv_run_facts *facts)
+{
+    return facts->whole && facts->known_ns == facts->window_ns &&
+           facts->window_ns < facts->lived_ns / 10 * 9;
 }
 
 int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts)

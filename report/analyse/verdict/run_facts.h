@@ -36,6 +36,8 @@ struct gv_run_facts {
     int64_t known_ns;  /* the part in which the GPU side is known */
     bool known_first;  /* it is the first part */
 
+    int64_t lived_ns; /* from the first process's start to the last one's end */
+
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
     bool gpu_seen;  /* of all processes: what is missing in known_ns did not happen */
@@ -122,6 +124,8 @@ bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts);
  * 19 times of 20. */
 #define GV_FACTS_SHARE_BYTES 40
 const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACTS_SHARE_BYTES]);
+/* Calls were made in less than 90 % of the run. */
+bool gv_run_facts_are_of_little(const struct gv_run_facts *facts);
 /* "seen for 2.1 % of it": of an estimate; or else empty. */
 #define GV_FACTS_SEEN_BYTES 120
 const char *gv_run_facts_seen(const struct gv_run_facts *facts, const char *of,

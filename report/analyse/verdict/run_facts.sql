@@ -11,7 +11,8 @@ CAST(total({what}) AS INTEGER)
 SELECT count(*) AS processes, count(CASE WHEN gpu = 'cupti' THEN 1 END) AS seen_processes,
     count(CASE WHEN gpu <> 'cupti' THEN 1 END) AS unseen_processes,
     count(CASE WHEN ended = 'killed' THEN 1 END) AS killed,
-    (SELECT value FROM meta WHERE key = 'snapshot_ns') AS snapshot_ns
+    (SELECT value FROM meta WHERE key = 'snapshot_ns') AS snapshot_ns,
+    max(coalesce(end_ns, (SELECT value FROM fact WHERE key = 'last_ns'))) - min(start_ns) AS lived_ns
 FROM process WHERE {is_of_process(id)};
 
 -- name: threads

@@ -104,7 +104,12 @@ static void say_seen(const struct gv_run_facts *facts, char *out)
     const char *where = say_gpu(facts), *least = say_gaps(facts) ? "at least " : "";
 
     say_work(facts, work, sizeof(work));
-    snprintf(time, sizeof(time), "the time%s", gv_run_facts_seen(facts, "it", seen));
+    gv_run_facts_seen(facts, "it", seen);
+    if (gv_run_facts_are_of_little(facts))
+        snprintf(time, sizeof(time), "the %s from first to last call%s",
+                 gv_format_duration(known, facts->window_ns), seen);
+    else
+        snprintf(time, sizeof(time), "the time%s", seen);
     if (say_partly(facts))
         snprintf(time, sizeof(time), "%s; what it did %s is unknown",
                  say_known(facts, facts->known_ns, known),

@@ -115,6 +115,7 @@ static int check_say(struct gv_check_result *result, enum gv_check_outcome outco
 {
     free(result->found);
     result->outcome = outcome;
+    result->is_said = outcome != GV_CHECK_KEPT;
     result->found = strdup(words);
     return result->found ? 0 : -ENOMEM;
 }
@@ -135,7 +136,13 @@ static int check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_
                                             ? GV_CHECK_UNKNOWN
                                         : sqlite3_column_int(statement, 0) ? GV_CHECK_BROKEN
                                                                            : GV_CHECK_KEPT;
+        const char *remark = sqlite3_column_count(statement) > 2
+                                 ? (const char *)sqlite3_column_text(statement, 2)
+                                 : NULL;
+        if (outcome == GV_CHECK_KEPT && remark)
+            found = remark;
         error = check_say(result, outcome, found ? found : "");
+        result->is_said |= remark != NULL;
     } else if (code != SQLITE_DONE) {
         error = check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
     }

@@ -5,6 +5,7 @@
 #include "report/commands/check/rules.h"
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum gv_check_outcome {
@@ -15,7 +16,8 @@ enum gv_check_outcome {
 
 struct gv_check_result {
     enum gv_check_outcome outcome;
-    char *found; /* in words, with text from the trace: escape it; the caller frees it */
+    bool is_said; /* `found` is to be said: not of most kept rules */
+    char *found;  /* in words, with text from the trace: escape it; the caller frees it */
 };
 
 /* Prepares the connection for the rules. 0 or -errno. */

@@ -155,7 +155,7 @@ static void check_put(FILE *out, const struct gv_check_rule *rule,
 {
     fprintf(out, "%s: ", check_words[result->outcome]);
     gv_check_rule_print(out, rule);
-    if (result->outcome != GV_CHECK_KEPT) {
+    if (result->is_said) {
         fputs(": ", out);
         gv_format_text(out, result->found, GV_CHECK_WORDS, 0);
     }
@@ -184,7 +184,7 @@ static void check_print_text(const struct gv_check_rules *rules,
     for (size_t i = 0; i < rules->count; i++) {
         broken += results[i].outcome == GV_CHECK_BROKEN;
         unknown += results[i].outcome == GV_CHECK_UNKNOWN;
-        if (results[i].outcome == GV_CHECK_KEPT && !all)
+        if (!results[i].is_said && !all)
             continue;
         check_print_one(&rules->rules[i], &results[i]);
     }
@@ -209,7 +209,7 @@ static int check_print_rows(const struct gv_check_rules *rules,
         gv_rows_text(&rows, gv_option_name(&gv_options[rules->rules[i].check->option], name));
         gv_rows_text(&rows, rules->rules[i].text);
         gv_rows_text(&rows, check_words[results[i].outcome]);
-        gv_rows_text(&rows, results[i].outcome == GV_CHECK_KEPT ? NULL : results[i].found);
+        gv_rows_text(&rows, results[i].is_said ? results[i].found : NULL);
     }
     return gv_rows_end(&rows);
 }

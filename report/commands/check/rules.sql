@@ -1,5 +1,5 @@
 -- The rules of rules.def. Each query gives one row: whether the rule is broken (NULL: that cannot be
--- known), and what was found, in words. ?1 is the rule's value: nanoseconds, a number, a ratio or a
+-- known), and what was found, in words; and what must be said of a kept rule, if anything. ?1 is the rule's value: nanoseconds, a number, a ratio or a
 -- text; of a time or a number of launches, ?2 is the number, and ?3 a mark's name. Of a rule about ranges
 -- ?1 is their name, and ?2 the limit. The functions gv_... are those of
 -- report/commands/sql_values.h.
@@ -57,7 +57,7 @@ EXISTS (SELECT 1 FROM gpu_change WHERE {sees_nothing(gpu)})
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
 -- another device. busy_ns is the time that devices had work, of what they could have had at most:
 -- if another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows,
--- the share is an estimate, and sure up to twice its standard error.
+-- the share is an estimate, and sure up to twice its standard error. Calls may be a small part of the run.
 SELECT CASE WHEN coalesce(busy, 0) + 2 * error < ?1
             THEN CASE WHEN NOT {lacks_launches} THEN 1 END
         WHEN coalesce(least - 2 * error < ?1, 1) THEN NULL ELSE 0 END,
@@ -67,8 +67,11 @@ SELECT CASE WHEN coalesce(busy, 0) + 2 * error < ?1
         WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
-            || ' of the time from the first call to the last' END
+            || ' of ' || coalesce(of_calls, 'the time from the first call to the last') END,
+    CASE WHEN of_calls IS NOT NULL THEN {percent(coalesce(busy, 0))} || ' of ' || of_calls END
 FROM (SELECT busy_ns / seen / used_ns AS busy,
+    CASE WHEN used_ns = calls_ns AND used_ns < 0.9 * run_ns THEN 'the ' || gv_duration(used_ns) || ' from the first call to the last, '
+        || {percent(coalesce(busy_ns, 0) / seen / run_ns)} || ' of the run' END AS of_calls,
     busy_ns / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
             THEN (SELECT max((SELECT count(*) FROM device_total),
                 (SELECT count(DISTINCT uuid) FROM devices))) ELSE seen END
@@ -82,7 +85,9 @@ FROM (SELECT busy_ns / seen / used_ns AS busy,
         count(*) AS seen,
         nullif({fact(last_ns)} - {fact(first_ns)}
             - CASE WHEN {fact(scaled)} THEN {fact(stopped_ns)} WHEN {has_unseen_times}
-                THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns
+                THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns,
+        {fact(last_ns)} - {fact(first_ns)} AS calls_ns,
+        (SELECT max(coalesce(end_ns, {fact(last_ns)})) - min(start_ns) FROM processes) AS run_ns
         FROM device_total));
 
 -- name: max_gpu_gap

@@ -797,6 +797,9 @@ void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_
     if (facts->known_ns < facts->window_ns)
         snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
+    else if (!facts->scaled && gv_run_facts_are_of_little(facts))
+        snprintf(part, sizeof(part), " of the %s from first to last call",
+                 gv_format_duration(known, facts->window_ns));
     snprintf(out, GV_SUMMARY_BUSY_BYTES, "%s%s%s",
              facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
                  ? "at least "
