@@ -1,13 +1,15 @@
 /*
- * Our dlsym() and dlvsym(). For every name except those of CUDA calls, they tail-jump to the real
- * ones. So the real one sees the program's return address as the caller, and RTLD_NEXT,
- * RTLD_DEFAULT and a library's own scope keep their meaning.
+ * Our dlsym() and dlvsym(), and the dlsym() that another library with one gets in place of libc's. For
+ * every name except those of CUDA calls and dlsym itself, they tail-jump to the real ones. So the real
+ * one sees the program's return address as the caller, and RTLD_NEXT, RTLD_DEFAULT and a library's own
+ * scope keep their meaning.
  */
 
 #if defined(__x86_64__)
 
-    /* filter: gv_dlsym_filter(handle, name, version or 0, caller) -> rax: address, rdx: answered */
-    .macro GV_LOOKUP_STUB symbol, real, version
+    /* filter: gv_dlsym_filter(handle, name, version or 0, caller, is of another)
+     * -> rax: address, rdx: answered */
+    .macro GV_LOOKUP_STUB symbol, real, version, of_another
     .text
     .globl \symbol
     .type \symbol, @function
@@ -27,7 +29,14 @@
     cmpb $'c', 1(%rsi)
     je 3f
     jmp 2f
-5:  cmpb $'_', (%rsi)
+5:  cmpb $'d', (%rsi)
+    jne 6f
+    cmpb $'l', 1(%rsi)
+    jne 2f
+    cmpb $'s', 2(%rsi)
+    je 3f
+    jmp 2f
+6:  cmpb $'_', (%rsi)
     jne 2f
     cmpb $'_', 1(%rsi)
     jne 2f
@@ -61,6 +70,7 @@
     .if \version == 0
     xorl %edx, %edx
     .endif
+    movl $\of_another, %r8d
     call gv_dlsym_filter
     movq %rdx, %rcx
     popq %rdx
@@ -78,7 +88,7 @@
 
 #elif defined(__aarch64__)
 
-    .macro GV_LOOKUP_STUB symbol, real, version
+    .macro GV_LOOKUP_STUB symbol, real, version, of_another
     .text
     .globl \symbol
     .type \symbol, %function
@@ -100,7 +110,16 @@
     cmp w9, #'c'
     b.eq 3f
     b 2f
-5:  cmp w9, #'_'
+5:  cmp w9, #'d'
+    b.ne 6f
+    ldrb w9, [x1, #1]
+    cmp w9, #'l'
+    b.ne 2f
+    ldrb w9, [x1, #2]
+    cmp w9, #'s'
+    b.eq 3f
+    b 2f
+6:  cmp w9, #'_'
     b.ne 2f
     ldrb w9, [x1, #1]
     cmp w9, #'_'
@@ -138,15 +157,16 @@
     mov x2, #0
     .endif
     mov x3, x30
+    mov w4, #\of_another
     bl gv_dlsym_filter
-    cbz x1, 5f
+    cbz x1, 7f
     ldp x29, x30, [sp], #48
     .cfi_remember_state
     .cfi_adjust_cfa_offset -48
     .cfi_restore x29
     .cfi_restore x30
     ret
-5:  .cfi_restore_state
+7:  .cfi_restore_state
     ldp x0, x1, [sp, #16]
     ldr x2, [sp, #32]
     ldp x29, x30, [sp], #48
@@ -166,8 +186,11 @@
     .hidden gv_dlsym_filter
     .hidden gv_real_dlsym
     .hidden gv_real_dlvsym
+    .hidden gv_libcs_dlsym
+    .hidden gv_dlsym_of_another
 
-    GV_LOOKUP_STUB dlsym, gv_real_dlsym, 0
-    GV_LOOKUP_STUB dlvsym, gv_real_dlvsym, 1
+    GV_LOOKUP_STUB dlsym, gv_real_dlsym, 0, 0
+    GV_LOOKUP_STUB dlvsym, gv_real_dlvsym, 1, 0
+    GV_LOOKUP_STUB gv_dlsym_of_another, gv_libcs_dlsym, 0, 1
 
     .section .note.GNU-stack, "", %progbits

@@ -49,6 +49,24 @@ class Interposition(harness.Case):
         self.both("shim_linked", True)
 
 
+class OwnDlsym(harness.Case):
+    """Beside a preloaded library that defines dlsym(), and asks libc's own for what it does not wrap."""
+
+    def test_every_call_is_recorded(self):
+        other = harness.built(harness.PROGRAMS, "libe2e_own_dlsym.so")
+        for mode in (None, "wrap"):
+            for program in ("driver_tour_dlsym", "driver_tour_proc"):
+                argv, env = [harness.workload(program)], {"OWN_DLSYM": mode}
+                plain = self.run_well(argv, preload=other, quiet=False, env=env)
+                self.run_well(argv, quiet=False)
+                wanted = self.trace().summary()
+                for preload in (f"{other}:{harness.library()}", f"{harness.library()}:{other}"):
+                    os.remove(self.path("trace.db"))
+                    hooked = self.run_well(argv, preload=preload, quiet=False, env=env)
+                    self.assertEqual((hooked.out, hooked.err.splitlines()[-1]), (plain.out, plain.err.splitlines()[-1]))
+                    self.assertEqual(self.trace().summary(), wanted, (mode, program, preload))
+
+
 class Lookups(harness.Case):
     """Names that look like CUDA's, and machines without CUDA."""
 
