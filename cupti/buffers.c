@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define READY 8u  /* buffers that should always be free */
 #define FREE  16u /* most buffers in the pool */
@@ -50,17 +52,29 @@ static uint8_t (*reserve)[LEAST_BYTES];
 static _Atomic bool reserve_given[RESERVED];
 static _Atomic uint64_t unread;
 
+/* A thread sanitizer has these: what was done with a buffer until it is given back happens before
+ * what is done with it once it is given out. */
+#define WEAK __attribute__((weak))
+void AnnotateHappensBefore(const char *file, int line, const volatile void *address) WEAK;
+void AnnotateHappensAfter(const char *file, int line, const volatile void *address) WEAK;
+
 static void count_cost(uint64_t begun_ns)
 {
     gv_output_count_cost(GV_OWN_COST_BUFFERS, gv_monotonic_ns() - begun_ns);
 }
 
-static struct gv_buffer *map_buffer(int flags)
+/* To a thread sanitizer, mmap() is a write by this thread, and CUPTI's reads race with it. */
+static void *map(size_t bytes, int flags)
 {
-    void *memory = mmap(NULL, sizeof(struct gv_buffer) + GV_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    void *memory = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
 
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct gv_buffer *map_buffer(int flags)
+{
+    return map(sizeof(struct gv_buffer) + GV_BUFFER_BYTES, flags);
 }
 
 static struct gv_buffer *get_free(void)
@@ -129,13 +143,10 @@ void gv_buffers_refill(void)
 
 int gv_buffers_prepare(const struct gv_gpu_other *profiler)
 {
-    void *memory = reserve ? reserve
-                           : mmap(NULL, RESERVED * sizeof(*reserve), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    if (memory == MAP_FAILED)
+    if (!reserve)
+        reserve = map(RESERVED * sizeof(*reserve), MAP_NORESERVE);
+    if (!reserve)
         return -ENOMEM;
-    reserve = memory;
     other = profiler;
     gv_buffers_refill();
     return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
@@ -200,6 +211,8 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
     buffer = get();
     *bytes = buffer ? next_size_bytes(begun_ns) : LEAST_BYTES;
     *data = buffer ? buffer->data : get_reserved();
+    if (AnnotateHappensAfter)
+        AnnotateHappensAfter(__FILE__, __LINE__, *data);
     *records_most = 0;
     count_cost(begun_ns);
 }
@@ -223,6 +236,8 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     _Atomic(struct gv_buffer *) *noted;
     struct gv_buffer *buffer;
 
+    if (AnnotateHappensBefore)
+        AnnotateHappensBefore(__FILE__, __LINE__, data);
     if (take_reserved(data, used))
         return;
     noted = find_given(data);

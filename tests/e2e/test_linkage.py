@@ -219,19 +219,19 @@ class Compiled(Rows):
 class Sanitized(harness.Case):
     """Programs with a sanitizer, which looks up its functions before libc is usable."""
 
-    def sanitized(self, which):
+    def sanitized(self, which, launches=2, **env):
         program = harness.program(f"threads_{which}")
         if not os.path.exists(program):
             self.skipTest(f"not built with -fsanitize={which}: the compiler has nothing for that, or "
                           "all of the build has a sanitizer")
         # The runtime as a shared library insists on being the first one that is preloaded.
-        result = self.run_twice([program, "10", "2"],
-                                env={"ASAN_OPTIONS": "verify_asan_link_order=0"})
+        result = self.run_twice([program, "10", str(launches)],
+                                env={"ASAN_OPTIONS": "verify_asan_link_order=0", **env})
         if result.status == 66 and "unexpected memory mapping" in result.err:
             self.skipTest("the thread sanitizer does not start on this kernel")
         self.assertEqual((result.status, result.err), (0, ""), str(result))
         trace = self.trace()
-        self.assertEqual(trace.count("cuLaunchKernel"), 20)
+        self.assertEqual(trace.count("cuLaunchKernel"), 10 * launches)
         self.assertEqual(trace.value("SELECT count(*) FROM threads"), 11)
 
     def test_address(self):
@@ -239,3 +239,7 @@ class Sanitized(harness.Case):
 
     def test_thread(self):
         self.sanitized("thread")
+
+    def test_thread_with_the_gpu_side(self):
+        """Its wrappers of libc's functions must not take what our threads hand on for races."""
+        self.sanitized("thread", 2000, GPUVERIFY_GPU="auto")
