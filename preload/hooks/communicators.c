@@ -1,6 +1,7 @@
 #include "preload/hooks/communicators.h"
 
 #include "preload/base/clock.h"
+#include "preload/base/lazy_memory.h"
 #include "preload/bind/entry_points.h"
 #include "trace/mix.h"
 
@@ -27,7 +28,7 @@ struct communicator {
     _Atomic uint64_t of_two[2][PEERS]; /* sends, receives */
 };
 
-static struct communicator communicators[COMMUNICATORS];
+static void *_Atomic communicators_memory;
 
 /* What the thread's collective is, until its call has ended. */
 static _Thread_local struct gv_record_collective noted __attribute__((tls_model("initial-exec")));
@@ -39,9 +40,11 @@ static bool succeeded(int result)
 
 static struct communicator *find(uint64_t handle)
 {
-    for (int i = 0; i < COMMUNICATORS && handle > 1; i++)
-        if (atomic_load_explicit(&communicators[i].handle, memory_order_acquire) == handle)
-            return &communicators[i];
+    struct communicator *all = atomic_load_explicit(&communicators_memory, memory_order_relaxed);
+
+    for (int i = 0; i < COMMUNICATORS && handle > 1 && all; i++)
+        if (atomic_load_explicit(&all[i].handle, memory_order_acquire) == handle)
+            return &all[i];
     return NULL;
 }
 
@@ -55,10 +58,13 @@ void gv_communicator_forget(uint64_t handle)
 
 static void add(uint64_t handle, uint64_t number, int size, int rank)
 {
+    struct communicator *all =
+        gv_lazy_memory(&communicators_memory, COMMUNICATORS * sizeof(struct communicator));
+
     /* NCCL freed an older one with this handle without a call of ours, such as pncclCommDestroy. */
     gv_communicator_forget(handle);
-    for (int i = 0; i < COMMUNICATORS && handle > 1; i++) {
-        struct communicator *one = &communicators[i];
+    for (int i = 0; i < COMMUNICATORS && handle > 1 && all; i++) {
+        struct communicator *one = &all[i];
         uint64_t none = 0;
 
         if (!atomic_compare_exchange_strong(&one->handle, &none, 1))

@@ -1,5 +1,6 @@
 #include "preload/hooks/names.h"
 
+#include "preload/base/lazy_memory.h"
 #include "preload/base/own_process.h"
 #include "trace/mix.h"
 
@@ -31,9 +32,12 @@ struct owner {
     _Atomic uint32_t companion; /* see companion_of() */
 };
 
-static struct cell cells[CELLS];
-static _Atomic(const char *) names[CELLS]; /* of host functions */
-static struct owner owners[OWNERS];
+struct tables {
+    struct cell cells[CELLS];
+    _Atomic(const char *) names[CELLS]; /* of host functions */
+    struct owner owners[OWNERS];
+};
+static void *_Atomic tables_memory;
 static _Atomic uint32_t kernels_numbered;
 static _Atomic uint32_t owners_numbered;
 static _Atomic bool full;
@@ -60,6 +64,22 @@ static void count_lost(void)
         atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
 }
 
+/* NULL: nothing was ever named. Whoever has a cell or an owner's number has them. */
+static struct tables *tables(void)
+{
+    return atomic_load_explicit(&tables_memory, memory_order_relaxed);
+}
+
+static struct owner *owner_at(uint32_t number)
+{
+    return &tables()->owners[number % OWNERS];
+}
+
+static _Atomic(const char *) *name_of(const struct cell *cell)
+{
+    return &tables()->names[cell - tables()->cells];
+}
+
 /* ---- handles ---- */
 
 static uint32_t hash_of(uintptr_t handle)
@@ -70,11 +90,12 @@ static uint32_t hash_of(uintptr_t handle)
 static struct cell *cell_of(uintptr_t handle, bool make)
 {
     uint32_t at = hash_of(handle);
+    struct tables *all = make ? gv_lazy_memory(&tables_memory, sizeof(struct tables)) : tables();
 
-    if (!handle)
+    if (!handle || !all)
         return NULL;
     for (int probe = 0; probe < MOST_PROBES; probe++, at++) {
-        struct cell *cell = &cells[at % CELLS];
+        struct cell *cell = &all->cells[at % CELLS];
         uintptr_t found = atomic_load_explicit(&cell->handle, memory_order_relaxed);
 
         if (found == 0 && make && atomic_compare_exchange_strong(&cell->handle, &found, handle))
@@ -91,8 +112,7 @@ static struct cell *cell_of(uintptr_t handle, bool make)
 
 static bool lives(uint32_t owner)
 {
-    return owner &&
-           atomic_load_explicit(&owners[owner % OWNERS].number, memory_order_relaxed) == owner;
+    return owner && atomic_load_explicit(&owner_at(owner)->number, memory_order_relaxed) == owner;
 }
 
 static uint64_t find_meaning(uintptr_t handle)
@@ -111,7 +131,7 @@ static uint32_t make_owner(uint32_t kind)
         uint32_t nobody = 0;
 
         if (number % OWNERS &&
-            atomic_compare_exchange_strong(&owners[number % OWNERS].number, &nobody, number))
+            atomic_compare_exchange_strong(&owner_at(number)->number, &nobody, number))
             return number;
     }
     return 0;
@@ -121,7 +141,7 @@ static void end_owner(uint32_t owner)
 {
     atomic_store(&full, false);
     if (owner)
-        atomic_compare_exchange_strong(&owners[owner % OWNERS].number, &owner, 0);
+        atomic_compare_exchange_strong(&owner_at(owner)->number, &owner, 0);
 }
 
 /*
@@ -130,7 +150,7 @@ static void end_owner(uint32_t owner)
  */
 static uint32_t companion_of(uint32_t owner)
 {
-    _Atomic uint32_t *place = &owners[owner % OWNERS].companion;
+    _Atomic uint32_t *place = &owner_at(owner)->companion;
     uint32_t known = atomic_load(place);
     uint32_t made;
 
@@ -207,7 +227,7 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner_handle, uint32_t *kernel)
 static void set_untold(struct cell *cell, uint32_t owner, uint32_t kernel, const char *name)
 {
     atomic_store(&cell->meaning, 0);
-    atomic_store(&names[cell - cells], name);
+    atomic_store(name_of(cell), name);
     atomic_store(&cell->meaning, meaning_of(owner, kernel | UNTOLD));
 }
 
@@ -248,7 +268,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
     if (!cell || !owner)
         count_lost();
     else if (meaning & UNTOLD)
-        set_untold(cell, owner, kernel, atomic_load(&names[cell_of(known, false) - cells]));
+        set_untold(cell, owner, kernel, atomic_load(name_of(cell_of(known, false))));
     else
         atomic_store(&cell->meaning, meaning_of(owner, kernel));
 }
@@ -256,7 +276,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
 /* A separate function, so that finding saves no registers. */
 __attribute__((noinline)) static const char *tell(struct cell *cell, uint64_t meaning)
 {
-    const char *name = atomic_load(&names[cell - cells]);
+    const char *name = atomic_load(name_of(cell));
 
     return atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning & ~(uint64_t)UNTOLD)
                ? name
@@ -283,19 +303,21 @@ uint32_t gv_names_void_owner(uintptr_t handle)
 {
     uint32_t owner = find_owner(handle);
 
+    if (!tables())
+        return 0;
     /* Kernels with an unknown module may have been this one's. */
-    end_owner(atomic_exchange(&owners[0].companion, 0));
+    end_owner(atomic_exchange(&owner_at(0)->companion, 0));
     if (!owner)
         return 0;
-    end_owner(atomic_exchange(&owners[owner % OWNERS].companion, 0));
+    end_owner(atomic_exchange(&owner_at(owner)->companion, 0));
     end_owner(owner);
     return owner & REGISTERED ? 0 : owner;
 }
 
 void gv_names_void_loaded(void)
 {
-    for (uint32_t i = 1; i < OWNERS; i++) {
-        uint32_t owner = atomic_load_explicit(&owners[i].number, memory_order_relaxed);
+    for (uint32_t i = 1; i < OWNERS && tables(); i++) {
+        uint32_t owner = atomic_load_explicit(&owner_at(i)->number, memory_order_relaxed);
 
         if (owner && !(owner & REGISTERED))
             end_owner(owner);
@@ -310,10 +332,11 @@ bool gv_names_are_full(void)
 void gv_names_start_over(void)
 {
     gv_names_void_loaded();
-    for (uint32_t i = 0; i < CELLS; i++) {
-        uint64_t meaning = atomic_load_explicit(&cells[i].meaning, memory_order_relaxed);
+    for (uint32_t i = 0; i < CELLS && tables(); i++) {
+        struct cell *cell = &tables()->cells[i];
+        uint64_t meaning = atomic_load_explicit(&cell->meaning, memory_order_relaxed);
 
         if (owner_in(meaning) & REGISTERED && kernel_in(meaning))
-            atomic_compare_exchange_strong(&cells[i].meaning, &meaning, meaning | UNTOLD);
+            atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning | UNTOLD);
     }
 }

@@ -1,5 +1,6 @@
 #include "preload/ranges/texts.h"
 
+#include "preload/base/lazy_memory.h"
 #include "preload/base/own_process.h"
 #include "trace/mix.h"
 
@@ -22,18 +23,29 @@ struct cell {
     _Atomic uint32_t number;
 };
 
-static struct text texts[TEXTS]; /* by number */
-static char bytes_of_texts[TEXT_BYTES];
-static struct cell cells[CELLS];
+struct tables {
+    struct text texts[TEXTS]; /* by number */
+    char bytes[TEXT_BYTES];
+    struct cell cells[CELLS];
+};
+static void *_Atomic tables_memory;
 static _Atomic uint32_t texts_used, bytes_used; /* each text ends in a NUL */
 static _Atomic bool full;
+
+/* Whoever has a cell or a number has them. */
+static struct tables *tables(void)
+{
+    return atomic_load_explicit(&tables_memory, memory_order_relaxed);
+}
 
 /* Claims a free cell for a new key. *is_new: the caller must fill it. NULL: there is no room. */
 static struct cell *cell_of(uint64_t key, bool claim, bool *is_new)
 {
+    struct tables *all = claim ? gv_lazy_memory(&tables_memory, sizeof(struct tables)) : tables();
+
     key = key ? key : 1;
-    for (uint32_t i = 0; i < PROBES; i++) {
-        struct cell *cell = &cells[((key >> 32) + i) & (CELLS - 1)];
+    for (uint32_t i = 0; i < PROBES && all; i++) {
+        struct cell *cell = &all->cells[((key >> 32) + i) & (CELLS - 1)];
         uint64_t found = atomic_load_explicit(&cell->key, memory_order_acquire);
 
         if (found == 0 && claim && atomic_compare_exchange_strong(&cell->key, &found, key)) {
@@ -70,11 +82,11 @@ static uint32_t add_text(const char *text, uint32_t bytes)
         atomic_store_explicit(&full, true, memory_order_relaxed);
         return 0;
     }
-    memcpy(bytes_of_texts + at, text, bytes);
+    memcpy(tables()->bytes + at, text, bytes);
     if (bytes == GV_RECORD_TEXT_LIMIT && text[bytes])
-        memcpy(bytes_of_texts + at + bytes - (sizeof cut - 1), cut, sizeof cut - 1);
-    texts[index + 1].at = at;
-    texts[index + 1].bytes = bytes;
+        memcpy(tables()->bytes + at + bytes - (sizeof cut - 1), cut, sizeof cut - 1);
+    tables()->texts[index + 1].at = at;
+    tables()->texts[index + 1].bytes = bytes;
     return index + 1;
 }
 
@@ -136,13 +148,13 @@ bool gv_texts_write(struct gv_thread *thread, const char *text, uint32_t bytes, 
 __attribute__((noinline)) static bool tell(struct gv_thread *thread, uint32_t number,
                                            uint64_t token)
 {
-    struct text *text = &texts[number];
+    struct text *text = &tables()->texts[number];
     const union gv_record record = {
         .range_text = {.head = {.kind = GV_RECORD_RANGE_TEXT, .flags = GV_RECORD_MORE},
                        .number = number,
                        .text_bytes = text->bytes}};
     bool written = gv_thread_write(thread, GV_ROOM_WORK, &record) &&
-                   gv_texts_write(thread, bytes_of_texts + text->at, text->bytes, true);
+                   gv_texts_write(thread, tables()->bytes + text->at, text->bytes, true);
 
     if (written)
         atomic_store_explicit(&text->told, token, memory_order_relaxed);
@@ -155,6 +167,7 @@ bool gv_texts_tell(struct gv_thread *thread, uint32_t number)
 
     return number == 0 ||
            __builtin_expect(
-               atomic_load_explicit(&texts[number].told, memory_order_relaxed) == token, 1) ||
+               atomic_load_explicit(&tables()->texts[number].told, memory_order_relaxed) == token,
+               1) ||
            tell(thread, number, token);
 }

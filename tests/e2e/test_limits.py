@@ -129,6 +129,13 @@ class NoCollector(harness.Case):
         self.assertNotIn("recover", result.err)
 
 
+class Small(harness.Case):
+    def test_a_process_without_cuda_maps_little(self):
+        """It may lock all that it maps, and has a limit."""
+        pages = [int(self.run_well(["cat", "/proc/self/statm"], preload=preload).out.split()[0]) for preload in (False, True)]
+        self.assertLess((pages[1] - pages[0]) * os.sysconf("SC_PAGE_SIZE"), 8 << 20)
+
+
 @unittest.skipUnless(os.path.exists(os.path.join(harness.simulator(), "libcupti.so.13")),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")
 class Memory(harness.Case):
