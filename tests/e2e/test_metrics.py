@@ -215,18 +215,22 @@ class Http(Metrics):
         server = self.serve(self.path("trace.db"))
         for path in ("/metrics", "/metrics?name=x"):
             self.assertEqual(self.ask(path), self.command("export", self.path("trace.db"), "--to", "openmetrics", sim=False).out)
-        for path, method, code in (("/", "GET", 404), ("/metricsx", "GET", 404), ("/metrics", "POST", 405), ("/metrics", "HEAD", 405)):
+        for path, method, code in (("/", "GET", 404), ("/metricsx", "GET", 404), ("/metrics", "POST", 405), ("/x", "HEAD", 404)):
             with self.assertRaises(urllib.error.HTTPError) as refused:
                 self.ask(path, method)
             self.assertEqual(refused.exception.code, code)
             refused.exception.close()
+        for path in ("/metrics", "/x"):  # with the length of what GET answers
+            told, asked = self.send(f"HEAD {path} HTTP/1.1\r\n\r\n".encode(), -1), self.send(f"GET {path} HTTP/1.1\r\n\r\n".encode(), -1)
+            self.assertEqual(told, asked.split("\r\n\r\n")[0] + "\r\n\r\n")
         self.stop(server)
 
-    def send(self, data):
-        """The first line of the answer to raw bytes."""
+    def send(self, data, lines=1):
+        """The first line of the answer to raw bytes, or all of it."""
         with socket.create_connection(("127.0.0.1", self.port), harness.SOON_S) as client:
             client.sendall(data)
-            return client.makefile("rb").readline().decode().strip()
+            answer = client.makefile("rb")
+            return answer.readline().decode().strip() if lines == 1 else answer.read().decode()
 
     def test_anything_else_is_refused(self):
         self.make("add")

@@ -22,15 +22,15 @@
 /* An answer, which several clients may still be getting. */
 struct http_text {
     unsigned int users;
-    size_t bytes;
+    size_t head_bytes, bytes;
     char text[];
 };
 
 struct http_client {
     int fd; /* -1: free */
     int64_t end_ns;
-    size_t read, written;
-    struct http_text *answer; /* NULL: the request is not complete */
+    size_t read, written, bytes; /* bytes: to write, of the answer */
+    struct http_text *answer;    /* NULL: the request is not complete */
     char request[GV_HTTP_REQUEST_BYTES + 1];
 };
 
@@ -150,6 +150,7 @@ static struct http_text *http_text_new(const char *status, const char *more, con
     if (!text)
         return NULL;
     text->users = 1;
+    text->head_bytes = (size_t)head_bytes;
     text->bytes = (size_t)head_bytes + bytes;
     memcpy(text->text, head, (size_t)head_bytes);
     memcpy(text->text + head_bytes, body, bytes);
@@ -194,17 +195,24 @@ static void http_drop(struct http_client *client)
     client->answer = NULL;
 }
 
+static bool http_wants_head(const char *request)
+{
+    return strncmp(request, "HEAD ", 5) == 0;
+}
+
 /* Of a complete request: only its first line matters. */
 static struct http_text *http_answer(const struct gv_http *http, const char *request)
 {
-    static const char path[] = "GET /metrics";
-    const char *end = strpbrk(request, "\r\n"), *version = strstr(request, " HTTP/1.");
+    static const char path[] = "/metrics";
+    const char *asked = strchr(request, ' '), *end = strpbrk(request, "\r\n"),
+               *version = strstr(request, " HTTP/1.");
 
     if (!version || version > end)
         return http_refusal("400 Bad Request", "");
-    if (strncmp(request, "GET ", 4) != 0)
-        return http_refusal("405 Method Not Allowed", "Allow: GET\r\n");
-    if (strncmp(request, path, sizeof(path) - 1) != 0 || !strchr(" ?", request[sizeof(path) - 1]))
+    if (strncmp(request, "GET ", 4) != 0 && !http_wants_head(request))
+        return http_refusal("405 Method Not Allowed", "Allow: GET, HEAD\r\n");
+    asked++;
+    if (strncmp(asked, path, sizeof(path) - 1) != 0 || !strchr(" ?", asked[sizeof(path) - 1]))
         return http_refusal("404 Not Found", "");
     if (!http->metrics)
         return http_refusal("503 Service Unavailable", "");
@@ -234,19 +242,22 @@ static void http_read(const struct gv_http *http, struct http_client *client)
     else
         return;
     client->written = 0;
-    if (!client->answer) /* no memory */
+    if (client->answer)
+        client->bytes =
+            http_wants_head(client->request) ? client->answer->head_bytes : client->answer->bytes;
+    else /* no memory */
         http_drop(client);
 }
 
 static void http_write(struct http_client *client)
 {
     ssize_t bytes = send(client->fd, client->answer->text + client->written,
-                         client->answer->bytes - client->written, MSG_NOSIGNAL);
+                         client->bytes - client->written, MSG_NOSIGNAL);
 
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     client->written += bytes > 0 ? (size_t)bytes : 0;
-    if (bytes > 0 && client->written < client->answer->bytes)
+    if (bytes > 0 && client->written < client->bytes)
         return;
     /* What was not read would make the system discard what was just sent. */
     shutdown(client->fd, SHUT_WR);
