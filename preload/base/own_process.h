@@ -70,16 +70,23 @@ static inline bool gv_process_is_stopped(void)
     return atomic_load_explicit(changes, memory_order_relaxed) & 1;
 }
 
-/* Calls that are held begin now (`held`). Any thread. */
-static inline void gv_process_let_calls_begin(void)
+/* Ends `held` or `gpu_starter`, and lets calls begin if the other is over too: whoever ends the
+ * last of them sees that. Any thread. */
+static inline void gv_process_end_wait(_Atomic uint32_t *reason)
 {
     uint64_t closed = 0;
 
-    if (!atomic_load(&gv_process_own.gpu_starter))
+    atomic_store(reason, 0);
+    if (!atomic_load(&gv_process_own.gpu_starter) && !atomic_load(&gv_process_own.held))
         atomic_compare_exchange_strong(&gv_process_own.open, &closed,
                                        atomic_load(&gv_process_own.token));
-    atomic_store(&gv_process_own.held, 0);
-    gv_futex_wake(&gv_process_own.held);
+    gv_futex_wake(reason);
+}
+
+/* Calls that are held begin now. Any thread. */
+static inline void gv_process_let_calls_begin(void)
+{
+    gv_process_end_wait(&gv_process_own.held);
 }
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */

@@ -85,6 +85,8 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->correlation = 0;
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_release);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
+    /* The caller looks whether it may make the call: not before this (preload/process/hold.c). */
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* The call is noted, so that who holds calls sees it; if he did before, it waits. A handler's call

@@ -319,14 +319,6 @@ static bool close_to_others(struct gv_process_own *own, const struct gv_thread *
     return true;
 }
 
-static void open_to_others(struct gv_process_own *own)
-{
-    if (!atomic_load(&own->held))
-        atomic_store(&own->open, atomic_load(&own->token));
-    atomic_store(&own->gpu_starter, 0);
-    gv_futex_wake(&own->gpu_starter);
-}
-
 static void await_starter(struct gv_process_own *own)
 {
     uint64_t end_ns = gv_monotonic_ns() + START_PATIENCE_MS * 1000000u;
@@ -334,7 +326,7 @@ static void await_starter(struct gv_process_own *own)
 
     while ((starter = atomic_load(&own->gpu_starter)) != 0)
         if (!gv_futex_wait_until(&own->gpu_starter, starter, end_ns))
-            open_to_others(own); /* nobody waits for it again */
+            gv_process_end_wait(&own->gpu_starter); /* nobody waits for it again */
 }
 
 void gv_gpu_await_start(const struct gv_thread *thread)
@@ -367,7 +359,7 @@ void gv_gpu_leave_start(struct gv_thread *thread)
         atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
     }
     thread->writing = false;
-    open_to_others(own);
+    gv_process_end_wait(&own->gpu_starter);
 }
 
 void gv_gpu_start(struct gv_thread *thread)
@@ -381,7 +373,7 @@ void gv_gpu_start(struct gv_thread *thread)
     /* Another thread may have just done it. */
     if (atomic_load(&started_pid) != gv_process.pid)
         start_here(thread);
-    open_to_others(own);
+    gv_process_end_wait(&own->gpu_starter);
 }
 
 const struct gv_gpu_module *gv_gpu_recording(void)

@@ -85,6 +85,40 @@ static void nobody_is_held_while_the_gpu_side_starts(void **state)
     atomic_store(&gv_process_own.open, 1);
 }
 
+#define ROUNDS 20000
+
+static _Atomic int rounds[2]; /* begun by the test, ended by the thread */
+
+static void *end_start(void *unused)
+{
+    for (int i = 1; i <= ROUNDS; i++) {
+        while (atomic_load(&rounds[0]) < i)
+            ;
+        gv_process_end_wait(&gv_process_own.gpu_starter);
+        atomic_store(&rounds[1], i);
+    }
+    return unused;
+}
+
+static void whichever_ends_last_lets_calls_begin(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, end_start, NULL), 0);
+    for (int i = 1; i <= ROUNDS; i++) {
+        atomic_store(&gv_process_own.open, 0);
+        atomic_store(&gv_process_own.gpu_starter, 7);
+        atomic_store(&gv_process_own.held, 1);
+        atomic_store(&rounds[0], i);
+        gv_process_let_calls_begin();
+        while (atomic_load(&rounds[1]) < i)
+            ;
+        assert_open(true);
+    }
+    pthread_join(thread, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_recording, close_recording)
 
 int main(void)
@@ -94,6 +128,7 @@ int main(void)
         TEST(a_wait_for_the_gpu_may_go_on),
         TEST(a_launch_that_ends_in_time_is_waited_for),
         TEST(nobody_is_held_while_the_gpu_side_starts),
+        TEST(whichever_ends_last_lets_calls_begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
