@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,13 +145,22 @@ int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks)
     return 0;
 }
 
-static bool session_has_pid(uint32_t pid)
+/* Without /proc: it may be hidden (hidepid), or no descriptor is left. */
+static enum gv_session_life session_pid_life(uint32_t pid)
 {
     int saved = errno;
-    bool has = kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    enum gv_session_life life = GV_SESSION_ALIVE;
 
+    if (end.fd >= 0) {
+        if (poll(&end, 1, 0) > 0)
+            life = GV_SESSION_ZOMBIE;
+        close(end.fd);
+    } else if (errno == ESRCH || (kill((pid_t)pid, 0) < 0 && errno == ESRCH)) {
+        life = GV_SESSION_GONE;
+    }
     errno = saved;
-    return has;
+    return life;
 }
 
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
@@ -157,11 +168,8 @@ enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
     struct gv_process_stat stat = {0};
     int result = session_read_stat(pid, &stat);
 
-    if (result == -ESRCH)
-        return GV_SESSION_GONE;
-    /* If it cannot be read (no descriptor left, hidden /proc), only the pid is known. */
     if (result < 0)
-        return session_has_pid(pid) ? GV_SESSION_ALIVE : GV_SESSION_GONE;
+        return session_pid_life(pid);
     if (stat.start_ticks != start_ticks)
         return GV_SESSION_GONE;
     /* A main thread that has ended looks like a zombie while other threads continue. */

@@ -34,6 +34,7 @@ enum gv_session_life {
     GV_SESSION_ALIVE = 2,
 };
 
+/* Of a process that /proc hides, only the pid is known. */
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks);
 
 /* For a thread other than the main one: whether it alone is left in this process, beside the main

@@ -1,6 +1,8 @@
 #include "trace/spool_reader.h"
 
+#include "trace/session_id.h"
 #include "trace/spool_free_list.h"
+#include "trace/spool_hold.h"
 #include "trace/stack_ring.h"
 
 #include <errno.h>
@@ -179,6 +181,20 @@ void gv_spool_reader_close(struct gv_spool_reader *reader)
         close(reader->fd);
     reader->base = NULL;
     reader->fd = -1;
+}
+
+bool gv_spool_reader_process_lives(const struct gv_spool_reader *reader)
+{
+    const struct gv_spool_header *header = reader_header(reader);
+    int held = header->held ? gv_spool_is_held(reader->fd) : -ENOTSUP;
+    uint64_t ticks;
+
+    if (held > 0)
+        return true;
+    /* An exec lets go of the spool, too. */
+    if (held == 0 && gv_session_read_start_ticks(header->pid, &ticks) < 0)
+        return false;
+    return gv_session_process_life(header->pid, header->process_start_ticks) == GV_SESSION_ALIVE;
 }
 
 bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader)

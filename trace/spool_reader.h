@@ -124,6 +124,10 @@ int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const
 int gv_spool_reader_peek(struct gv_spool_reader *reader, int directory_fd, const char *name);
 void gv_spool_reader_close(struct gv_spool_reader *reader);
 
+/* Whether the process that writes it lives; not if it has become another program by exec and /proc
+ * hides it. */
+bool gv_spool_reader_process_lives(const struct gv_spool_reader *reader);
+
 /* Whether the file has no name any more, because its process joined another session's collector. */
 bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader);
 

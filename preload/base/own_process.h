@@ -23,6 +23,7 @@ struct gv_process {
     struct gv_session_file *session; /* mapped while attached */
     char session_path[GV_SESSION_PATH_BYTES];
     char session_id[GV_SESSION_ID_BYTES];
+    void *hold;   /* of the spool: trace/spool_hold.h */
     uint32_t pid; /* of the process that attached */
     bool forked;  /* this is the child of an attached process */
 };

@@ -20,6 +20,7 @@
 #include "preload/stacks/stacks.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
+#include "trace/spool_hold.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -91,6 +92,7 @@ static void drop_parent(struct gv_process *process)
     if (process->session)
         munmap(process->session, sizeof *process->session);
     process->session = NULL;
+    process->hold = NULL; /* the parent's; it is not mapped here */
     process->session_path[0] = '\0';
     if (process->forked)
         gv_names_start_over();
@@ -124,6 +126,7 @@ static int attach(struct gv_process *process)
         if (lock_fd >= 0)
             close(lock_fd);
         gv_spool_writer_close(&process->spool, true);
+        gv_spool_let_go(&process->hold);
         return error;
     }
     gv_fork_watch_set_token(process->spool.header->identity);

@@ -6,6 +6,7 @@
 #include "trace/call_table.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
+#include "trace/spool_hold.h"
 #include "trace/trace_path.h"
 
 #include <errno.h>
@@ -201,6 +202,7 @@ static int make_spool(struct gv_process *process, const char *directory)
                                    identity, names, GV_API_COUNT);
     if (error)
         return error;
+    process->spool.header->held = gv_spool_hold(path, &process->hold) == 0;
     process->spool.header->clock = process->session->clock;
     process->spool.bell = &process->session->doorbell;
     return 0;
@@ -244,6 +246,7 @@ static int join_in(struct gv_process *process, const char *directory, const char
         }
         /* Its collector has just ended, and may have looked for spools before ours existed. */
         gv_spool_writer_close(&process->spool, true);
+        gv_spool_let_go(&process->hold);
         let_go(process, &fd);
         error = 0;
     }

@@ -165,11 +165,9 @@ static bool collector_is_child_of_root(const struct gv_collector *collector)
 
 static bool collector_any_lives(const struct gv_collector *collector)
 {
-    for (size_t i = 0; i < collector->drain.count; i++) {
-        const struct gv_drain_spool *spool = collector->drain.spools[i];
-        if (gv_session_process_life(spool->pid, spool->process_start_ticks) == GV_SESSION_ALIVE)
+    for (size_t i = 0; i < collector->drain.count; i++)
+        if (gv_spool_reader_process_lives(&collector->drain.spools[i]->reader))
             return true;
-    }
     return false;
 }
 

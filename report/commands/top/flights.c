@@ -5,7 +5,6 @@
 #include "report/analyse/stalls/evidence.h"
 #include "report/collect/sessions.h"
 #include "trace/clock.h"
-#include "trace/session_id.h"
 #include "trace/spool_reader.h"
 
 #include <dirent.h>
@@ -51,7 +50,7 @@ static void top_read_spool(struct gv_top *top, const struct gv_spool_reader *rea
     struct gv_spool_flight flight;
 
     gv_spool_reader_facts(reader, facts);
-    if (gv_session_process_life(facts->pid, facts->process_start_ticks) != GV_SESSION_ALIVE)
+    if (!gv_spool_reader_process_lives(reader))
         return;
     top->any_lives = true;
     for (uint32_t i = 0; i < reader->slots_count; i++)
