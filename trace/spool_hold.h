@@ -1,6 +1,6 @@
 /*
- * Whether a spool's process lives, told by the spool and not by /proc, which may hide the process or
- * show another one with its number.
+ * Whether a spool's process lives, told by the spool and not by /proc, which may hide the process
+ * or show another one with its number.
  *
  * The process locks the file through a mapping. The mapping belongs to its memory, so the lock goes
  * when the last thread is gone, or at an exec. A forked child does not inherit it. It is a lock of

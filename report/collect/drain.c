@@ -585,8 +585,7 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     *stored = *exiting = 0;
     for (size_t i = drain->count; i-- > 0 && !error;) {
         struct gv_drain_spool *spool = drain->spools[i];
-        bool gone =
-            !gv_spool_reader_process_lives(&spool->reader) || is_replaced(drain, spool);
+        bool gone = !gv_spool_reader_process_lives(&spool->reader) || is_replaced(drain, spool);
 
         if (!spool->ingesting && gv_spool_reader_is_discarded(&spool->reader)) {
             drop_spool(drain, i);
