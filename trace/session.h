@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC      "GVSESS5"
+#define GV_SESSION_MAGIC      "GVSESS6"
 #define GV_SESSION_SUFFIX     ".session"
 #define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
@@ -65,6 +65,8 @@ struct gv_session_file {
     _Atomic uint32_t
         root_signal;            /* [gpuverify run] the signal that ended its program; 0: unknown */
     _Atomic uint32_t finishing; /* [collector] 1: it finishes the trace, and answers nobody */
+    _Atomic uint32_t left;      /* [collector] 1: it left processes that only waited for it */
+    uint32_t reserved32;
     _Atomic int32_t snapshot_error;   /* [collector] errno; 0: the copy is there */
     _Atomic uint64_t snapshot_pieces; /* [collector] grows while it copies */
     _Atomic uint64_t

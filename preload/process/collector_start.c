@@ -5,13 +5,17 @@
  *
  * It is a grandchild by two vfork-like clones, because fork() would copy the page tables of a
  * process that may have mapped hundreds of gigabytes. The child in between has no termination
- * signal, which hides it from the program's wait() until we have waited for it. Between clone and
- * exec there are only system calls, on a stack of ours. Signals are unblocked when none of the
- * program's handlers is left.
+ * signal, which hides it from the program's wait() until we have waited for it.
+ *
+ * A tracer, such as strace -f, does not get the children: it would wait for the collector, and the
+ * collector for the traced program. So they must not meet its breakpoints, which are in the memory
+ * that they share: between clone and exec there are only system calls, without libc. Signals are
+ * unblocked when none of the program's handlers is left.
  */
 #include "preload/process/attach.h"
 
 #include "preload/base/objects.h"
+#include "preload/base/raw_syscall.h"
 #include "preload/process/warnings.h"
 #include "trace/trace_path.h"
 
@@ -31,22 +35,17 @@
 #error "the build says where the gpuverify program is installed"
 #endif
 
-#define STACK_BYTES        32768u
 #define HIGHEST_FD_BY_HAND 65536
 
 extern char **environ;
 
-typedef int clone_function(int (*run)(void *), void *stack, int flags, void *data, ...);
-
 struct start {
-    clone_function *clone;
     const char *helper;
     const char *session_path;
     char **environment;
-    char *inner_stack;
-    char *outer_stack;
+    long untraced; /* a flag for clone() */
     int lock_fd;
-    int error; /* errno of a child's failure */
+    int error; /* -errno of a child's failure */
 };
 
 /* ---- finding the program ---- */
@@ -88,37 +87,37 @@ static void copy_environment(char **copy, size_t count)
 static void close_from(int first)
 {
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+    if (gv_raw_syscall(SYS_close_range, first, UINT32_MAX, 0, 0, 0) == 0)
         return;
 #endif
     for (int fd = first; fd < HIGHEST_FD_BY_HAND; fd++)
-        close(fd);
+        gv_raw_syscall(SYS_close, fd, 0, 0, 0, 0);
 }
 
-/* Closes everything: a pipe kept open here would never end for its reader. */
-static int keep_only_lock(int lock_fd)
+/* Closes everything: a pipe kept open here would never end for its reader. 0 or -errno. */
+static long keep_only_lock(int lock_fd)
 {
-    int high = fcntl(lock_fd, F_DUPFD, GV_SESSION_LOCK_FD + 1);
-    int null;
+    static const char null[] = "/dev/null";
+    long high = gv_raw_syscall(SYS_fcntl, lock_fd, F_DUPFD, GV_SESSION_LOCK_FD + 1, 0, 0);
 
     if (high < 0)
-        return -1;
+        return high;
     for (int fd = 0; fd < GV_SESSION_LOCK_FD; fd++)
-        close(fd);
-    null = open("/dev/null", O_RDWR);
-    if (null != 0 || dup(0) != 1 || dup(0) != 2)
-        return -1;
-    if (dup2(high, GV_SESSION_LOCK_FD) < 0)
-        return -1;
+        gv_raw_syscall(SYS_close, fd, 0, 0, 0, 0);
+    if (gv_raw_syscall(SYS_openat, AT_FDCWD, (long)null, O_RDWR, 0, 0) != 0 ||
+        gv_raw_syscall(SYS_dup, 0, 0, 0, 0, 0) != 1 || gv_raw_syscall(SYS_dup, 0, 0, 0, 0, 0) != 2)
+        return -EIO;
+    high = gv_raw_syscall(SYS_dup3, high, GV_SESSION_LOCK_FD, 0, 0, 0);
+    if (high < 0)
+        return high;
     close_from(GV_SESSION_LOCK_FD + 1);
     return 0;
 }
 
-/* The system call, because our own _exit() is for the program. */
 __attribute__((noreturn)) static void leave_child(int code)
 {
     for (;;)
-        syscall(SYS_exit_group, code);
+        gv_raw_syscall(SYS_exit_group, code, 0, 0, 0, 0);
 }
 
 /* The Linux kernel's struct. A handler of 0 is the default. */
@@ -137,48 +136,42 @@ static void reset_signals(void)
     static const uint64_t none;
 
     for (int number = 1; number < NSIG; number++)
-        syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof standard.mask);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+        gv_raw_syscall(SYS_rt_sigaction, number, (long)&standard, 0, sizeof standard.mask, 0);
+    gv_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof none, 0);
 }
 
-static int become_collector(void *data)
+__attribute__((noreturn)) static void become_collector(struct start *start)
 {
-    struct start *start = data;
-    char *const arguments[] = {(char *)"gpuverify", (char *)"collect",
-                               (char *)(uintptr_t)start->session_path, NULL};
+    const char *const arguments[] = {"gpuverify", "collect", start->session_path, NULL};
+    long error;
 
-    setsid();
-    errno = EIO;
+    gv_raw_syscall(SYS_setsid, 0, 0, 0, 0, 0);
     reset_signals();
-    if (keep_only_lock(start->lock_fd) == 0)
-        execve(start->helper, arguments, start->environment);
-    start->error = errno;
+    error = keep_only_lock(start->lock_fd);
+    if (!error)
+        error = gv_raw_syscall(SYS_execve, (long)start->helper, (long)arguments,
+                               (long)start->environment, 0, 0);
+    start->error = (int)error;
     leave_child(127);
 }
 
-static bool is_libc(const struct gv_object *object, void *context)
+/* Like vfork(), so the parent sleeps until the child is gone or another program. Returns the child,
+ * or -errno. */
+__attribute__((noinline)) static long run_child(void (*run)(struct start *), struct start *start)
 {
-    *(clone_function **)context = NULL;
-    if (strcmp(gv_object_name(object), "libc.so.6") == 0)
-        *(void **)context = gv_object_symbol(object, "clone");
-    return *(clone_function **)context != NULL;
+    long child = gv_raw_syscall(SYS_clone, CLONE_VM | CLONE_VFORK | start->untraced, 0, 0, 0, 0);
+
+    if (child == 0)
+        run(start);
+    return child;
 }
 
-/* A sanitizer's wrapper takes every clone() for a fork. */
-static clone_function *find_clone(void)
+__attribute__((noreturn)) static void start_and_leave(struct start *start)
 {
-    clone_function *found = NULL;
+    long child = run_child(become_collector, start);
 
-    return gv_objects_visit(is_libc, &found) ? found : clone;
-}
-
-static int start_and_leave(void *data)
-{
-    struct start *start = data;
-
-    if (start->clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
-                     start) < 0)
-        start->error = errno;
+    if (child < 0)
+        start->error = (int)child;
     leave_child(0);
 }
 
@@ -186,58 +179,53 @@ static int run_children(struct start *start)
 {
     sigset_t all, before;
     int status;
-    pid_t child;
+    long child;
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    child = start->clone(start_and_leave, start->outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
-                         start);
+    child = run_child(start_and_leave, start);
+    if (child == -EINVAL) { /* an emulator of Linux */
+        start->untraced = 0;
+        child = run_child(start_and_leave, start);
+    }
     if (child < 0)
-        start->error = errno;
+        start->error = (int)child;
     else
-        while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
+        while (waitpid((pid_t)child, &status, __WCLONE) < 0 && errno == EINTR)
             ;
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return -start->error;
+    return start->error;
 }
 
-/* The children's stacks, arguments and environment, in one mapping that starts with a stack. */
-static int make_start(struct start **made, size_t *bytes)
+static size_t count_variables(void)
 {
-    size_t variables = 0;
-    char *mapped;
+    size_t count = 0;
 
-    while (environ && environ[variables])
-        variables++;
-    *bytes = 2 * STACK_BYTES + sizeof(struct start) + (variables + 1) * sizeof(char *);
-    mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED)
-        return -errno;
-    *made = (struct start *)(void *)(mapped + 2 * STACK_BYTES);
-    (*made)->clone = find_clone();
-    (*made)->inner_stack = mapped;
-    (*made)->outer_stack = mapped + STACK_BYTES;
-    (*made)->environment = (char **)(void *)(*made + 1);
-    copy_environment((*made)->environment, variables);
-    return 0;
+    while (environ && environ[count])
+        count++;
+    return count;
 }
 
 static int start_helper(const struct gv_process *process, int lock_fd)
 {
     static char helper[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
-    struct start *start = NULL;
-    size_t bytes = 0;
+    struct start start = {.helper = helper,
+                          .session_path = process->session_path,
+                          .untraced = CLONE_UNTRACED,
+                          .lock_fd = lock_fd};
     int error = find_helper(&process->settings, helper, sizeof helper);
+    size_t variables = count_variables(), bytes = (variables + 1) * sizeof(char *);
+    void *mapped;
 
-    if (!error)
-        error = make_start(&start, &bytes);
     if (error)
         return error;
-    start->helper = helper;
-    start->session_path = process->session_path;
-    start->lock_fd = lock_fd;
-    error = run_children(start);
-    munmap(start->inner_stack, bytes);
+    mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return -errno;
+    start.environment = mapped;
+    copy_environment(start.environment, variables);
+    error = run_children(&start);
+    munmap(mapped, bytes);
     return error;
 }
 

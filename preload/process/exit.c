@@ -51,6 +51,21 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
+/* The collector has left because a process waited for it, as process 1 may. False: it has not. */
+static bool replace_collector(const struct gv_process *process)
+{
+    int fd;
+
+    if (!atomic_exchange(&process->session->left, 0))
+        return false;
+    fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        gv_collector_start(process, fd);
+    else if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 /* Waits for what was recorded before this end. False: waiting longer is useless. */
 static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
@@ -59,7 +74,7 @@ static bool wait_until_drained(struct gv_process *process, uint32_t end)
     uint64_t end_ns = gv_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
 
     while ((drained = atomic_load(&header->drained)) < end && gv_monotonic_ns() < end_ns) {
-        if (collector_is_no_use(process))
+        if (collector_is_no_use(process) && !replace_collector(process))
             return false;
         gv_futex_wait(&header->drained, drained, LOOK_NS);
     }

@@ -4,6 +4,7 @@
 #include "report/collect/nvml.h"
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
+#include "report/collect/waiters.h"
 #include "report/collect/watchdog.h"
 #include "trace/clock.h"
 #include "trace/futex.h"
@@ -41,6 +42,7 @@
 #define GV_COLLECTOR_RETRY_MOST  2000
 #define GV_COLLECTOR_GIVE_UP_MS  2000
 #define GV_COLLECTOR_LARGE_BYTES (256 * 1024)
+#define COLLECTOR_LEAVES         1 /* processes that only wait go on without us */
 
 struct gv_collector {
     struct gv_drain drain;
@@ -126,6 +128,7 @@ static int collector_prepare(struct gv_collector *collector, const char *path, i
     if (error)
         return error;
     collector->session->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
+    atomic_store(&collector->session->left, 0);
     atomic_store(&collector->session->collector_pid, (uint32_t)getpid());
     error = gv_drain_open(&collector->drain, collector->directory, session,
                           collector->session->trace_path);
@@ -158,17 +161,29 @@ static bool collector_awaits_spool(struct gv_collector *collector)
            now - collector->unfinished_since_ms < GV_COLLECTOR_GIVE_UP_MS;
 }
 
-static bool collector_is_child_of_root(const struct gv_collector *collector)
-{
-    return (uint32_t)getppid() == collector->session->root_pid;
-}
-
 static bool collector_any_lives(const struct gv_collector *collector)
 {
     for (size_t i = 0; i < collector->drain.count; i++)
         if (gv_spool_reader_process_lives(&collector->drain.spools[i]->reader))
             return true;
     return false;
+}
+
+/* Every process that could still record waits for a child, and one of them for us alone. Then we
+ * leave; a process that goes on starts another collector when it ends. */
+static bool collector_only_waiters_are_left(const struct gv_collector *collector)
+{
+    const struct gv_drain *drain = &collector->drain;
+    bool is_parents = false;
+
+    for (size_t i = 0; i < drain->count; i++)
+        is_parents |= drain->spools[i]->pid == (uint32_t)getppid();
+    if (!is_parents || !gv_waiters_parent_waits())
+        return false;
+    for (size_t i = 0; i < drain->count; i++)
+        if (!gv_waiters_is_waiting(drain->spools[i]->pid))
+            return false;
+    return true;
 }
 
 /* Sleeps until a process rings, or the time is over. `bell` was read before the last look. */
@@ -235,7 +250,7 @@ static int64_t collector_pause_ms(struct gv_collector *collector, size_t stored,
     return collector->pause_ms = pause_ms;
 }
 
-/* Drains until no process is left. */
+/* Drains until no process is left. 0, COLLECTOR_LEAVES or -errno. */
 static int collector_drain(struct gv_collector *collector)
 {
     struct gv_drain *drain = &collector->drain;
@@ -263,10 +278,13 @@ static int collector_drain(struct gv_collector *collector)
         }
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
-        /* A root that collects the orphans of its session is our parent, and may wait for us. */
-        if (drain->count == 0 && (!root_lives || collector_is_child_of_root(collector)) &&
+        /* A process of the session that collects orphans, or a tracer in it, may wait for us. */
+        if (drain->count == 0 &&
+            (!root_lives || gv_waiters_are_below(collector->session->root_pid)) &&
             !collector_awaits_spool(collector))
             return 0;
+        if (exiting == 0 && collector_only_waiters_are_left(collector))
+            return COLLECTOR_LEAVES;
         /* A zombie root still exists. */
         if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
@@ -320,6 +338,8 @@ int gv_collector_run(const char *path, int lock_fd)
     while (!error && again) {
         atomic_store(&collector->session->finishing, 0);
         error = collector_drain(collector);
+        if (error == COLLECTOR_LEAVES)
+            break;
         atomic_store(&collector->session->finishing, 1);
         gv_snapshot_stop(&collector->drain.snapshot);
         gv_drain_note_root(&collector->drain, collector->session);
@@ -329,6 +349,12 @@ int gv_collector_run(const char *path, int lock_fd)
             again = collector_close_session(collector);
         if (again < 0)
             error = again;
+    }
+    if (error == COLLECTOR_LEAVES) {
+        gv_snapshot_stop(&collector->drain.snapshot);
+        atomic_store(&collector->session->collector_pid, 0);
+        atomic_store(&collector->session->left, 1);
+        error = 0;
     }
     gv_trace_path_leave(collector->directory);
     gv_samples_close(&collector->samples);

@@ -29,7 +29,8 @@ try:
     while True:
         os.wait()
 except ChildProcessError:
-    print("nobody left")
+    print("nobody left", flush=True)
+ctypes.CDLL("libcuda.so.1").cuInit(0)
 """
 
 CHILDREN = """
@@ -75,16 +76,23 @@ class Orphans(harness.Case):
         result = self.run_well([sys.executable, outer, script, sys.executable, inner])
         self.assertEqual(result.out, "nobody left\n")
 
-    def test_cuda_program_that_waits_for_all_needs_no_collector(self):
-        """docs/limits.md: with a collector the two would wait for each other."""
+    def test_cuda_program_that_waits_for_all(self):
+        """The collector is its last child, and leaves; at its end it starts another one."""
         script = self.write("all.py", WAITER)
-        env = {"GPUVERIFY_COLLECTOR": "off"}
-        self.assertEqual(self.run_well([sys.executable, script, "subreaper"], env=env).out,
-                         "nobody left\n")
-        self.in_namespace([sys.executable, script], env={**env, "GPUVERIFY_TRACE": self.path("second.db")})
-        self.command("recover", self.spool)
-        for path in "trace.db", "second.db":
-            self.assertEqual(self.open_trace(self.path(path)).count("cuInit"), 1)
+        self.assertEqual(self.run_well([sys.executable, script, "subreaper"]).out, "nobody left\n")
+        self.assertEqual(self.trace().count("cuInit"), 2)
+        env = {"GPUVERIFY_TRACE": self.path("second.db")}
+        self.assertEqual(self.in_namespace([sys.executable, script], env=env).out, "nobody left\n")
+        trace = self.trace(self.path("second.db"))
+        self.assertEqual(trace.count("cuInit"), 2)
+        self.assertEqual(trace.meta()["state"], "complete")
+
+    def test_subreaper_between_two_processes_that_do_not_end_before_it(self):
+        """The session's first process, a shell, waits for the subreaper, and that for the collector."""
+        script = self.write("launcher.py", "import ctypes\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n" + LAUNCHER)
+        result = self.run_well(["sh", "-c", '"$@"; true', "sh", sys.executable, script, harness.program("ending"), "exit"])
+        self.assertIn("nobody left", result.out)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
 
     def children(self, *how):
         """A program that has used CUDA, and its children as the kernel knows them."""
