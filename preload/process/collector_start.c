@@ -43,7 +43,6 @@ struct start {
     const char *helper;
     const char *session_path;
     char **environment;
-    long untraced; /* a flag for clone() */
     int lock_fd;
     int error; /* -errno of a child's failure */
 };
@@ -159,7 +158,7 @@ __attribute__((noreturn)) static void become_collector(struct start *start)
  * or -errno. */
 __attribute__((noinline)) static long run_child(void (*run)(struct start *), struct start *start)
 {
-    long child = gv_raw_syscall(SYS_clone, CLONE_VM | CLONE_VFORK | start->untraced, 0, 0, 0, 0);
+    long child = gv_raw_syscall(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, 0, 0, 0, 0);
 
     if (child == 0)
         run(start);
@@ -184,10 +183,6 @@ static int run_children(struct start *start)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
     child = run_child(start_and_leave, start);
-    if (child == -EINVAL) { /* an emulator of Linux */
-        start->untraced = 0;
-        child = run_child(start_and_leave, start);
-    }
     if (child < 0)
         start->error = (int)child;
     else
@@ -209,10 +204,8 @@ static size_t count_variables(void)
 static int start_helper(const struct gv_process *process, int lock_fd)
 {
     static char helper[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
-    struct start start = {.helper = helper,
-                          .session_path = process->session_path,
-                          .untraced = CLONE_UNTRACED,
-                          .lock_fd = lock_fd};
+    struct start start = {
+        .helper = helper, .session_path = process->session_path, .lock_fd = lock_fd};
     int error = find_helper(&process->settings, helper, sizeof helper);
     size_t variables = count_variables(), bytes = (variables + 1) * sizeof(char *);
     void *mapped;
