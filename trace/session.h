@@ -20,6 +20,7 @@
 
 #include "trace/spool.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ enum gv_snapshot_state {
     GV_SNAPSHOT_ASKED = 1, /* by a command */
     GV_SNAPSHOT_DONE = 2,  /* for the command, which frees it */
 };
+
+/* `trace_error`: somebody has deleted the trace while it was written. */
+#define GV_SESSION_UNWANTED ECANCELED
 
 struct gv_session_file {
     char magic[8];

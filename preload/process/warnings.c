@@ -28,7 +28,7 @@ static void tell_of_trace(const struct gv_process *process, int error)
             "cannot write the trace %s: %s; name another with GPUVERIFY_TRACE. The " RECORDS_ARE
             "gpuverify recover -o FILE %s",
             process->session->trace_path,
-            error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
+            error == ESTALE ? "it was moved or emptied" : strerror(error),
             gv_shell_word(word, process->session_path));
 }
 
@@ -87,7 +87,7 @@ void gv_warn_of_trace(const struct gv_process *process)
 {
     int error = atomic_load(&process->session->trace_error);
 
-    if (error)
+    if (error && error != GV_SESSION_UNWANTED)
         tell_of_trace(process, error);
 }
 

@@ -210,8 +210,14 @@ static int collector_after_error(struct gv_collector *collector, int error)
 {
     int64_t now = collector_now_ms();
 
-    if (collector->failing_since_ms == 0)
+    if (gv_drain_is_unwanted(&collector->drain))
+        return error;
+    /* The next try may succeed, for example if only the journal was deleted. */
+    if (collector->failing_since_ms == 0) {
         collector->failing_since_ms = now;
+        if (error == -EIO)
+            return 0;
+    }
     /* An error ends the programs' waiting. A lock by a reader is temporary. */
     if (error != -EBUSY)
         atomic_store(&collector->session->trace_error, -error);
@@ -331,14 +337,14 @@ int gv_collector_run(const char *path, int lock_fd)
     if (!collector)
         return -ENOMEM;
     collector_detach();
-    collector->drain.directory_fd = -1;
+    gv_drain_start(&collector->drain);
     gv_watchdog_start(&collector->watchdog);
     collector->pause_ms = GV_COLLECTOR_IDLE_MS;
     error = collector_prepare(collector, path, lock_fd);
     while (!error && again) {
         atomic_store(&collector->session->finishing, 0);
         error = collector_drain(collector);
-        if (error == COLLECTOR_LEAVES)
+        if (error == COLLECTOR_LEAVES || gv_drain_is_unwanted(&collector->drain))
             break;
         atomic_store(&collector->session->finishing, 1);
         gv_snapshot_stop(&collector->drain.snapshot);
@@ -350,7 +356,12 @@ int gv_collector_run(const char *path, int lock_fd)
         if (again < 0)
             error = again;
     }
-    if (error == COLLECTOR_LEAVES) {
+    if (gv_drain_is_unwanted(&collector->drain)) {
+        gv_snapshot_stop(&collector->drain.snapshot);
+        atomic_store(&collector->session->trace_error, GV_SESSION_UNWANTED);
+        gv_session_place_discard(collector->directory, collector->drain.session);
+        error = 0;
+    } else if (error == COLLECTOR_LEAVES) {
         gv_snapshot_stop(&collector->drain.snapshot);
         atomic_store(&collector->session->collector_pid, 0);
         atomic_store(&collector->session->left, 1);

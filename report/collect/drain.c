@@ -115,6 +115,13 @@ static bool is_gone(const struct gv_drain *drain)
             status.st_ino != drain->claimed.st_ino || status.st_size == 0);
 }
 
+bool gv_drain_is_unwanted(const struct gv_drain *drain)
+{
+    struct stat status;
+
+    return drain->claimed_fd >= 0 && fstat(drain->claimed_fd, &status) == 0 && status.st_nlink == 0;
+}
+
 /* ---- the end ---- */
 
 /* A program waits for a trace with this many calls and GPU operations: about 0.1 s. A program of
@@ -248,10 +255,16 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH 32768u
 
+void gv_drain_start(struct gv_drain *drain)
+{
+    memset(drain, 0, sizeof(*drain));
+    drain->directory_fd = drain->claimed_fd = -1;
+}
+
 int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
                   const char *wanted)
 {
-    memset(drain, 0, sizeof(*drain));
+    gv_drain_start(drain);
     drain->directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (drain->directory_fd < 0)
         return -errno;
@@ -288,8 +301,9 @@ void gv_drain_close(struct gv_drain *drain)
     free(drain->spools);
     if (drain->directory_fd >= 0)
         close(drain->directory_fd);
-    memset(drain, 0, sizeof(*drain));
-    drain->directory_fd = -1;
+    if (drain->claimed_fd >= 0)
+        close(drain->claimed_fd);
+    gv_drain_start(drain);
 }
 
 static bool is_spool(const struct gv_drain *drain, const char *name)
@@ -402,11 +416,16 @@ static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts
     error = gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
     if (!error && lstat(drain->path, &status) < 0)
         error = -errno;
-    if (error)
+    if (error) {
         drain->path[0] = '\0';
-    else
-        drain->claimed = status;
-    return error;
+        return error;
+    }
+    drain->claimed = status;
+    if (drain->claimed_fd >= 0)
+        close(drain->claimed_fd);
+    /* O_PATH, because closing another descriptor would drop SQLite's locks. */
+    drain->claimed_fd = open(drain->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return 0;
 }
 
 int gv_drain_commit(struct gv_drain *drain)

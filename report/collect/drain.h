@@ -43,6 +43,7 @@ struct gv_drain {
     bool complete; /* and the trace says so */
     int64_t next_call;
     struct stat claimed; /* the file at `path` when it was claimed */
+    int claimed_fd;      /* of it; -1: none */
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
@@ -52,6 +53,8 @@ struct gv_drain {
     size_t unfinished; /* spools that a process is still making */
 };
 
+/* Before anything else. */
+void gv_drain_start(struct gv_drain *drain);
 /* 0 or -errno. `wanted` may be NULL. */
 int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
                   const char *wanted);
@@ -69,6 +72,9 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 /* Between passes: sees that the trace stays as short as GPUVERIFY_KEEP says. `now_ns`: since the
  * session's start. As gv_drain_pass(). */
 int gv_drain_keep(struct gv_drain *drain, int64_t now_ns);
+
+/* Whether somebody has deleted the trace: nobody wants it, nor what is still to be stored. */
+bool gv_drain_is_unwanted(const struct gv_drain *drain);
 
 /* For writing between passes. -EBUSY, as from gv_database_commit(), was waited for. After an
  * error in a transaction, call gv_drain_reopen(). */

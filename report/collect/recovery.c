@@ -134,7 +134,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         free(drain);
         return -EXDEV;
     }
-    drain->directory_fd = -1;
+    gv_drain_start(drain);
     error = recovery_lock(directory, session, &fd, &file);
     if (!error)
         error = gv_drain_open(drain, directory, session,

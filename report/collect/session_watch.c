@@ -95,6 +95,8 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
         if (session_watch_has_trace(watch, path, size))
             return 0;
         error = -atomic_load(&watch->file->trace_error);
+        if (error == -GV_SESSION_UNWANTED)
+            return error;
         /* If its collector is dead or never started, we store the records. */
         int recovered = gv_recovery_run(watch->directory, watch->session, NULL, &recovery);
         if (recovered == 0 && recovery.path[0]) {

@@ -128,6 +128,23 @@ int gv_session_place_find(const char *directory, const char *session, struct gv_
     return error;
 }
 
+int gv_session_place_discard(const char *directory, const char *session)
+{
+    DIR *stream = opendir(directory);
+    size_t length = strlen(session);
+    struct dirent *entry;
+    int error = 0;
+
+    if (!stream)
+        return -errno;
+    while ((entry = readdir(stream)))
+        if (strncmp(entry->d_name, session, length) == 0 && entry->d_name[length] == '.' &&
+            unlinkat(dirfd(stream), entry->d_name, 0) < 0)
+            error = -errno;
+    closedir(stream);
+    return error;
+}
+
 /* ---- by its trace ---- */
 
 /* The file need not exist, but its folder must. */

@@ -35,6 +35,9 @@ int gv_session_place_open(const char *directory, const char *session);
 int gv_session_place_find(const char *directory, const char *session,
                           struct gv_session_file **file);
 
+/* Removes all of a session's files. 0 or -errno. */
+int gv_session_place_discard(const char *directory, const char *session);
+
 /* Whether to follow a trace, which may be a stranger's, to the folder of its session: the session's
  * file is there, and belongs to this user. Opens nothing. 0; -ENOENT; -EPERM: another user's. */
 int gv_session_place_confirm(const char *directory, const char *session);

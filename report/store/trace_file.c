@@ -20,6 +20,8 @@
 #define GV_TRACE_FILE_BUSY_MS  1000
 #define GV_TRACE_FILE_PAUSE_NS 10000000
 #define GV_TRACE_FILE_PAUSES   50
+/* A journal that stays longer is a killed collector's, and SQLite deletes it. */
+#define GV_TRACE_FILE_JOURNAL_PAUSES 200
 /* Offsets in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
@@ -308,6 +310,21 @@ static int trace_file_consider(const char *path, const char *session)
 }
 
 /*
+ * A collector whose trace was deleted may be in a transaction, and its journal has the name of
+ * ours: the end of its transaction would delete our journal. It begins no other one.
+ */
+static void trace_file_await_journal(const char *path)
+{
+    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
+    char journal[GV_TRACE_FILE_BESIDE_BYTES];
+
+    gv_trace_file_beside(path, 0, journal);
+    for (int pauses = 0; pauses < GV_TRACE_FILE_JOURNAL_PAUSES && access(journal, F_OK) == 0;
+         pauses++)
+        nanosleep(&pause, NULL);
+}
+
+/*
  * A killed collector looks gone as a zombie while a thread of it still has the lock. One that has
  * finished a trace ends some time later.
  */
@@ -319,8 +336,10 @@ static int trace_file_try(const char *path, const char *session)
         return -EEXIST;
     for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 && trace_file_keep(path, fd) == 0)
+        if (fd >= 0 && trace_file_keep(path, fd) == 0) {
+            trace_file_await_journal(path);
             return 0;
+        }
         if (fd >= 0) {
             close(fd);
             continue;

@@ -219,7 +219,9 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     }
     if (error) {
         gv_message("the trace could not be written: %s",
-                   error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
+                   error == -GV_SESSION_UNWANTED ? "it was deleted meanwhile"
+                   : error == -ESTALE            ? "it was moved or emptied"
+                                                 : strerror(-error));
         return;
     }
     told = calloc(1, sizeof(*told));
