@@ -1,6 +1,7 @@
 /* gpuverify recover: stores records that no collector stored. */
 #include "report/commands/commands.h"
 
+#include "report/collect/left_sessions.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/trace_open.h"
@@ -29,6 +30,8 @@ struct gv_recover {
     struct gv_recover_job *jobs;
     size_t count;
     unsigned int recovered;
+    bool discards;
+    struct gv_left_sessions discarded;
     bool failed;
 };
 
@@ -99,6 +102,19 @@ static void recover_session(struct gv_recover *recover, const struct gv_recover_
         recover->failed = true;
     }
     free(recovery);
+}
+
+/* Without storing it. */
+static void recover_discard(struct gv_recover *recover, const struct gv_recover_job *job)
+{
+    int error = gv_left_session_discard(job->directory, job->session, &recover->discarded);
+
+    if (error == -EBUSY) {
+        gv_message("%s: it is not over", job->session);
+    } else if (error) {
+        gv_message("%s: cannot remove its files: %s", job->session, strerror(-error));
+        recover->failed = true;
+    }
 }
 
 static int recover_compare(const void *left, const void *right)
@@ -180,16 +196,25 @@ static void recover_given(struct gv_recover *recover, const char *given)
 /* Stores nothing until it is clear that -o can name the trace for everything. */
 static int recover_all(struct gv_recover *recover)
 {
+    char size[GV_FORMAT_BYTES];
+
     if (recover->wanted && recover->count > 1) {
         gv_message("-o names one file, but there are %zu sessions; name one of them",
                    recover->count);
         return GV_EXIT_USAGE;
     }
+    if (recover->wanted && recover->discards) {
+        gv_message("-o names a trace, but --discard writes none");
+        return GV_EXIT_USAGE;
+    }
     for (size_t i = 0; i < recover->count; i++)
-        recover_session(recover, &recover->jobs[i]);
+        (recover->discards ? recover_discard : recover_session)(recover, &recover->jobs[i]);
+    if (recover->discards)
+        gv_message_result("sessions discarded: %zu, %s", recover->discarded.count,
+                          gv_format_size(size, recover->discarded.bytes));
     if (recover->failed)
         return GV_EXIT_FAILED;
-    if (recover->recovered == 0)
+    if (recover->recovered == 0 && !recover->discards)
         gv_message("nothing to recover");
     return GV_EXIT_FINE;
 }
@@ -200,6 +225,7 @@ int gv_command_recover(const struct gv_arguments *arguments)
     char directory[PATH_MAX];
     int code;
 
+    recover.discards = gv_arguments_has(arguments, GV_OPTION_recover_discard);
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
     if (arguments->operand_count == 0) {
         gv_session_place_default(directory, sizeof(directory));

@@ -1,4 +1,5 @@
 /* Checks of the machine: the driver's files, shared memory, other tools. */
+#include "report/collect/left_sessions.h"
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/commands/doctor/doctor.h"
@@ -112,6 +113,19 @@ static void machine_shared_memory(struct gv_doctor *doctor)
                   "%s: %s, %s of it free", directory,
                   gv_format_size(size, (int64_t)(status.f_blocks * status.f_frsize)),
                   gv_format_size(left, free_bytes));
+}
+
+static void machine_left_sessions(struct gv_doctor *doctor)
+{
+    char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES];
+    struct gv_left_sessions left;
+
+    gv_session_place_default(directory, sizeof(directory));
+    if (gv_left_sessions_find(directory, &left) == 0 && left.count > 0)
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "left sessions",
+                      "gpuverify recover stores them, gpuverify recover --discard removes them",
+                      "sessions left in shared memory: %zu, %s", left.count,
+                      gv_format_size(size, left.bytes));
 }
 
 static void machine_library(struct gv_doctor *doctor)
@@ -238,6 +252,7 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_files(doctor);
     machine_shared_memory(doctor);
     machine_native_frames(doctor);
+    machine_left_sessions(doctor);
     machine_native_stacks(doctor);
     machine_profilers(doctor);
     machine_blocking(doctor);

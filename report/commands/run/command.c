@@ -1,7 +1,9 @@
 /* gpuverify run: runs a program with the library, then prints the summary. */
 #include "report/commands/commands.h"
 
+#include "report/collect/left_sessions.h"
 #include "report/collect/session_watch.h"
+#include "report/collect/sessions.h"
 #include "report/commands/export/export.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
@@ -298,6 +300,19 @@ static void run_check_file(const char *trace)
             gv_shown_path(trace));
 }
 
+/* Before the program starts, which may need that memory. */
+static void run_tell_left_sessions(void)
+{
+    char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES];
+    struct gv_left_sessions left;
+
+    gv_session_place_default(directory, sizeof(directory));
+    if (gv_left_sessions_find(directory, &left) == 0 && left.count > 0)
+        gv_message("sessions left in shared memory: %zu, %s; gpuverify recover stores them, "
+                   "gpuverify recover --discard removes them",
+                   left.count, gv_format_size(size, left.bytes));
+}
+
 int gv_command_run(const struct gv_arguments *arguments)
 {
     const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
@@ -320,6 +335,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     if (wanted)
         run_check_file(wanted);
+    run_tell_left_sessions();
     error = gv_run_set_environment(library, wanted);
     int note = gv_run_note_open();
     if (!error)
