@@ -50,6 +50,7 @@ struct gv_process_own {
     _Atomic uint32_t held;        /* futex: 1: calls wait until it is 0 (preload/process/hold.h) */
     /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
     _Atomic(_Atomic uint32_t *) changes;
+    _Atomic uint32_t stage; /* of its attachment (preload/process/process.c); 0: new */
 };
 extern struct gv_process_own gv_process_own;
 

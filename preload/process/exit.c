@@ -128,19 +128,18 @@ static void fetch_unless_it_hangs(void)
         atomic_store(&fetch_hangs, true);
 }
 
-/* The process that a thread is ending by a signal. In the handler of another signal, or on
- * another thread, nobody waits again. A forked child is another process. */
-static _Atomic uint32_t dying_pid;
+/* The token of the process that a thread is ending by a signal. In the handler of another signal,
+ * or on another thread, nobody waits again. A forked child is another process. */
+static _Atomic uint64_t dying;
 
 bool gv_process_expect_death(int number)
 {
-    uint32_t others;
+    uint64_t token = gv_process_token_now(), others;
 
     if (!gv_process_is_attached_here())
         return false;
-    others = atomic_load(&dying_pid);
-    if (others == gv_process.pid ||
-        !atomic_compare_exchange_strong(&dying_pid, &others, gv_process.pid))
+    others = atomic_load(&dying);
+    if (others == token || !atomic_compare_exchange_strong(&dying, &others, token))
         return false;
     int saved_errno = gv_own_work_begin();
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
@@ -157,15 +156,15 @@ bool gv_process_expect_death(int number)
 void gv_process_outlived(void)
 {
     struct gv_spool_header *header = gv_process.spool.header;
-    uint32_t dying = GV_PROCESS_DYING;
+    uint32_t outlived = GV_PROCESS_DYING;
 
     if (atomic_load(&header->state) == GV_PROCESS_DYING) {
         gv_gpu_go_on();
         atomic_store(&header->ended_ns, 0);
-        atomic_compare_exchange_strong(&header->state, &dying, GV_PROCESS_RUNNING);
+        atomic_compare_exchange_strong(&header->state, &outlived, GV_PROCESS_RUNNING);
         gv_idle_go_on();
     }
-    atomic_store(&dying_pid, 0);
+    atomic_store(&dying, 0);
 }
 
 void gv_process_fetch(void)

@@ -15,9 +15,6 @@
 
 void gv_fork_watch_set_token(uint64_t token)
 {
-    /* Before Linux 4.14, our handler after fork() empties it. */
-    if (madvise(&gv_process_own, sizeof gv_process_own, MADV_WIPEONFORK) < 0)
-        gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
     atomic_store(&gv_process_own.changes, &gv_process.spool.header->control.changes);
     atomic_store(&gv_process_own.token, token);
     atomic_store(&gv_process_own.open, token);
@@ -46,11 +43,15 @@ static void in_child(void)
     atomic_store(&gv_process_own.open, 0);
     atomic_store(&gv_process_own.gpu_starter, 0);
     atomic_store(&gv_process_own.held, 0);
+    atomic_store(&gv_process_own.stage, 0);
     atomic_store(&gv_process_own.changes, NULL);
 }
 
 int gv_fork_watch_start(void)
 {
+    /* Before Linux 4.14, our handler after fork() empties it. */
+    if (madvise(&gv_process_own, sizeof gv_process_own, MADV_WIPEONFORK) < 0)
+        gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
     gv_loader_find_lock();
     return -pthread_atfork(before, in_parent, in_child);
 }

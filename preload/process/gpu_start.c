@@ -37,8 +37,8 @@ enum device_attribute {
 static struct gv_gpu_host host;
 /* The recording module; a child inherits it and must not use it. */
 static const struct gv_gpu_module *_Atomic module;
-static uint32_t module_pid;
-static _Atomic uint32_t started_pid; /* the process that tried it */
+static uint64_t module_token;
+static _Atomic uint64_t started_token; /* of the process that tried it */
 static _Atomic int ended;
 
 /* The module is opened and started on a thread of its own, with a time limit: see
@@ -239,10 +239,10 @@ static bool start_module(void)
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
     const char *reason = why;
 
-    if (module_pid) {
+    if (module_token) {
         reason = "this process was forked without exec, so it cannot use CUPTI";
     } else {
-        module_pid = gv_process.pid;
+        module_token = gv_process_token_now();
         host = (struct gv_gpu_host){
             .now_ns = gv_clock_now_ns,
             .spool = &gv_process.spool,
@@ -264,7 +264,7 @@ static bool start_module(void)
         };
         reason = start_beside();
     }
-    if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
+    if (reason == why && atomic_load(&module) && module_token == gv_process_token_now()) {
         /* Registered after the driver's own handlers, so it runs before them. */
         if (on_exit(at_exit, NULL))
             gv_log_info("out of memory: what CUPTI has when the program exits may be lost");
@@ -300,7 +300,7 @@ static void start_here(struct gv_thread *thread)
 {
     int saved_errno = gv_own_work_begin();
 
-    atomic_store(&started_pid, gv_process.pid);
+    atomic_store(&started_token, gv_process_token_now());
     gv_gpu_note_driver();
     write_devices(thread);
     choose();
@@ -366,12 +366,12 @@ void gv_gpu_start(struct gv_thread *thread)
 {
     struct gv_process_own *own = &gv_process_own;
 
-    if (atomic_load(&started_pid) == gv_process.pid || !close_to_others(own, thread)) {
+    if (atomic_load(&started_token) == gv_process_token_now() || !close_to_others(own, thread)) {
         gv_gpu_await_start(thread);
         return;
     }
     /* Another thread may have just done it. */
-    if (atomic_load(&started_pid) != gv_process.pid)
+    if (atomic_load(&started_token) != gv_process_token_now())
         start_here(thread);
     gv_process_end_wait(&own->gpu_starter);
 }
@@ -380,7 +380,7 @@ const struct gv_gpu_module *gv_gpu_recording(void)
 {
     const struct gv_gpu_module *found = atomic_load(&module);
 
-    return found && module_pid == gv_process.pid && !atomic_load(&ended) ? found : NULL;
+    return found && module_token == gv_process_token_now() && !atomic_load(&ended) ? found : NULL;
 }
 
 /* The module's thread answers within milliseconds, unless CUPTI hangs. A program that does not

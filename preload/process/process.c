@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 enum stage {
+    STAGE_NEW,
     STAGE_ATTACHING,
     STAGE_ATTACHED,
     STAGE_REFUSED, /* failed; not tried again */
@@ -138,37 +139,28 @@ static int attach(struct gv_process *process)
     return 0;
 }
 
-/* The state of this process: a forked child finds its parent's, and starts anew. */
-static _Atomic uint64_t attachment; /* pid << 32 | enum stage */
-
-static uint64_t attachment_of(uint32_t pid, enum stage stage)
-{
-    return (uint64_t)pid << 32 | stage;
-}
-
 /* If it takes for ever, the call continues without it; later calls may still be recorded. */
-static void wait_for_attacher(uint32_t pid)
+static void wait_for_attacher(void)
 {
-    uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
+    uint32_t attaching = STAGE_ATTACHING;
 
     for (int i = 0; i < 20000; i++) {
-        if (atomic_load(&attachment) != attaching)
+        if (atomic_load(&gv_process_own.stage) != attaching)
             return;
         gv_pause_ns(100000);
     }
-    atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
+    atomic_compare_exchange_strong(&gv_process_own.stage, &attaching, STAGE_REFUSED);
 }
 
-/* True if this thread must attach the process. */
-static bool claim_attachment(uint32_t pid)
+/* True if this thread must attach the process. A forked child is new, whatever its pid. */
+static bool claim_attachment(void)
 {
-    uint64_t known = atomic_load(&attachment);
+    uint32_t stage = STAGE_NEW;
 
-    while (known >> 32 != pid)
-        if (atomic_compare_exchange_weak(&attachment, &known, attachment_of(pid, STAGE_ATTACHING)))
-            return true;
-    if (known == attachment_of(pid, STAGE_ATTACHING))
-        wait_for_attacher(pid);
+    if (atomic_compare_exchange_strong(&gv_process_own.stage, &stage, STAGE_ATTACHING))
+        return true;
+    if (stage == STAGE_ATTACHING)
+        wait_for_attacher();
     return false;
 }
 
@@ -188,12 +180,11 @@ static void let_calls_pass(void)
 
 static bool attach_process(void)
 {
-    uint32_t pid = pid_now();
     int error;
 
-    if (!gv_process_is_ours() || is_vforked(pid))
+    if (!gv_process_is_ours() || is_vforked(pid_now()))
         return false;
-    if (claim_attachment(pid)) {
+    if (claim_attachment()) {
         error = attach(&gv_process);
         if (error && error != -ECANCELED) {
             gv_warn_of_refusal(&gv_process, error);
@@ -201,10 +192,9 @@ static bool attach_process(void)
         }
         if (error)
             let_calls_pass();
-        atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
+        atomic_store(&gv_process_own.stage, error ? STAGE_REFUSED : STAGE_ATTACHED);
     }
-    return atomic_load(&attachment) == attachment_of(pid, STAGE_ATTACHED) &&
-           gv_process_is_recording();
+    return atomic_load(&gv_process_own.stage) == STAGE_ATTACHED && gv_process_is_recording();
 }
 
 const struct gv_process_steps gv_process_steps = {
