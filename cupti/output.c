@@ -42,7 +42,7 @@ void gv_output_hurry(void)
 
 static void wait_for_room(void)
 {
-    uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
+    uint32_t enough = atomic_load_explicit(&spool->header->limit, memory_order_relaxed) / 2;
 
     for (int i = 0; i < PATIENCE_MS && gv_spool_writer_left(spool) <= enough && !gave_up; i++) {
         if (atomic_load(&hurried))

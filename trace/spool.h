@@ -757,6 +757,13 @@ struct gv_spool_control {
     _Alignas(64) struct gv_spool_note notes[GV_SPOOL_NOTES];
 };
 
+/* trace/spool_free_list.h */
+struct gv_spool_list {
+    _Atomic uint64_t head;  /* [wr] tag << 32 | segment; the tag changes with every change */
+    _Atomic uint32_t count; /* [wr] about how many there are */
+    uint32_t reserved32;
+};
+
 struct gv_spool_header {
     char magic[8];
     uint32_t version;
@@ -783,11 +790,12 @@ struct gv_spool_header {
     uint32_t slots_count;
     uint32_t segments_offset;
     uint32_t segment_limit; /* as many as GPUVERIFY_SPOOL_MB allows */
-    uint32_t reserve_segments;
+    /* [wr] As many as it may have now: not more than its share of the memory that is free. */
+    _Atomic uint32_t limit;
     _Atomic uint32_t segments_allocated; /* number of segments with storage */
     _Atomic uint32_t growing;
-    _Atomic uint64_t free_head;  /* [wr] tag << 32 | segment; the tag changes with every change */
-    _Atomic uint32_t free_count; /* [wr] about how many are free */
+    struct gv_spool_list free;
+    struct gv_spool_list empty; /* free too, but without storage: the reader took it back */
     /* [r] Segments below this have storage, and pages that are cheap to map: a reader that keeps up
      * makes them ahead of the writer. */
     _Atomic uint32_t prepared;

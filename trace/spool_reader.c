@@ -19,7 +19,7 @@
 #define GV_READER_NAMES_LIMIT 8192u
 #define GV_READER_ALIGNMENT   64u
 #define GV_READER_PAGE_BYTES  4096u
-/* As many segments are prepared as are in use, and no more than these 4 MB. */
+/* As many segments are prepared or free as are in use, and no more than these 4 MB. */
 #define GV_READER_AHEAD_SEGMENTS 256u
 #define GV_READER_SEGMENT_LIMIT  (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
 
@@ -409,19 +409,79 @@ void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index
     };
 }
 
+static uint32_t reader_free_count(const struct gv_spool_reader *reader)
+{
+    return atomic_load_explicit(&reader_header(reader)->free.count, memory_order_relaxed);
+}
+
+/* Keeps the page with the segment's header, which the writer may look at. */
+static int reader_punch(const struct gv_spool_reader *reader, uint32_t index)
+{
+    size_t offset = reader->segments_offset + (size_t)index * GV_SPOOL_SEGMENT_BYTES;
+
+    return fallocate(reader->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                     (off_t)(offset + GV_READER_PAGE_BYTES),
+                     GV_SPOOL_SEGMENT_BYTES - GV_READER_PAGE_BYTES);
+}
+
+static void reader_empty(struct gv_spool_reader *reader, uint32_t count)
+{
+    struct gv_spool_header *header = reader_header(reader);
+    struct gv_spool_segment *segments = reader_segment(reader, 0);
+    int error = 0;
+
+    while (count-- > 0 && !error) {
+        uint32_t index = gv_spool_free_list_pop(&header->free, segments, reader->segments);
+
+        if (index == GV_SPOOL_NO_SEGMENT)
+            return;
+        error = reader_punch(reader, index);
+        gv_spool_free_list_push(error ? &header->free : &header->empty, segments, index);
+    }
+}
+
+void gv_spool_reader_share(struct gv_spool_reader *reader, const struct gv_spool_memory *memory)
+{
+    struct gv_spool_header *header = reader_header(reader);
+    uint32_t backed = atomic_load_explicit(&header->segments_allocated, memory_order_relaxed);
+    uint32_t most = reader->segment_limit, spare = reader->free_least;
+
+    if (gv_spool_reader_refresh(reader) < 0)
+        return;
+    if (backed < reader->prepared)
+        backed = reader->prepared;
+    if (backed < most)
+        most = backed + gv_spool_memory_segments(memory, most - backed);
+    atomic_store_explicit(&header->limit, most, memory_order_relaxed);
+    if (spare > reader->segments)
+        spare = reader->segments;
+    if (memory->bytes >= 0)
+        spare = spare > GV_SPOOL_GROWTH_SEGMENTS ? (spare - GV_SPOOL_GROWTH_SEGMENTS) / 2 : 0;
+    reader_empty(reader, spare);
+    reader->free_least = reader_free_count(reader);
+}
+
 void gv_spool_reader_prepare(struct gv_spool_reader *reader)
 {
     struct gv_spool_header *header = reader_header(reader);
     uint32_t allocated = atomic_load_explicit(&header->segments_allocated, memory_order_relaxed);
-    uint32_t ahead = allocated < GV_READER_AHEAD_SEGMENTS ? allocated : GV_READER_AHEAD_SEGMENTS;
+    uint32_t limit = atomic_load_explicit(&header->limit, memory_order_relaxed);
+    uint32_t free_count = reader_free_count(reader);
+    uint32_t idle = free_count + atomic_load_explicit(&header->empty.count, memory_order_relaxed);
+    uint32_t used = idle < allocated ? allocated - idle : 0;
+    uint32_t ahead = used < GV_READER_AHEAD_SEGMENTS ? used : GV_READER_AHEAD_SEGMENTS;
     uint32_t from = reader->prepared, to = from + GV_SPOOL_GROWTH_SEGMENTS;
     size_t start = reader->segments_offset + (size_t)from * GV_SPOOL_SEGMENT_BYTES, end;
 
-    if (to > reader->segment_limit)
-        to = reader->segment_limit;
+    if (free_count < reader->free_least)
+        reader->free_least = free_count;
+    if (limit > reader->segment_limit)
+        limit = reader->segment_limit;
+    if (to > limit)
+        to = limit;
     end = reader->segments_offset + (size_t)to * GV_SPOOL_SEGMENT_BYTES;
-    if (from >= to || from >= (uint64_t)allocated + ahead || gv_spool_reader_refresh(reader) < 0 ||
-        end > reader->mapped_bytes)
+    if (from >= to || (uint64_t)from + free_count >= (uint64_t)allocated + ahead ||
+        gv_spool_reader_refresh(reader) < 0 || end > reader->mapped_bytes)
         return;
     if (posix_fallocate(reader->fd, (off_t)start, (off_t)(end - start)) != 0) {
         reader->prepared = UINT32_MAX - GV_SPOOL_GROWTH_SEGMENTS; /* not tried again */
@@ -439,7 +499,7 @@ void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)
     struct gv_spool_segment *segment = reader_segment(reader, index);
 
     atomic_store_explicit(&segment->state, GV_SEGMENT_FREE, memory_order_relaxed);
-    gv_spool_free_list_push(reader_header(reader), reader_segment(reader, 0), index);
+    gv_spool_free_list_push(&reader_header(reader)->free, reader_segment(reader, 0), index);
 }
 
 static const struct gv_spool_slot *reader_slot(const struct gv_spool_reader *reader, uint32_t index)

@@ -11,6 +11,7 @@
 #define GV_TRACE_SPOOL_READER_H
 
 #include "trace/spool.h"
+#include "trace/spool_memory.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,7 @@ struct gv_spool_reader {
     uint64_t objects_offset;
     uint32_t segments;     /* readable segments at the last refresh */
     uint32_t prepared;     /* segments that gv_spool_reader_prepare() is done with */
+    uint32_t free_least;   /* how many were free at least since the last gv_spool_reader_share() */
     uint32_t segments_cut; /* segments that should exist too; a living process may have just added
                               them */
 };
@@ -170,10 +172,16 @@ void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index
                             union gv_record *out);
 /*
  * Gives the writer's next segments storage, and faults their pages in, so that its threads need
- * not. A step of GV_SPOOL_GROWTH_SEGMENTS; nothing if enough are prepared. For the spool of a
- * living process only. After a failure, such as a full disk, the writer is on its own.
+ * not. A step of GV_SPOOL_GROWTH_SEGMENTS; nothing if enough are prepared or free. For the spool of
+ * a living process only. After a failure, such as a full disk, the writer is on its own.
  */
 void gv_spool_reader_prepare(struct gv_spool_reader *reader);
+/*
+ * Tells the writer how much it may have now, and takes the storage of free segments that it has
+ * not needed since the last time: half of them, or all if the spools have too much.
+ * The writer gives them storage again. For the spool of a living process only.
+ */
+void gv_spool_reader_share(struct gv_spool_reader *reader, const struct gv_spool_memory *memory);
 /* Gives a closed segment back to the writer. Call it when its records are safe. */
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 

@@ -2,6 +2,7 @@
 
 #include "trace/futex.h"
 #include "trace/spool_free_list.h"
+#include "trace/spool_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@
 #define GROWTH_YIELDS   2000
 #define GROWTH_SLEEPS   100
 #define GROWTH_SLEEP_NS 100000
+#define SHARES          16
+#define REFILL_SEGMENTS 16u
 
 static uint32_t page_aligned(size_t bytes)
 {
@@ -92,15 +95,18 @@ static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t 
         limit_bytes < header->segments_offset
             ? 0
             : (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
-    header->reserve_segments = header->segment_limit / 16;
-    header->free_head = GV_SPOOL_EMPTY_LIST;
+    header->free.head = header->empty.head = GV_SPOOL_EMPTY_LIST;
     lay_out_stacks(header, most_bytes);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 static uint32_t first_growth(const struct gv_spool_header *header)
 {
-    return header->segment_limit < GV_SPOOL_GROWTH_SEGMENTS ? header->segment_limit
-                                                            : GV_SPOOL_GROWTH_SEGMENTS;
+    return smaller(header->segment_limit, GV_SPOOL_GROWTH_SEGMENTS);
 }
 
 static int fill_file(int fd, struct gv_spool_writer *writer, const struct gv_spool_header *plan)
@@ -121,6 +127,27 @@ static int fill_file(int fd, struct gv_spool_writer *writer, const struct gv_spo
     writer->header = mapping;
     writer->mapped_bytes = bytes;
     return 0;
+}
+
+/* How many more segments may get storage now. Tells the limit that follows from it. */
+static uint32_t look_for_room(const struct gv_spool_writer *writer, uint32_t allocated)
+{
+    uint32_t more = writer->header->segment_limit;
+    struct gv_spool_memory memory;
+    char folder[GV_SPOOL_PATH_BYTES];
+    int fd;
+
+    memcpy(folder, writer->path, sizeof folder);
+    if (strrchr(folder, '/'))
+        strrchr(folder, '/')[1] = 0;
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && gv_spool_memory_look(fd, &memory) == 0)
+        more = gv_spool_memory_segments(&memory, more);
+    if (fd >= 0)
+        close(fd);
+    atomic_store(&writer->header->limit,
+                 allocated + smaller(more, writer->header->segment_limit - allocated));
+    return more;
 }
 
 int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uint64_t limit_mb,
@@ -160,8 +187,8 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
     }
     writer->header->identity = identity;
     atomic_store(&writer->fresh, 0);
-    atomic_store(&writer->limit, plan.segment_limit);
     atomic_store(&writer->header->segments_allocated, first_growth(&plan));
+    look_for_room(writer, first_growth(&plan));
     return 0;
 }
 
@@ -177,9 +204,9 @@ void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
     writer->objects = NULL;
 }
 
-/* Opens by name: the program could close or reuse a descriptor that stays open. */
 static int allocate_by_name(const struct gv_spool_writer *writer, uint64_t offset, uint64_t bytes)
 {
+    /* Opens by name: the program could close or reuse a descriptor that stays open. */
     int fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     int error = fd < 0 ? -errno : allocate(fd, offset, bytes);
 
@@ -188,18 +215,38 @@ static int allocate_by_name(const struct gv_spool_writer *writer, uint64_t offse
     return error;
 }
 
-/* A full disk is final. Other failures (no descriptor left) are tried again, but not for every
- * record. */
+/* Failures are tried again, but not for every record; on a full disk when the reader says so. */
 static int add_storage(struct gv_spool_writer *writer, uint32_t allocated, uint32_t more)
 {
     int error = allocate_by_name(writer, segment_offset(writer->header, allocated),
                                  (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
 
     if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
-        atomic_store(&writer->limit, allocated);
+        atomic_store(&writer->header->limit, allocated);
     if (!error && writer->bell)
         gv_futex_ring(writer->bell);
     return error;
+}
+
+/* Gives emptied segments storage again. The page of a segment's header never lost it. Returns how
+ * many, or -errno. */
+static int refill(struct gv_spool_writer *writer, uint32_t more)
+{
+    struct gv_spool_header *header = writer->header;
+    int error = 0, count = 0;
+
+    while (more-- > 0 && !error) {
+        uint32_t segment =
+            gv_spool_free_list_pop(&header->empty, writer->segments, header->segment_limit);
+
+        if (segment == GV_SPOOL_NO_SEGMENT)
+            break;
+        error = allocate_by_name(writer, segment_offset(header, segment) + PAGE_BYTES,
+                                 GV_SPOOL_SEGMENT_BYTES - PAGE_BYTES);
+        gv_spool_free_list_push(error ? &header->empty : &header->free, writer->segments, segment);
+        count += !error;
+    }
+    return count > 0 ? count : error;
 }
 
 /* Adds more segments. One thread at a time; the others see `growing`. */
@@ -207,16 +254,24 @@ static int grow(struct gv_spool_writer *writer)
 {
     struct gv_spool_header *header = writer->header;
     uint32_t allocated = atomic_load(&header->segments_allocated);
-    uint32_t limit = atomic_load(&writer->limit);
-    uint32_t more = limit > allocated ? limit - allocated : 0;
+    uint32_t more = smaller(header->segment_limit - allocated, GV_SPOOL_GROWTH_SEGMENTS);
     int error = 0;
 
-    if (more > GV_SPOOL_GROWTH_SEGMENTS)
-        more = GV_SPOOL_GROWTH_SEGMENTS;
-    if (more == 0)
-        return -ENOSPC;
-    if (atomic_load_explicit(&header->prepared, memory_order_relaxed) < allocated + more)
+    if (more == 0 ||
+        atomic_load_explicit(&header->prepared, memory_order_relaxed) < allocated + more) {
+        uint32_t room = look_for_room(writer, allocated);
+
+        if (room == 0)
+            return -ENOSPC;
+        if (atomic_load_explicit(&header->empty.count, memory_order_relaxed) > 0)
+            error = refill(writer, smaller(room, REFILL_SEGMENTS));
+        if (error != 0)
+            return error < 0 ? error : 0;
+        more = smaller(room, more);
+        if (more == 0)
+            return -ENOSPC;
         error = add_storage(writer, allocated, more);
+    }
     if (!error)
         atomic_store(&header->segments_allocated, allocated + more);
     return error;
@@ -252,7 +307,7 @@ static bool map_prepared(const struct gv_spool_writer *writer, uint32_t segment,
 static void populate_fresh(struct gv_spool_writer *writer, uint32_t segment)
 {
     uint32_t left = atomic_load(&writer->header->segments_allocated) - segment;
-    uint32_t count = left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS;
+    uint32_t count = smaller(left, POPULATE_SEGMENTS);
 
     if (segment % POPULATE_SEGMENTS == 0 && !map_prepared(writer, segment, count))
         populate(&writer->segments[segment], count);
@@ -281,8 +336,8 @@ static uint32_t take_any(struct gv_spool_writer *writer)
     struct gv_spool_header *header = writer->header;
 
     for (int look = 0; look < GROWTH_YIELDS + GROWTH_SLEEPS; look++) {
-        uint32_t limit = atomic_load(&writer->limit);
-        uint32_t segment = gv_spool_free_list_pop(header, writer->segments, limit);
+        uint32_t segment =
+            gv_spool_free_list_pop(&header->free, writer->segments, header->segment_limit);
         uint32_t idle = 0;
 
         if (segment != GV_SPOOL_NO_SEGMENT) {
@@ -295,7 +350,8 @@ static uint32_t take_any(struct gv_spool_writer *writer)
             populate_fresh(writer, segment);
             return segment;
         }
-        if (atomic_load(&header->segments_allocated) >= limit)
+        if (atomic_load(&header->segments_allocated) >= atomic_load(&header->limit) &&
+            atomic_load_explicit(&header->empty.count, memory_order_relaxed) == 0)
             return GV_SPOOL_NO_SEGMENT;
         if (atomic_compare_exchange_strong(&header->growing, &idle, 1)) {
             int error = grow(writer);
@@ -313,11 +369,14 @@ static uint32_t take_any(struct gv_spool_writer *writer)
 
 int gv_spool_writer_add_word(struct gv_spool_writer *writer, uint32_t word)
 {
-    return writer->ring ? allocate_by_name(writer,
-                                           writer->header->stacks.ring_offset +
-                                               (uint64_t)word * GV_STACK_WORD_BYTES,
-                                           GV_STACK_WORD_BYTES)
-                        : -ENOSPC;
+    uint32_t allocated = atomic_load(&writer->header->segments_allocated);
+
+    if (!writer->ring ||
+        look_for_room(writer, allocated) < GV_STACK_WORD_BYTES / GV_SPOOL_SEGMENT_BYTES)
+        return -ENOSPC;
+    return allocate_by_name(
+        writer, writer->header->stacks.ring_offset + (uint64_t)word * GV_STACK_WORD_BYTES,
+        GV_STACK_WORD_BYTES);
 }
 
 int gv_spool_writer_add_objects(struct gv_spool_writer *writer)
@@ -339,23 +398,30 @@ int gv_spool_writer_add_objects(struct gv_spool_writer *writer)
 
 uint32_t gv_spool_writer_left(const struct gv_spool_writer *writer)
 {
-    uint32_t limit = atomic_load_explicit(&writer->limit, memory_order_relaxed);
+    const struct gv_spool_header *header = writer->header;
+    uint32_t limit = atomic_load_explicit(&header->limit, memory_order_relaxed);
+    uint32_t allocated = atomic_load_explicit(&header->segments_allocated, memory_order_relaxed);
     uint32_t fresh = atomic_load_explicit(&writer->fresh, memory_order_relaxed);
-    uint32_t free_count = atomic_load_explicit(&writer->header->free_count, memory_order_relaxed);
+    uint32_t free_count = atomic_load_explicit(&header->free.count, memory_order_relaxed);
+    uint32_t empty_count = atomic_load_explicit(&header->empty.count, memory_order_relaxed);
 
-    return free_count + (limit > fresh ? limit - fresh : 0);
+    if (limit < allocated)
+        limit = allocated;
+    return free_count + empty_count + (limit > fresh ? limit - fresh : 0);
 }
 
 static bool is_open_to(struct gv_spool_writer *writer, enum gv_spool_room room)
 {
-    return gv_spool_writer_left(writer) > (uint32_t)room * writer->header->reserve_segments;
+    uint32_t limit = atomic_load_explicit(&writer->header->limit, memory_order_relaxed);
+
+    return gv_spool_writer_left(writer) > (uint32_t)room * (limit / SHARES);
 }
 
 bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room)
 {
     uint32_t refusals = atomic_load_explicit(&writer->refusals, memory_order_relaxed);
 
-    if (refusals && atomic_load_explicit(&writer->header->free_count, memory_order_relaxed) == 0) {
+    if (refusals && atomic_load_explicit(&writer->header->free.count, memory_order_relaxed) == 0) {
         /* Unless another thread has grown the file meanwhile. */
         atomic_compare_exchange_strong(&writer->refusals, &refusals, refusals - 1);
         return true;

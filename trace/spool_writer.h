@@ -24,7 +24,6 @@ struct gv_spool_writer {
     struct gv_spool_object *objects; /* as many as have storage; NULL: no room */
     size_t mapped_bytes;
     _Atomic uint32_t fresh;    /* segments below this number have been used */
-    _Atomic uint32_t limit;    /* how far the file can grow; less than requested on a full disk */
     _Atomic uint32_t refusals; /* requests until growing is tried again */
     _Atomic uint32_t *bell;    /* rung when it grew on its own: the reader is late; NULL: none */
     char path[GV_SPOOL_PATH_BYTES];
@@ -53,7 +52,7 @@ struct gv_spool_owner {
 
 /*
  * Which records still fit into a nearly full spool. The last segments are divided into shares of
- * reserve_segments (struct gv_spool_header). The last share is only for CODE, the one before it
+ * a sixteenth of all that it may have. The last share is only for CODE, the one before it
  * only for CODE and GPU, and so on. So no flood of one kind takes the room of the more important
  * ones.
  */

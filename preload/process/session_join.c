@@ -24,6 +24,7 @@
 #define READY_PATIENCE_MS 1000 /* for the process that is making the session */
 #define JOIN_TRIES        5    /* when its collector is just ending */
 #define MOST_PLACES       4    /* the shared one, the one beside the trace, and that one again */
+#define LEAST_SEGMENTS    (2 * GV_SPOOL_GROWTH_SEGMENTS) /* or not in shared memory */
 
 /* ---- where the trace goes ---- */
 
@@ -179,7 +180,16 @@ static bool is_still_there(const char *path, int fd)
            by_path.st_dev == by_fd.st_dev;
 }
 
-static int make_spool(struct gv_process *process, const char *directory)
+/* With less, records would be lost soon. */
+static bool has_room(const struct gv_spool_header *header)
+{
+    uint32_t least =
+        LEAST_SEGMENTS < header->segment_limit ? LEAST_SEGMENTS : header->segment_limit;
+
+    return atomic_load(&header->limit) >= least;
+}
+
+static int make_spool(struct gv_process *process, const char *directory, bool is_shared)
 {
     static struct gv_spool_name names[GV_API_COUNT];
     char path[GV_SPOOL_PATH_BYTES];
@@ -202,6 +212,10 @@ static int make_spool(struct gv_process *process, const char *directory)
                                    identity, names, GV_API_COUNT);
     if (error)
         return error;
+    if (is_shared && !has_room(process->spool.header)) {
+        gv_spool_writer_close(&process->spool, true);
+        return -ENOSPC;
+    }
     process->spool.header->held = gv_spool_hold(path, &process->hold) == 0;
     process->spool.header->clock = process->session->clock;
     process->spool.bell = &process->session->doorbell;
@@ -218,8 +232,8 @@ static void let_go(struct gv_process *process, int *fd)
     *fd = -1;
 }
 
-static int join_in(struct gv_process *process, const char *directory, const char *trace,
-                   int *lock_fd)
+static int join_in(struct gv_process *process, const char *directory, bool is_shared,
+                   const char *trace, int *lock_fd)
 {
     int error = gv_trace_path_format(process->session_path, sizeof process->session_path,
                                      "%s/%s" GV_SESSION_SUFFIX, directory, process->session_id);
@@ -230,7 +244,7 @@ static int join_in(struct gv_process *process, const char *directory, const char
 
         error = open_session(process, trace, &fd, &locked);
         if (!error)
-            error = make_spool(process, directory);
+            error = make_spool(process, directory, is_shared);
         if (error) {
             if (locked && error != -EXDEV)
                 unlink(process->session_path);
@@ -281,11 +295,11 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         error = choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
         bool is_usable = !error;
         if (!error)
-            error = join_in(process, directory, trace, lock_fd);
+            error = join_in(process, directory, attempt == 0, trace, lock_fd);
         /* We are in our own pid namespace, where that session's collector could not see whether
          * we live. So this is the first process of another session. */
         if (error == -EXDEV && gv_session_id_make(process->session_id) == 0)
-            error = join_in(process, directory, trace, lock_fd);
+            error = join_in(process, directory, attempt == 0, trace, lock_fd);
         if (!error)
             return 0;
         gv_log_info("no shared memory files in %s: %s", directory, strerror(-error));

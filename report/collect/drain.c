@@ -9,6 +9,7 @@
 #include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
 #include "report/unwind/unwind.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/settings.h"
 #include "trace/text.h"
@@ -254,6 +255,8 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH 32768u
+/* How often it looks how much memory there is for spools. */
+#define GV_DRAIN_SHARE_NS UINT64_C(1000000000)
 
 void gv_drain_start(struct gv_drain *drain)
 {
@@ -597,11 +600,26 @@ void gv_drain_reopen(struct gv_drain *drain)
     drain->path[0] = '\0';
 }
 
+static void share_room(struct gv_drain *drain)
+{
+    uint64_t now_ns = gv_monotonic_ns();
+    struct gv_spool_memory memory;
+
+    if (now_ns - drain->shared_ns < GV_DRAIN_SHARE_NS)
+        return;
+    drain->shared_ns = now_ns;
+    if (gv_spool_memory_look(drain->directory_fd, &memory) < 0)
+        return;
+    for (size_t i = 0; i < drain->count; i++)
+        gv_spool_reader_share(&drain->spools[i]->reader, &memory);
+}
+
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
     int error = is_gone(drain) ? -ESTALE : 0;
 
     *stored = *exiting = 0;
+    share_room(drain);
     for (size_t i = drain->count; i-- > 0 && !error;) {
         struct gv_drain_spool *spool = drain->spools[i];
         bool gone = !gv_spool_reader_process_lives(&spool->reader) || is_replaced(drain, spool);

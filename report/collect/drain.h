@@ -48,9 +48,10 @@ struct gv_drain {
     size_t count;
     size_t room;
     struct gv_keep keep;
-    bool made_trace;   /* when it was opened, it was empty */
-    size_t damaged;    /* cut or damaged spools that were not opened */
-    size_t unfinished; /* spools that a process is still making */
+    bool made_trace;    /* when it was opened, it was empty */
+    size_t damaged;     /* cut or damaged spools that were not opened */
+    size_t unfinished;  /* spools that a process is still making */
+    uint64_t shared_ns; /* when it last looked how much memory there is */
 };
 
 /* Before anything else. */

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -225,6 +226,40 @@ class BadPlaces(harness.Case):
             harness.wait_for(lambda: not self.processes(), "the collector ends")
             trace = self.trace(losses=True)
             self.account_for(trace, result)
+
+    def test_dev_shm_of_a_container(self):
+        """Of 16 MB, all programs together take a quarter, and give back what they need no longer."""
+        def taken_mb():
+            return sum(os.stat(os.path.join(place, name)).st_blocks for place, _, names in os.walk(shm)
+                       for name in names) / 2048
+
+        with harness.small_disk(self, self.path("shm"), "16m") as shm:
+            env = {"GPUVERIFY_SPOOL_DIR": self.path("shm", "spools")}
+            process = self.start([harness.program("flood"), "--progress", self.path("count")], env=env)
+            collector = self.await_collector()
+            os.kill(collector, signal.SIGSTOP)
+            harness.wait_for(lambda: taken_mb() > 3, "many records wait")
+            harness.wait_for(lambda: self.progress() > 80000, "more records than have room")
+            self.assertLessEqual(taken_mb(), 4)
+            # Another program finds no room, and does not take the first one's.
+            self.run_well([harness.program("ending")], env=env | {"GPUVERIFY_TRACE": self.path("other.db")}, quiet=False)
+            self.assertLessEqual(taken_mb(), 4)
+            self.assertEqual(self.open_trace(self.path("other.db")).count(LAUNCH), 3)
+            process.send_signal(signal.SIGSTOP)
+            os.kill(collector, signal.SIGCONT)
+            harness.wait_for(lambda: taken_mb() < 3, "the memory is given back")
+            process.send_signal(signal.SIGCONT)
+            before = self.progress()
+            harness.wait_for(lambda: self.progress() > before + 20000, "it goes on")
+            self.assertLessEqual(taken_mb(), 4)
+            process.kill()
+            process.communicate()
+            harness.wait_for(lambda: not self.processes(), "the collector ends")
+            self.trace(losses=True)
+
+    def progress(self):
+        with open(self.path("count"), "rb") as file:
+            return int.from_bytes(file.read(8), "little")
 
     def account_for(self, trace, result):
         """Rows and counted losses together are all calls."""

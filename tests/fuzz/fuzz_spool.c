@@ -44,7 +44,7 @@ static void fuzz_lay_out(struct gv_spool_header *header)
     header->segments_offset = header->slots_offset + FUZZ_SLOTS * sizeof(struct gv_spool_slot);
     header->segment_limit = FUZZ_SEGMENTS;
     header->segments_allocated = FUZZ_SEGMENTS;
-    header->free_head = GV_SPOOL_NO_SEGMENT;
+    header->free.head = GV_SPOOL_NO_SEGMENT;
 }
 
 /* Two threads, each with a full segment and an open one, and every kind of record. */

@@ -24,7 +24,7 @@ SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reade
            "preload/base/thread.c", "preload/hooks/calls.c")
 PARTLY = {"preload/process/exit.c": ("wait_until_drained", "end_as", "note_code")}
 # Words with a tag against ABA in their upper half.
-TAGGED = ("header free_head",)
+TAGGED = ("header free.head", "header empty.head")
 JOBS = 2
 
 Place = collections.namedtuple("Place", "path function operation location half")

@@ -62,7 +62,7 @@ static void fill_free_list(uint32_t segments)
 {
     fixture_open(1, segments, segments);
     while (segments-- > 0)
-        gv_spool_free_list_push(fixture.header, gv_process.spool.segments, segments);
+        gv_spool_free_list_push(&fixture.header->free, gv_process.spool.segments, segments);
 }
 
 /* Writes one record into a new segment, if there is one. */
@@ -132,6 +132,28 @@ static const struct model_case free_list = {
     .name = "free list",
     .prepare = prepare_free_list,
     .threads = {{"one", take_one}, {"two", take_two}, {"reader", read_both}}};
+
+/* ---- the reader takes the storage of free segments, and the writer needs them ---- */
+
+static void prepare_emptied(void)
+{
+    fill_free_list(1);
+    fixture.reader.free_least = fixture.segments;
+    fixture.segments += 2;
+    fixture_join(0, 0);
+}
+
+static void take_storage(void)
+{
+    const struct gv_spool_memory none = {.bytes = -1, .spools = 1};
+
+    gv_spool_reader_share(&fixture.reader, &none);
+}
+
+static const struct model_case emptied = {
+    .name = "emptied",
+    .prepare = prepare_emptied,
+    .threads = {{"writer", take_one}, {"reader", take_storage}}};
 
 /* ---- the file grows ---- */
 
@@ -210,6 +232,7 @@ static const struct model_case notes = {
 const struct model_case *const model_cases[] = {&boundary,
                                                 &reuse,
                                                 &growth_read,
+                                                &emptied,
                                                 &notes,
                                                 &call_cases_flight,
                                                 &call_cases_same,

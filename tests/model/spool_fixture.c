@@ -83,7 +83,22 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
     return __real_pthread_key_create(key, destructor);
 }
 
-/* Storage appears: a user of a segment must know about it. */
+/* There is room for all of it. */
+int gv_spool_memory_look(int directory_fd, struct gv_spool_memory *memory)
+{
+    (void)directory_fd;
+    *memory = (struct gv_spool_memory){.bytes = INT64_MAX, .spools = 1};
+    return 0;
+}
+
+uint32_t gv_spool_memory_segments(const struct gv_spool_memory *memory, uint32_t most)
+{
+    return memory->bytes > 0 ? most : 0;
+}
+
+int __real_fallocate(int fd, int mode, off_t offset, off_t bytes);
+
+/* Storage comes or goes: a user of a segment must know about it. */
 static int allocate(int fd, off_t offset, off_t bytes)
 {
     struct gv_spool_header *header = fixture.header;
@@ -94,9 +109,26 @@ static int allocate(int fd, off_t offset, off_t bytes)
             ((uint64_t)offset - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES;
 
         for (off_t at = 0; at < bytes; at += GV_SPOOL_SEGMENT_BYTES, segment++)
-            model_touch(segment, sizeof segment->state, true);
+            if (bytes % GV_SPOOL_SEGMENT_BYTES == 0)
+                model_touch(segment, sizeof segment->state, true);
+            else /* all but the header's page */
+                model_touch(segment->records, sizeof segment->records[0], true);
     }
-    return model_running() < 0 ? fallocate(fd, 0, offset, bytes) : 0;
+    return model_running() < 0 ? __real_fallocate(fd, 0, offset, bytes) : 0;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+    (void)mode;
+    return allocate(fd, offset, bytes);
+}
+
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t bytes);
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t bytes)
+{
+    (void)mode;
+    return allocate(fd, offset, bytes);
 }
 
 int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
@@ -171,14 +203,25 @@ struct field {
 #define FIELD(type, field) offsetof(struct type, field), #field
 
 static const struct field header_fields[] = {
-    {FIELD(gv_spool_header, magic)},      {FIELD(gv_spool_header, segments_allocated)},
-    {FIELD(gv_spool_header, growing)},    {FIELD(gv_spool_header, free_head)},
-    {FIELD(gv_spool_header, free_count)}, {FIELD(gv_spool_header, prepared)},
-    {FIELD(gv_spool_header, state)},      {FIELD(gv_spool_header, ends)},
-    {FIELD(gv_spool_header, drained)},    {FIELD(gv_spool_header, exit_code_known)},
-    {FIELD(gv_spool_header, exit_code)},  {FIELD(gv_spool_header, exit_signal)},
-    {FIELD(gv_spool_header, ended_ns)},   {FIELD(gv_spool_header, threads_seen)},
-    {FIELD(gv_spool_header, lost)},       {FIELD(gv_spool_header, gpu.state)},
+    {FIELD(gv_spool_header, magic)},
+    {FIELD(gv_spool_header, limit)},
+    {FIELD(gv_spool_header, segments_allocated)},
+    {FIELD(gv_spool_header, growing)},
+    {FIELD(gv_spool_header, free.head)},
+    {FIELD(gv_spool_header, free.count)},
+    {FIELD(gv_spool_header, empty.head)},
+    {FIELD(gv_spool_header, empty.count)},
+    {FIELD(gv_spool_header, prepared)},
+    {FIELD(gv_spool_header, state)},
+    {FIELD(gv_spool_header, ends)},
+    {FIELD(gv_spool_header, drained)},
+    {FIELD(gv_spool_header, exit_code_known)},
+    {FIELD(gv_spool_header, exit_code)},
+    {FIELD(gv_spool_header, exit_signal)},
+    {FIELD(gv_spool_header, ended_ns)},
+    {FIELD(gv_spool_header, threads_seen)},
+    {FIELD(gv_spool_header, lost)},
+    {FIELD(gv_spool_header, gpu.state)},
 };
 
 static const struct field segment_fields[] = {
@@ -197,8 +240,9 @@ static const struct field slot_fields[] = {
 };
 
 static const struct field writer_fields[] = {
-    {FIELD(gv_spool_writer, fresh)},    {FIELD(gv_spool_writer, limit)},
-    {FIELD(gv_spool_writer, refusals)}, {FIELD(gv_spool_writer, bell)},
+    {FIELD(gv_spool_writer, fresh)},
+    {FIELD(gv_spool_writer, refusals)},
+    {FIELD(gv_spool_writer, bell)},
     {FIELD(gv_spool_writer, path)},
 };
 
@@ -290,9 +334,8 @@ void fixture_open(uint64_t limit_mb, uint32_t segments, uint32_t fresh)
     if (gv_spool_writer_create(spool, path, limit_mb, 1, &name, 1))
         give_up("gv_spool_writer_create");
     fixture.header = spool->header;
-    fixture.header->reserve_segments = 0;
     atomic_store(&spool->fresh, fresh);
-    atomic_store(&spool->limit, segments);
+    atomic_store(&fixture.header->limit, segments);
     if (atomic_load(&fixture.header->segments_allocated) > segments)
         atomic_store(&fixture.header->segments_allocated, segments);
     memcpy(fixture.header->magic, GV_SPOOL_MAGIC, sizeof GV_SPOOL_MAGIC);

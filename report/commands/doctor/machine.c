@@ -23,8 +23,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* With less, a busy program may lose records. */
-#define GV_SHARED_LEAST_BYTES (64 << 20)
+/* With less, a busy program may lose records: spools take at most a quarter of it. */
+#define GV_SHARED_LEAST_BYTES (256 << 20)
 
 static void machine_driver(struct gv_doctor *doctor)
 {

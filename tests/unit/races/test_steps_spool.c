@@ -13,8 +13,8 @@
 
 #define REFUSALS 1000
 
-static struct gv_spool_header header;
-static struct gv_spool_writer writer = {.header = &header, .limit = 100};
+static struct gv_spool_header header = {.limit = 100};
+static struct gv_spool_writer writer = {.header = &header};
 static unsigned long grown_at; /* instruction */
 
 static void ask(void)

@@ -194,7 +194,7 @@ static void a_segment_given_back_can_be_used_again(void **state)
     assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
     gv_spool_reader_give_back(&reader, 0);
     assert_false(gv_spool_reader_look(&reader, 0, &view));
-    assert_int_equal(spool.writer.header->free_count, 1);
+    assert_int_equal(spool.writer.header->free.count, 1);
     fixture_call(&spool, 2, FIXTURE_SYNC, 1, 1, 0);
     assert_ptr_equal(spool.threads[1].segment, before);
     gv_spool_reader_close(&reader);

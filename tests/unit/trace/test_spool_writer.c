@@ -85,7 +85,7 @@ static void the_last_segments_are_kept_for_what_matters(void **state)
     for (int room = GV_ROOM_WORK; room >= GV_ROOM_CODE; room--) {
         uint32_t share = take_all(&writer, (enum gv_spool_room)room);
 
-        assert_int_equal(share, writer.header->reserve_segments);
+        assert_int_equal(share, writer.header->limit / 16);
         taken += share;
     }
     assert_int_equal(taken, writer.header->segment_limit);
@@ -123,7 +123,7 @@ static void a_segment_given_back_is_taken_again(void **state)
     gv_spool_writer_leave(&writer, segment);
     assert_int_equal(segment->state, GV_SEGMENT_CLOSED);
     atomic_store(&segment->state, GV_SEGMENT_FREE);
-    gv_spool_free_list_push(writer.header, writer.segments, 3);
+    gv_spool_free_list_push(&writer.header->free, writer.segments, 3);
     again = gv_spool_writer_take(&writer, GV_ROOM_CODE, &open_to, &owner);
     assert_ptr_equal(again, segment);
     assert_int_equal(open_to, GV_ROOM_CODE);
@@ -198,7 +198,7 @@ static void *churn(void *data)
         clashes += atomic_exchange(&holder[number], 1);
         atomic_store(&holder[number], 0);
         atomic_store(&segment->state, GV_SEGMENT_FREE);
-        gv_spool_free_list_push(shared.header, shared.segments, number);
+        gv_spool_free_list_push(&shared.header->free, shared.segments, number);
     }
     return (void *)clashes;
 }

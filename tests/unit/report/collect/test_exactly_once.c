@@ -328,10 +328,10 @@ static void a_group_may_cross_segments(void **state)
     fixture_name(&spool, 1, 1, 0, "across", true); /* its first record is the segment's last */
     recover();
     /* The first segment is not given back while a group of it is open. */
-    assert_int_equal(spool.writer.header->free_count, 0);
+    assert_int_equal(spool.writer.header->free.count, 0);
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 9999, 1, 0, 5);
     recover();
-    assert_int_equal(spool.writer.header->free_count, 1);
+    assert_int_equal(spool.writer.header->free.count, 1);
     fixture_expect_text(fixture.trace, "SELECT kernel FROM calls WHERE start_ns = 9999", "across");
     assert_int_equal(number("SELECT count(*) FROM calls"), GV_SPOOL_SEGMENT_RECORDS);
 }
