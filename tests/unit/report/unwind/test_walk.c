@@ -26,12 +26,13 @@ __asm__(".macro test_function name, instruction\n"
         "test_function test_waits, syscall\n"
         "test_function test_calls, \"call test_waits\"\n"
         "test_function test_hook, \"call *0x18(%rax)\"\n"
+        "test_function test_other_hook, \"call *0x18(%rax)\"\n"
         ".popsection\n"
         ".pushsection .data\n"
         ".balign 8\n"
-        "test_places: .quad .Ltest_waits, .Ltest_calls, .Ltest_hook\n"
+        "test_places: .quad .Ltest_waits, .Ltest_calls, .Ltest_hook, .Ltest_other_hook\n"
         ".popsection\n");
-extern const uint64_t test_places[3];
+extern const uint64_t test_places[4];
 
 #define SP        0x7000000000u
 #define WORDS     64u
@@ -74,6 +75,15 @@ static void a_call_of_any_function_is_believed_if_nothing_is_better(void **state
     (void)state;
     assert_true(chain.count >= 2);
     assert_int_equal(chain.address[0], test_places[0]);
+    assert_int_equal(chain.address[1], test_places[2]);
+}
+
+static void of_two_such_calls_the_nearer_one_is_believed(void **state)
+{
+    struct gv_unwind_chain chain = frames_of(test_places[2], test_places[3]);
+
+    (void)state;
+    assert_true(chain.count >= 2);
     assert_int_equal(chain.address[1], test_places[2]);
 }
 
@@ -139,6 +149,7 @@ int main(void)
 #ifdef __x86_64__
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_any_function_is_believed_if_nothing_is_better),
+        cmocka_unit_test(of_two_such_calls_the_nearer_one_is_believed),
         cmocka_unit_test(a_call_of_the_function_is_believed_rather_than_a_nearer_one_of_any),
         cmocka_unit_test(an_address_that_does_not_follow_a_call_is_no_return_address),
         cmocka_unit_test(a_frame_that_is_not_further_up_the_stack_is_none),
