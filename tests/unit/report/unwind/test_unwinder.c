@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <ucontext.h>
@@ -383,6 +384,25 @@ static void a_file_that_is_not_what_was_mapped_is_not_used(void **state)
     remove(path);
 }
 
+static void without_a_free_descriptor_the_next_walk_is_right(void **state)
+{
+    struct gv_unwinder *unwinder = open_unwinder();
+    struct rlimit limit, none;
+    struct gv_unwind_chain chain;
+
+    (void)state;
+    call_back();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    gv_unwinder_walk(unwinder, &copied.stack, &chain);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(chain.count, 1);
+    gv_unwinder_walk(unwinder, &copied.stack, &chain);
+    assert_same(&copied, &chain);
+    gv_unwinder_close(unwinder);
+}
+
 static void a_file_that_is_replaced_later_is_not_read(void **state)
 {
     struct gv_mapped_pages *pages = gv_mapped_pages_open();
@@ -548,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_part_of_a_stack_has_a_part_of_the_chain),
         cmocka_unit_test(a_chain_that_was_seen_needs_no_unwinding),
         cmocka_unit_test(a_file_that_is_not_what_was_mapped_is_not_used),
+        cmocka_unit_test(without_a_free_descriptor_the_next_walk_is_right),
         cmocka_unit_test(a_file_that_is_replaced_later_is_not_read),
         cmocka_unit_test(a_file_that_is_truncated_later_does_no_harm),
         cmocka_unit_test(a_library_at_the_address_of_another_is_told_apart_by_generation),
