@@ -347,8 +347,8 @@ static bool write_code(struct gv_thread *thread, const struct gv_python *python,
            write_table(thread, python, &code);
 }
 
-uint32_t gv_python_code_number_of(struct gv_thread *thread, const struct gv_python *python,
-                                  uintptr_t code, uint64_t key)
+uint32_t gv_python_code_number(struct gv_thread *thread, const struct gv_python *python,
+                               uintptr_t code, uint64_t key)
 {
     _Atomic uint64_t *cell = find(key);
     uint64_t now = cell ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
@@ -360,14 +360,4 @@ uint32_t gv_python_code_number_of(struct gv_thread *thread, const struct gv_pyth
         return 0;
     atomic_fetch_or(cell, WRITTEN);
     return number;
-}
-
-uint32_t gv_python_code_number(struct gv_thread *thread, const struct gv_python *python,
-                               uintptr_t code)
-{
-    uint64_t key;
-
-    return gv_python_code_key(python, code, &key)
-               ? gv_python_code_number_of(thread, python, code, key)
-               : 0;
 }

@@ -28,12 +28,10 @@ bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t code);
 bool gv_python_code_key(const struct gv_python *python, uintptr_t code, uint64_t *key);
 
 /* The number of the code object with this key, counted from 1 in the process. A new one is
- * written, as records of a group that continues. 0: there is no room, or it does not look like a
- * code object. */
-uint32_t gv_python_code_number_of(struct gv_thread *thread, const struct gv_python *python,
-                                  uintptr_t code, uint64_t key);
+ * written, as records of a group that continues. 0: there is no room, or its names cannot be read.
+ */
 uint32_t gv_python_code_number(struct gv_thread *thread, const struct gv_python *python,
-                               uintptr_t code);
+                               uintptr_t code, uint64_t key);
 
 /* In a forked child: its spool has none yet. */
 void gv_python_code_start_over(void);

@@ -317,11 +317,6 @@ void gv_python_runtime_distrust(void)
         gv_log_info("no Python frames: the interpreter does not look as expected");
 }
 
-bool gv_python_runtime_is_distrusted(void)
-{
-    return atomic_load_explicit(&state, memory_order_relaxed) == GV_PYTHON_DISTRUSTED;
-}
-
 void gv_python_runtime_agrees(bool agrees)
 {
     if (!agrees)
@@ -333,7 +328,8 @@ void gv_python_runtime_agrees(bool agrees)
 void gv_python_runtime_begin_close(void)
 {
     atomic_fetch_add(&closing, 1);
-    if (atomic_load(&inside) == 0 || (gv_python_runtime_is_distrusted() && !atomic_load(&is_there)))
+    if (atomic_load(&inside) == 0 ||
+        (atomic_load(&state) == GV_PYTHON_DISTRUSTED && !atomic_load(&is_there)))
         return;
     int saved_errno = gv_own_work_begin();
     /* A thread does not leave: nobody goes in any more, and no more waiting. */

@@ -93,11 +93,9 @@ void gv_python_runtime_trust(void);
 
 /* They do not: take no more of them in this process. */
 void gv_python_runtime_distrust(void);
-bool gv_python_runtime_is_distrusted(void);
 
-/* After reading a stack both ways. Whether the memory that is read directly is sure to be there
- * follows: GV_PYTHON_MUST_AGREE stacks agreed. The first that does not is the last one read
- * directly, whenever it comes. */
+/* Whether a stack was the same both ways, or could be read directly. After GV_PYTHON_MUST_AGREE
+ * that were, the main thread's are read directly; after one that was not, none is any more. */
 void gv_python_runtime_agrees(bool agrees);
 
 /* Put these around a dlclose(): nobody is inside meanwhile. Waits for others, but not for ever. */

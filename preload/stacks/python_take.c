@@ -21,7 +21,7 @@ bool gv_python_positions(struct gv_thread *writer, const struct gv_python *pytho
         if (!gv_python_code_key(python, frames[i].code, &key))
             return false;
         position[i] = (struct gv_python_position){
-            .code = gv_python_code_number_of(writer, python, frames[i].code, key),
+            .code = gv_python_code_number(writer, python, frames[i].code, key),
             .instruction = frames[i].instruction,
             .left_out = frames[i].left_out};
     }

@@ -29,16 +29,24 @@ static int prepare(void **unused)
     return !gv_thread_join(&gv_thread);
 }
 
+static uint32_t number_of(struct gv_thread *thread, const struct gv_python *python, uintptr_t code)
+{
+    uint64_t key;
+
+    return gv_python_code_key(python, code, &key) ? gv_python_code_number(thread, python, code, key)
+                                                  : 0;
+}
+
 /* The number in both ways, which must be the same. */
 static uint32_t number(uint16_t minor)
 {
     struct gv_python python = python_of(minor);
     uintptr_t code = (uintptr_t)&places[PLACE].code;
-    uint32_t direct = gv_python_code_number(&gv_thread, &python, code), same;
+    uint32_t direct = number_of(&gv_thread, &python, code), same;
 
     python.memory = gv_python_memory_take(0, 1, GV_PYTHON_WHOLE_STACK);
     assert_non_null(python.memory);
-    same = gv_python_code_number(&gv_thread, &python, code);
+    same = number_of(&gv_thread, &python, code);
     gv_python_memory_give_back(python.memory);
     assert_int_equal(direct, same);
     return direct;
@@ -92,7 +100,7 @@ static void a_code_object_is_written_once(void **unused)
     assert_int_equal(gv_python_line(&table, 4), 13);
     python.low = (uintptr_t)places;
     python.high = (uintptr_t)(places + 1);
-    assert_int_equal(gv_python_code_number(&gv_thread, &python, (uintptr_t)&places[0].code), 2);
+    assert_int_equal(number_of(&gv_thread, &python, (uintptr_t)&places[0].code), 2);
     assert_int_equal(count_records(&record, text, &bytes), 2);
     assert_int_equal(record.is_interpreters, 1);
 }
@@ -113,7 +121,7 @@ static void expect_table(size_t table_bytes, size_t expected)
         lines->data[i] = (unsigned char)(i * 7);
     places[PLACE].code.lines = lines;
     places[PLACE].code.number++;
-    assert_true(gv_python_code_number(&gv_thread, &python, (uintptr_t)&places[PLACE].code) != 0);
+    assert_true(number_of(&gv_thread, &python, (uintptr_t)&places[PLACE].code) != 0);
     count_records(&record, text, &bytes);
     assert_int_equal(record.table_bytes, expected);
     assert_int_equal(bytes, 26 + expected);
@@ -174,7 +182,7 @@ static void code_of_another_process_is_another(void **unused)
     (void)unused;
     assert_int_equal(number(12), 1);
     python.pid = 4711;
-    assert_int_equal(gv_python_code_number(&gv_thread, &python, code), 2);
+    assert_int_equal(number_of(&gv_thread, &python, code), 2);
 }
 
 static void what_is_no_code_object_has_no_number(void **unused)
@@ -228,13 +236,13 @@ static void there_is_room_for_so_many(void **unused)
 
     for (uint32_t i = 0; i < 2 * GV_PYTHON_CODES; i++) {
         key = gv_mix(key, i);
-        gv_python_code_number_of(&gv_thread, &python, code, key);
+        gv_python_code_number(&gv_thread, &python, code, key);
     }
     empty_spool(unused);
-    assert_int_equal(gv_python_code_number_of(&gv_thread, &python, code, key), 0);
-    assert_int_equal(gv_python_code_number_of(&gv_thread, &python, code, gv_mix(0, 0)), 1);
+    assert_int_equal(gv_python_code_number(&gv_thread, &python, code, key), 0);
+    assert_int_equal(gv_python_code_number(&gv_thread, &python, code, gv_mix(0, 0)), 1);
     gv_python_code_start_over();
-    assert_int_equal(gv_python_code_number_of(&gv_thread, &python, code, key), 1);
+    assert_int_equal(gv_python_code_number(&gv_thread, &python, code, key), 1);
 }
 
 int main(void)
