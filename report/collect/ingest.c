@@ -1,7 +1,5 @@
 #include "report/collect/ingest.h"
 
-#include "report/collect/ingest_stacks.h"
-
 #include "report/analyse/stalls/in_flight.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"

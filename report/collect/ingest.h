@@ -17,6 +17,7 @@
 #include "report/collect/own_cost.h"
 #include "report/collect/python_code.h"
 #include "report/store/database.h"
+#include "report/unwind/unwind.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
 
@@ -230,6 +231,50 @@ int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns);
 int gv_ingest_control(struct gv_ingest *ingest);
 int gv_ingest_control_end(struct gv_ingest *ingest);
 void gv_ingest_control_committed(struct gv_ingest *ingest);
+
+/*
+ * Stacks of calls and of blocked threads (report/collect/ingest_stacks.c): native frames from
+ * copies that the process left in its ring, and Python frames by code object and position. Python
+ * frames replace those of the interpreter, at the position of its innermost one. Native frames are
+ * offsets in files, to be named when the trace is finished.
+ *
+ * A copy is cleared as soon as it has been read. So it is lost if the collector is killed before
+ * the commit.
+ */
+
+/* What one group of records says of a stack. */
+struct gv_ingest_stack {
+    int64_t stack; /* row, whose Python frames follow; 0: none */
+    int64_t depth; /* Python frames so far, with those that were left out */
+    int64_t of_call;
+    bool of_other;   /* and of an earlier call */
+    uint32_t one_of; /* as in the record */
+    uint64_t of_call_start_ns;
+};
+
+/* One record of a group about a stack. */
+int gv_ingest_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                         const union gv_record *record);
+/* The group's call has been stored. */
+int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
+                            uint64_t start_ns);
+/* A code object's record has come: frames that were waiting for it get their names. */
+int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number);
+
+/* The row of a stack with a number, which may come later. */
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack);
+
+/* The unwinder of the process, with its objects as they are now; NULL: no memory. */
+struct gv_unwinder *gv_ingest_stacks_unwinder(struct gv_ingest *ingest, uint32_t *generation);
+/* The native frames of a chain, for a row that has its Python frames already. */
+int gv_ingest_stacks_frames(struct gv_ingest *ingest, int64_t row, uint32_t generation,
+                            const struct gv_unwind_chain *chain);
+
+/* Whether an address lies in a Python interpreter. */
+bool gv_ingest_stacks_is_interpreter(struct gv_ingest *ingest, uint32_t generation,
+                                     uint64_t address);
+
+void gv_ingest_stacks_close(struct gv_ingest *ingest);
 
 /* Looks at threads between their calls (report/collect/ingest_idle.c): a sample, whose text may be
  * NULL. The process has ended: finds the threads that its samples still lack. */

@@ -1,7 +1,6 @@
 /* Ingests looks at threads between their calls. */
 #include "report/collect/ingest.h"
 
-#include "report/collect/ingest_stacks.h"
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
 #include "trace/futex.h"

@@ -1,4 +1,4 @@
-#include "report/collect/ingest_stacks.h"
+#include "report/collect/ingest.h"
 
 #include "trace/mix.h"
 #include "trace/stack_ring.h"
