@@ -21,7 +21,7 @@ static void statement_rows_put_blob(struct gv_rows *rows, const unsigned char *b
     free(text);
 }
 
-void gv_statement_rows_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
+static void statement_rows_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -54,7 +54,7 @@ int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format f
     gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
     for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
         for (int i = 0; i < count; i++)
-            gv_statement_rows_put(&rows, statement, i);
+            statement_rows_put(&rows, statement, i);
     int error = gv_rows_end(&rows);
     if (!error && result != SQLITE_DONE)
         error = ferror(out) ? -EIO : -EINVAL;

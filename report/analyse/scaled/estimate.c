@@ -287,8 +287,6 @@ int gv_estimate_solve(struct gv_estimate *estimate)
     bool *merged = calloc(estimate->node_count + 1, sizeof(*merged));
     int error = merged ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < estimate->node_count; i++)
-        estimate->unseen_calls += (double)estimate->nodes[i].calls;
     if (!error)
         error = merge_thin(estimate, merged);
     for (size_t i = 0; i < estimate->entry_count && !error; i++)

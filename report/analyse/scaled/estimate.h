@@ -109,7 +109,6 @@ struct gv_estimate {
         double busy_ns, computing_ns, copying_ns;
     } devices[GV_ESTIMATE_DEVICES];
     double busy_changes[GV_ESTIMATE_GROUPS], busy_doubt_ns;
-    double unseen_calls;
     size_t windows; /* of the sample: those with a call, and those of gv_estimate_window() */
     unsigned char groups[GV_ESTIMATE_GROUPS];
 };

@@ -144,7 +144,6 @@ static int take_steady(void *context, sqlite3_stmt *row)
         (double)duration_ns < COMPARE_STANDS_OUT * (double)medians->of[FIGURE_DURATION])
         return 0;
     compared->slowest = sqlite3_column_int64(row, FIGURES);
-    compared->slowest_ns = duration_ns;
     compared->lost_ns = more.of[FIGURE_DURATION];
     say_why(&more, compared->slowest_why, sizeof(compared->slowest_why));
     return 0;

@@ -19,8 +19,8 @@ struct gv_steps_compared {
     char source[16];
     int64_t median_ns; /* of the most frequent kind, without the first ones */
     int64_t warmup, warmup_ns;
-    char warmup_why[GV_STEPS_TEXT];       /* what they had more; "": not known */
-    int64_t slowest, slowest_ns, lost_ns; /* slowest: its number; 0: none stands out */
+    char warmup_why[GV_STEPS_TEXT]; /* what they had more; "": not known */
+    int64_t slowest, lost_ns;       /* slowest: its number; 0: none stands out */
     char slowest_why[GV_STEPS_TEXT];
     char slowest_range[GV_STEPS_TEXT]; /* in which it lost most of that; "": none */
     double drift; /* how much longer the later half takes, such as 0.1; 0: none that is sure */

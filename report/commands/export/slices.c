@@ -100,7 +100,7 @@ static int slices_digit(struct gv_slices_text *text, unsigned int digit)
     return 0;
 }
 
-int gv_slices_number(struct gv_slices_text *text, uint64_t number)
+static int slices_number(struct gv_slices_text *text, uint64_t number)
 {
     int error = 0;
 
@@ -114,9 +114,9 @@ static uint64_t slices_folded(int64_t number)
     return number < 0 ? ~((uint64_t)number << 1) : (uint64_t)number << 1;
 }
 
-int gv_slices_signed(struct gv_slices_text *text, int64_t number)
+static int slices_signed(struct gv_slices_text *text, int64_t number)
 {
-    return gv_slices_number(text, slices_folded(number));
+    return slices_number(text, slices_folded(number));
 }
 
 static uint64_t slices_units(int64_t ns)
@@ -147,24 +147,24 @@ static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *
                             uint64_t start, const uint32_t *codes, bool links,
                             struct slices_before *before)
 {
-    int error = gv_slices_number(body, start - before->start);
+    int error = slices_number(body, start - before->start);
 
     if (!error)
-        error = gv_slices_number(body, slices_units(slice->duration_ns));
+        error = slices_number(body, slices_units(slice->duration_ns));
     if (!error && slice->count > 1) {
-        error = gv_slices_number(body, 0);
+        error = slices_number(body, 0);
         if (!error)
-            error = gv_slices_number(body, slice->count);
+            error = slices_number(body, slice->count);
         if (!error)
-            error = gv_slices_number(
-                body, slices_share((double)slice->busy_ns, (double)slice->duration_ns));
+            error = slices_number(body,
+                                  slices_share((double)slice->busy_ns, (double)slice->duration_ns));
     }
     if (!error)
-        error = gv_slices_number(body, codes[slice->name]);
+        error = slices_number(body, codes[slice->name]);
     if (!error)
-        error = gv_slices_signed(body, slices_step(slice->id, before->id));
+        error = slices_signed(body, slices_step(slice->id, before->id));
     if (!error && links)
-        error = gv_slices_number(
+        error = slices_number(
             body, slice->link ? slices_folded(slices_step(slice->link, before->link)) + 1 : 0);
     before->start = start;
     before->id = slice->id;
@@ -187,19 +187,19 @@ static int slices_write_group(struct gv_slices_text *index, const struct gv_slic
         longest = slice->duration_ns > longest->duration_ns ? slice : longest;
         busy_ns += (double)slice->busy_ns;
     }
-    error = gv_slices_number(index, start - before->start);
+    error = slices_number(index, start - before->start);
     if (!error)
-        error = gv_slices_number(index, slices_units(span_ns));
+        error = slices_number(index, slices_units(span_ns));
     if (!error)
-        error = gv_slices_number(index, slices_share(busy_ns, (double)span_ns));
+        error = slices_number(index, slices_share(busy_ns, (double)span_ns));
     if (!error)
-        error = gv_slices_number(index, codes[longest->name]);
+        error = slices_number(index, codes[longest->name]);
     if (!error)
-        error = gv_slices_number(index, bytes);
+        error = slices_number(index, bytes);
     if (!error)
-        error = gv_slices_signed(index, slices_step(list->id, before->id));
+        error = slices_signed(index, slices_step(list->id, before->id));
     if (!error)
-        error = gv_slices_signed(index, slices_step(list->link, before->link));
+        error = slices_signed(index, slices_step(list->link, before->link));
     *before = (struct slices_before){start, list->id, list->link};
     return error;
 }

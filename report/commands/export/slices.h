@@ -75,9 +75,6 @@ int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, 
                     const uint32_t *codes, bool links, struct gv_slices_text *index,
                     struct gv_slices_text *body);
 
-int gv_slices_number(struct gv_slices_text *text, uint64_t number);
-int gv_slices_signed(struct gv_slices_text *text, int64_t number);
-
 extern const char gv_slices_digits[];
 
 #endif

@@ -16,7 +16,8 @@
 /* Processes that are looked at. */
 #define TOP_SPOOLS 64
 
-int64_t gv_top_clock_ns(const struct gv_top *top)
+/* The time on the session's clock. */
+static int64_t top_clock_ns(const struct gv_top *top)
 {
     return (int64_t)(gv_clock_read(&top->session->clock) - top->session->clock.epoch_ns);
 }
@@ -30,10 +31,8 @@ static void top_take_flight(struct gv_top *top, const struct gv_spool_reader *re
 
     if (top->now_ns - start_ns < GV_TOP_CALL_NS)
         return;
-    if (top->flight_count == GV_TOP_FLIGHTS) {
-        top->flights_beyond++;
+    if (top->flight_count == GV_TOP_FLIGHTS)
         return;
-    }
     one = &top->flights[top->flight_count++];
     memset(one, 0, sizeof(*one));
     one->pid = pid;
@@ -82,11 +81,11 @@ void gv_top_flights_read(struct gv_top *top)
     DIR *stream;
     int spools = 0;
 
-    top->flight_count = top->flights_beyond = 0;
+    top->flight_count = 0;
     top->any_lives = false;
     if (!top->session)
         return;
-    top->now_ns = gv_top_clock_ns(top);
+    top->now_ns = top_clock_ns(top);
     stream = opendir(top->target.directory);
     while (stream && spools < TOP_SPOOLS && (entry = readdir(stream))) {
         if (!top_is_spool(top, entry->d_name) ||

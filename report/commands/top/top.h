@@ -178,7 +178,7 @@ struct gv_top {
 
     /* flights.c */
     struct gv_top_flight flights[GV_TOP_FLIGHTS];
-    size_t flight_count, flights_beyond;
+    size_t flight_count;
     bool any_lives;
 };
 
@@ -192,8 +192,6 @@ int gv_top_read(struct gv_top *top);
 
 /* flights.c: reads which calls the session's processes are in, from their spools. */
 void gv_top_flights_read(struct gv_top *top);
-/* The time on the session's clock. */
-int64_t gv_top_clock_ns(const struct gv_top *top);
 
 /* draw.c: the picture, for so many rows (0: all) and columns. With colours: as stdout has them. */
 void gv_top_draw(struct gv_top *top, FILE *out, unsigned int rows, unsigned int columns);
