@@ -218,7 +218,7 @@ SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
 
 -- define: late_groups(least)
 -- Collectives to which a rank came noticeably late, and what kept it.
-(SELECT g.id, g.late, t.process, g.reason, g.detail, g.stall, s.place, g.stack, g.wait_ns, g.ranks
+(SELECT g.id, g.late, t.process, g.reason, g.detail, g.stall, s.place, g.stack, g.wait_ns
     FROM collective_group g JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call
         JOIN thread t ON t.id = c.thread LEFT JOIN stack_place s ON s.stack = g.stack
     WHERE g.reason IS NOT NULL AND g.wait_ns >= {least})
@@ -226,9 +226,9 @@ SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
 -- name: late_rank
 -- One line of one rank for which the others waited longest, and the reason that says most of it.
 SELECT l.process, coalesce(r.rank, (SELECT rank FROM collective WHERE id = l.late)), total_ns, l.id, l.reason, l.detail,
-    l.stack, l.ranks, l.stall IS NOT NULL
-FROM (SELECT id, process, place, reason, detail, stall, stack, late, ranks, sum(ns) AS total_ns, max(ns)
-    FROM (SELECT id, process, place, reason, detail, stall, stack, late, max(ranks) AS ranks, sum(wait_ns) AS ns, max(wait_ns)
+    l.stack, l.stall IS NOT NULL
+FROM (SELECT id, process, place, reason, detail, stall, stack, late, sum(ns) AS total_ns, max(ns)
+    FROM (SELECT id, process, place, reason, detail, stall, stack, late, sum(wait_ns) AS ns, max(wait_ns)
         FROM {late_groups(?1)} GROUP BY process, place, reason, iif(place IS NULL, detail, NULL))
     GROUP BY process, coalesce(place, reason)) l
     LEFT JOIN process_rank r ON r.process = l.process

@@ -38,8 +38,7 @@ static int take_late(void *context, sqlite3_stmt *row)
     copy_text(reading->reason, sizeof(reading->reason), row, 4);
     copy_text(reading->detail, sizeof(reading->detail), row, 5);
     reading->stack = sqlite3_column_int64(row, 6);
-    reading->late->ranks = sqlite3_column_int64(row, 7);
-    reading->is_stall = sqlite3_column_int(row, 8) != 0;
+    reading->is_stall = sqlite3_column_int(row, 7) != 0;
     return 0;
 }
 

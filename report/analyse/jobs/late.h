@@ -12,8 +12,7 @@ struct gv_late_rank {
     int64_t steps, of;     /* in which it is late, of how many */
     bool are_steps;        /* or collectives, if its steps are not known */
     int64_t total_ns;      /* that the others waited for it */
-    int64_t ranks;
-    char text[512]; /* "waiting for data: data.py:41 __getitem__" */
+    char text[512];        /* "waiting for data: data.py:41 __getitem__" */
 };
 
 /* From the collectives of an open trace and its steps. 0 or -errno. */
