@@ -13,7 +13,7 @@
 #include "preload/base/thread.h"
 #include "trace/own_cost.h"
 
-#define GV_BUDGET_OF_1000_NS  3
+#define GV_BUDGET_OF_1000_NS  2
 #define GV_BUDGET_SAVED_NS    300000
 #define GV_BUDGET_LEFT_NS     150000
 #define GV_BUDGET_BORROWED_NS 5000000

@@ -142,6 +142,25 @@ bool gv_python_top(struct gv_thread *thread, uint64_t *top)
     return taken;
 }
 
+void gv_python_prepare(uint32_t tid)
+{
+    struct stack stack = {.most = GV_PYTHON_FRAMES_MOST};
+    struct gv_python *python = &stack.python;
+
+    if (!gv_python_runtime_enter(python, tid))
+        return;
+    stack.state = python->is_readable ? (uintptr_t)python->thread_state() : 0;
+    python->memory = stack.state ? gv_python_memory_take(0, tid, GV_PYTHON_WHOLE_STACK) : NULL;
+    if (python->memory) {
+        if (!gv_python_frames(python, stack.state, stack.frames, stack.most, &stack.count))
+            gv_python_runtime_distrust();
+        else if (stack.count && !python->trusted)
+            gv_python_runtime_trust();
+        gv_python_memory_give_back(python->memory);
+    }
+    gv_python_runtime_leave();
+}
+
 void gv_python_start_over(void)
 {
     gv_python_runtime_start_over();

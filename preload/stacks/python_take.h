@@ -47,6 +47,9 @@ bool gv_python_positions(struct gv_thread *writer, const struct gv_python *pytho
                          const struct gv_python_frame *frames, unsigned count,
                          struct gv_python_position *position);
 
+/* Looks for the interpreter, and tests it with this thread's frames: the first stack need not. */
+void gv_python_prepare(uint32_t tid);
+
 /* In a forked child: other threads, and what was written, are the parent's. */
 void gv_python_start_over(void);
 

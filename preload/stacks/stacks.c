@@ -11,6 +11,8 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define GV_STACKS_OF_FAILED 4u /* of each function */
 /* The stack space that taking a stack may need. */
@@ -55,6 +57,7 @@ void gv_stacks_start(const struct gv_settings *settings, bool forked)
     if (settings->stacks == GV_STACKS_OFF || forked)
         return;
     gv_stack_copy_start();
+    gv_python_prepare((uint32_t)syscall(SYS_gettid));
     gv_stacks_least_ns =
         settings->stacks == GV_STACKS_ALL ? 0 : (uint64_t)settings->stall_us * 1000u;
     gv_stacks_chosen_traits = settings->stacks == GV_STACKS_STALLS ? GV_TRAIT_WORKS_ON_GPU : 0;

@@ -47,20 +47,25 @@ def without(frames, ours):
 
 def read_records(path):
     """(Unix time - CLOCK_MONOTONIC, {(pid, tid): [Record]})."""
-    offset_ns, objects, records = 0, [], collections.defaultdict(list)
+    offset_ns, lists, taken = 0, [[]], []
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             kind, *words = line.rstrip("\n").split(" ", 4 if line.startswith("object ") else -1)
             if kind == "clock":
                 offset_ns = offset_ns or int(words[0])
             elif kind == "objects":
-                objects = []
+                lists.append([])
             elif kind == "object":
-                bisect.insort(objects, (*(int(word, 16) for word in words[:3]), words[3]))
+                bisect.insort(lists[-1], (*(int(word, 16) for word in words[:3]), words[3]))
             else:
-                frames = [place(objects, int(word, 16)) for word in words[3:]]
-                records[int(words[0]), int(words[1])].append(
-                    Record(int(words[2]), len(frames), without(frames, OURS)))
+                taken.append((len(lists) - 1, words))
+    records = collections.defaultdict(list)
+    for at, words in taken:
+        # A library's constructors run before it is in a list.
+        near = lists[at:at + 2]
+        frames = [next((found for found in (place(objects, int(word, 16)) for objects in near) if found[0]), (None, int(word, 16)))
+                  for word in words[3:]]
+        records[int(words[0]), int(words[1])].append(Record(int(words[2]), len(frames), without(frames, OURS)))
     return offset_ns, records
 
 
@@ -92,9 +97,9 @@ def calls_with_record(trace, records, offset_ns):
         times = [record.at_ns - start_ns + SLACK_ns for record in records[thread]]
         ends = [call[0] for call in calls] + [float("inf")]
         for (end_ns, row, name, stack, is_one), next_ns in zip(calls, ends[1:]):
-            at = bisect.bisect_left(times, next_ns) - 1
+            at = bisect.bisect_left(times, end_ns)  # what is read later may be at the process's end
             if is_one:
-                yield row, name, stack, records[thread][at] if at >= 0 and times[at] >= end_ns else None
+                yield row, name, stack, records[thread][at] if at < len(times) and times[at] < next_ns else None
 
 
 def without_interpreter(frames):

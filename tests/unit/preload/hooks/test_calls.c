@@ -596,9 +596,9 @@ static void reading_the_delay_has_a_budget(void **state)
         make(cases[i].api, 0, 100, (struct gv_facts){0});
         assert_int_equal(written() - before, cases[i].is_read ? 2 : 1);
     }
-    gv_thread.budget_ns = 0; /* grows by 0.3 % of the time */
+    gv_thread.budget_ns = 0; /* grows by 0.2 % of the time */
     make(GV_ID_cuEventRecord, 0, 10000000, (struct gv_facts){0});
-    assert_int_equal(gv_thread.budget_ns, 30000);
+    assert_int_equal(gv_thread.budget_ns, 20000);
     make(GV_ID_cuEventRecord, 0, 1000000000, (struct gv_facts){0});
     assert_int_equal(gv_thread.budget_ns, GV_BUDGET_SAVED_NS);
 }
