@@ -6,6 +6,7 @@
 #include "trace/futex.h"
 #include "trace/stack_ring.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -202,15 +203,15 @@ static bool wait_for_room(uint32_t chunks, struct gv_stack_taken *taken)
 
 static bool find_room(uint32_t chunks, bool waits, struct gv_stack_taken *taken)
 {
-    if (!gv_process.spool.ring)
-        return false;
-    if (take_now(chunks, taken)) {
-        if (atomic_load_explicit(&waited_in_vain, memory_order_relaxed))
-            atomic_store(&waited_in_vain, false);
-        return true;
+    if (gv_process.spool.ring) {
+        if (take_now(chunks, taken)) {
+            if (atomic_load_explicit(&waited_in_vain, memory_order_relaxed))
+                atomic_store(&waited_in_vain, false);
+            return true;
+        }
+        if (waits && wait_for_room(chunks, taken))
+            return true;
     }
-    if (waits && wait_for_room(chunks, taken))
-        return true;
     atomic_fetch_add_explicit(&stacks_of_process()->not_taken, 1, memory_order_relaxed);
     return false;
 }
@@ -237,6 +238,25 @@ static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
         at = next;
     }
     return (uint32_t)gv_other_memory_gather(pid, to, pages, count);
+}
+
+/* It takes an invalid set of signals from there, or cannot read it. */
+static bool is_readable(uintptr_t address)
+{
+    return syscall(SYS_rt_sigprocmask, -1, address, NULL, sizeof(uint64_t)) < 0 && errno == EINVAL;
+}
+
+/* The thread's own stack, where the kernel does not copy. Only the thread itself forbids a part. */
+static uint32_t copy_by_hand(void *to, uintptr_t from, uint32_t bytes)
+{
+    uintptr_t end = (from | (PAGE_BYTES - 1)) + 1;
+
+    while (end < from + bytes && is_readable(end))
+        end += PAGE_BYTES;
+    if (end < from + bytes)
+        bytes = (uint32_t)(end - from);
+    copy_bytes(to, (const void *)from, bytes);
+    return bytes;
 }
 
 /* They may have the program's data. */
@@ -319,10 +339,8 @@ __attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool
         if (registers.known >> i & 1)
             taken->copy->value[i] = registers.value[i];
     taken->copy->bytes = copy_by_kernel(taken->copy->stack, registers.sp, bytes);
-    if (taken->copy->bytes == 0 && is_known) {
-        copy_bytes(taken->copy->stack, (const void *)(uintptr_t)registers.sp, bytes);
-        taken->copy->bytes = bytes;
-    }
+    if (taken->copy->bytes == 0 && is_known)
+        taken->copy->bytes = copy_by_hand(taken->copy->stack, registers.sp, bytes);
     if (is_known && taken->copy->bytes == bytes && bytes < GV_STACK_COPY_MOST)
         taken->copy->flags = GV_STACK_COPY_IS_WHOLE;
     shorten(taken);

@@ -404,17 +404,26 @@ def file_system(folder):
     return max(above, key=lambda mount: len(mount[0]))[1]
 
 
-def refuse_ptrace():
-    """As a container does: system calls with its number fail with EPERM from now on, also in children."""
+SYSTEM_CALLS = {"x86_64": {"ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311},
+                "aarch64": {"ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271}}
+
+
+def refuse(*names):
+    """As a container does: these system calls fail with EPERM from now on, also in children."""
     load, jump_if_equal, answer, allow, fail_eperm = 0x20, 0x15, 0x06, 0x7fff0000, 0x00050001
-    ptrace = {"x86_64": 101, "aarch64": 117}[platform.machine()]
-    program = b"".join(struct.pack("=HBBI", *line) for line in (
-        (load, 0, 0, 0), (jump_if_equal, 0, 1, ptrace), (answer, 0, 0, fail_eperm), (answer, 0, 0, allow)))
+    lines = [(load, 0, 0, 0)]
+    for name in names:
+        lines += [(jump_if_equal, 0, 1, SYSTEM_CALLS[platform.machine()][name]), (answer, 0, 0, fail_eperm)]
+    program = b"".join(struct.pack("=HBBI", *line) for line in (*lines, (answer, 0, 0, allow)))
     buffer = ctypes.create_string_buffer(program)
-    lines = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
+    filters = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, lines, 0, 0) != 0:
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, filters, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no seccomp here")
+
+
+def refuse_ptrace():
+    refuse("ptrace")
 
 
 def need_root(case, why):

@@ -82,6 +82,13 @@ class Strange(harness.Case):
                    "strange_call < deep.* < main < .*, whole")
 
 
+    def test_sandbox_that_forbids_to_copy(self):
+        for name in ("coroutines", "alternate", "small_stacks", "recursion"):
+            argv = [hostile(name), "1", str(AT_ONCE)]
+            self.run_twice(argv, env=EVERY_CALL, preexec_fn=lambda: harness.refuse("process_vm_readv", "process_vm_writev"))
+            self.settle()
+
+
 class Unloading(harness.Case):
     """Libraries that are unloaded and replaced, in memory and on the disk."""
 
