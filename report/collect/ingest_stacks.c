@@ -106,9 +106,9 @@ static int read_object(struct gv_ingest_stacks *stacks, struct gv_spool_reader *
                                       .build_id_bytes = entry.build_id_bytes};
     memcpy(object.build_id, entry.build_id, sizeof(object.build_id));
     if (entry.added > stacks->generation) {
-        int error = gv_unwinder_add(stacks->unwinder, entry.added, &object);
-        if (error)
-            return error;
+        /* A damaged entry costs its frames only. */
+        if (gv_unwinder_add(stacks->unwinder, entry.added, &object) == -ENOMEM)
+            return -ENOMEM;
     }
     if (entry.removed) {
         gv_unwinder_remove(stacks->unwinder, entry.removed, entry.base);

@@ -1,12 +1,27 @@
 """Copies of stacks hold the program's data. They are unwound and cleared, whatever ends first."""
 
 import os
+import random
+import shutil
 import signal
 import subprocess
 
 import harness
 
 SECRET = b"secret-word-of-the-stack"
+
+
+def damage(path, generator, what):
+    """The last parts of a spool are the ring and the list of objects (trace/spool.h)."""
+    objects, chunks = 4096 * 512, 9 * 64
+    with open(path, "r+b") as file:
+        for _ in range(300):
+            if what == 0:
+                file.seek(os.path.getsize(path) - objects + generator.randrange(60 * 512))
+            else:
+                chunk = os.path.getsize(path) - objects - 4096 * (chunks - generator.randrange(256))
+                file.seek(chunk + 8 + generator.randrange(320))
+            file.write(generator.choice((generator.randbytes(8), b"\xff" * 8, b"\0")))
 
 
 class Copies(harness.Case):
@@ -59,6 +74,24 @@ class Copies(harness.Case):
         self.command("recover")
         self.check_stacks(60)
         self.assertEqual(self.places_of_secret(), [])
+
+    def test_damaged_ring_and_list_of_objects(self):
+        """recover stores the calls, and some of their stacks."""
+        program = self.begin(GPUVERIFY_COLLECTOR="off")
+        self.make_calls(program, 200)
+        program.kill()
+        program.wait()
+        kept = self.path("kept")
+        shutil.copytree(self.spool, kept)
+        generator = random.Random(1)
+        for round_ in range(12):
+            for name in os.listdir(kept):
+                shutil.copy(os.path.join(kept, name), self.spool)
+                if name.endswith(".spool"):
+                    damage(os.path.join(self.spool, name), generator, round_ % 2)
+            trace = self.path(f"{round_}.db")
+            self.command("recover", "-o", trace)
+            self.assertEqual(self.open_trace(trace).count("cuCtxSynchronize"), 200)
 
     def test_jumps_out_of_copying(self):
         """They leave no part of the ring behind."""
