@@ -230,6 +230,21 @@ unsigned long long gv_objects_unloads(void)
     return unloads;
 }
 
+static int read_changes(struct dl_phdr_info *info, size_t size, void *data)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(unsigned long long *)data = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+unsigned long long gv_objects_changes(void)
+{
+    unsigned long long changes = 0;
+
+    gv_loader_visit(read_changes, &changes);
+    return changes;
+}
+
 static bool count_one(const struct gv_object *object, void *context)
 {
     (void)object;

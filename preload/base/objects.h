@@ -55,6 +55,9 @@ bool gv_object_reaches(const struct gv_object *object, const struct gv_object *o
 /* How many objects have been unmapped so far. */
 unsigned long long gv_objects_unloads(void);
 
+/* How many have been mapped or unmapped so far. */
+unsigned long long gv_objects_changes(void);
+
 /* Whether an object with this dynamic section is still mapped at that base. */
 bool gv_objects_mapped(const struct gv_object *object);
 

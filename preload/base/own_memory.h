@@ -13,6 +13,12 @@
 /* True if everything was read. False also if the kernel refuses such reads (seccomp). */
 bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
 
+/* Whether the page of an address can be read now. Also where the kernel refuses such reads. */
+bool gv_own_memory_is_readable(uintptr_t address);
+
+/* The same as reading, also where the kernel refuses it. Nobody must unmap it meanwhile. */
+bool gv_own_memory_read_held(void *to, uintptr_t from, size_t bytes);
+
 /* Reads many ranges, one after the other, for little more than one. Returns the number of bytes
  * read: less than all if a range is invalid. `to` is memory that was written before: memory
  * checkers do not see that this writes it. */

@@ -6,7 +6,6 @@
 #include "trace/futex.h"
 #include "trace/stack_ring.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -240,18 +239,12 @@ static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
     return (uint32_t)gv_other_memory_gather(pid, to, pages, count);
 }
 
-/* It takes an invalid set of signals from there, or cannot read it. */
-static bool is_readable(uintptr_t address)
-{
-    return syscall(SYS_rt_sigprocmask, -1, address, NULL, sizeof(uint64_t)) < 0 && errno == EINVAL;
-}
-
 /* The thread's own stack, where the kernel does not copy. Only the thread itself forbids a part. */
 static uint32_t copy_by_hand(void *to, uintptr_t from, uint32_t bytes)
 {
     uintptr_t end = (from | (PAGE_BYTES - 1)) + 1;
 
-    while (end < from + bytes && is_readable(end))
+    while (end < from + bytes && gv_own_memory_is_readable(end))
         end += PAGE_BYTES;
     if (end < from + bytes)
         bytes = (uint32_t)(end - from);

@@ -27,6 +27,8 @@ static uint32_t used;      /* entries below this one have been in use */
 static bool is_beginning;  /* nothing is listed twice, or where something was */
 static _Atomic bool stale; /* something was unloaded */
 
+static _Atomic unsigned long long changes; /* of the loader's list, when it was read as a whole */
+
 /* The loader's last object that is listed. */
 static _Atomic uintptr_t last, last_mark;
 
@@ -39,7 +41,15 @@ struct description {
     uintptr_t dynamic;
     const ElfW(Phdr) * headers;
     unsigned count;
+    bool is_held; /* we have the loader's lock: it stays mapped */
 };
+
+/* Through the Linux kernel: a program header may say anything, and what is not held may be gone. */
+static bool read_of(const struct description *object, void *to, uintptr_t from, size_t bytes)
+{
+    return object->is_held ? gv_own_memory_read_held(to, from, bytes)
+                           : gv_own_memory_read(to, from, bytes);
+}
 
 static void find_ranges(struct description *object)
 {
@@ -59,8 +69,8 @@ static void find_ranges(struct description *object)
     }
 }
 
-/* A program header may say anything, so its target is read through the Linux kernel. */
-static void read_notes(uintptr_t at, size_t left, struct gv_spool_object *entry)
+static void read_notes(const struct description *object, uintptr_t at, size_t left,
+                       struct gv_spool_object *entry)
 {
     for (unsigned i = 0; i < NOTES_MOST && left >= sizeof(ElfW(Nhdr)); i++) {
         struct {
@@ -70,7 +80,7 @@ static void read_notes(uintptr_t at, size_t left, struct gv_spool_object *entry)
         } note = {.head.n_type = 0};
         size_t name, bytes;
 
-        if (!gv_own_memory_read(&note, at, left < sizeof note ? left : sizeof note))
+        if (!read_of(object, &note, at, left < sizeof note ? left : sizeof note))
             return;
         name = ((size_t)note.head.n_namesz + 3) & ~(size_t)3;
         bytes = sizeof note.head + name + (((size_t)note.head.n_descsz + 3) & ~(size_t)3);
@@ -94,8 +104,8 @@ static void find_build_id(const struct description *object, struct gv_spool_obje
     entry->build_id_bytes = 0;
     for (unsigned i = 0; i < object->count && !entry->build_id_bytes; i++)
         if (object->headers[i].p_type == PT_NOTE)
-            read_notes(object->base + object->headers[i].p_vaddr, object->headers[i].p_memsz,
-                       entry);
+            read_notes(object, object->base + object->headers[i].p_vaddr,
+                       object->headers[i].p_memsz, entry);
 }
 
 /* ---- the list ---- */
@@ -117,8 +127,9 @@ static void remove_entry(struct gv_spool_object *entry)
     atomic_store_explicit(&entry->removed, next_generation(), memory_order_release);
 }
 
-/* Through the Linux kernel: it may be freed meanwhile. False: it is too long, or gone. */
-static bool read_path(char path[GV_SPOOL_OBJECT_PATH_BYTES], uintptr_t from)
+/* False: it is too long, or gone. */
+static bool read_path(const struct description *object, char path[GV_SPOOL_OBJECT_PATH_BYTES],
+                      uintptr_t from)
 {
     size_t length = 0;
 
@@ -127,7 +138,7 @@ static bool read_path(char path[GV_SPOOL_OBJECT_PATH_BYTES], uintptr_t from)
 
         if (bytes > GV_SPOOL_OBJECT_PATH_BYTES - length)
             bytes = GV_SPOOL_OBJECT_PATH_BYTES - length;
-        if (!gv_own_memory_read(path + length, from + length, bytes))
+        if (!read_of(object, path + length, from + length, bytes))
             return false;
         if (memchr(path + length, '\0', bytes))
             return true;
@@ -177,7 +188,7 @@ static void add(struct description *object, uintptr_t path_at)
 {
     char path[GV_SPOOL_OBJECT_PATH_BYTES];
     struct gv_spool_object *entry;
-    bool has_path = read_path(path, path_at);
+    bool has_path = read_path(object, path, path_at);
 
     find_ranges(object);
     if (object->high <= object->low)
@@ -296,8 +307,10 @@ static void find_last(void)
 
 static int add_visited(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct description object = {
-        .base = info->dlpi_addr, .headers = info->dlpi_phdr, .count = info->dlpi_phnum};
+    struct description object = {.base = info->dlpi_addr,
+                                 .headers = info->dlpi_phdr,
+                                 .count = info->dlpi_phnum,
+                                 .is_held = true};
 
     (void)size;
     (void)context;
@@ -350,6 +363,7 @@ static void list_again(void)
     if (now != unloads && !is_beginning)
         remove_unmapped();
     unloads = now;
+    atomic_store(&changes, gv_objects_changes());
     /* First the end, then all: what comes meanwhile is in both. */
     find_last();
     gv_loader_visit(add_visited, NULL);
@@ -404,10 +418,15 @@ void gv_stack_objects_look(void)
 
     if (!stacks)
         return;
-    if (!read_last(&listed))
-        atomic_store(&stale, true);
-    else if (!listed.next)
-        return;
+    if (read_last(&listed)) {
+        if (!listed.next)
+            return;
+    } else {
+        /* The kernel refuses, */
+        if (gv_objects_changes() == atomic_load(&changes))
+            return;
+        atomic_store(&stale, true); /* or the last one is gone. */
+    }
     ask();
 }
 

@@ -83,10 +83,12 @@ class Strange(harness.Case):
 
 
     def test_sandbox_that_forbids_to_copy(self):
-        for name in ("coroutines", "alternate", "small_stacks", "recursion"):
-            argv = [hostile(name), "1", str(AT_ONCE)]
-            self.run_twice(argv, env=EVERY_CALL, preexec_fn=lambda: harness.refuse("process_vm_readv", "process_vm_writev"))
-            self.settle()
+        for name in ("coroutines", "alternate", "recursion", "small_stacks"):
+            self.run_twice([hostile(name), "1", str(AT_ONCE)], env=EVERY_CALL,
+                           preexec_fn=lambda: harness.refuse("process_vm_readv", "process_vm_writev"))
+            chains = self.chains()
+            os.remove(self.path("trace.db"))
+        self.assertTrue([chain for chain in chains if re.fullmatch(DEEPER + " < work < start_thread.*, whole", chain)], chains)
 
 
 class Unloading(harness.Case):
