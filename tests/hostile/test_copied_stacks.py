@@ -71,6 +71,7 @@ class Copies(harness.Case):
         os.kill(collector, signal.SIGKILL)
         program.kill()
         program.wait()
+        harness.wait_for(lambda: harness.is_dead(collector), "the collector is dead")
         self.command("recover")
         self.check_stacks(60)
         self.assertEqual(self.places_of_secret(), [])
