@@ -33,6 +33,8 @@ struct data {
     uintptr_t at, end;
 };
 
+/* The lock of dl_iterate_phdr(), if it was found: glibc's locks look as expected. */
+static const volatile struct mutex *visiting;
 static struct data all; /* once gv_loader_find_lock() has found it */
 
 static struct data find_data(void)
@@ -62,6 +64,11 @@ static const volatile struct mutex *held_here(const struct data *data,
             return mutex;
     }
     return NULL;
+}
+
+bool gv_loader_lock_is_known(void)
+{
+    return visiting != NULL;
 }
 
 bool gv_loader_is_held_here(void)
@@ -111,9 +118,6 @@ static int look_inside(struct dl_phdr_info *info, size_t size, void *context)
     found->inside = held_here(&found->data, found->outside);
     return 1;
 }
-
-/* The lock of dl_iterate_phdr(), if it was found. */
-static const volatile struct mutex *visiting;
 
 bool gv_loader_is_busy(void)
 {

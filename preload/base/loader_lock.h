@@ -12,6 +12,9 @@ bool gv_loader_is_held_here(void);
 /* Whether another thread has the lock of gv_loader_visit(). Does not wait; false if glibc's data
  * look different. */
 bool gv_loader_is_busy(void);
+/* False: this glibc's locks look different, so nobody knows who has them. After
+ * gv_loader_find_lock(). */
+bool gv_loader_lock_is_known(void);
 
 /* Call it once, before any fork. A child forked while another thread loads or unloads a library
  * finds the lock taken for ever, and then visits without it. */

@@ -15,6 +15,7 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/objects.h"
+#include "preload/base/own_environ.h"
 #include "preload/base/raw_syscall.h"
 #include "preload/process/warnings.h"
 #include "trace/trace_path.h"
@@ -37,7 +38,6 @@
 
 #define HIGHEST_FD_BY_HAND 65536
 
-extern char **environ;
 
 struct start {
     const char *helper;
@@ -73,11 +73,12 @@ static bool is_kept(const char *variable)
 
 static void copy_environment(char **copy, size_t count)
 {
+    char name[sizeof "LD_PRELOAD=" + 1];
     size_t kept = 0;
 
-    for (size_t i = 0; i < count && environ[i]; i++)
-        if (is_kept(environ[i]))
-            copy[kept++] = environ[i];
+    for (size_t i = 0; i < count && gv_own_environ_read(i, name, sizeof name); i++)
+        if (is_kept(name) && (copy[kept] = gv_own_environ_at(i)))
+            kept++;
     copy[kept] = NULL;
 }
 
@@ -196,7 +197,7 @@ static size_t count_variables(void)
 {
     size_t count = 0;
 
-    while (environ && environ[count])
+    while (gv_own_environ_at(count))
         count++;
     return count;
 }

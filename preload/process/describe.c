@@ -2,6 +2,7 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
+#include "preload/base/own_environ.h"
 #include "preload/process/rank.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"
@@ -19,7 +20,6 @@ void gv_process_program_name(char *name, size_t bytes)
                     bytes);
 }
 
-/* Another thread may be changing the environment, so this walks through it only once. */
 static void write_environment(struct gv_spool_header *header)
 {
     static const char *const names[GV_ENVIRONMENT_COUNT] = {
@@ -27,15 +27,17 @@ static void write_environment(struct gv_spool_header *header)
 #include "trace/environment.def"
     };
 
+    char variable[2 * GV_SPOOL_VARIABLE_BYTES];
+
     memset(header->environment, 0, sizeof header->environment);
-    for (char **variable = environ; variable && *variable; variable++)
+    for (size_t at = 0; gv_own_environ_read(at, variable, sizeof variable); at++)
         for (size_t i = 0; i < GV_ENVIRONMENT_COUNT; i++) {
             size_t length = strlen(names[i]);
             char *value = header->environment[i];
 
-            if (strncmp(*variable, names[i], length) != 0 || (*variable)[length] != '=' || value[0])
+            if (strncmp(variable, names[i], length) != 0 || variable[length] != '=' || value[0])
                 continue;
-            if (snprintf(value, GV_SPOOL_VARIABLE_BYTES, "%s", *variable + length) >=
+            if (snprintf(value, GV_SPOOL_VARIABLE_BYTES, "%s", variable + length) >=
                 (int)GV_SPOOL_VARIABLE_BYTES)
                 memcpy(value + GV_SPOOL_VARIABLE_BYTES - 4, "...", 4);
         }

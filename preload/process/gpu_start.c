@@ -210,6 +210,9 @@ static const char *start_beside(void)
     if (gv_loader_is_broken())
         return "this process was forked during another thread's dlopen() or dlclose(), so it "
                "cannot load a library";
+    if (!gv_loader_lock_is_known())
+        return "the locks of this glibc's dynamic loader are unknown, so it may be unsafe to load "
+               "a library now";
     if (gv_loader_is_held_here()) {
         open_and_start();
         return why;

@@ -1,5 +1,7 @@
 #include "preload/process/rank.h"
 
+#include "preload/base/own_environ.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,23 +48,23 @@ static bool is_variable(const char *entry, const char *name, const char **value)
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* Another thread may be changing the environment, so this walks through it only once. */
 static void read_environment(void)
 {
+    static char entry[PATH_MAX];
     const char *value;
 
     memset(values, 0, sizeof values);
     memset(image, 0, sizeof image);
     has_engine = false;
-    for (char **entry = environ; entry && *entry; entry++) {
+    for (size_t at = 0; gv_own_environ_read(at, entry, sizeof entry); at++) {
         for (size_t i = 0; i < LAUNCHERS * RANK_VARIABLES; i++)
-            if (is_variable(*entry, launchers[i / RANK_VARIABLES][i % RANK_VARIABLES], &value))
+            if (is_variable(entry, launchers[i / RANK_VARIABLES][i % RANK_VARIABLES], &value))
                 snprintf(values[i / RANK_VARIABLES][i % RANK_VARIABLES], GV_RANK_TEXT_BYTES, "%s",
                          value);
         for (size_t i = 0; i < IMAGES; i++)
-            if (is_variable(*entry, images[i], &value))
+            if (is_variable(entry, images[i], &value))
                 snprintf(image[i], sizeof image[i], "%s", value);
-        has_engine = has_engine || is_variable(*entry, GV_CONTAINER_ENGINE_NAME, &value);
+        has_engine = has_engine || is_variable(entry, GV_CONTAINER_ENGINE_NAME, &value);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Finds symbols of mapped objects, and names of the table. */
 #include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/objects.h"
 
 #include <dlfcn.h>
@@ -81,12 +82,35 @@ static void a_signal_waits_for_the_end_of_a_visit(void **state)
     assert_int_equal(sigismember(&blocked, SIGUSR1), 0);
 }
 
+static bool hides_data;
+
+void *__real_gv_objects_next(uintptr_t after, const char *name, struct gv_object *object);
+void *__wrap_gv_objects_next(uintptr_t after, const char *name, struct gv_object *object);
+void *__wrap_gv_objects_next(uintptr_t after, const char *name, struct gv_object *object)
+{
+    return hides_data ? NULL : __real_gv_objects_next(after, name, object);
+}
+
+static void locks_that_look_different_are_unknown(void **state)
+{
+    (void)state;
+    gv_loader_find_lock();
+    assert_true(gv_loader_lock_is_known());
+    hides_data = true;
+    gv_loader_find_lock();
+    assert_false(gv_loader_lock_is_known());
+    assert_false(gv_loader_is_held_here());
+    hides_data = false;
+    gv_loader_find_lock();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_found_in_its_library),
         cmocka_unit_test(the_next_definition_lies_behind),
         cmocka_unit_test(a_library_names_what_it_needs),
+        cmocka_unit_test(locks_that_look_different_are_unknown),
         cmocka_unit_test(a_signal_waits_for_the_end_of_a_visit),
     };
 

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-
-extern char **environ;
 
 static struct gv_rank read_from(char *const *environment)
 {
@@ -66,6 +66,26 @@ static void what_is_no_rank_is_unknown(void **state)
     assert_string_not_equal(READ("HOME=/").host, "");
 }
 
+/* As while another thread changes it: its array was freed, or a text. */
+static void what_is_gone_is_not_read(void **state)
+{
+    size_t page = (size_t)getpagesize();
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char **last = (char **)(void *)(two + page) - 3;
+
+    (void)state;
+    assert_ptr_not_equal(two, MAP_FAILED);
+    assert_int_equal(munmap(two + page, page), 0);
+    last[0] = two + page; /* nothing is there */
+    last[1] = strcpy(two, "SLURM_JOB_ID=4711");
+    last[2] = strcpy(two + 100, "SLURMD_NODENAME=gpu07");
+    struct gv_rank rank = read_from(last);
+    READ("HOME=/"); /* what follows may look for variables */
+    munmap(two, page);
+    assert_string_equal(rank.job, "4711");
+    assert_string_equal(rank.host, "gpu07");
+}
+
 static void a_long_value_is_cut(void **state)
 {
     char job[4096] = "SLURM_JOB_ID=";
@@ -96,6 +116,7 @@ int main(void)
         cmocka_unit_test(each_launcher_is_understood),
         cmocka_unit_test(the_innermost_launcher_counts_and_the_scheduler_names_the_job),
         cmocka_unit_test(what_is_no_rank_is_unknown),
+        cmocka_unit_test(what_is_gone_is_not_read),
         cmocka_unit_test(a_long_value_is_cut),
         cmocka_unit_test(a_container_is_known_by_its_id),
     };
