@@ -616,6 +616,13 @@ void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
         syscall(SYS_futex, &header->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+bool gv_spool_reader_is_waiting(const struct gv_spool_reader *reader)
+{
+    struct gv_spool_header *header = reader_header(reader);
+
+    return atomic_load(&header->drained) != atomic_load(&header->ends);
+}
+
 /* ---- the control ---- */
 
 bool gv_spool_reader_note(const struct gv_spool_reader *reader, uint32_t index,

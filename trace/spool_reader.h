@@ -209,5 +209,7 @@ uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
  * Pass a status that was read before the records. A later end needs another call. */
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
                                  const struct gv_spool_status *status);
+/* Whether the process waits for that. */
+bool gv_spool_reader_is_waiting(const struct gv_spool_reader *reader);
 
 #endif

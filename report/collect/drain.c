@@ -553,6 +553,20 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
 }
 
 static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
+                       size_t *stored, size_t *exiting);
+
+/* Those that wait for their own records do not wait for another process's as well. */
+static int serve_ending(struct gv_drain *drain, size_t *stored, size_t *exiting)
+{
+    int error = gv_drain_find(drain);
+
+    for (size_t i = 0; i < drain->count && !error; i++)
+        if (!drain->spools[i]->draining && gv_spool_reader_is_waiting(&drain->spools[i]->reader))
+            error = drain_spool(drain, drain->spools[i], false, stored, exiting);
+    return error;
+}
+
+static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
                        size_t *stored, size_t *exiting)
 {
     struct gv_spool_status status;
@@ -567,8 +581,13 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     gv_spool_reader_status(&spool->reader, &status);
     if (!error)
         error = gv_ingest_scan(&spool->ingest);
-    while (!error && !done)
+    spool->draining = true;
+    while (!error && !done) {
         error = store_batch(drain, spool, gone, &done, stored);
+        if (!error && !done)
+            error = serve_ending(drain, stored, exiting);
+    }
+    spool->draining = false;
     if (!error && status.exiting) {
         error = release(drain, spool, &status);
         (*exiting)++;

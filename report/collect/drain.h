@@ -18,6 +18,7 @@ struct gv_drain_spool {
     struct gv_spool_reader reader;
     struct gv_ingest ingest;
     bool ingesting; /* `ingest` is open */
+    bool draining;  /* its records are being stored */
     bool ended;     /* its end is in the trace */
     bool as_dying;  /* as killed by its own signal */
     uint32_t pid;
