@@ -993,6 +993,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"name", "", now.lost_names, old->lost_names},
         {"load", "", now.lost_loads, old->lost_loads},
         {"thread", "", now.lost_threads, old->lost_threads},
+        {"stack", "no room", now.stacks_not_taken, old->stacks_not_taken},
         {"stack", "of other threads", now.lost_stacks, old->lost_stacks},
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
         {"host function", "", now.lost_host_functions, old->lost_host_functions},

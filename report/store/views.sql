@@ -830,10 +830,18 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, range, stack, Python stack, native stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, stack, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
-FROM loss;
+FROM loss WHERE what NOT IN ('stack', 'native stack') OR class = 'its copy is gone';
+
+CREATE VIEW not_taken AS -- stacks that were not taken, for one reason; these are no losses
+SELECT
+    process, -- id in processes
+    what, -- stack: of calls; native stack: of a thread between its calls
+    CASE class WHEN '' THEN 'too many' ELSE class END AS reason, -- no room, no time: beyond the budget; too many; of other threads: too many of these; ptrace refused; has a debugger
+    count -- how many
+FROM loss WHERE what IN ('stack', 'native stack') AND class <> 'its copy is gone';
 
 CREATE VIEW own_cost AS -- one part of what gpuverify itself cost one process; no row: an earlier version recorded it
 WITH run AS (

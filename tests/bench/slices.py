@@ -67,7 +67,7 @@ def run(bench, path, mode, more, pairs):
             program.kill()
         trace = finish(bench, folder)
         stacks = {name: query(trace, f"SELECT total({name}) FROM own_cost WHERE what = 'stacks'") for name in ("count", "total_ns")}
-        stacks["lost"] = query(trace, "SELECT total(count) FROM losses WHERE what LIKE '%stack%'")
+        stacks["lost"] = query(trace, "SELECT total(count) FROM not_taken")
         return [(words[at], *map(int, words[at + 1:at + 5])) for at in range(0, len(words), 5)], used_s, stacks
 
 

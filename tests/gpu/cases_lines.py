@@ -42,8 +42,8 @@ def check_whole(trace):
     calls, without, stacks = trace.execute(
         "SELECT count(*), count(*) - count(stack), count(DISTINCT stack) FROM calls WHERE id IN (SELECT call FROM gpu_ops)"
     ).fetchone()
-    losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute("SELECT what, class, count FROM losses"))
-    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; lost: {losses or 'nothing'}")
+    losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute("SELECT what, class, count FROM losses UNION ALL SELECT what, reason, count FROM not_taken"))
+    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; lost or not taken: {losses or 'nothing'}")
 
 
 def compare(bench, folder, command_of, chosen_s=CHOSEN_S, check_all=None):

@@ -177,9 +177,9 @@ def run(bench, name, folder):
     with trace_of(folder) as trace:
         count, differences = compare(trace, records, offset_ns)
         report(trace, name, count, differences)
-        lost = trace.execute("SELECT class, sum(count) FROM losses WHERE what LIKE '%stack%' GROUP BY 1").fetchall()
-        if lost:
-            print(f"  lost: {lost}")
+        not_taken = trace.execute("SELECT reason, sum(count) FROM not_taken GROUP BY 1").fetchall()
+        if not_taken:
+            print(f"  not taken: {not_taken}")
     return count["stacks"] > 0 and not differences
 
 

@@ -103,7 +103,7 @@ SELECT {sum(count)} AS lost,
     {sum(CASE WHEN what LIKE 'GPU %' OR what = 'record' THEN count END)} AS gpu_lost,
     {sum(CASE WHEN what = 'GPU operation' THEN count END)} AS operations_lost,
     {sum(CASE WHEN class = 'missing' THEN count END)} AS launches_missing
-FROM loss WHERE {is_of_process(process)};
+FROM losses WHERE {is_of_process(process)};
 
 -- define: is_once
 -- Of own_cost: however long the program runs.

@@ -18,7 +18,8 @@ FROM (SELECT cause, stack, coalesce(gv_where(stack), '?') AS location
 SELECT number, most_ns / 2 >= threshold_ns, threshold_ns
 FROM temp.known, (SELECT coalesce((SELECT value FROM meta WHERE key = 'stall_threshold_ns'), 0) AS threshold_ns)
 WHERE number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
-    AND NOT EXISTS (SELECT 1 FROM losses WHERE count > 0) AND NOT EXISTS (SELECT 1 FROM older);
+    AND NOT EXISTS (SELECT 1 FROM losses WHERE count > 0)
+    AND NOT EXISTS (SELECT 1 FROM not_taken WHERE what = 'stack' AND count > 0) AND NOT EXISTS (SELECT 1 FROM older);
 
 -- name: all
 -- Twice the longest, as times differ from run to run. A name with a line end would be two lines of the file.

@@ -176,5 +176,8 @@ FROM in_flight ORDER BY elapsed_ns DESC;
 -- name: losses: records that were lost
 SELECT process, what, class, count FROM losses ORDER BY count DESC;
 
+-- name: not-taken: stacks that were not taken
+SELECT process, what, reason, count FROM not_taken ORDER BY count DESC;
+
 -- name: own-cost: what gpuverify itself cost
 SELECT process, what, count, total_ns, spared, share FROM own_cost ORDER BY process, total_ns DESC;

@@ -380,8 +380,8 @@ static void a_debugger_keeps_its_thread(void **state)
     look_at_child(child, 0);
     end_child(child);
     assert_int_equal(number("SELECT count(*) FROM idle_sample WHERE stack IS NULL"), 1);
-    assert_int_equal(number("SELECT count FROM losses WHERE what = 'native stack'"
-                            " AND class = 'has a debugger'"),
+    assert_int_equal(number("SELECT count FROM not_taken WHERE what = 'native stack'"
+                            " AND reason = 'has a debugger'"),
                      1);
 }
 

@@ -51,6 +51,16 @@ static void call_with_that_of(uint32_t thread, uint64_t at_ns, uint32_t site)
     assert_true(fixture_call(&spool, thread, FIXTURE_SYNC, at_ns, 10, 0));
 }
 
+static void a_stack_without_room_is_not_lost(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->stacks.not_taken, 3);
+    assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 1000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count FROM not_taken WHERE reason = 'no room'"), 3);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
 static void equal_stacks_are_one_row(void **state)
 {
     (void)state;
@@ -124,6 +134,7 @@ static void a_copy_that_is_gone_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stack_without_room_is_not_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_stacks_are_one_row, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_is_cleared_once_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_site_s_stack_may_come_after_its_calls, setup, teardown),
