@@ -599,6 +599,8 @@ static void lower_priority(void)
     const struct schedule schedule = {
         .bytes = sizeof schedule, .policy = SCHED_OTHER, .nice = NICE, .slice_ns = SLICE_NS};
 
+    if (sched_getscheduler(0) == SCHED_IDLE || getpriority(PRIO_PROCESS, 0) > NICE)
+        return; /* the program has less */
     if (syscall(SYS_sched_setattr, 0, &schedule, 0) < 0)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 }

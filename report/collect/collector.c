@@ -12,6 +12,7 @@
 #include "trace/trace_path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <malloc.h>
@@ -81,14 +82,43 @@ static void collector_lift_limit(int which)
     setrlimit((__rlimit_resource_t)which, &limit);
 }
 
+/* Stays on the program's CPUs: the others may be somebody else's. But not with it on a single one.
+ */
+static void collector_choose_cpus(void)
+{
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) != 1)
+        return;
+    memset(&cpus, 0xff, sizeof(cpus));
+    sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* A program may run in real time, or at the lowest priority of all. After setsid() the Linux kernel
+ * may share CPUs evenly between the program and us, whatever the nice values; the autogroup has one
+ * of its own. */
+static void collector_give_way(void)
+{
+    struct sched_param plain = {0};
+    int group;
+
+    collector_choose_cpus();
+    if (sched_getscheduler(0) != SCHED_IDLE)
+        sched_setscheduler(0, SCHED_BATCH, &plain);
+    setpriority(PRIO_PROCESS, 0, 19);
+    group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (group >= 0 && write(group, "19", 2) < 0)
+        errno = 0; /* no harm */
+    if (group >= 0)
+        close(group);
+}
+
 /* Detaches from the program: nothing of the program affects us, and we keep nothing of it. */
 static void collector_detach(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTSTP};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
-    cpu_set_t all;
-    struct sched_param plain = {0};
     static const int limits[] = {RLIMIT_CPU,  RLIMIT_FSIZE, RLIMIT_AS,
                                  RLIMIT_DATA, RLIMIT_STACK, RLIMIT_NOFILE};
 
@@ -97,11 +127,8 @@ static void collector_detach(void)
         sigaction(ignored[i], &ignore, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    memset(&all, 0xff, sizeof(all));
-    sched_setaffinity(0, sizeof(all), &all);
-    /* The program may run in real time, or with a CPU time limit, and we inherit that. */
-    sched_setscheduler(0, SCHED_BATCH, &plain);
-    setpriority(PRIO_PROCESS, 0, 19);
+    collector_give_way();
+    /* The program may have a CPU time limit, and we inherit that. */
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         collector_lift_limit(limits[i]);
     /* Large blocks are temporary, so they are returned at once. */

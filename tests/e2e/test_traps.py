@@ -271,12 +271,35 @@ class Pipes(harness.Case):
             fields = file.read().rsplit(")", 1)[1].split()
         self.assertEqual(int(fields[3]), collector, "a session of its own")
         self.assertEqual(int(fields[16]), 19, "the lowest priority")
+        if os.path.exists(f"/proc/{collector}/autogroup"):
+            with open(f"/proc/{collector}/autogroup", encoding="utf-8") as file:
+                self.assertRegex(file.read(), "nice 19$", "also beside other sessions")
         self.assertEqual(os.readlink(f"/proc/{collector}/cwd"), "/")
         program.communicate(b"\n", timeout=harness.PROGRAM_S)
         os.close(write_end)
         os.close(read_end)
 
-    def test_collector_runs_on_all_processors(self):
+    def test_collector_stays_on_the_programs_processors(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 3:
+            self.skipTest("fewer than three processors")
+        program = self.start([harness.program("flood"), "1", "0"], stdin=subprocess.PIPE,
+                             preexec_fn=lambda: os.sched_setaffinity(0, cpus[:2]))
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        self.assertEqual(os.sched_getaffinity(self.await_collector()), set(cpus[:2]))
+        program.communicate(b"\n", timeout=harness.PROGRAM_S)
+
+    def test_threads_of_an_idle_program_stay_idle(self):
+        idle = os.sched_param(0)
+        program = self.start([harness.program("flood"), "1", "0"], stdin=subprocess.PIPE,
+                             preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, idle))
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        collector = self.await_collector()
+        tasks = [collector, *map(int, os.listdir(f"/proc/{program.pid}/task"))]
+        self.assertEqual({os.sched_getscheduler(task) for task in tasks}, {os.SCHED_IDLE})
+        program.communicate(b"\n", timeout=harness.PROGRAM_S)
+
+    def test_collector_leaves_a_single_processor(self):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one processor")
         one = min(os.sched_getaffinity(0))
