@@ -3,7 +3,7 @@
 import json
 import os
 
-from ground import SKIPPED, Skip, check
+from ground import SKIPPED, Skip, check, times_itself
 
 # Of each; the least with which the rank test comes out at 5 %.
 RUNS = 4
@@ -30,6 +30,7 @@ def compare(bench, folder, before, after):
     return {(row["area"], row["what"], row["unit"]): row for row in document["changes"]}
 
 
+@times_itself
 def a_load_that_is_moved_out(bench, folder):
     lazy, eager, again = [], [], []
     for i in range(RUNS):  # in turns: what else the machine does meets all

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 
-from ground import (Skip, both, both_at_once, check, gpu_side, launches_are_named, one,
-                    trace_of)
+from ground import Skip, both, both_at_once, check, gpu_side, launches_are_named, one, times_itself, trace_of
 
 CLOCK_SECONDS = 5.0  # run.py --clock-seconds
 
 
+@times_itself
 def a_spin_kernel_of_known_length(bench, folder):
     """load_while_busy spins for 150 ms by the GPU's own clock."""
     both(bench, bench.workload("load_while_busy") + ["150"], folder)
@@ -24,6 +24,7 @@ def a_spin_kernel_of_known_length(bench, folder):
     return f"{longest:.2f} ms of 150 ms; loads {loads}"
 
 
+@times_itself
 def a_matrix_product_loop(bench, folder):
     done = bench.run(bench.python("torch_matmul.py", "torch"), folder, True)
     check(done.returncode == 0, done.stderr[-300:])
@@ -40,6 +41,7 @@ def a_matrix_product_loop(bench, folder):
             f"{gpu_side(folder)}")
 
 
+@times_itself
 def synchronous_copies(bench, folder):
     both(bench, bench.workload("saxpy_static_real"), folder)
     with trace_of(folder) as trace:
@@ -81,6 +83,7 @@ def another_tool_came_first(bench, folder):
     return f"{seen[0]}"
 
 
+@times_itself
 def a_load_behind_a_kernel(bench, folder):
     done = both(bench, bench.workload("load_while_busy"), folder)
     said = [float(number) for number in re.findall(r"held the host for (\d+\.\d+) ms",
@@ -93,6 +96,7 @@ def a_load_behind_a_kernel(bench, folder):
     return f"{longest:.1f} ms, the program says {max(said):.1f} ms"
 
 
+@times_itself
 def clocks(bench, folder):
     """A kernel never begins before its call, a synchronous copy lies inside its call, for long."""
     done = bench.run(bench.workload("clock_drift") + [str(CLOCK_SECONDS)], folder, True,
@@ -222,6 +226,7 @@ UNSEEN_IN_WINDOWS = """SELECT count(*) FROM calls c
         AND (SELECT min(at_ns) FROM gpu_change WHERE process = c.process AND at_ns > c.start_ns) > c.start_ns + c.duration_ns"""
 
 
+@times_itself
 def windows_beside_threads(bench, folder):
     """The GPU's side of 5 ms in 15 ms, while eight threads launch kernels, copies and graphs (scripts/bench gpu-windows
     does this longer, and compares)."""

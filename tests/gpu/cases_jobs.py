@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 
-from ground import ROOT, Skip, check, one, same_output
+from ground import ROOT, Skip, check, one, same_output, times_itself
 
 RANKS = 2
 LAUNCH = os.path.join(ROOT, "kernels", "ranks", "launch")
@@ -122,12 +122,14 @@ def every_call(program):
     return case
 
 
+@times_itself
 def slow_rank(bench, folder):
     _, trace, path = job_of(bench, bench.workload("ranks/ranks_dlsym") + ["60", "slow=1"], folder)
     trace.close()
     return finding(bench, path, 1, SLOW_MS, 90, "ranks")
 
 
+@times_itself
 def late_load(bench, folder):
     _, trace, _ = job_of(bench, bench.workload("ranks/ranks_dlsym") + ["20", "late=0", "late_ms=200"], folder)
     said = deadlock_in_the_making(trace, 0, 150)
@@ -139,18 +141,21 @@ def said_late_s(done, rank):
     return float(re.search(rf"rank {rank}: \d+ steps; timed ([\d.]+) s late", done.stdout).group(1))
 
 
+@times_itself
 def ddp_slow(bench, folder):
     done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["80", "slow=1"], folder)
     trace.close()
     return finding(bench, path, 1, said_late_s(done, 1) * 1000 / 75, 90, "__getitem__")
 
 
+@times_itself
 def ddp_late(bench, folder):
     done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["40", "late=0"], folder)
     trace.close()
     return finding(bench, path, 0, said_late_s(done, 0) * 1000, 2, "torch_ddp.py")
 
 
+@times_itself
 def torchrun(bench, folder):
     """One session, so one trace, without a merge."""
     needs_two_gpus()

@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 
-from ground import ROOT, SKIPPED, Failure, Skip, check, trace_of
+from ground import ROOT, SKIPPED, Failure, Skip, check, times_itself, trace_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import lines_expectations as expected  # noqa: E402
@@ -42,8 +42,9 @@ def check_whole(trace):
     calls, without, stacks = trace.execute(
         "SELECT count(*), count(*) - count(stack), count(DISTINCT stack) FROM calls WHERE id IN (SELECT call FROM gpu_ops)"
     ).fetchone()
-    losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute("SELECT what, class, count FROM losses UNION ALL SELECT what, reason, count FROM not_taken"))
-    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; lost or not taken: {losses or 'nothing'}")
+    losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute(
+        "SELECT what, class, count FROM losses UNION ALL SELECT what, reason, count FROM not_taken"))
+    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; missing: {losses or 'nothing'}")
 
 
 def compare(bench, folder, command_of, chosen_s=CHOSEN_S, check_all=None):
@@ -81,6 +82,7 @@ def own_case(words):
             expected.demand(line in found and found[line].launches == asked.calls and found[line].ns >= asked.ns,
                             f"{line.file}:{line.line} had {asked.calls} calls", expected.shares(truth), found)
 
+    @times_itself
     def case(bench, folder):
         bench.workload("lines/lines")
         kernels = os.path.join(bench.programs, "kernels")
@@ -89,8 +91,10 @@ def own_case(words):
 
 
 def package_case(script, package):
-    return lambda bench, folder: compare(bench, folder, lambda seconds: [*bench.python(script, package), str(seconds)],
-                                         PACKAGE_CHOSEN_S)
+    @times_itself
+    def case(bench, folder):
+        return compare(bench, folder, lambda seconds: [*bench.python(script, package), str(seconds)], PACKAGE_CHOSEN_S)
+    return case
 
 
 class Turns:
@@ -124,6 +128,7 @@ class Turns:
 
 def cost_case(script, package):
     """A step with chosen stacks against one without stacks, in turns."""
+    @times_itself
     def case(bench, folder):
         command = bench.python(script, package)
         chosen = Turns(bench, command, os.path.join(folder, "chosen"))

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from ground import ROOT, check
+from ground import ROOT, check, times_itself
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import probe_expectations as expected  # noqa: E402
@@ -49,6 +49,7 @@ def differences(probe):
                 yield f"{mode}: do not wait for {place}, unexpectedly: {named(wanted - found)}"
 
 
+@times_itself
 def calls_that_wait(bench, folder):
     path = os.path.join(folder, "probe.json")
     variables = {}

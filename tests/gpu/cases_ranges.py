@@ -1,6 +1,6 @@
 """Ranges and marks of real libraries: how many there are is exact, and the GPU's time in them adds up."""
 
-from ground import both_at_once, check, one, trace_of
+from ground import both_at_once, check, one, times_itself, trace_of
 
 STEPS = 20
 PARTS = ("load", "forward", "backward", "update")
@@ -24,6 +24,7 @@ def alike(one_ns, other_ns, part, what):
     check(abs(one_ns - other_ns) <= part * other_ns, f"{what}: {one_ns / 1e6:.2f} ms and {other_ns / 1e6:.2f} ms")
 
 
+@times_itself
 def torch_training(bench, folder):
     """The backward pass runs in a thread that says nothing: it counts for the ranges of the main thread."""
     with recorded(bench, folder, "torch_ranges.py", "torch", words=[str(STEPS)]) as trace:
@@ -44,6 +45,7 @@ def torch_training(bench, folder):
     return ", ".join(f"{name} {gpu_ns[name] / 1e6:.2f} ms" for name in ("step", *PARTS))
 
 
+@times_itself
 def torch_forward_lines(bench, folder):
     """Two lines with the same work, most of it in the backward pass."""
     with recorded(bench, folder, "torch_forward_lines.py", "torch", GPUVERIFY_STACKS="all") as trace:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ground import PYTHON_WORKLOADS, ROOT, SKIPPED, Failure, Skip, check, trace_of
+from ground import PYTHON_WORKLOADS, ROOT, SKIPPED, Failure, Skip, check, times_itself, trace_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import stall_expectations as expectations  # noqa: E402
@@ -18,6 +18,7 @@ MANY_LAUNCHES = {"measured": "1000000", "inferred": "250000"}
 def second_try(case):
     """Times must agree to 5 %. A program that was stopped once, on a shared machine, is reported, and does
     not fail."""
+    @times_itself
     def twice(bench, folder):
         places = [os.path.join(folder, word) for word in ("first", "second")]
         for place in places:
@@ -73,6 +74,7 @@ OTHER_THREADS = ("jax_compile_busy.py",)
 
 def python_case(script, package, causes, mode):
     """The longest stall is that of the marked line, with its cause, and not longer than the program says."""
+    @times_itself
     def case(bench, folder):
         done = bench.run(bench.python(script, package), folder, True, GPUVERIFY_GPU=MODES[mode])
         if done.returncode == SKIPPED:

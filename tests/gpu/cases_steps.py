@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ground import ROOT, Failure, check, trace_of
+from ground import ROOT, Failure, check, times_itself, trace_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import steps_expectations as expected  # noqa: E402
@@ -12,6 +12,7 @@ STEPS, US = "300", "100"
 
 
 def case(name):
+    @times_itself
     def run(bench, folder):
         done = bench.run([*bench.workload("steps/steps"), name, STEPS, US], folder, True)
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")

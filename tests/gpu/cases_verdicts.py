@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ground import ROOT, check
+from ground import ROOT, check, times_itself
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import verdict_expectations as expected  # noqa: E402
@@ -13,6 +13,7 @@ LENGTH_MS = "2000"
 
 
 def case(behaviour):
+    @times_itself
     def run(bench, folder):
         done = bench.run([*bench.workload("verdicts/verdict"), behaviour, LENGTH_MS], folder, True)
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")

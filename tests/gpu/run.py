@@ -7,7 +7,8 @@
 FOLDER is a build or an unpacked bundle; --programs names the built workloads if they are elsewhere.
 Needs the built library, command and workloads, and only Python's own modules. Prints one line for each
 case; the last is 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
-With -j, cases that share the GPU disturb each other's times, so those that failed are run again alone.
+With -j, cases that compare times (ground.times_itself) come after the others, one at a time. One of the others that failed is
+run again alone.
 """
 
 import argparse
@@ -73,6 +74,12 @@ def kept_name(folder, name):
     return folder and os.path.join(os.path.abspath(folder), re.sub(r"\W+", "-", name))
 
 
+def split(cases):
+    """Those that may share the GPU, and those that may not."""
+    alone = [hasattr(case, "times_itself") for _, case in cases]
+    return [[case for case, is_alone in zip(cases, alone) if is_alone == wanted] for wanted in (False, True)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
@@ -100,11 +107,11 @@ def main():
         return again
 
     wanted = [(name, case) for name, case in CASES if any(part in name for part in options.parts or [""])]
+    shared, alone = split(wanted) if options.at_once > 1 else ([], wanted)
     with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
-        again = list(pool.map(lambda named: run(*named, options.at_once == 1), wanted))
-    for (name, case), failed in zip(wanted, again):
-        if failed:
-            run(name, case, True)
+        again = list(pool.map(lambda named: run(*named, False), shared))
+    for name, case in alone + [named for named, failed in zip(shared, again) if failed]:
+        run(name, case, True)
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
     return 1 if counts["failed"] else 0
 

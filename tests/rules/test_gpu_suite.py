@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import sys
 import unittest
@@ -16,6 +17,15 @@ import chains  # noqa: E402
 import ground  # noqa: E402
 import run  # noqa: E402
 from cases_probe import expected  # noqa: E402
+
+
+class Order(unittest.TestCase):
+    def test_cases_that_compare_times_have_the_gpu_for_themselves(self):
+        shared, alone = ([name for name, _ in cases] for cases in run.split(run.CASES))
+        self.assertEqual(len(shared) + len(alone), len(run.CASES))
+        self.assertIn("clocks stay together", alone)
+        self.assertTrue(all(name in alone for name, _ in run.CASES if re.match("stall |lines: |steps: ", name)))
+        self.assertGreater(len(shared), len(run.CASES) / 4)
 
 
 class Launches(unittest.TestCase):
