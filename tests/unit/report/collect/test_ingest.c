@@ -155,21 +155,15 @@ static void a_poll_that_is_read_is_not_counted_up_any_more(void **state)
     close(directory);
 }
 
-static void append_stack(uint32_t thread, uint8_t kind, uint8_t flags, uint32_t stack,
-                         uint64_t call_start_ns)
+static void append_stack_of_call(uint32_t site, uint64_t call_start_ns)
 {
     union gv_record record = {
-        .stack = {.head = {.kind = kind, .flags = (uint8_t)(GV_RECORD_MORE | flags)},
-                  .number = stack,
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
+                           .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
+                  .site = site,
                   .call_start_ns = FIXTURE_EPOCH_NS + call_start_ns}};
 
-    assert_true(fixture_append(&spool, thread, &record));
-}
-
-static void append_stack_of_call(uint32_t stack, uint64_t call_start_ns)
-{
-    append_stack(1, GV_RECORD_STACK, 0, stack, 0);
-    append_stack(1, GV_RECORD_STACK_OF_CALL, 0, stack, call_start_ns);
+    assert_true(fixture_append(&spool, 1, &record));
 }
 
 /* Its own call found no room. */
@@ -183,45 +177,6 @@ static void the_stack_of_a_lost_call_is_not_the_next_ones(void **state)
     recover();
     assert_int_equal(number("SELECT stack IS NULL FROM calls WHERE start_ns = 5000"), 1);
     assert_int_equal(number("SELECT stack IS NULL FROM calls WHERE start_ns = 6000"), 0);
-}
-
-/* Of several threads, any may be read first. */
-static void a_call_may_have_the_stack_of_another_threads_call(void **state)
-{
-    (void)state;
-    append_stack(1, GV_RECORD_STACK_OF_CALL, GV_RECORD_REPRESENTS, 7, 2000);
-    fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 70, 0);
-    append_stack(2, GV_RECORD_STACK, 0, 7, 0);
-    append_stack(2, GV_RECORD_STACK_OF_CALL, 0, 7, 1000);
-    fixture_call(&spool, 2, FIXTURE_SYNC, 1000, 70, 0);
-    fixture_call(&spool, 2, FIXTURE_SYNC, 3000, 70, 0);
-    recover();
-    assert_int_equal(number("SELECT count(*) FROM calls WHERE stack = 1"), 2);
-    assert_int_equal(number("SELECT own_stack FROM calls WHERE start_ns = 2000"), 0);
-    assert_int_equal(number("SELECT own_stack FROM calls WHERE start_ns = 1000"), 1);
-    assert_int_equal(number("SELECT own_stack IS NULL FROM calls WHERE start_ns = 3000"), 1);
-}
-
-static void a_call_chosen_at_random_is_one_of_so_many(void **state)
-{
-    union gv_record record = {
-        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
-                  .number = 1,
-                  .call_start_ns = FIXTURE_EPOCH_NS + 2000,
-                  .one_of = 4000}};
-
-    (void)state;
-    append_stack(1, GV_RECORD_STACK, 0, 1, 0);
-    assert_true(fixture_append(&spool, 1, &record));
-    fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 70, 0);
-    append_stack(1, GV_RECORD_STACK_OF_CALL, 0, 1, 3000);
-    fixture_call(&spool, 1, FIXTURE_SYNC, 3000, 70, 0);
-    recover();
-    assert_int_equal(number("SELECT count(*) FROM calls WHERE own_stack"), 2);
-    assert_int_equal(number("SELECT count(*) FROM call_sample"), 1);
-    assert_int_equal(
-        number("SELECT one_of FROM call_sample JOIN calls ON id = call WHERE start_ns = 2000"),
-        4000);
 }
 
 static void the_process_is_described(void **state)
@@ -580,8 +535,6 @@ int main(void)
         TEST(a_poll_that_is_read_is_not_counted_up_any_more),
         TEST(a_host_function_belongs_to_its_launch),
         TEST(the_stack_of_a_lost_call_is_not_the_next_ones),
-        TEST(a_call_may_have_the_stack_of_another_threads_call),
-        TEST(a_call_chosen_at_random_is_one_of_so_many),
         TEST(its_variables_are_stored),
         TEST(the_process_is_described),
         TEST(an_exit_is_told_from_a_kill),

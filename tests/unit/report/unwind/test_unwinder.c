@@ -343,7 +343,8 @@ static void check_stops(struct gv_unwinder *unwinder)
 
     gv_unwinder_walk(unwinder, &copied.stack, &chain);
     assert_int_equal(copied_stack_common(&copied, &chain), chain.count);
-    assert_int_equal(chain.count, INSIDE - 1);
+    assert_in_range(chain.count, INSIDE - 1,
+                    INSIDE); /* with the frame in it, if no part of it is used */
     assert_int_equal(chain.end, GV_UNWIND_STOPPED);
 }
 
