@@ -12,6 +12,7 @@
 #include "preload/stacks/stacks.h"
 #include "trace/futex.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -163,7 +164,14 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     gv_process_steps.await_gpu_start(thread);
     /* Calls of a signal handler after joining are not part of this one. */
-    call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
+    call->live = gv_thread_is_live(thread);
+    if (!call->live) {
+        call->live = gv_thread_join(thread);
+        /* CUPTI allocates memory for each thread. If the thread were cancelled in the middle, it
+         * would keep the allocator's lock. */
+        if (call->live && gv_process_steps.gpu_module())
+            gv_context_current();
+    }
     call->depth = thread->depth;
     /* Usually its gate skips it (gates.S). But the process may begin stopped with this call, or the
      * call that the thread was in had been left. */
@@ -192,6 +200,14 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         call->start_ns = gv_clock_now_ns();
 }
 
+/* CUPTI allocates memory and takes locks in calls that put work on the GPU. A thread that was
+ * cancelled in the middle would keep them. */
+static inline bool is_in_cupti(const struct gv_call *call)
+{
+    return (call->traits & GV_TRAIT_WORKS_ON_GPU) && call->live && call->depth == 0 &&
+           gv_process_steps.gpu_module();
+}
+
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
                    const struct gv_facts *facts)
 {
@@ -201,15 +217,18 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
     call->class = (uint8_t) class;
     if (__builtin_expect(thread->depth != 0 || !gv_thread_may_call(thread), 0)) {
         begin_rarely(call, thread, facts);
-        return;
+    } else {
+        call->depth = 0;
+        call->live = true;
+        thread->depth = 1;
+        enter_outermost(call, thread, facts);
+        /* Again: who closes after the first look finds this call. */
+        if (__builtin_expect(!gv_thread_may_call(thread), 0))
+            stay_out_while_held(call, thread, facts);
     }
-    call->depth = 0;
-    call->live = true;
-    thread->depth = 1;
-    enter_outermost(call, thread, facts);
-    /* Again: who closes after the first look finds this call. */
-    if (__builtin_expect(!gv_thread_may_call(thread), 0))
-        stay_out_while_held(call, thread, facts);
+    call->is_own_work = is_in_cupti(call);
+    if (call->is_own_work)
+        gv_own_work_begin();
 }
 
 /* ---- facts of a call ---- */
@@ -627,6 +646,13 @@ static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const str
            !gv_run_delay_wanted(duration_ns);
 }
 
+/* A cancelled thread ends here, so its call must have its row. */
+static inline void end_own_work(const struct gv_call *call)
+{
+    if (__builtin_expect(call->is_own_work, 0))
+        gv_own_work_end(errno);
+}
+
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)
 {
     struct gv_thread *thread = &gv_thread;
@@ -636,6 +662,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     /* A fork inside the call: the child must not record its half. */
     if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0)) {
         thread->depth = call->depth;
+        end_own_work(call);
         return;
     }
     if (__builtin_expect(call->depth != 0, 0)) {
@@ -652,6 +679,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
         thread->depth = 0;
         count_lost((enum gv_api_class)call->class);
+        end_own_work(call);
         return;
     }
     chosen = chosen_of(thread, call, end_ns, facts);
@@ -661,9 +689,16 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         write_poll(thread, call, end_ns, facts);
     else if (is_quick_question(call, duration_ns))
         count_unrecorded(thread->slot);
-    else
+    else {
+        int saved_errno = errno;
+        if (!call->is_own_work)
+            gv_own_work_begin();
+        call->is_own_work = true;
         end_outermost(thread, call, result, end_ns, facts, chosen);
+        errno = saved_errno;
+    }
     leave_outermost(thread);
+    end_own_work(call);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
         gv_process_steps.start_gpu(thread);
 }

@@ -18,6 +18,7 @@ struct gv_call {
     uint32_t depth;       /* number of hooked calls around this one */
     uint32_t kernel;      /* LAUNCH: the kernel's number, if known before the call */
     uint32_t correlation; /* CUPTI's; for a nested call, the outermost one's until then */
+    bool is_own_work;     /* from its begin to its end (preload/base/own_work.h) */
     uint16_t api;
     uint16_t around; /* the call around a nested one */
     uint8_t class;   /* enum gv_api_class; here to save a cache miss */

@@ -28,6 +28,10 @@ class Threads(harness.Case):
         self.run_twice([harness.program("cancelled")])
         self.assertEqual(self.trace().count(LAUNCH), 50000)
 
+    def test_nothing_is_allocated_where_a_thread_can_be_cancelled(self):
+        for gpu in ("off", "auto"):
+            self.assertIn(": 0\n", self.run_twice([harness.program("cancellable")], env={"GPUVERIFY_GPU": gpu}).out)
+
     def test_first_call_is_no_cancellation_point(self):
         self.run_twice([harness.program("cancelled"), "first"])
         self.assertEqual(self.trace().count("cuMemFree_v2"), 2)

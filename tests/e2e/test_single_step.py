@@ -23,6 +23,7 @@ class SingleStep(harness.Case):
         env = {"LD_BIND_NOW": "1",  # what the library calls is then reached in one jump
                "GPUVERIFY_IDLE_HZ": "0",  # that thread runs into the breakpoints in the library
                "GPUVERIFY_STACKS": "off",
+               "GPUVERIFY_STALL_US": "10000000",  # a stepped call takes long, and must go the same way as others
                "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"), **env}
         done = self.run_well([harness.program("single_step"), mode, *map(str, arguments)], env=env)
         self.lines = [dict(zip(("outer", "fill", "at", "driver", "inner", "lost"), map(int, line)))
