@@ -137,6 +137,8 @@ int gv_trace_open_bare(const char *path, sqlite3 **trace)
     if (!error) /* each change of a sum would write and cut off a file of its own */
         error = gv_database_script(*trace, "PRAGMA temp.journal_mode = MEMORY", NULL, 0);
     if (!error)
+        error = gv_trace_file_roll_back(*trace);
+    if (!error)
         error = gv_safe_sum_install(*trace);
     if (!error)
         error = gv_trusted_schema_ensure(*trace, &version);

@@ -198,6 +198,32 @@ int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
     return error;
 }
 
+/* SQLite rolls back if there is no writer, and does nothing if there is one. By its own connection,
+ * because a closed descriptor would drop our locks. */
+static int trace_file_before_statement(unsigned int event, void *trace, void *statement, void *text)
+{
+    const char *path = sqlite3_db_filename(trace, "main");
+    char journal[GV_TRACE_FILE_BESIDE_BYTES];
+    sqlite3 *writer = NULL;
+
+    (void)event, (void)statement, (void)text;
+    gv_trace_file_beside(path, 0, journal);
+    if (access(journal, F_OK) < 0 || trace_file_check_journals(path))
+        return 0;
+    if (sqlite3_open_v2(path, &writer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) ==
+            SQLITE_OK &&
+        gv_database_distrust(writer) == 0)
+        sqlite3_exec(writer, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
+    sqlite3_close(writer);
+    return 0;
+}
+
+int gv_trace_file_roll_back(sqlite3 *trace)
+{
+    return gv_database_error(
+        trace, sqlite3_trace_v2(trace, SQLITE_TRACE_STMT, trace_file_before_statement, trace));
+}
+
 bool gv_trace_file_session_remains(const char *directory, const char *session)
 {
     DIR *stream = opendir(directory);

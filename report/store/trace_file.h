@@ -8,6 +8,7 @@
 #include "trace/session.h"
 
 #include <limits.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +23,10 @@ struct gv_trace_probe {
  * -EUCLEAN: a cut or damaged trace; -EMEDIUMTYPE: its journal is not a regular file, so it is not
  * opened; -EPROTO: something else; -EBUSY; or another -errno. Does not follow a link (-ELOOP). */
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
+
+/* A collector may be killed while this read-only connection is open. From now on, what it had not
+ * committed is rolled back before a statement begins. 0 or -errno. */
+int gv_trace_file_roll_back(sqlite3 *trace);
 
 /*
  * Makes the file for a session's trace at `wanted`, mode 0600, or finds it if the session already

@@ -5,6 +5,7 @@
 #include "report/commands_metrics_sums.inc"
 #include "report/store/database.h"
 #include "report/store/schema.h"
+#include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
 
 #include <errno.h>
@@ -259,6 +260,8 @@ static int follow_look(const char *path, const char *state_path, struct follow_n
     int64_t version = 0;
     int error = follow_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, &trace);
 
+    if (!error)
+        error = gv_trace_file_roll_back(trace);
     if (!error)
         error = gv_trusted_schema_ensure(trace, &version);
     if (error == -ENOTSUP && version == 0)

@@ -3,6 +3,7 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/recovery.h"
+#include "report/store/database.h"
 #include "report/store/trace_file.h"
 #include "tests/unit/report/spool_fixture.h"
 
@@ -324,6 +325,42 @@ static void a_trace_that_is_cut_is_one(void **state)
     assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EPROTO);
 }
 
+/* A writer that is killed after it had to write pages, but before its commit. */
+static void kill_a_writer(void)
+{
+    pid_t child = fork();
+    sqlite3 *writer;
+    int status;
+
+    if (child == 0) {
+        if (sqlite3_open(fixture.trace, &writer) == SQLITE_OK)
+            sqlite3_exec(writer,
+                         "PRAGMA cache_size = 1; BEGIN; CREATE TABLE large (bytes);"
+                         "INSERT INTO large VALUES (zeroblob(1000000)); UPDATE meta SET value = ''",
+                         NULL, NULL, NULL);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+}
+
+static void a_reader_survives_the_kill_of_a_writer(void **state)
+{
+    (void)state;
+    int64_t rows = 0;
+    sqlite3 *reader;
+
+    make_trace();
+    assert_int_equal(sqlite3_open_v2(fixture.trace, &reader, SQLITE_OPEN_READONLY, NULL),
+                     SQLITE_OK);
+    assert_int_equal(gv_trace_file_roll_back(reader), 0);
+    assert_int_equal(gv_database_number(reader, "SELECT count(*) FROM call", NULL, 0, &rows), 0);
+    kill_a_writer();
+    assert_int_equal(gv_database_number(reader, "SELECT count(*) FROM call", NULL, 0, &rows), 0);
+    assert_int_equal(rows, 1);
+    sqlite3_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +383,7 @@ int main(void)
         TEST(a_probe_tells_traces_from_the_rest),
         TEST(a_pipe_as_journal_is_not_opened),
         TEST(a_trace_that_is_cut_is_one),
+        TEST(a_reader_survives_the_kill_of_a_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
