@@ -70,7 +70,7 @@ struct gv_session_file {
         root_signal;            /* [gpuverify run] the signal that ended its program; 0: unknown */
     _Atomic uint32_t finishing; /* [collector] 1: it finishes the trace, and answers nobody */
     _Atomic uint32_t left;      /* [collector] 1: it left processes that only waited for it */
-    uint32_t reserved32;
+    _Atomic uint32_t crowded;   /* [collector] 1: it has no descriptor for some spools now */
     _Atomic int32_t snapshot_error;   /* [collector] errno; 0: the copy is there */
     _Atomic uint64_t snapshot_pieces; /* [collector] grows while it copies */
     _Atomic uint64_t

@@ -779,8 +779,8 @@ struct gv_spool_header {
     uint32_t forked;                /* 1: a fork without exec of a process that recorded */
     _Atomic int32_t driver_version; /* cuDriverGetVersion; 0: unknown yet */
     struct gv_clock clock;
-    uint32_t held; /* 1: it holds the file as long as it lives: trace/spool_hold.h */
-    uint32_t reserved32;
+    uint32_t held;           /* 1: it holds the file as long as it lives: trace/spool_hold.h */
+    _Atomic uint32_t opened; /* [r] 1: a reader has it */
 
     /* [w] geometry; a reader checks it against the constants above and the file's size */
     uint32_t names_offset;

@@ -143,7 +143,10 @@ static int reader_attach(struct gv_spool_reader *reader)
     if (result < 0)
         return result;
     result = reader_check(reader);
-    return result < 0 || reader->peeks ? result : gv_spool_reader_refresh(reader);
+    if (result < 0 || reader->peeks)
+        return result;
+    atomic_store(&reader_header(reader)->opened, 1);
+    return gv_spool_reader_refresh(reader);
 }
 
 static int reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name,

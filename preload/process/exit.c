@@ -66,6 +66,12 @@ static bool replace_collector(const struct gv_process *process)
     return fd >= 0;
 }
 
+/* The collector reads the spool when another process has ended, perhaps one that waits for us. */
+static bool collector_comes_later(const struct gv_process *process)
+{
+    return atomic_load(&process->session->crowded) && !atomic_load(&process->spool.header->opened);
+}
+
 /* Waits for what was recorded before this end. False: waiting longer is useless. */
 static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
@@ -74,6 +80,8 @@ static bool wait_until_drained(struct gv_process *process, uint32_t end)
     uint64_t end_ns = gv_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
 
     while ((drained = atomic_load(&header->drained)) < end && gv_monotonic_ns() < end_ns) {
+        if (collector_comes_later(process))
+            return true;
         if (collector_is_no_use(process) && !replace_collector(process))
             return false;
         gv_futex_wait(&header->drained, drained, LOOK_NS);

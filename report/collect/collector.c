@@ -295,6 +295,7 @@ static int collector_drain(struct gv_collector *collector)
         uint64_t seen_ns = gv_clock_read(&collector->session->clock);
         int error = gv_drain_find(drain);
 
+        atomic_store(&collector->session->crowded, drain->unopened > 0);
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
         if (!error)

@@ -381,12 +381,13 @@ int gv_drain_find(struct gv_drain *drain)
             close(again);
         return error;
     }
-    drain->damaged = drain->unfinished = 0;
+    drain->damaged = drain->unfinished = drain->unopened = 0;
     while (!is_in_want(drain, error) && (entry = readdir(stream))) {
         if (!is_spool(drain, entry->d_name) || knows_spool(drain, entry->d_name))
             continue;
         error = add_spool(drain, entry->d_name);
         drain->damaged += error == -EUCLEAN;
+        drain->unopened += error == -EMFILE || error == -ENFILE;
         if (error != -EAGAIN)
             continue;
         if (is_abandoned(drain, entry->d_name))

@@ -53,6 +53,7 @@ struct gv_drain {
     size_t damaged;     /* cut or damaged spools that were not opened */
     size_t unfinished;  /* spools that a process is still making */
     uint64_t shared_ns; /* when it last looked how much memory there is */
+    size_t unopened;    /* spools for which there is no descriptor now */
 };
 
 /* Before anything else. */
