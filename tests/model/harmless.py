@@ -61,6 +61,9 @@ UNREACHED = {
     (WRITER, "atomic_compare_exchange_strong(&writer->refusals"): "growing was refused; a number",
     (READER, "atomic_thread_fence(memory_order_acquire)"): (
         "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
+    (READER, "atomic_store(&reader_header(reader)->opened, 1)"): "a mark that nothing comes with",
+    (READER, "return atomic_load(&header->drained) != atomic_load(&header->ends)"): (
+        "whom to read first: what it reads comes behind its own status"),
     (CALLS, "while (atomic_load(&gv_process_own.held))"): (
         "calls are held by membarrier(), which the model does not have (tests/unit/preload/process/test_hold.c)"),
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
