@@ -72,6 +72,8 @@ class Readme(test_gpu_side.Seen):
                 trace.close()
                 if not DISTURBED.search(causes):
                     break
+
+    def leave_a_session(self):
         self.run_program([self.path("build", "kernels", "driver_tour")], cwd=self.dir,
                          env={"GPUVERIFY_TRACE": None, "GPUVERIFY_COLLECTOR": "off"})
 
@@ -85,6 +87,8 @@ class Readme(test_gpu_side.Seen):
             self.assertEqual(words[0], "gpuverify")
             if words[1] in RUN_ELSEWHERE or (words[1] == "doctor" and OF_THE_MACHINE):
                 continue
+            if words[1] == "recover":
+                self.leave_a_session()
             with self.subTest(command):
                 for _ in range(ATTEMPTS if words[1] == "run" else 1):
                     result = self.run_program([harness.gpuverify(), *words[1:]], preload=False, cwd=self.dir,
