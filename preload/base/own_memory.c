@@ -26,16 +26,19 @@ bool gv_own_memory_is_readable(uintptr_t address)
     return syscall(SYS_rt_sigprocmask, -1, address, NULL, sizeof(uint64_t)) < 0 && errno == EINVAL;
 }
 
-bool gv_own_memory_read_held(void *to, uintptr_t from, size_t bytes)
+bool gv_own_memory_peek(void *to, uintptr_t from, size_t bytes)
 {
-    if (gv_own_memory_read(to, from, bytes))
-        return true;
     /* A set of signals at the end of a page reaches into the next one. */
     for (uintptr_t at = from & ~(uintptr_t)(PAGE_BYTES - 1); at < from + bytes; at += PAGE_BYTES)
         if (!gv_own_memory_is_readable(at))
             return false;
     memcpy(to, (const void *)from, bytes);
     return true;
+}
+
+bool gv_own_memory_read_held(void *to, uintptr_t from, size_t bytes)
+{
+    return gv_own_memory_read(to, from, bytes) || gv_own_memory_peek(to, from, bytes);
 }
 
 /*

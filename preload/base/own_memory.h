@@ -16,6 +16,10 @@ bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
 /* Whether the page of an address can be read now. Also where the kernel refuses such reads. */
 bool gv_own_memory_is_readable(uintptr_t address);
 
+/* Asks whether the pages can be read, for 0.1 us each, and loads them. For memory that hardly
+ * anybody unmaps meanwhile. */
+bool gv_own_memory_peek(void *to, uintptr_t from, size_t bytes);
+
 /* The same as reading, also where the kernel refuses it. Nobody must unmap it meanwhile. */
 bool gv_own_memory_read_held(void *to, uintptr_t from, size_t bytes);
 

@@ -1,5 +1,6 @@
 #include "preload/stacks/python_frames.h"
 
+#include "preload/base/own_memory.h"
 #include "preload/stacks/python_code.h"
 
 #include <string.h>
@@ -89,6 +90,19 @@ static bool instruction_of(const struct gv_python *python, uintptr_t frame, uint
     /* 3.10 counts instructions, 3.9 bytes; before the first one it is -1. */
     *instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
     return true;
+}
+
+bool gv_python_runs_nothing(const struct gv_python *python, uintptr_t state)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t frame;
+
+    if (!gv_own_memory_peek(&frame, state + layout->frame, sizeof frame))
+        return false;
+    if (frame && layout->cframe_frame != GV_PYTHON_NONE &&
+        !gv_own_memory_peek(&frame, frame + layout->cframe_frame, sizeof frame))
+        return false;
+    return frame == 0;
 }
 
 /* 0: the thread with this state runs no Python. */

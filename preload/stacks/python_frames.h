@@ -58,4 +58,8 @@ bool gv_python_frames_look_right(const struct gv_python *python,
 void gv_python_frames_bring(const struct gv_python *python, const struct gv_python_frame *frames,
                             unsigned count);
 
+/* Whether the calling thread, with this state, surely runs no Python: most threads of many
+ * programs, such as those of a backward pass. Without the kernel's copy, which took 6 us. */
+bool gv_python_runs_nothing(const struct gv_python *python, uintptr_t state);
+
 #endif

