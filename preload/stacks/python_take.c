@@ -103,9 +103,8 @@ static bool take(struct gv_thread *thread, enum gv_python_use use, unsigned most
         return true;
     if (!stack->python.is_readable)
         return false;
-    if (gv_python_runs_nothing(&stack->python, stack->state))
-        return true;
     return (stack->python.way == GV_PYTHON_DIRECTLY && take_directly(thread, stack, position)) ||
+           gv_python_runs_nothing(&stack->python, stack->state) ||
            take_carefully(thread, stack, use, position);
 }
 

@@ -17,6 +17,7 @@
 #define PAGE_BYTES 4096u
 /* The Linux kernel maps nothing by itself so far below the main thread's stack. */
 #define MAIN_STACK_MOST (64u << 20)
+#define RESERVED_WORDS  2u
 #define WAIT_TRIES      200
 #define WAIT_NS         50000
 
@@ -165,11 +166,11 @@ static void add_word(struct gv_spool_stacks *stacks, uint32_t words)
     atomic_store(&growing, 0);
 }
 
-static bool take_now(uint32_t chunks, struct gv_stack_taken *taken)
+static bool take_now(uint32_t chunks, uint32_t most_words, struct gv_stack_taken *taken)
 {
     struct gv_spool_stacks *stacks = stacks_of_process();
 
-    for (uint32_t word = 0;; word++) {
+    for (uint32_t word = 0; word < most_words; word++) {
         uint32_t words = atomic_load_explicit(&stacks->words, memory_order_relaxed), chunk;
 
         if (word == words) {
@@ -183,6 +184,7 @@ static bool take_now(uint32_t chunks, struct gv_stack_taken *taken)
             return true;
         }
     }
+    return false;
 }
 
 static bool wait_for_room(uint32_t chunks, struct gv_stack_taken *taken)
@@ -193,22 +195,24 @@ static bool wait_for_room(uint32_t chunks, struct gv_stack_taken *taken)
         if (gv_process.spool.bell && i % 20 == 0)
             gv_futex_ring(gv_process.spool.bell);
         gv_pause_ns(WAIT_NS);
-        if (take_now(chunks, taken))
+        if (take_now(chunks, GV_STACK_WORD_OF_IDLE, taken))
             return true;
     }
     atomic_store(&waited_in_vain, true);
     return false;
 }
 
-static bool find_room(uint32_t chunks, bool waits, struct gv_stack_taken *taken)
+static bool find_room(uint32_t chunks, enum gv_stack_room room, struct gv_stack_taken *taken)
 {
+    uint32_t most_words = GV_STACK_WORD_OF_IDLE - (room == GV_STACK_ROOM_REST ? RESERVED_WORDS : 0);
+
     if (gv_process.spool.ring) {
-        if (take_now(chunks, taken)) {
+        if (take_now(chunks, most_words, taken)) {
             if (atomic_load_explicit(&waited_in_vain, memory_order_relaxed))
                 atomic_store(&waited_in_vain, false);
             return true;
         }
-        if (waits && wait_for_room(chunks, taken))
+        if (room == GV_STACK_ROOM_WAITS && wait_for_room(chunks, taken))
             return true;
     }
     atomic_fetch_add_explicit(&stacks_of_process()->not_taken, 1, memory_order_relaxed);
@@ -308,7 +312,7 @@ static void fill_header(struct gv_stack_copy *copy, uint64_t pc, uint64_t sp)
     copy->flags = 0;
 }
 
-__attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool waits,
+__attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, enum gv_stack_room room,
                                                   struct gv_stack_taken *taken)
 {
     struct registers registers;
@@ -325,7 +329,7 @@ __attribute__((noinline)) bool gv_stack_copy_take(struct gv_thread *thread, bool
         bytes = (uint32_t)(high - registers.sp) & ~15u;
     free_left(thread);
     gv_stack_objects_look();
-    if (!find_room(gv_stack_ring_chunks(bytes), waits, taken))
+    if (!find_room(gv_stack_ring_chunks(bytes), room, taken))
         return false;
     hold(thread, taken);
     fill_header(taken->copy, registers.pc, registers.sp);

@@ -26,11 +26,19 @@ void gv_stack_copy_start(void);
 /* Where this thread's stack lies: asked once. */
 void gv_stack_copy_find_bounds(struct gv_thread *thread);
 
-/* Copies the calling thread's stack, from its own caller on. If `waits`, it waits up to 10 ms for
- * room, unless that was in vain the last time. The copy is not finished: its positions can be
- * filled in. If a signal handler leaves the thread's work by a jump, its next copy frees this one.
- * False: there is no room. */
-bool gv_stack_copy_take(struct gv_thread *thread, bool waits, struct gv_stack_taken *taken);
+/* Who may take which part of the ring. Calls that were chosen at random stand for others, so the
+ * rest leaves some of it to them. */
+enum gv_stack_room {
+    GV_STACK_ROOM_REST,
+    GV_STACK_ROOM_CHOSEN,
+    GV_STACK_ROOM_WAITS, /* up to 10 ms, unless that was in vain the last time */
+};
+
+/* Copies the calling thread's stack, from its own caller on. The copy is not finished: its
+ * positions can be filled in. If a signal handler leaves the thread's work by a jump, its next copy
+ * frees this one. False: there is no room. */
+bool gv_stack_copy_take(struct gv_thread *thread, enum gv_stack_room room,
+                        struct gv_stack_taken *taken);
 
 /* Copies that of a blocked thread, of which the position and the stack pointer are known, through
  * the Linux kernel. By one thread of ours, into chunks that no call can take. */

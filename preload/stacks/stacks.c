@@ -172,7 +172,8 @@ static void write_representative(struct gv_thread *thread, uint32_t site)
 }
 
 /* The call has its own. `native`: its site; 0: any. False: there is no room for a copy. */
-static bool write_own(struct gv_thread *thread, uint64_t native, uint32_t one_of, bool waits)
+static bool write_own(struct gv_thread *thread, uint64_t native, uint32_t one_of,
+                      enum gv_stack_room room)
 {
     union gv_record record = {
         .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
@@ -182,7 +183,7 @@ static bool write_own(struct gv_thread *thread, uint64_t native, uint32_t one_of
     struct gv_stack_copy *copy;
     unsigned count = 0;
 
-    if (!gv_stack_copy_take(thread, waits, &taken))
+    if (!gv_stack_copy_take(thread, room, &taken))
         return false;
     copy = taken.copy;
     if (!gv_python_take(thread, copy->position, &count, &copy->python_low, &copy->python_high)) {
@@ -284,7 +285,8 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
     if (!takes && gv_python_top(thread, &top))
         site_of_top = site_with_stack(native, top);
     takes = takes || (!site_of_top && may_be_first);
-    if (!takes || !write_own(thread, native, is_chosen ? one_of : 0, false))
+    if (!takes || !write_own(thread, native, is_chosen ? one_of : 0,
+                             is_chosen ? GV_STACK_ROOM_CHOSEN : GV_STACK_ROOM_REST))
         write_representative(thread, site_of_top);
     gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
 }
@@ -294,7 +296,7 @@ static void write_exactly(struct gv_thread *thread)
 {
     uint64_t start_ns = gv_clock_now_ns();
 
-    write_own(thread, 0, 0, true);
+    write_own(thread, 0, 0, GV_STACK_ROOM_WAITS);
     gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS,
                     gv_clock_now_ns() - start_ns);
 }

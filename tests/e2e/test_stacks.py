@@ -215,10 +215,12 @@ class Chosen(harness.Case):
         self.expect_samples(trace, self.LAUNCHES)
         self.assertLess(trace.value("SELECT count(*) FROM call_sample"), self.LAUNCHES / 50)
 
+    @harness.depends_on_time("a collector without a CPU for a second costs samples")
     def test_stalls_leave_room_for_them(self):
         """Each call is a stall here, and stalls take all that a thread may borrow for them."""
         self.expect_samples(self.launches(GPUVERIFY_STALL_US="1", GV_SIM_KERNEL_NS="2000"), self.LAUNCHES)
 
+    @harness.depends_on_time("a collector without a CPU for 10 ms costs stacks")
     def test_none_are_chosen_where_all_or_none_have_stacks(self):
         for stacks, those_with in (("all", "0"), ("off", "1")):
             trace = self.launches(GPUVERIFY_STACKS=stacks)
