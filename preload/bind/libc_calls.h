@@ -13,6 +13,7 @@
     CALL(kill)                                                                                     \
     CALL(raise)                                                                                    \
     CALL(abort)                                                                                    \
+    CALL(__assert_fail)                                                                            \
     CALL(_exit)                                                                                    \
     CALL(_Exit)                                                                                    \
     CALL(dlclose)

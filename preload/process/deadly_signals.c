@@ -1,7 +1,7 @@
 /*
- * A program ends itself by a signal: kill(), raise() and abort(). Python does so after Ctrl-C, and
- * so do many signal handlers after cleaning up. No exit handler runs, and what CUPTI still has
- * would be lost.
+ * A program ends itself by a signal: kill(), raise(), abort() and assert(). Python does so after
+ * Ctrl-C, and so do many signal handlers after cleaning up. No exit handler runs, and what CUPTI
+ * still has would be lost.
  *
  * Whether the program ends is known only afterwards: the signal may be blocked to be waited for, we
  * may be in its handler, and a debugger may stop it. So nothing is ended: everything is stored, and
@@ -13,6 +13,7 @@
 
 #include "preload/bind/libc_calls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -140,6 +141,21 @@ static void expect_abort(void)
     else
         gv_process_fetch();
     errno = saved_errno;
+}
+
+typedef void (*assert_fail)(const char *what, const char *file, unsigned line, const char *function)
+    __attribute__((noreturn));
+
+/* Of assert(). libc's calls its own abort(), not ours. */
+VISIBLE __attribute__((noreturn)) void __assert_fail(const char *what, const char *file,
+                                                     unsigned line, const char *function)
+{
+    assert_fail next = (assert_fail)gv_libc_call(GV_LIBC___assert_fail);
+
+    if (!next)
+        abort();
+    expect_abort();
+    next(what, file, line, function);
 }
 
 VISIBLE __attribute__((noreturn)) void abort(void)

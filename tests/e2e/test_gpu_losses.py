@@ -253,7 +253,7 @@ class Lost(Seen):
 
     def test_end_by_a_signal_to_oneself_loses_nothing(self):
         for how, sig in (("term", signal.SIGTERM), ("kill", signal.SIGKILL),
-                         ("segv", signal.SIGSEGV), ("abort", signal.SIGABRT),
+                         ("segv", signal.SIGSEGV), ("abort", signal.SIGABRT), ("assert", signal.SIGABRT),
                          ("kill-pid", signal.SIGINT), ("handler", signal.SIGTERM)):
             with self.subTest(how):
                 self.ended_by_signal(how, sig)
