@@ -61,7 +61,7 @@ struct gv_session_file {
     uint64_t root_start_ticks; /* the root process; it outlives its children */
     uint64_t pid_namespace; /* of the process that made the file; 0: unknown. Pids mean nothing in
                                another one */
-    struct gv_clock clock;
+    _Alignas(64) struct gv_clock clock; /* read by every call */
     char session[GV_SESSION_ID_BYTES];
     char trace_path[GV_SESSION_PATH_BYTES]; /* absolute */
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */

@@ -668,18 +668,25 @@ struct gv_spool_stacks {
 
 enum gv_clock_kind {
     GV_CLOCK_MONOTONIC = 1, /* clock_gettime(CLOCK_MONOTONIC) */
-    GV_CLOCK_TSC = 2,       /* base_ns + ((ticks - base_ticks) * multiplier >> 32) */
+    GV_CLOCK_TSC = 2,       /* the time stamp counter, by struct gv_clock_line */
 };
 
-/* The clock of every process of a session and of its collector. Constant once it is set. */
+/* base_ns + ((ticks - base_ticks) * multiplier >> 32) */
+struct gv_clock_line {
+    _Atomic uint64_t base_ticks;
+    _Atomic uint64_t base_ns;
+    _Atomic uint64_t multiplier;
+};
+
+/* The clock of every process of a session and of its collector, which keeps it at CLOCK_MONOTONIC
+ * (trace/clock.h). All read the one in the session's file; in a spool, the lines are those of its
+ * start. */
 struct gv_clock {
     uint32_t kind;
-    uint32_t reserved32;
-    uint64_t base_ticks;
-    uint64_t base_ns; /* CLOCK_MONOTONIC at base_ticks */
-    uint64_t multiplier;
-    int64_t unix_offset_ns; /* Unix time = clock + this */
-    uint64_t epoch_ns;      /* the session's start: 0 of the trace's times */
+    _Atomic uint32_t changes;      /* [r] of the lines; odd: the older line is being replaced */
+    struct gv_clock_line lines[2]; /* the newest is that of bit 1 of `changes` */
+    int64_t unix_offset_ns;        /* Unix time = clock + this */
+    uint64_t epoch_ns;             /* the session's start: 0 of the trace's times */
 };
 
 enum gv_process_state {

@@ -12,13 +12,15 @@
 #include <cpuid.h>
 #endif
 
-GV_HOT _Alignas(64) struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+GV_HOT _Alignas(64) const struct gv_clock *_Atomic gv_clock = &monotonic;
 
 static uint64_t load_ns;
 
 #if defined(__x86_64__)
 
-/* With readings 2 ms apart, their error of 50 ns makes 25 ppm. Usually they are further apart. */
+/* With readings 2 ms apart, their error of 50 ns makes 25 ppm. Usually they are further apart; and
+ * the collector soon knows better. */
 #define CALIBRATION_NS 2000000u
 
 static uint64_t load_ticks;
@@ -49,49 +51,37 @@ static bool kernel_trusts_counter(void)
     return strcmp(source, "tsc") == 0;
 }
 
-/* A pair of readings: of several tries, the one with the least time between the two. */
-static void read_pair(uint64_t *ticks, uint64_t *ns)
-{
-    uint64_t best = UINT64_MAX;
-
-    for (int i = 0; i < 5; i++) {
-        uint64_t before = gv_clock_ticks();
-        uint64_t now_ns = gv_monotonic_ns();
-        uint64_t after = gv_clock_ticks();
-
-        if (after - before < best) {
-            best = after - before;
-            *ticks = before + (after - before) / 2;
-            *ns = now_ns;
-        }
-    }
-}
-
 static bool calibrate_counter(struct gv_clock *clock)
 {
-    uint64_t ticks, ns;
+    uint64_t ticks, ns, multiplier;
 
     if (!counter_is_invariant() || !load_ticks)
         return false;
     do
-        read_pair(&ticks, &ns);
+        gv_clock_read_pair(&ticks, &ns);
     while (ns - load_ns < CALIBRATION_NS);
     if (ticks <= load_ticks)
         return false;
+    multiplier = (uint64_t)(((unsigned __int128)(ns - load_ns) << 32) / (ticks - load_ticks));
+    if (multiplier == 0)
+        return false;
     clock->kind = GV_CLOCK_TSC;
-    clock->base_ticks = load_ticks;
-    clock->base_ns = load_ns;
-    clock->multiplier =
-        (uint64_t)(((unsigned __int128)(ns - load_ns) << 32) / (ticks - load_ticks));
-    return clock->multiplier != 0;
+    gv_clock_set_line(clock, load_ticks, load_ns, multiplier);
+    gv_clock_set_line(clock, load_ticks, load_ns, multiplier);
+    return true;
 }
 
 #endif
 
+void gv_clock_use(const struct gv_clock *clock)
+{
+    atomic_store(&gv_clock, clock ? clock : &monotonic);
+}
+
 void gv_clock_note_load(void)
 {
 #if defined(__x86_64__)
-    read_pair(&load_ticks, &load_ns);
+    gv_clock_read_pair(&load_ticks, &load_ns);
 #else
     load_ns = gv_monotonic_ns();
 #endif

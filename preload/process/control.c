@@ -30,7 +30,8 @@ static bool change(struct gv_thread *thread, bool stop)
     bool inside = gv_thread_begin_group(thread), changed = false;
     union gv_record *record = inside ? NULL : gv_thread_reserve(thread, GV_ROOM_CODE);
     uint64_t at_ns;
-    uint32_t number = record ? gv_control_change(control(), stop, &gv_clock, &at_ns) : 0;
+    uint32_t number =
+        record ? gv_control_change(control(), stop, &gv_process.session->clock, &at_ns) : 0;
 
     if (number) {
         *record = (union gv_record){

@@ -4,6 +4,7 @@
  */
 #include "preload/process/attach.h"
 
+#include "preload/base/clock.h"
 #include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/bind/entry_points.h"
@@ -39,6 +40,7 @@ static void in_child(void)
     gv_entry_points_release(true);
     gv_loader_release(true);
     gv_ranges_start_over();
+    gv_clock_use(NULL); /* the parent's session goes when this process is attached */
     atomic_store(&gv_process_own.token, 0);
     atomic_store(&gv_process_own.open, 0);
     atomic_store(&gv_process_own.gpu_starter, 0);

@@ -88,6 +88,7 @@ __attribute__((constructor)) static void loaded(void)
 /* Until here, the child has its parent's spool and session mapped; it gets its own. */
 static void drop_parent(struct gv_process *process)
 {
+    gv_clock_use(NULL);
     if (process->spool.header)
         gv_spool_writer_close(&process->spool, false);
     if (process->session)
@@ -119,7 +120,7 @@ static int attach(struct gv_process *process)
     gv_warn_of_settings(process);
     if (error)
         return error;
-    gv_clock = process->session->clock;
+    gv_clock_use(&process->session->clock);
     gv_warn_of_folder(process);
     gv_process_describe(process->spool.header);
     error = gv_process_watch_exit();

@@ -4,6 +4,7 @@
 #include "report/collect/nvml.h"
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
+#include "report/collect/steer_clock.h"
 #include "report/collect/waiters.h"
 #include "report/collect/watchdog.h"
 #include "trace/clock.h"
@@ -12,7 +13,6 @@
 #include "trace/trace_path.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <malloc.h>
@@ -49,6 +49,7 @@ struct gv_collector {
     struct gv_drain drain;
     struct gv_session_file *session;
     struct gv_samples samples;
+    struct gv_clock_steering steering;
     struct gv_watchdog watchdog;
     char directory[GV_SESSION_PATH_BYTES];
     char name[NAME_MAX + 1];
@@ -94,23 +95,15 @@ static void collector_choose_cpus(void)
     sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-/* A program may run in real time, or at the lowest priority of all. After setsid() the Linux kernel
- * may share CPUs evenly between the program and us, whatever the nice values; the autogroup has one
- * of its own. */
+/* A program may run in real time, or at the lowest priority of all. */
 static void collector_give_way(void)
 {
     struct sched_param plain = {0};
-    int group;
 
     collector_choose_cpus();
     if (sched_getscheduler(0) != SCHED_IDLE)
         sched_setscheduler(0, SCHED_BATCH, &plain);
     setpriority(PRIO_PROCESS, 0, 19);
-    group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-    if (group >= 0 && write(group, "19", 2) < 0)
-        errno = 0; /* no harm */
-    if (group >= 0)
-        close(group);
 }
 
 /* Detaches from the program: nothing of the program affects us, and we keep nothing of it. */
@@ -292,6 +285,7 @@ static int collector_drain(struct gv_collector *collector)
         uint32_t bell = atomic_load(&collector->session->doorbell);
         bool root_lives = collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
+        gv_clock_steer(&collector->steering, &collector->session->clock);
         uint64_t seen_ns = gv_clock_read(&collector->session->clock);
         int error = gv_drain_find(drain);
 

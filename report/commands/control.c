@@ -81,9 +81,9 @@ static bool control_is_ending(struct gv_spool_header *header)
 
 /* 0; -EALREADY; -EAGAIN: nobody reads the notes; -ESRCH: the process ends. */
 static int control_change(const struct control *control, struct gv_spool_header *header,
-                          _Atomic uint32_t *doorbell)
+                          struct gv_session_file *session)
 {
-    struct gv_spool_note *note = control_await_note(&header->control, doorbell);
+    struct gv_spool_note *note = control_await_note(&header->control, &session->doorbell);
     uint64_t at_ns;
 
     if (!note)
@@ -91,12 +91,12 @@ static int control_change(const struct control *control, struct gv_spool_header 
     note->change = 0;
     note->text[0] = '\0';
     if (control->what == CONTROL_MARK) {
-        at_ns = gv_clock_read(&header->clock);
+        at_ns = gv_clock_read(&session->clock);
         strncpy(note->text, control->text, sizeof(note->text) - 1);
         note->text[sizeof(note->text) - 1] = '\0';
     } else {
         note->change = gv_control_change(&header->control, control->what == CONTROL_STOP,
-                                         &header->clock, &at_ns);
+                                         &session->clock, &at_ns);
         if (!note->change) {
             atomic_store(&note->state, GV_NOTE_FREE);
             return -EALREADY;
@@ -107,15 +107,15 @@ static int control_change(const struct control *control, struct gv_spool_header 
     if (control_is_ending(header) &&
         atomic_compare_exchange_strong(&note->state, &(uint32_t){GV_NOTE_FULL}, GV_NOTE_FREE))
         return -ESRCH;
-    gv_futex_ring(doorbell);
+    gv_futex_ring(&session->doorbell);
     return 0;
 }
 
 static void control_process(struct control *control, struct gv_spool_header *header,
-                            _Atomic uint32_t *doorbell)
+                            struct gv_session_file *session)
 {
     static const char *const did[] = {"recording is on", "recording is stopped", "marked"};
-    int error = control_change(control, header, doorbell);
+    int error = control_change(control, header, session);
 
     if (error == -ESRCH)
         return;
@@ -155,7 +155,7 @@ static void control_spool(struct control *control, int directory_fd, const char 
             snprintf(control->target->session, sizeof(control->target->session), "%s", session);
             control->done++;
         } else {
-            control_process(control, header, &file->doorbell);
+            control_process(control, header, file);
         }
     }
     gv_session_place_unmap(file);

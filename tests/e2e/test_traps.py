@@ -271,9 +271,6 @@ class Pipes(harness.Case):
             fields = file.read().rsplit(")", 1)[1].split()
         self.assertEqual(int(fields[3]), collector, "a session of its own")
         self.assertEqual(int(fields[16]), 19, "the lowest priority")
-        if os.path.exists(f"/proc/{collector}/autogroup"):
-            with open(f"/proc/{collector}/autogroup", encoding="utf-8") as file:
-                self.assertRegex(file.read(), "nice 19$", "also beside other sessions")
         self.assertEqual(os.readlink(f"/proc/{collector}/cwd"), "/")
         program.communicate(b"\n", timeout=harness.PROGRAM_S)
         os.close(write_end)

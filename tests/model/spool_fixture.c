@@ -27,7 +27,8 @@ struct gv_process gv_process;
 static _Atomic uint32_t changes;
 struct gv_process_own gv_process_own = {.token = 1, .open = 1, .changes = &changes};
 
-struct gv_clock gv_clock;
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+const struct gv_clock *_Atomic gv_clock = &monotonic;
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint8_t gv_stacks_chosen_traits;

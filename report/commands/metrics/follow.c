@@ -7,6 +7,7 @@
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -89,12 +90,18 @@ static int follow_search(sqlite3 *trace, const char *table, const char *column, 
     return error;
 }
 
+/* Unix time as of the first call: a clock that is set meanwhile changes nothing. */
 static int64_t follow_clock_ns(void)
 {
+    static int64_t offset_ns;
+    int64_t now_ns = (int64_t)gv_monotonic_ns();
     struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (offset_ns == 0) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        offset_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec - now_ns;
+    }
+    return offset_ns + now_ns;
 }
 
 /* Begins later than where the last piece ended. */

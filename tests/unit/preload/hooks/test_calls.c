@@ -19,7 +19,8 @@
 
 /* ---- the rest of the library ---- */
 
-struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+const struct gv_clock *_Atomic gv_clock = &monotonic;
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint8_t gv_stacks_chosen_traits;

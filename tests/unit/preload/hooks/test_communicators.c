@@ -31,7 +31,8 @@ static int count(const void *communicator, int *size)
 }
 
 _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));
-struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+const struct gv_clock *_Atomic gv_clock = &monotonic;
 
 bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
 {

@@ -14,7 +14,8 @@
 
 /* ---- the rest of the library ---- */
 
-struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+const struct gv_clock *_Atomic gv_clock = &monotonic;
 void *gv_real_driver[GV_DRIVER_COUNT];
 uint64_t gv_stacks_least_ns;
 

@@ -8,7 +8,8 @@
 
 /* ---- the rest of the library ---- */
 
-struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
+const struct gv_clock *_Atomic gv_clock = &monotonic;
 
 static bool attach(void)
 {
