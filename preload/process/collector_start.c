@@ -38,7 +38,6 @@
 
 #define HIGHEST_FD_BY_HAND 65536
 
-
 struct start {
     const char *helper;
     const char *session_path;

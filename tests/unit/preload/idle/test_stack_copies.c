@@ -90,7 +90,7 @@ static void a_wait_is_copied_once(void **unused)
     assert_int_equal(copy_of(&record)->bytes, GV_STACK_COPY_OF_OTHER);
     assert_int_not_equal(copy(stack, 2, 0, SECOND_NS), number); /* another place, */
     stack[0]++;
-    assert_int_not_equal(copy(stack, 1, 0, SECOND_NS), number);  /* or called from another */
+    assert_int_not_equal(copy(stack, 1, 0, SECOND_NS), number); /* or called from another */
     assert_int_equal(written(GV_RECORD_STACK_COPY, &record), 3);
 }
 

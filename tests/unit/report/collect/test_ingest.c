@@ -157,11 +157,10 @@ static void a_poll_that_is_read_is_not_counted_up_any_more(void **state)
 
 static void append_stack_of_call(uint32_t site, uint64_t call_start_ns)
 {
-    union gv_record record = {
-        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
-                           .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
-                  .site = site,
-                  .call_start_ns = FIXTURE_EPOCH_NS + call_start_ns}};
+    union gv_record record = {.stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
+                                                 .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
+                                        .site = site,
+                                        .call_start_ns = FIXTURE_EPOCH_NS + call_start_ns}};
 
     assert_true(fixture_append(&spool, 1, &record));
 }
