@@ -438,6 +438,7 @@ def fuzz(run, program, name, seconds):
     folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
         run.test(f"fuzz {name}", program, f"-max_total_time={seconds}", "-max_len=400", "-len_control=0", "-timeout=30",
+                 "-error_exitcode=1",  # libFuzzer's own is that of a skipped test
                  f"-seed={os.environ.get('FUZZ_SEED', '1')}",
                  f"-artifact_prefix={place}/", "-print_final_stats=1", place,
                  os.path.join(CHECKOUT, "tests/fuzz/corpus", name), env={"FUZZ_FOLDER": place})

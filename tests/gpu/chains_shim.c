@@ -1,8 +1,7 @@
 /*
  * Preloaded before libgpuverify.so by tests/gpu/chains.py: notes what backtrace() says wherever
- * that library is about to copy a stack. Before each copy it reads the loader's last object, 32
- * bytes, with process_vm_readv(), on the same thread. Other reads of that size do no harm: a
- * thread's last one before its call is over counts.
+ * that library is about to copy a stack. Before that it asks which pages can be read, with an
+ * invalid rt_sigprocmask(), on the same thread. The first time after a call counts.
  *
  * Writes lines into the file CHAINS: `clock NS`, the Unix time minus CLOCK_MONOTONIC; whenever the
  * objects have changed `objects`, and `object LOW HIGH BASE PATH` for each; `chain PID TID NS
@@ -13,14 +12,13 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#define LOOK_BYTES  32
 #define FRAMES_MOST 256
 
 static FILE *out;
@@ -108,11 +106,39 @@ static void write_chain(void)
     funlockfile(out);
 }
 
-__attribute__((visibility("default"))) ssize_t
-process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
-                 const struct iovec *remote, unsigned long remote_count, unsigned long flags)
+static long call_kernel(long number, const long words[6])
 {
-    if (out && pid == getpid() && remote_count == 1 && remote->iov_len == LOOK_BYTES)
+    register long fourth __asm__("r10") = words[3], fifth __asm__("r8") = words[4],
+                         sixth __asm__("r9") = words[5];
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(words[0]), "S"(words[1]), "d"(words[2]), "r"(fourth),
+                       "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+__attribute__((visibility("default"))) long syscall(long number, ...)
+{
+    static _Thread_local bool is_inside;
+    long words[6], result;
+    va_list list;
+
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        words[i] = va_arg(list, long);
+    va_end(list);
+    if (out && number == SYS_rt_sigprocmask && (int)words[0] == -1 && !is_inside) {
+        is_inside = true;
         write_chain();
-    return syscall(SYS_process_vm_readv, pid, local, local_count, remote, remote_count, flags);
+        is_inside = false;
+    }
+    result = call_kernel(number, words);
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
 }
