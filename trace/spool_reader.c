@@ -551,28 +551,51 @@ void gv_spool_reader_free_object(const struct gv_spool_reader *reader, uint32_t 
     atomic_store_explicit(&reader_object(reader, index)->added, 0, memory_order_release);
 }
 
-bool gv_spool_reader_take_stack(const struct gv_spool_reader *reader, uint32_t chunk,
-                                uint64_t serial, struct gv_stack_copy *copy)
+/* Where a copy is, and its chunks; NULL: there is none with this serial number. */
+static struct gv_stack_copy *reader_stack(const struct gv_spool_reader *reader, uint32_t chunk,
+                                          uint64_t serial, uint32_t *bytes)
 {
-    struct gv_stack_copy *from =
+    struct gv_stack_copy *copy =
         (struct gv_stack_copy *)(void *)(reader->base + reader->ring_offset +
                                          (size_t)chunk * GV_STACK_CHUNK_BYTES);
-    uint32_t chunks;
 
     if (!reader->ring_offset || chunk >= GV_STACK_WORDS * GV_STACK_WORD_CHUNKS || serial == 0 ||
-        atomic_load_explicit(&from->serial, memory_order_acquire) != serial)
+        atomic_load_explicit(&copy->serial, memory_order_acquire) != serial)
+        return NULL;
+    *bytes = copy->bytes;
+    return *bytes <= GV_STACK_COPY_MOST && gv_stack_ring_chunks(*bytes) <=
+                                               GV_STACK_WORD_CHUNKS - chunk % GV_STACK_WORD_CHUNKS
+               ? copy
+               : NULL;
+}
+
+bool gv_spool_reader_stack(const struct gv_spool_reader *reader, uint32_t chunk, uint64_t serial,
+                           struct gv_stack_copy *copy)
+{
+    uint32_t bytes;
+    const struct gv_stack_copy *from = reader_stack(reader, chunk, serial, &bytes);
+
+    if (!from)
         return false;
     memcpy(copy, from, sizeof(*copy));
-    chunks = copy->bytes <= GV_STACK_COPY_MOST ? gv_stack_ring_chunks(copy->bytes) : UINT32_MAX;
-    if (chunks > GV_STACK_WORD_CHUNKS - chunk % GV_STACK_WORD_CHUNKS ||
-        copy->position_count > GV_STACK_POSITIONS)
-        return false;
-    memcpy(copy->stack, from->stack, copy->bytes);
+    memcpy(copy->stack, from->stack, bytes);
+    copy->bytes = bytes;
+    return copy->position_count <= GV_STACK_POSITIONS;
+}
+
+void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t chunk,
+                                uint64_t serial)
+{
+    uint32_t bytes;
+    struct gv_stack_copy *copy = reader_stack(reader, chunk, serial, &bytes);
+
+    if (!copy)
+        return;
     /* It has the program's data. */
-    memset(from->stack, 0, copy->bytes);
-    atomic_store_explicit(&from->serial, 0, memory_order_relaxed);
-    gv_stack_ring_free(&reader_header(reader)->stacks, chunk, chunks);
-    return true;
+    memset(copy->value, 0, sizeof(copy->value));
+    memset(copy->stack, 0, bytes);
+    atomic_store_explicit(&copy->serial, 0, memory_order_relaxed);
+    gv_stack_ring_free(&reader_header(reader)->stacks, chunk, gv_stack_ring_chunks(bytes));
 }
 
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)

@@ -197,10 +197,13 @@ bool gv_spool_reader_object(const struct gv_spool_reader *reader, uint32_t index
 /* The process may use the entry again. Once its object is gone. */
 void gv_spool_reader_free_object(const struct gv_spool_reader *reader, uint32_t index);
 
-/* Takes a copied stack from the ring: it is cleared there, and its room is free. `copy` has room
- * for GV_STACK_COPY_MOST more. False: there is no copy with this serial number. */
-bool gv_spool_reader_take_stack(const struct gv_spool_reader *reader, uint32_t chunk,
-                                uint64_t serial, struct gv_stack_copy *copy);
+/* Reads a copied stack. `copy` has room for GV_STACK_COPY_MOST more. False: there is none with this
+ * serial number. Free it when what was made of it is safe: it is cleared, and its room is the
+ * process's again. */
+bool gv_spool_reader_stack(const struct gv_spool_reader *reader, uint32_t chunk, uint64_t serial,
+                           struct gv_stack_copy *copy);
+void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t chunk,
+                                uint64_t serial);
 
 /* Quick questions of all threads, which left no record. */
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);

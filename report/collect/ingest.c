@@ -1424,5 +1424,6 @@ void gv_ingest_committed(struct gv_ingest *ingest)
     for (size_t i = 0; i < ingest->consumed.count; i++)
         gv_spool_reader_give_back(ingest->reader, ingest->consumed.list[i]);
     ingest->consumed.count = 0;
+    gv_ingest_stacks_committed(ingest);
     gv_ingest_control_committed(ingest);
 }

@@ -238,8 +238,7 @@ void gv_ingest_control_committed(struct gv_ingest *ingest);
  * frames replace those of the interpreter, at the position of its innermost one. Native frames are
  * offsets in files, to be named when the trace is finished.
  *
- * A copy is cleared as soon as it has been read. So it is lost if the collector is killed before
- * the commit.
+ * A copy is cleared, and its room free, after the commit.
  */
 
 /* What one group of records says of a stack. */
@@ -274,6 +273,8 @@ int gv_ingest_stacks_frames(struct gv_ingest *ingest, int64_t row, uint32_t gene
 bool gv_ingest_stacks_is_interpreter(struct gv_ingest *ingest, uint32_t generation,
                                      uint64_t address);
 
+/* After the commit: copies that were read are cleared. */
+void gv_ingest_stacks_committed(struct gv_ingest *ingest);
 void gv_ingest_stacks_close(struct gv_ingest *ingest);
 
 /* Looks at threads between their calls (report/collect/ingest_idle.c): a sample, whose text may be

@@ -32,6 +32,13 @@ struct entry {
     uint32_t added, index;
 };
 
+/* A copy that was read, to be freed after the commit. */
+struct taken {
+    uint32_t chunk;
+    uint64_t serial;
+};
+#define TAKEN_MOST (GV_STACK_WORDS * GV_STACK_WORD_CHUNKS) /* more means damage */
+
 struct gv_ingest_stacks {
     struct gv_unwinder *unwinder;
     uint32_t generation; /* of the process's list of objects, as far as it is known */
@@ -45,6 +52,8 @@ struct gv_ingest_stacks {
     struct site sites[GV_STACK_SITES + 1];
     struct waiting *waiting;
     size_t waiting_count, waiting_room;
+    struct taken taken[TAKEN_MOST];
+    size_t taken_count;
     struct gv_stack_copy *copy;   /* the current one, */
     struct gv_unwind_chain chain; /* and what became of it */
 };
@@ -356,12 +365,26 @@ static int store_positions(struct gv_ingest *ingest, int64_t row, int64_t *depth
 
 /* ---- a call's stack ---- */
 
-/* Copies it from the ring, and clears that. False: it is not there any more. */
+/* Copies it from the ring, where it stays until the commit. False: it is not there. */
 static bool take_copy(struct gv_ingest *ingest, uint32_t chunk, uint64_t serial)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
 
-    return chunk && gv_spool_reader_take_stack(ingest->reader, chunk - 1, serial, stacks->copy);
+    if (!chunk || !gv_spool_reader_stack(ingest->reader, chunk - 1, serial, stacks->copy))
+        return false;
+    if (stacks->taken_count < TAKEN_MOST)
+        stacks->taken[stacks->taken_count++] = (struct taken){chunk - 1, serial};
+    return true;
+}
+
+void gv_ingest_stacks_committed(struct gv_ingest *ingest)
+{
+    struct gv_ingest_stacks *stacks = ingest->stacks;
+
+    for (size_t i = 0; stacks && i < stacks->taken_count; i++)
+        gv_spool_reader_free_stack(ingest->reader, stacks->taken[i].chunk, stacks->taken[i].serial);
+    if (stacks)
+        stacks->taken_count = 0;
 }
 
 static void walk_copy(struct gv_ingest_stacks *stacks)

@@ -159,19 +159,27 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 struct gv_walk *gv_walk_open(struct gv_objects *objects)
 {
     /* Walking needs no others. */
-    unw_accessors_t accessors = {
-        .find_proc_info = find_function,
-        .get_dyn_info_list_addr = no_list,
-        .access_mem = access_memory,
-        .access_reg = access_register,
-        .get_proc_name = no_name, /* 1.8 guesses with it on aarch64 */
+    /* A shared libunwind that is newer than the one that this was built with reads more of them. */
+    struct {
+        unw_accessors_t known;
+        void *later[8];
+    } accessors = {
+        .known =
+            {
+                .find_proc_info = find_function,
+                .get_dyn_info_list_addr = no_list,
+                .access_mem = access_memory,
+                .access_reg = access_register,
+                .get_proc_name = no_name, /* 1.8 guesses with it on aarch64 */
+            },
+        .later = {NULL},
     };
     struct gv_walk *walk = calloc(1, sizeof(*walk));
 
     if (!walk)
         return NULL;
     walk->objects = objects;
-    walk->space = unw_create_addr_space(&accessors, 0);
+    walk->space = unw_create_addr_space(&accessors.known, 0);
     if (!walk->space) {
         free(walk);
         return NULL;

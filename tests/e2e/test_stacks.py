@@ -303,6 +303,7 @@ class Budget(harness.Case):
         self.assertIn("earlier call of the same site", self.command("explain", trace.path, f"s{waited}").out)
         self.assertIn('"stack":', self.command("explain", trace.path, f"s{waited}", "-f", "json").out)
 
+    @harness.depends_on_time("a collector without a CPU for 10 ms costs stacks")
     def test_all_is_exact(self):
         trace = self.waits(GPUVERIFY_STACKS="all")
         self.assertEqual(trace.rows("SELECT DISTINCT own_stack FROM calls"), [(1,)])

@@ -26,7 +26,7 @@ calls(1000)
 
 
 class HiddenProcess(harness.Case):
-    def test_every_call_of_a_daemon_that_dropped_root_is_stored(self):
+    def test_every_call_of_a_daemon_that_dropped_root_is_in_the_trace(self):
         harness.need_root(self, "cannot mount /proc")
         for folder in (self.dir, self.spool):
             os.chown(folder, NOBODY, NOBODY)

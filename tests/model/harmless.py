@@ -59,6 +59,15 @@ UNREACHED = {
     (WRITER, "atomic_store(&writer->header->segments_allocated, first_growth(&plan))"): "the same",
     (WRITER, "atomic_store(&writer->header->limit, allocated)"): "the disk is full; a bound that nothing comes with",
     (WRITER, "atomic_compare_exchange_strong(&writer->refusals"): "growing was refused; a number",
+    # Copied stacks, and the list of objects: the record that refers to a copy is published after both.
+    (WRITER, "uint32_t allocated = atomic_load(&writer->header->segments_allocated)"): "a bound: how much memory there is",
+    (WRITER, "atomic_store_explicit(&stacks->objects_allocated"): "a bound, before the entries are used",
+    (READER, "uint32_t generation = atomic_load_explicit(&stacks->generation"): "a copy's record comes after its generation",
+    (READER, "? atomic_load_explicit(&stacks->objects_allocated"): "the same",
+    (READER, "uint32_t added = atomic_load_explicit(&entry->added"): "the same; the entry is written before `added`",
+    (READER, "object->removed = atomic_load_explicit(&entry->removed"): "a number",
+    (READER, "atomic_store_explicit(&reader_object(reader, index)->added, 0"): "only an entry that is gone, which the writer fills anew",
+    (READER, "atomic_load_explicit(&copy->serial, memory_order_acquire) != serial"): "a copy's record comes after its serial number",
     (READER, "atomic_thread_fence(memory_order_acquire)"): (
         "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
     (READER, "atomic_store(&reader_header(reader)->opened, 1)"): "a mark that nothing comes with",

@@ -141,7 +141,7 @@ static void signal_oneself(const char *how)
         abort();
     if (!strcmp(how, "assert")) {
         REQUIRE(freopen("/dev/null", "w", stderr));
-        assert(!"this");
+        assert(strcmp(how, "assert") != 0);
     }
     if (!strcmp(how, "segv"))
         raise(SIGSEGV);
