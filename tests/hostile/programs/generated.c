@@ -8,7 +8,7 @@
 #if !defined(__x86_64__)
 static void strange_run(void)
 {
-    strange_call();
+    strange_deeper(0);
 }
 #else
 
