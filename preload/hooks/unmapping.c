@@ -17,10 +17,11 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
 
     gv_entry_points_begin_close();
     gv_python_runtime_begin_close();
+    gv_stack_objects_begin_close();
     result = next(handle);
     saved_errno = errno;
     gv_python_runtime_end_close();
-    gv_stack_objects_closed();
+    gv_stack_objects_end_close();
     gv_entry_points_end_close();
     errno = saved_errno;
     return result;

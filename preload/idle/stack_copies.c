@@ -95,7 +95,8 @@ static uint32_t write_native(struct gv_thread *writer, const struct gv_thread_st
     known[cell].hash = hash;
     known[cell].place = place;
     known[cell].number = next_number++;
-    write_copy(writer, state, record.stack.number);
+    if (!write_copy(writer, state, record.stack.number))
+        known[cell].hash = 0; /* the next sample tries again */
     return record.stack.number;
 }
 

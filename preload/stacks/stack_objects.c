@@ -22,6 +22,7 @@ static struct gv_spool_object *objects;
 /* One thread at a time changes the list. Another one leaves a word, and goes on. */
 enum turn { TURN_FREE, TURN_TAKEN, TURN_WANTED };
 static _Atomic uint32_t turn;
+static _Atomic uint32_t closing; /* threads that unload an object now */
 
 static uint32_t used;      /* entries below this one have been in use */
 static bool is_beginning;  /* nothing is listed twice, or where something was */
@@ -184,6 +185,21 @@ static void remove_overlapped(const struct description *object)
             remove_entry(&objects[i]);
 }
 
+/* dlopen("./libthing.so") keeps the path so. If the program has changed its directory, the
+ * collector sees that the file is another one. */
+static void make_absolute(char *path)
+{
+    const char *directory = gv_process.spool.header->directory;
+    size_t more = strnlen(directory, sizeof gv_process.spool.header->directory) + 1;
+    size_t length = strlen(path);
+
+    if (path[0] == '/' || !strchr(path, '/') || length + more >= GV_SPOOL_OBJECT_PATH_BYTES)
+        return;
+    memmove(path + more, path, length + 1);
+    memcpy(path, directory, more - 1);
+    path[more - 1] = '/';
+}
+
 static void add(struct description *object, uintptr_t path_at)
 {
     char path[GV_SPOOL_OBJECT_PATH_BYTES];
@@ -200,6 +216,7 @@ static void add(struct description *object, uintptr_t path_at)
     if (!path[0])
         memcpy(path, gv_process.spool.header->executable, sizeof path - 1);
     path[sizeof path - 1] = '\0';
+    make_absolute(path);
     if (!is_beginning) {
         if (is_listed(object, path))
             return;
@@ -263,7 +280,9 @@ static bool read_last(struct listed *listed)
 {
     uintptr_t at = atomic_load_explicit(&last, memory_order_relaxed);
 
-    return gv_own_memory_peek(listed, at, sizeof *listed) &&
+    /* While a thread unloads it, its page may go between the look and the copy. */
+    return (atomic_load(&closing) ? gv_own_memory_read(listed, at, sizeof *listed)
+                                  : gv_own_memory_peek(listed, at, sizeof *listed)) &&
            mark_of(listed) == atomic_load_explicit(&last_mark, memory_order_relaxed);
 }
 
@@ -384,18 +403,22 @@ static void change(void)
     } while (!atomic_compare_exchange_strong(&turn, &(uint32_t){TURN_TAKEN}, TURN_FREE));
 }
 
-/* A signal handler that jumps away would keep the turn. */
+/* A signal handler that jumps away would keep the turn. Who has it may have read `stale` already,
+ * so it must learn that it is wanted, or have given the turn back. */
 static void ask(void)
 {
-    uint32_t now = TURN_FREE;
+    uint32_t now;
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (atomic_compare_exchange_strong(&turn, &now, TURN_TAKEN))
-        change();
-    else
-        atomic_compare_exchange_strong(&turn, &now, TURN_WANTED);
+    do {
+        now = TURN_FREE;
+        if (atomic_compare_exchange_strong(&turn, &now, TURN_TAKEN)) {
+            change();
+            break;
+        }
+    } while (now != TURN_WANTED && !atomic_compare_exchange_strong(&turn, &now, TURN_WANTED));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -431,8 +454,14 @@ void gv_stack_objects_look(void)
     ask();
 }
 
-void gv_stack_objects_closed(void)
+void gv_stack_objects_begin_close(void)
 {
+    atomic_fetch_add(&closing, 1);
+}
+
+void gv_stack_objects_end_close(void)
+{
+    atomic_fetch_sub(&closing, 1);
     if (!stacks || !gv_process_is_recording())
         return;
     atomic_store(&stale, true);

@@ -17,11 +17,9 @@ void gv_stack_objects_start(void);
 /* Adds what was loaded since the last time. Any thread; without a lock. */
 void gv_stack_objects_look(void);
 
-/* After a dlclose(). Takes the loader's lock. */
-void gv_stack_objects_closed(void);
-
-/* Of the list as it is now. */
-uint32_t gv_stack_objects_generation(void);
+/* Around a dlclose(). The second takes the loader's lock. */
+void gv_stack_objects_begin_close(void);
+void gv_stack_objects_end_close(void);
 
 /* Of the list of objects as it is now. */
 uint32_t gv_stack_objects_generation(void);

@@ -802,12 +802,13 @@ static int store_unload(struct gv_ingest *ingest, const struct gv_record_unload 
 static int store_code(struct gv_ingest *ingest, const struct gv_record_python_code *code,
                       const union gv_record *records, size_t count, size_t at)
 {
-    uint32_t bytes = (uint32_t)code->file_bytes + code->function_bytes + code->table_bytes;
-    char *text = bytes <= GV_CODE_TEXT_MOST ? malloc(bytes + 1) : NULL;
+    uint64_t all = (uint64_t)code->file_bytes + code->function_bytes + code->table_bytes;
+    uint32_t bytes = (uint32_t)all;
+    char *text = all <= GV_CODE_TEXT_MOST ? malloc(bytes + 1) : NULL;
     int error = 0;
 
     if (!text)
-        return bytes <= GV_CODE_TEXT_MOST ? -ENOMEM : 0;
+        return all <= GV_CODE_TEXT_MOST ? -ENOMEM : 0;
     error = gv_python_code_store(&ingest->python_codes, code, text,
                                  read_bytes(records, count, at, bytes, text, bytes));
     free(text);

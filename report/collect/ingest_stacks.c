@@ -325,16 +325,24 @@ static int store_python(struct gv_ingest *ingest, const struct waiting *frame, b
 int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
+    struct gv_python_place place;
     bool is_hidden;
-    int error = 0;
+    int error;
 
-    for (size_t i = 0; stacks && i < stacks->waiting_count && !error;) {
-        if (stacks->waiting[i].code != number) {
+    if (!stacks || !stacks->waiting_count)
+        return 0;
+    error = gv_python_code_find(&ingest->python_codes, number, 0, &place);
+    if (error) /* the record was cut, so its frames wait on */
+        return error == -ENOENT ? 0 : error;
+    for (size_t i = 0; i < stacks->waiting_count && !error;) {
+        const struct waiting frame = stacks->waiting[i];
+
+        if (frame.code != number) {
             i++;
             continue;
         }
-        error = store_python(ingest, &stacks->waiting[i], &is_hidden);
         stacks->waiting[i] = stacks->waiting[--stacks->waiting_count];
+        error = store_python(ingest, &frame, &is_hidden);
     }
     return error;
 }
@@ -549,8 +557,8 @@ static int store_own(struct gv_ingest *ingest, const struct gv_record_stack *rec
     /* It has its frames already in another row, and calls refer to this one, too. */
     if (!error && empty && *row != empty)
         error = store_copy(ingest, empty);
-    if (!error && site && *row)
-        *site = (struct site){.row = *row};
+    if (!error && site && (*row || empty))
+        *site = (struct site){.row = *row ? *row : empty};
     return error;
 }
 

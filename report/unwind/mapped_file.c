@@ -343,7 +343,7 @@ int gv_mapped_file_open(struct gv_mapped_pages *pages, const char *path, const u
     file->pages = pages;
     file->number = ++pages->files;
     file->path = strdup(path);
-    error = !file->path ? -EAGAIN : path[0] == '/' ? open_again(file, &state) : find_vdso(file);
+    error = !file->path ? -EAGAIN : strchr(path, '/') ? open_again(file, &state) : find_vdso(file);
     if (!error && !file->image) {
         file->device = state.st_dev;
         file->inode = state.st_ino;

@@ -5,7 +5,9 @@
 #include "report/unwind/call_site.h"
 #include "report/unwind/tables.h"
 
+#include <errno.h>
 #include <libunwind.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,10 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 #define PC_REGISTER UNW_X86_64_RIP
 #endif
 
+#define TABLE_AT_BEFORE_1_6 6u
+#define TABLE_AT_SINCE_1_6  7u
+#define FIRST_TABLE_AT      ((unsigned)(offsetof(unw_dyn_info_t, u) / sizeof(uint64_t)))
+
 #define CACHED_FUNCTIONS 1024u
 
 /* The copy ended if a word is at most this far beyond its end. Further away is no stack. */
@@ -32,6 +38,8 @@ struct gv_walk {
     uint32_t era;                        /* of what libunwind has cached */
     const struct gv_unwind_stack *stack; /* the current one */
     int lacked;                          /* by its walk */
+    unsigned table_at;                   /* the word of `u` in what describes a table */
+    bool table_at_is_known;
     /* Of the current step */
     bool failed, beyond;
     uint64_t word[2], word_place[2]; /* the last words of the stack that were read */
@@ -113,6 +121,34 @@ static int access_register(unw_addr_space_t space, unw_regnum_t number, unw_word
     return 0;
 }
 
+/*
+ * libunwind 1.6 put a word before the member `u` of unw_dyn_info_t, but its shared library kept its
+ * name: a package that is built on Debian 11 meets the newer one on Debian 13. The layout that
+ * finds the first function is that of the library that is there. With the other one, it asks for
+ * words at addresses that are in no object, which it does not get.
+ */
+static int search(struct gv_walk *walk, uint64_t ip, const uint64_t range[2],
+                  const uint64_t table[4], unw_proc_info_t *found, int need_unwind_info)
+{
+    for (;;) {
+        uint64_t word[16] = {0, 0, range[0], range[1], 0, UNW_INFO_FORMAT_REMOTE_TABLE};
+
+        memcpy(word + walk->table_at, table, 4 * sizeof(*table));
+        if (search_table(walk->space, ip, (unw_dyn_info_t *)word, found, need_unwind_info, walk) >=
+            0) {
+            walk->table_at_is_known = true;
+            return 0;
+        }
+        if (walk->table_at_is_known || walk->table_at != FIRST_TABLE_AT)
+            break;
+        walk->table_at = TABLE_AT_BEFORE_1_6 + TABLE_AT_SINCE_1_6 - FIRST_TABLE_AT;
+        walk->failed = walk->beyond = false;
+    }
+    if (!walk->table_at_is_known)
+        walk->table_at = FIRST_TABLE_AT;
+    return -ENOENT;
+}
+
 /* Any other error lets libunwind guess. */
 static int find_function(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *found,
                          int need_unwind_info, void *context)
@@ -127,13 +163,11 @@ static int find_function(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t 
         return -UNW_ESTOPUNWIND;
     }
     uint64_t base = object->object.base;
-    unw_dyn_info_t table = {
-        .start_ip = base + entry.start,
-        .end_ip = base + entry.end,
-        .format = UNW_INFO_FORMAT_REMOTE_TABLE,
-        .u.rti = {.segbase = base + file->header, .table_len = 1, .table_data = base + entry.at},
-    };
-    if (search_table(space, ip, &table, found, need_unwind_info, context) < 0) {
+    const uint64_t range[2] = {base + entry.start, base + entry.end};
+    /* Name, what addresses are relative to, length, place */
+    const uint64_t table[4] = {0, base + file->header, 1, base + entry.at};
+    (void)space;
+    if (search(walk, ip, range, table, found, need_unwind_info) < 0) {
         walk->failed = true;
         return -UNW_ESTOPUNWIND;
     }
@@ -179,6 +213,7 @@ struct gv_walk *gv_walk_open(struct gv_objects *objects)
     if (!walk)
         return NULL;
     walk->objects = objects;
+    walk->table_at = FIRST_TABLE_AT;
     walk->space = unw_create_addr_space(&accessors.known, 0);
     if (!walk->space) {
         free(walk);

@@ -50,7 +50,7 @@ __attribute__((noinline)) static void strange_call(void)
 }
 
 /* The compiler keeps each level. */
-__attribute__((noinline)) static void strange_deeper(unsigned levels)
+__attribute__((noinline, unused)) static void strange_deeper(unsigned levels)
 {
     volatile char some[64];
 

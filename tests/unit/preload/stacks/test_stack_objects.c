@@ -4,8 +4,11 @@
 #include "tests/unit/preload/recording.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 const struct gv_process_steps gv_process_steps;
 
@@ -55,6 +58,13 @@ static void *load(const char *name, uintptr_t *address)
     return library;
 }
 
+static void unload(void *library)
+{
+    gv_stack_objects_begin_close();
+    dlclose(library);
+    gv_stack_objects_end_close();
+}
+
 static void what_is_mapped_at_the_start_is_listed(void **unused)
 {
     const struct gv_spool_object *us = entry_at((uintptr_t)begin, gv_stack_objects_generation());
@@ -88,10 +98,30 @@ static void a_stack_after_a_load_sees_it(void **unused)
     gv_stack_objects_look();
     assert_int_equal(gv_stack_objects_generation(), before + 1);
 
-    dlclose(library);
-    gv_stack_objects_closed();
+    unload(library);
     assert_null(entry_at(address, gv_stack_objects_generation()));
     assert_non_null(entry_at(address, before + 1)); /* for stacks that were taken then */
+}
+
+static void a_relative_path_is_that_of_the_start(void **unused)
+{
+    char path[PATH_MAX], *here = realpath(".", NULL);
+    void *library;
+
+    (void)unused;
+    assert_non_null(here);
+    assert_int_equal(chdir(getenv("GV_RACES")), 0);
+    snprintf(gv_process.spool.header->directory, sizeof gv_process.spool.header->directory, "%s",
+             getenv("GV_RACES"));
+    library = dlopen("./libplain1.so", RTLD_NOW);
+    assert_int_equal(chdir(here), 0);
+    free(here);
+    assert_non_null(library);
+    gv_stack_objects_look();
+    snprintf(path, sizeof path, "%s/./libplain1.so", getenv("GV_RACES"));
+    assert_string_equal(
+        entry_at((uintptr_t)dlsym(library, "cuInit"), gv_stack_objects_generation())->path, path);
+    unload(library);
 }
 
 /* As libc does for itself: it is noticed when something else comes. */
@@ -108,8 +138,7 @@ static void what_went_without_a_word_is_gone_when_something_comes(void **unused)
     assert_non_null(other);
     gv_stack_objects_look();
     assert_null(entry_at(address, gv_stack_objects_generation()));
-    dlclose(other);
-    gv_stack_objects_closed();
+    unload(other);
 }
 
 static void entries_are_used_again(void **unused)
@@ -121,8 +150,7 @@ static void entries_are_used_again(void **unused)
         void *library = load("libplain1.so", &address);
 
         gv_stack_objects_look();
-        dlclose(library);
-        gv_stack_objects_closed();
+        unload(library);
         for (uint32_t k = 0; k < atomic_load(&stacks()->objects_allocated); k++)
             if (gv_process.spool.objects[k].removed) /* as the collector does */
                 atomic_store(&gv_process.spool.objects[k].added, 0);
@@ -137,6 +165,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_mapped_at_the_start_is_listed, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(a_stack_after_a_load_sees_it, begin, close_recording),
+        cmocka_unit_test_setup_teardown(a_relative_path_is_that_of_the_start, begin,
+                                        close_recording),
         cmocka_unit_test_setup_teardown(what_went_without_a_word_is_gone_when_something_comes,
                                         begin, close_recording),
         cmocka_unit_test_setup_teardown(entries_are_used_again, begin, close_recording),

@@ -109,6 +109,24 @@ static void a_site_s_stack_may_come_after_its_calls(void **state)
                      2);
 }
 
+/* Its text is missing, as where the spool was full; another thread wrote it whole later. */
+static void a_cut_code_object_keeps_its_frames_waiting(void **state)
+{
+    union gv_record cut = {
+        .python_code = {.head = {.kind = GV_RECORD_PYTHON_CODE, .flags = GV_RECORD_MORE},
+                        .number = 4,
+                        .file_bytes = 8}};
+
+    (void)state;
+    call_with_own(1, 500, SITE, 4);
+    assert_true(fixture_append(&spool, 2, &cut));
+    assert_true(fixture_call(&spool, 2, FIXTURE_SYNC, 1000, 10, 0));
+    fixture_python_code(&spool, 3, 4, "train.py", "step", 9);
+    assert_true(fixture_call(&spool, 3, FIXTURE_SYNC, 2000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM frames WHERE line = 9"), 1);
+}
+
 static void a_copy_that_is_gone_is_counted(void **state)
 {
     union gv_record record = {
@@ -138,6 +156,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_stacks_are_one_row, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_is_cleared_once_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_site_s_stack_may_come_after_its_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cut_code_object_keeps_its_frames_waiting, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_copy_that_is_gone_is_counted, setup, teardown),
     };
 
