@@ -44,7 +44,7 @@ NO_ROOM = ("out of memory", "cannot start a thread", "libgpuverify-cupti.so is n
 SURVIVES = "how-it-works: The memory belongs to a file, so records survive SIGKILL, `_exit`, a crash and a hang."
 ENDS = "environment: Records that CUPTI still holds are always fetched first."
 CRASH = "limits: A program that crashes, or that another process kills, loses what CUPTI had not returned."
-SELF = "limits: So does one that sends itself a deadly signal other than by `kill`, `raise`, `abort` or `assert`"
+SELF = "limits: So does one that sends itself a deadly signal other than by `kill`, `raise`, `abort` or a failed `assert`"
 EXEC = "limits: or that becomes another program by `exec` without a fork"
 COLLECTOR = ("how-it-works: If the collector cannot start, is killed, or cannot write, the spools stay, "
              "and the program says so once when it ends.")

@@ -96,7 +96,7 @@ class Verdicts(harness.Case):
         self.run_well([harness.workload("ordinary/graph_launches")], quiet=False)
         self.settle()
         out = self.command("report", self.path("trace.db")).out
-        self.assertRegex(out, r"GPU busy .* 100 graphs  ")
+        self.assertRegex(out, r"GPU busy .* 100 graphs\s")
         self.assertRegex(out, r"(?m)^\(graphs, launched whole\) +100 ")
 
     def test_launches_that_fail_are_told_with_what_helps(self):
