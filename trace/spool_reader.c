@@ -580,7 +580,9 @@ bool gv_spool_reader_stack(const struct gv_spool_reader *reader, uint32_t chunk,
     memcpy(copy, from, sizeof(*copy));
     memcpy(copy->stack, from->stack, bytes);
     copy->bytes = bytes;
-    return copy->position_count <= GV_STACK_POSITIONS;
+    atomic_thread_fence(memory_order_acquire);
+    return copy->position_count <= GV_STACK_POSITIONS &&
+           atomic_load_explicit(&from->serial, memory_order_relaxed) == serial;
 }
 
 void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t chunk,
@@ -589,12 +591,11 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
     uint32_t bytes;
     struct gv_stack_copy *copy = reader_stack(reader, chunk, serial, &bytes);
 
-    if (!copy)
+    if (!copy || !gv_stack_ring_claim(copy, serial))
         return;
     /* It has the program's data. */
     memset(copy->value, 0, sizeof(copy->value));
     memset(copy->stack, 0, bytes);
-    atomic_store_explicit(&copy->serial, 0, memory_order_relaxed);
     gv_stack_ring_free(&reader_header(reader)->stacks, chunk, gv_stack_ring_chunks(bytes));
 }
 

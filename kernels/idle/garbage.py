@@ -10,4 +10,4 @@ if gpu.TWIN:
 for _ in gpu.rounds():
     gc.collect()  # idle: gc
     if gpu.TWIN:
-        values = [str(i) for i in range(400_000)]  # twin: python
+        length = sum(len(str(i)) for i in range(200_000))  # twin: python; no list, whose items collecting would visit

@@ -23,7 +23,6 @@
 
 static _Atomic uint64_t serials;
 static _Atomic bool waited_in_vain; /* since there was room */
-static _Atomic uint32_t growing;
 
 /* ---- registers ---- */
 
@@ -152,18 +151,16 @@ static void fill_in(struct gv_stack_taken *taken, uint32_t chunk, uint32_t chunk
                                                    (size_t)(chunk - 1) * GV_STACK_CHUNK_BYTES);
 }
 
-/* The collector is late, or there is none. */
+/* The collector is late, or there is none. Several threads may do it at once: a lock would stay
+ * taken if a signal handler jumped out. */
 static void add_word(struct gv_spool_stacks *stacks, uint32_t words)
 {
-    uint32_t idle = 0;
-
-    if (words >= GV_STACK_WORD_OF_IDLE || !atomic_compare_exchange_strong(&growing, &idle, 1))
+    if (words >= GV_STACK_WORD_OF_IDLE)
         return;
     if (gv_process.spool.bell)
         gv_futex_ring(gv_process.spool.bell);
-    if (atomic_load(&stacks->words) == words && !gv_spool_writer_add_word(&gv_process.spool, words))
-        atomic_store(&stacks->words, words + 1);
-    atomic_store(&growing, 0);
+    if (!gv_spool_writer_add_word(&gv_process.spool, words))
+        atomic_compare_exchange_strong(&stacks->words, &words, words + 1);
 }
 
 static bool take_now(uint32_t chunks, uint32_t most_words, struct gv_stack_taken *taken)
@@ -258,33 +255,42 @@ static uint32_t copy_by_hand(void *to, uintptr_t from, uint32_t bytes)
     return bytes;
 }
 
-/* They may have the program's data. */
-static void clear_and_free(uint32_t chunk, uint32_t chunks)
+/* It may have the program's data. */
+static void clear(struct gv_stack_taken *taken)
 {
-    struct gv_stack_taken taken;
-
-    fill_in(&taken, chunk, chunks);
-    atomic_store_explicit(&taken.copy->serial, 0, memory_order_relaxed);
-    memset(taken.copy->stack, 0,
-           chunks * GV_STACK_CHUNK_BYTES - offsetof(struct gv_stack_copy, stack));
-    gv_stack_ring_free(stacks_of_process(), chunk - 1, chunks);
+    atomic_store_explicit(&taken->copy->serial, 0, memory_order_relaxed);
+    memset(taken->copy->stack, 0,
+           taken->chunks * GV_STACK_CHUNK_BYTES - offsetof(struct gv_stack_copy, stack));
 }
 
-/* Until a copy is finished, no record refers to it. */
 static void hold(struct gv_thread *thread, struct gv_stack_taken *taken)
 {
     taken->thread = thread;
+    thread->copy_serial = 0;
     thread->copy_chunks = taken->chunks;
     thread->copy = taken->chunk;
 }
 
+static void let_go(struct gv_stack_taken *taken)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    if (taken->thread)
+        taken->thread->copy = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* What a jump out of the thread's work left. If the copy was finished, a record may have it. */
 static void free_left(struct gv_thread *thread)
 {
-    uint32_t chunk = thread->copy;
+    struct gv_stack_taken left = {.thread = thread};
 
-    thread->copy = 0;
-    if (chunk)
-        clear_and_free(chunk, thread->copy_chunks);
+    if (!thread->copy)
+        return;
+    fill_in(&left, thread->copy, thread->copy_chunks);
+    if (thread->copy_serial && !gv_stack_ring_claim(left.copy, thread->copy_serial))
+        thread->copy = 0;
+    else
+        gv_stack_copy_drop(&left);
 }
 
 /* Gives back the chunks that the copy does not need. */
@@ -373,25 +379,29 @@ bool gv_stack_copy_take_other(uintptr_t pc, uintptr_t sp, struct gv_stack_taken 
 
 void gv_stack_copy_finish(struct gv_stack_taken *taken)
 {
-    if (taken->thread)
-        taken->thread->copy = 0;
-    atomic_signal_fence(memory_order_seq_cst);
     taken->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     atomic_store_explicit(&taken->copy->serial, taken->serial, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (taken->thread)
+        taken->thread->copy_serial = taken->serial;
+}
+
+void gv_stack_copy_hand_over(struct gv_stack_taken *taken)
+{
+    let_go(taken);
 }
 
 void gv_stack_copy_drop(struct gv_stack_taken *taken)
 {
-    if (taken->thread)
-        taken->thread->copy = 0;
-    clear_and_free(taken->chunk, taken->chunks);
+    clear(taken);
+    let_go(taken);
+    gv_stack_ring_free(stacks_of_process(), taken->chunk - 1, taken->chunks);
 }
 
 void gv_stack_copy_start(void)
 {
     struct gv_spool_stacks *stacks = stacks_of_process();
 
-    atomic_store(&growing, 0);
     atomic_store(&waited_in_vain, false);
     if (gv_process.spool.ring && !gv_spool_writer_add_word(&gv_process.spool, 0))
         atomic_store(&stacks->words, 1);

@@ -35,8 +35,8 @@ enum gv_stack_room {
 };
 
 /* Copies the calling thread's stack, from its own caller on. The copy is not finished: its
- * positions can be filled in. If a signal handler leaves the thread's work by a jump, its next copy
- * frees this one. False: there is no room. */
+ * positions can be filled in. If a signal handler leaves the thread's work by a jump before the copy
+ * was handed over, the thread's next copy frees this one. False: there is no room. */
 bool gv_stack_copy_take(struct gv_thread *thread, enum gv_stack_room room,
                         struct gv_stack_taken *taken);
 
@@ -44,8 +44,9 @@ bool gv_stack_copy_take(struct gv_thread *thread, enum gv_stack_room room,
  * the Linux kernel. By one thread of ours, into chunks that no call can take. */
 bool gv_stack_copy_take_other(uintptr_t pc, uintptr_t sp, struct gv_stack_taken *taken);
 
-/* The copy is complete: a record can refer to it. Or none will. */
+/* The copy is complete: a record can refer to it. Then one does, or none will. */
 void gv_stack_copy_finish(struct gv_stack_taken *taken);
+void gv_stack_copy_hand_over(struct gv_stack_taken *taken);
 void gv_stack_copy_drop(struct gv_stack_taken *taken);
 
 #endif

@@ -197,7 +197,9 @@ static bool write_own(struct gv_thread *thread, uint64_t native, uint32_t one_of
     record.stack.serial = taken.serial;
     if (native)
         record.stack.site = note_site(native, count ? gv_python_top_of(copy->position) : 0);
-    if (!gv_thread_write(thread, GV_ROOM_CODE, &record)) {
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record)) {
+        gv_stack_copy_hand_over(&taken);
+    } else {
         if (record.stack.site) /* it has no stack yet, so the next call takes one */
             atomic_store_explicit(&gv_stack_sites.at[record.stack.site - 1].number, 0,
                                   memory_order_relaxed);

@@ -171,6 +171,12 @@ static void a_deep_stack_is_cut(void **unused)
     assert_false(taken.copy->flags & GV_STACK_COPY_IS_WHOLE);
 }
 
+static void hand_over(struct gv_stack_taken *taken)
+{
+    gv_stack_copy_finish(taken);
+    gv_stack_copy_hand_over(taken);
+}
+
 /* Until there is no room. Returns how many there were. */
 static unsigned fill(struct gv_stack_taken *last)
 {
@@ -178,7 +184,7 @@ static unsigned fill(struct gv_stack_taken *last)
     unsigned count = 0;
 
     while (take_deep(60, &taken)) {
-        gv_stack_copy_finish(&taken);
+        hand_over(&taken);
         *last = taken;
         count++;
     }
@@ -192,7 +198,7 @@ static void a_full_ring_costs_the_stack_and_is_counted(void **unused)
 
     (void)unused;
     while (gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_REST, &taken))
-        gv_stack_copy_finish(&taken);
+        hand_over(&taken);
     assert_int_equal(atomic_exchange(&stacks->not_taken, 0), 1);
     assert_true(fill(&taken) >= 2 * 3); /* there is some left for calls that stand for others */
     assert_int_equal(atomic_load(&stacks->words), GV_STACK_WORD_OF_IDLE);
@@ -233,8 +239,29 @@ static void one_that_was_left_is_freed_by_the_next(void **unused)
 
     (void)unused;
     assert_true(take_deep(60, &left));
+    assert_true(take_deep(60, &left));
+    gv_stack_copy_finish(&left); /* but no record has it */
     assert_true(gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken));
     assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
+}
+
+static void one_that_a_record_may_have_is_freed_once(void **unused)
+{
+    struct gv_spool_stacks *stacks = &gv_process.spool.header->stacks;
+    struct gv_stack_taken left, taken;
+    uint32_t of_another;
+
+    (void)unused;
+    assert_true(take_deep(60, &left));
+    gv_stack_copy_finish(&left);
+    /* The collector saw to it, and another thread took its room. */
+    assert_true(gv_stack_ring_claim(left.copy, left.serial));
+    gv_stack_ring_free(stacks, left.chunk - 1, left.chunks);
+    of_another = gv_stack_ring_take(stacks, 0, left.chunks);
+    assert_int_equal(of_another, left.chunk);
+    assert_true(gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken));
+    assert_int_equal(taken.chunk, left.chunk + left.chunks);
+    assert_false(gv_stack_ring_claim(left.copy, left.serial));
 }
 
 static void who_wants_all_waits_for_room_but_not_twice_in_vain(void **unused)
@@ -246,16 +273,16 @@ static void who_wants_all_waits_for_room_but_not_twice_in_vain(void **unused)
     taken_meanwhile = NULL;
     fill(&last);
     while (gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken))
-        gv_stack_copy_finish(&taken);
+        hand_over(&taken);
     assert_false(take_slowly(&slept, &taken));
     assert_int_not_equal(slept, 0);
     assert_false(take_slowly(&slept, &taken));
     assert_int_equal(slept, 0);
     gv_stack_copy_drop(&last);
     assert_true(take_slowly(&slept, &last)); /* there was room, so it waits again */
-    gv_stack_copy_finish(&last);
+    hand_over(&last);
     while (gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken))
-        gv_stack_copy_finish(&taken);
+        hand_over(&taken);
     taken_meanwhile = &last;
     assert_true(take_slowly(&slept, &taken));
     assert_int_equal(slept, 3);
@@ -292,6 +319,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_ring_costs_the_stack_and_is_counted, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(one_that_was_left_is_freed_by_the_next, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(one_that_a_record_may_have_is_freed_once, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(who_wants_all_waits_for_room_but_not_twice_in_vain, begin,
                                         close_recording),
