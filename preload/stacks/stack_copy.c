@@ -211,6 +211,8 @@ static bool find_room(uint32_t chunks, enum gv_stack_room room, struct gv_stack_
         }
         if (room == GV_STACK_ROOM_WAITS && wait_for_room(chunks, taken))
             return true;
+        if (gv_process.spool.bell)
+            gv_futex_ring(gv_process.spool.bell);
     }
     atomic_fetch_add_explicit(&stacks_of_process()->not_taken, 1, memory_order_relaxed);
     return false;

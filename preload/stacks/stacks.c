@@ -275,7 +275,7 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
     bool has_several = one == GV_SITE_HAS_SEVERAL;
     bool is_chosen = one_of && budget_ns > -GV_STACKS_RANDOM_NS;
     bool takes = is_chosen || (one ? gv_budget_allows(thread, site->can_wait) : may_be_first);
-    bool looks = has_several || may_be_first;
+    bool looks = has_several || may_be_first, took;
 
     if (site->can_wait)
         looks = may_be_first &&
@@ -290,9 +290,12 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
     start_ns = gv_clock_now_ns();
     if (!takes && gv_python_top(thread, &top))
         site_of_top = site_with_stack(native, top);
-    takes = takes || (!site_of_top && may_be_first);
-    if (!takes || !write_own(thread, native, is_chosen ? one_of : 0,
-                             is_chosen ? GV_STACK_ROOM_CHOSEN : GV_STACK_ROOM_REST))
+    took = (takes || (!site_of_top && may_be_first)) &&
+           write_own(thread, native, is_chosen ? one_of : 0,
+                     is_chosen ? GV_STACK_ROOM_CHOSEN : GV_STACK_ROOM_REST);
+    if (!took && takes && one && gv_python_top(thread, &top)) /* there was no room */
+        site_of_top = site_with_stack(native, top);
+    if (!took)
         write_representative(thread, site_of_top);
     gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
 }

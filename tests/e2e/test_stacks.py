@@ -321,11 +321,8 @@ class Budget(harness.Case):
                 "SELECT (SELECT f.line FROM frames f WHERE f.stack = c.stack AND f.kind = 'python' ORDER BY f.depth)"
                 f" FROM calls c WHERE c.name = '{call}' AND c.duration_ns >= 100000 ORDER BY c.start_ns")]
         first, second = (line_of("stall_lines.py", f"{which} load") for which in ("first", "second"))
-        found = lines("cuModuleLoadData")
-        # While the collector gets no CPU there is no room for a copy: such a stall has no line, but never a wrong one.
-        wrong = [line for line, right in zip(found, [first, second] * count, strict=True) if line not in (right, None)]
-        self.assertEqual(wrong, [])
-        self.assertLess(found.count(None), count // 10, f"of {2 * count} stalls have no line")
+        # Also while the collector is late, and there is no room for a copy.
+        self.assertEqual(lines("cuModuleLoadData"), [first, second] * count)
         self.assertGreater(trace.value("SELECT count(*) FROM calls WHERE name = 'cuModuleLoadData'"
                                        " AND NOT own_stack"), 0)
         waits = {line_of("stall_lines.py", f"{which} wait") for which in ("first", "second")}
