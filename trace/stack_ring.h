@@ -47,8 +47,8 @@ static inline uint32_t gv_stack_ring_take(struct gv_spool_stacks *stacks, uint32
     }
 }
 
-/* A finished copy can be freed by the reader, and by its thread if a jump left it behind: by the one
- * who claims it. False: somebody else has, or the chunk has another copy. */
+/* A finished copy can be freed by the reader, and by its thread if a jump left it behind: by the
+ * one who claims it. False: somebody else has, or the chunk has another copy. */
 static inline bool gv_stack_ring_claim(struct gv_stack_copy *copy, uint64_t serial)
 {
     return atomic_compare_exchange_strong(&copy->serial, &serial, 0);

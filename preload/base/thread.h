@@ -52,9 +52,9 @@ struct gv_thread {
     uint64_t budget_at_ns; /* when it last grew; 0: never */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
-    uint32_t copy;        /* of its stack, until a record has it: the first chunk plus one; 0: none */
-    uint32_t copy_chunks; /* preload/stacks/stack_copy.c */
-    uint64_t copy_serial; /* 0: it is not finished */
+    uint32_t copy; /* of its stack, until a record has it: the first chunk plus one; 0: none */
+    uint32_t copy_chunks;           /* preload/stacks/stack_copy.c */
+    uint64_t copy_serial;           /* 0: it is not finished */
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };
 

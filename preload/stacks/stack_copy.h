@@ -35,8 +35,8 @@ enum gv_stack_room {
 };
 
 /* Copies the calling thread's stack, from its own caller on. The copy is not finished: its
- * positions can be filled in. If a signal handler leaves the thread's work by a jump before the copy
- * was handed over, the thread's next copy frees this one. False: there is no room. */
+ * positions can be filled in. If a signal handler leaves the thread's work by a jump before the
+ * copy was handed over, the thread's next copy frees this one. False: there is no room. */
 bool gv_stack_copy_take(struct gv_thread *thread, enum gv_stack_room room,
                         struct gv_stack_taken *taken);
 
