@@ -61,12 +61,20 @@ static int run_scripts(struct gv_database *trace, const char *const *sql, size_t
     return error;
 }
 
+static const char sweep_with_calls_sql[] =
+#define GV_SCHEMA_KEPT_WITH_CALL(table)                                                            \
+    "DELETE FROM main." #table " WHERE call BETWEEN ?2 AND ?3"                                     \
+    " AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = " #table ".call);"
+#include "report/store_schema_columns.inc"
+    ;
+
 /* *more: there are rows that were not looked at. */
 static int sweep_step(struct gv_keep *keep, struct gv_database *trace, bool *more)
 {
     static const struct {
-        const char *next, *sweep;
-    } tables[] = {{sql_calls_next, sql_sweep_calls}, {sql_ops_next, sql_sweep_ops}};
+        const char *next, *sweep[2];
+    } tables[] = {{sql_calls_next, {sql_sweep_calls, sweep_with_calls_sql}},
+                  {sql_ops_next, {sql_sweep_ops, ""}}};
     const int64_t before_ns = keep->full_from_ns - GV_KEEP_MARGIN_NS;
 
     *more = false;
@@ -80,7 +88,7 @@ static int sweep_step(struct gv_keep *keep, struct gv_database *trace, bool *mor
         if (!*more)
             continue;
         const int64_t values[] = {before_ns, first, first + GV_KEEP_WINDOW - 1};
-        error = run_scripts(trace, &tables[i].sweep, 1, values, 3);
+        error = run_scripts(trace, tables[i].sweep, 2, values, 3);
         if (error)
             return error;
         keep->swept[i] = values[2];

@@ -55,22 +55,11 @@ DROP TABLE temp.kept;
 -- name: calls_next
 SELECT coalesce(min(id), 0) FROM main.call WHERE id > ?1;
 
--- define: of_swept(table)
-DELETE FROM main.{table} WHERE call BETWEEN ?2 AND ?3
-    AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = {table}.call)
-
 -- name: sweep_calls
 -- Rows ?2 to ?3, of those that began before ?1.
 DELETE FROM main.call WHERE id BETWEEN ?2 AND ?3 AND start_ns < ?1
     AND id NOT IN (SELECT id FROM main.older_row WHERE what = 1);
-{of_swept(call_module)};
-{of_swept(call_object)};
-{of_swept(call_stack)};
-{of_swept(call_stack_of_other)};
-{of_swept(call_sample)};
-{of_swept(call_fold)};
-{of_swept(call_delay)};
-{of_swept(collective)};
+DELETE FROM main.collective WHERE call BETWEEN ?2 AND ?3 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = collective.call);
 
 -- name: ops_next
 SELECT coalesce(min(id), 0) FROM main.gpu_op WHERE id > ?1;

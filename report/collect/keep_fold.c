@@ -17,15 +17,16 @@
 #define GV_KEEP_WINDOW_SHORT 8192
 #define GV_KEEP_BUSY_MS      10000
 
-/* Small: one row for each thing of the program, not for what it does. */
-static const char *const whole_tables[] = {
-    "meta",     "api",        "process",          "process_rank",
-    "variable", "thread",     "context",          "context_device",
-    "stream",   "kernel",     "module",           "gpu_window",
-    "loss",     "cost",       "object",           "device",
-    "gpu_name", "gpu_shape",  "gpu_place",        "gpu_interval",
-    "gpu_note", "gpu_change", "recording_change", "other_process",
-};
+static const char copy_whole_sql[] =
+#define GV_SCHEMA_KEPT_WHOLE(table) "INSERT INTO main." #table " SELECT * FROM trace." #table ";"
+#include "report/store_schema_columns.inc"
+    ;
+static const char copy_with_calls_sql[] =
+#define GV_SCHEMA_KEPT_WITH_CALL(table)                                                            \
+    "INSERT INTO main." #table " SELECT * FROM trace." #table " c"                                 \
+    " WHERE call BETWEEN ?1 AND ?2 AND EXISTS (SELECT 1 FROM main.call WHERE id = c.call);"
+#include "report/store_schema_columns.inc"
+    ;
 
 static int attach(sqlite3 *piece, const char *path, const char *name)
 {
@@ -60,22 +61,9 @@ static int open_piece(struct gv_database *piece, const char *trace, const char *
     return error ? error : gv_database_script(piece->handle, open_result, NULL, 0);
 }
 
-static int copy_whole(sqlite3 *piece)
-{
-    int error = 0;
-
-    for (size_t i = 0; i < sizeof(whole_tables) / sizeof(whole_tables[0]) && !error; i++) {
-        char sql[128];
-        sqlite3_snprintf(sizeof(sql), sql, "INSERT INTO main.%s SELECT * FROM trace.%s",
-                         whole_tables[i], whole_tables[i]);
-        error = gv_database_script(piece, sql, NULL, 0);
-    }
-    return error;
-}
-
 /* By rows, whose order is nearly that of time. */
-static int copy_windows(sqlite3 *piece, const char *next, const char *copy, int64_t begin,
-                        int64_t end, int64_t until_ns)
+static int copy_windows(sqlite3 *piece, const char *next, const char *copy, const char *with,
+                        int64_t begin, int64_t end, int64_t until_ns)
 {
     const int64_t window = begin > 1 ? GV_KEEP_WINDOW_SHORT : GV_KEEP_WINDOW;
     int64_t range[] = {begin > 1 ? begin : 1, end}, first = 0;
@@ -84,6 +72,8 @@ static int copy_windows(sqlite3 *piece, const char *next, const char *copy, int6
     while (!(error = gv_database_number(piece, next, range, 2, &first)) && first > 0) {
         const int64_t values[] = {first, first + window - 1, until_ns};
         error = gv_database_script(piece, copy, values, 3);
+        if (!error)
+            error = gv_database_script(piece, with, values, 3);
         if (error)
             break;
         range[0] = first + window;
@@ -134,15 +124,15 @@ static int copy_others(sqlite3 *piece, const struct gv_keep_piece *what, int64_t
 static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece,
                       const struct gv_keep_sums *sums, int64_t end_ns)
 {
-    int error = copy_windows(main, sql_calls_next, sql_copy_calls, piece->copy_call,
-                             piece->next_call, end_ns);
+    int error = copy_windows(main, sql_calls_next, sql_copy_calls, copy_with_calls_sql,
+                             piece->copy_call, piece->next_call, end_ns);
 
     if (!error)
-        error = copy_windows(main, sql_ops_next, sql_copy_ops, piece->copy_op,
+        error = copy_windows(main, sql_ops_next, sql_copy_ops, "", piece->copy_op,
                              piece->sums ? piece->next_op : INT64_MAX, end_ns);
     if (!error)
         error = sums->copy(main, piece, end_ns);
-    return error ? error : copy_whole(main);
+    return error ? error : gv_database_script(main, copy_whole_sql, NULL, 0);
 }
 
 static const struct gv_keep_sums oldest_sums = {

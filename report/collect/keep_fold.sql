@@ -22,20 +22,9 @@ CREATE TABLE result.fact (key TEXT PRIMARY KEY, value INTEGER);
 -- The first call from ?1 on, before ?2.
 SELECT coalesce(min(id), 0) FROM trace.call WHERE id >= ?1 AND id < ?2;
 
--- define: of_copied(table)
-INSERT INTO main.{table} SELECT * FROM trace.{table} c
-WHERE call BETWEEN ?1 AND ?2 AND EXISTS (SELECT 1 FROM main.call WHERE id = c.call)
-
 -- name: copy_calls
 -- Rows ?1 to ?2 that began before ?3.
 INSERT INTO main.call SELECT * FROM trace.call WHERE id BETWEEN ?1 AND ?2 AND start_ns < ?3;
-{of_copied(call_module)};
-{of_copied(call_object)};
-{of_copied(call_stack)};
-{of_copied(call_stack_of_other)};
-{of_copied(call_sample)};
-{of_copied(call_fold)};
-{of_copied(call_delay)};
 
 -- name: ops_next
 SELECT coalesce(min(id), 0) FROM trace.gpu_op WHERE id >= ?1 AND id < ?2;

@@ -1,6 +1,13 @@
 /*
  * The trace's tables and views. docs/trace-format.md describes the views, which are the contract.
  * Tables may change with GV_SCHEMA_VERSION.
+ *
+ * report/store_schema_columns.inc has what schema.def says of them; who includes it defines what it
+ * needs, and the rest is empty:
+ *
+ *   GV_SCHEMA_COLUMN(table, column, "of", "below", how, rule)  how: COPIED, TIME or EMPTY (in a
+ * merge) GV_SCHEMA_NOT_MERGED(table), GV_SCHEMA_SHARED(table), GV_SCHEMA_ANONYMISED_ANEW(table),
+ *   GV_SCHEMA_KEPT_WHOLE(table), GV_SCHEMA_KEPT_WITH_CALL(table)
  */
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H

@@ -23,9 +23,23 @@ static const char trusted_copy_api[] =
 static const char trusted_lacking[] = "SELECT count(*) FROM main.api WHERE gpu_work IS NULL";
 static const char trusted_ours[] = "SELECT type, name, sql FROM sqlite_master WHERE type = 'table'";
 static const char trusted_views[] = "SELECT name FROM sqlite_master WHERE type = 'view'";
-static const char trusted_theirs[] =
-    "SELECT count(*), count(*) = 1 AND min(type IS ?1 AND sql IS ?3)"
-    " FROM main.sqlite_master WHERE name = ?2 COLLATE NOCASE";
+static const char trusted_theirs[] = "SELECT count(*), min(type), min(sql) FROM main.sqlite_master"
+                                     " WHERE name = ? COLLATE NOCASE";
+
+/* Earlier versions broke lines elsewhere. */
+static bool trusted_has_words(const char *text, const char *words)
+{
+    static const char space[] = " \n";
+
+    while (*text && *words) {
+        size_t gap = strspn(text, space), ours = strspn(words, space);
+        if ((gap > 0) != (ours > 0) || text[gap] != words[ours])
+            return false;
+        text += gap + (text[gap] != '\0');
+        words += ours + (words[ours] != '\0');
+    }
+    return *text == *words;
+}
 
 /* Whether the file has an object with the name of one of ours, exactly once, with our text. */
 static int trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
@@ -33,12 +47,16 @@ static int trusted_compare(sqlite3_stmt *theirs, const char *const words[3], boo
 {
     int result = sqlite3_reset(theirs);
 
-    for (int i = 0; i < 3 && result == SQLITE_OK; i++)
-        result = sqlite3_bind_text(theirs, i + 1, words[i], -1, SQLITE_TRANSIENT);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(theirs, 1, words[1], -1, SQLITE_TRANSIENT);
     if (result == SQLITE_OK)
         result = sqlite3_step(theirs);
     *found = result == SQLITE_ROW && sqlite3_column_int(theirs, 0) != 0;
-    *same = result == SQLITE_ROW && sqlite3_column_int(theirs, 1) != 0;
+    *same = result == SQLITE_ROW && sqlite3_column_int(theirs, 0) == 1;
+    for (int i = 0; i < 3 && *same; i += 2) { /* the type, and the text */
+        const char *text = (const char *)sqlite3_column_text(theirs, 1 + i / 2);
+        *same = text && words[i] && trusted_has_words(text, words[i]);
+    }
     return gv_database_error(sqlite3_db_handle(theirs), result);
 }
 

@@ -2,15 +2,20 @@
 operations."""
 
 import hashlib
+import importlib
 import os
 import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 
 from ground import CHECKOUT
+
+sys.path.insert(0, os.path.join(CHECKOUT, "tests", "e2e"))
+trace_schema = importlib.import_module("trace_schema")
 
 
 CALLS = 10_000_000
@@ -27,12 +32,9 @@ COMMANDS = {
 }
 
 
-def sources():
-    texts = []
-    for path in ("report/store/tables.sql", "report/store/views.sql", "tests/bench/large_trace.sql"):
-        with open(os.path.join(CHECKOUT, path), encoding="utf-8") as file:
-            texts.append(file.read())
-    return texts
+def rows_sql():
+    with open(os.path.join(CHECKOUT, "tests/bench/large_trace.sql"), encoding="utf-8") as file:
+        return file.read()
 
 
 def pragmas():
@@ -45,12 +47,11 @@ def pragmas():
 
 def make(path, calls):
     """The trace of a program that was killed with its collector: nothing is summed up yet."""
-    tables, views, rows = sources()
     database = sqlite3.connect(path, isolation_level=None)
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + pragmas()
-                           + tables + views)
+                           + trace_schema.sql())
     database.execute("BEGIN")
-    for statement in re.sub(r"^--.*$", "", rows, flags=re.M).split(";"):
+    for statement in re.sub(r"^--.*$", "", rows_sql(), flags=re.M).split(";"):
         if statement.strip():
             database.execute(statement, {key: value for key, value in (
                 ("calls", calls), ("spools", tempfile.gettempdir())) if ":" + key in statement})
@@ -61,7 +62,7 @@ def make(path, calls):
 
 def kept(bench, calls):
     """Path of the trace; it is made once for each schema."""
-    name = hashlib.sha256("".join(sources() + [str(calls)]).encode()).hexdigest()[:8]
+    name = hashlib.sha256("".join((trace_schema.sql(), rows_sql(), str(calls))).encode()).hexdigest()[:8]
     folder = os.path.join(CHECKOUT, "build", "bench")
     path = os.path.join(folder, f"large-{name}.db")
     os.makedirs(folder, exist_ok=True)

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import trace_schema
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TRACES = os.path.join(HERE, "traces")
@@ -161,7 +163,7 @@ def fill(path, rows):
     database = sqlite3.connect(path)
     database.executescript(f"PRAGMA application_id = {APPLICATION_ID};"
                            f"PRAGMA user_version = {schema_version()};")
-    for sql in (read(os.path.join(ROOT, "report/store", "tables.sql")), read(os.path.join(ROOT, "report/store", "views.sql")), rows):
+    for sql in (trace_schema.sql(), rows):
         database.executescript(f"BEGIN;\n{sql}\nCOMMIT;")
     database.close()
     os.chmod(path, 0o600)

@@ -6,6 +6,7 @@ import sqlite3
 
 import harness
 import stored
+import trace_schema
 
 
 class Stored(harness.Case):
@@ -75,9 +76,7 @@ class EarlierSchema(harness.Case):
     def test_every_view_answers(self):
         path = self.make()
         own = sqlite3.connect(":memory:")
-        with open(os.path.join(stored.ROOT, "report/store", "tables.sql"), encoding="utf-8") as tables, \
-                open(os.path.join(stored.ROOT, "report/store", "views.sql"), encoding="utf-8") as views:
-            own.executescript(tables.read() + views.read())
+        own.executescript(trace_schema.sql())
         for (name,) in own.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
             self.read(path, "query", f"SELECT * FROM {name}")
         own.close()

@@ -68,9 +68,8 @@ class Trace:
         for name, value in (("GPUVERIFY_TEAM", of.team), ("GPUVERIFY_BUILD", of.build)):
             if value is not None:
                 self.execute("INSERT INTO variable VALUES (?, ?, ?)", (of.process, name, value))
-        if has_ranks():
-            self.execute("INSERT INTO process_rank VALUES (?, ?, ?, ?, ?, ?, NULL)",
-                         (of.process, of.rank, of.rank and of.rank % 8, of.world, of.job, of.host))
+        self.execute("INSERT INTO process_rank VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                     (of.process, of.rank, of.rank and of.rank % 8, of.world, of.job, of.host))
         self.call(of, "cuLaunchKernel", "launch", of.duration_ns // 2, 1000)
 
     def stack(self, of, location):
@@ -122,11 +121,6 @@ class Trace:
     def close(self):
         self.execute("COMMIT")
         self.database.close()
-
-
-def has_ranks():
-    with open(os.path.join(stored.ROOT, "report/store/tables.sql"), encoding="utf-8") as tables:
-        return "CREATE TABLE process_rank " in tables.read()
 
 
 def facts(choice, fleet, of, slow):

@@ -104,9 +104,8 @@ class Fleet(unittest.TestCase):
         self.assertIn(("train.py", "build-2", "build-3", "idle", "data", "data.py load_batch", 5.0, 20.0),
                       duckdb(engines.fleet.question("build_regressions")))
         self.assertEqual({row[:2] for row in duckdb(engines.fleet.question("late_loads"))}, {(12040, "/usr/lib/libcublas.so.12")})
-        if generate.has_ranks():
-            slow = duckdb(engines.fleet.question("slow_ranks"))
-            self.assertEqual({(row[1], row[8]) for row in slow[:5]}, {(2, "augment.py:8 slow_augment")})
+        slow = duckdb(engines.fleet.question("slow_ranks"))
+        self.assertEqual({(row[1], row[8]) for row in slow[:5]}, {(2, "augment.py:8 slow_augment")})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import collections
 import re
 
-import generate
 
 S = 1e9
 HOUR = 3600e9
@@ -78,8 +77,6 @@ def build_regressions(fleet):
 
 
 def slow_ranks(fleet):
-    if not generate.has_ranks():
-        return []
     own = [row for row in fleet.processes if row.rank is not None and row.job]
     idle = sums([row for row in fleet.idle if row.of in set(own)], lambda row: (row.of.job, row.of.rank), lambda row: row.idle_ns)
     rows = []

@@ -61,24 +61,28 @@ static const struct {
     const char *table, *column;
     enum anonymise_rule rule;
 } anonymise_rules[] = {
-#define GV_ANONYMISE(table, column, rule) {#table, #column, RULE_##rule},
-#define GV_ANONYMISE_AGAIN(table)
-#define GV_ANONYMISE_META(key)
-#include "report/commands/export/anonymise.def"
+#define GV_SCHEMA_COLUMN(table, column, of, below, how, rule) {#table, #column, RULE_##rule},
+#include "report/store_schema_columns.inc"
 };
 
-static const char *const anonymise_again[] = {
-#define GV_ANONYMISE(table, column, rule)
-#define GV_ANONYMISE_AGAIN(table) #table,
-#define GV_ANONYMISE_META(key)
-#include "report/commands/export/anonymise.def"
+/* Written anew, with the other names. */
+static const char *const anonymise_anew[] = {
+#define GV_SCHEMA_ANONYMISED_ANEW(table) #table,
+#include "report/store_schema_columns.inc"
 };
 
+/* Rows of meta that are copied; all others are left out. */
 static const char *const anonymise_meta[] = {
-#define GV_ANONYMISE(table, column, rule)
-#define GV_ANONYMISE_AGAIN(table)
-#define GV_ANONYMISE_META(key) key,
-#include "report/commands/export/anonymise.def"
+    "schema_version", "gpuverify_version",
+    "state",          "snapshot_ns",
+    "program", /* renamed */
+    "machine",        "driver_version",
+    "clock",          "graphs",
+    "full_from_ns",   "full_from_call",
+    "watchdog_ns",    "stall_threshold_ns",
+    "stalls",         "totals",
+    "idle",           "collectives",
+    "merged",
 };
 
 /* Other texts of ours that a column may hold beside the program's. */
@@ -547,7 +551,7 @@ static int table_take(void *context, sqlite3_stmt *row)
     snprintf(name, sizeof(name), "%s", (const char *)sqlite3_column_text(row, 0));
     sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM main.\"%w\"", name);
     int error = gv_database_number(run->copy->handle, sql, NULL, 0, &rows);
-    if (error || rows > 0 || GV_TEXT_IS_ONE_OF(name, anonymise_again))
+    if (error || rows > 0 || GV_TEXT_IS_ONE_OF(name, anonymise_anew))
         return error;
     error = table_read_columns(run, name);
     return error ? error : table_copy(run);

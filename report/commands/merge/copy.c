@@ -16,47 +16,38 @@
 
 /* ---- the rules ---- */
 
-enum copy_rule { RULE_COPIED, RULE_ADDED, RULE_SHARED, RULE_TIME, RULE_EMPTY, RULE_LOAD };
+enum copy_how { COPIED, TIME, EMPTY };
 
-static const struct {
-    const char *table, *column;
-    enum copy_rule rule;
-    const char *of;
+static const struct copy_rule {
+    const char *table, *column, *of, *below;
+    enum copy_how how;
 } rules[] = {
-#define GV_MERGE_LEFT(table)
-#define GV_MERGE_SHARED(table)
-#define GV_MERGE(table, column, rule, of) {#table, #column, RULE_##rule, #of},
-#include "report/commands/merge/copy.def"
+#define GV_SCHEMA_COLUMN(table, column, of, below, how, rule) {#table, #column, of, below, how},
+#include "report/store_schema_columns.inc"
 };
 
-static const char *const left_out[] = {
-#define GV_MERGE_LEFT(table) #table,
-#define GV_MERGE_SHARED(table)
-#define GV_MERGE(table, column, rule, of)
-#include "report/commands/merge/copy.def"
+static const char *const not_merged[] = {
+#define GV_SCHEMA_NOT_MERGED(table) #table,
+#include "report/store_schema_columns.inc"
 };
 
 static const char *const shared[] = {
-#define GV_MERGE_LEFT(table)
-#define GV_MERGE_SHARED(table) #table,
-#define GV_MERGE(table, column, rule, of)
-#include "report/commands/merge/copy.def"
+#define GV_SCHEMA_SHARED(table) #table,
+#include "report/store_schema_columns.inc"
 };
 
 /* ---- one table ---- */
 
-static enum copy_rule rule_of(const char *table, const char *column, const char **of)
+static struct copy_rule rule_of(const char *table, const char *column)
 {
-    const char *const names[] = {table, "ANY"};
-
-    *of = table;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-            if (strcmp(rules[i].table, names[pass]) == 0 && strcmp(rules[i].column, column) == 0) {
-                *of = rules[i].of;
-                return rules[i].rule;
-            }
-    return strcmp(column, "id") == 0 ? RULE_ADDED : RULE_COPIED;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (strcmp(rules[i].table, table) == 0 && strcmp(rules[i].column, column) == 0) {
+            struct copy_rule rule = rules[i];
+            if (strcmp(column, "id") == 0)
+                rule.of = table;
+            return rule;
+        }
+    return (struct copy_rule){table, column, "", "", COPIED};
 }
 
 static int64_t added_to(const struct gv_merge_copy *copy, const char *table)
@@ -71,39 +62,24 @@ static int64_t added_to(const struct gv_merge_copy *copy, const char *table)
 static void append_column(const struct gv_merge_copy *copy, const struct gv_trace_clock *clock,
                           const char *table, const char *column, sqlite3_str *sql)
 {
-    const char *of;
-    enum copy_rule rule = rule_of(table, column, &of);
-    int64_t added = added_to(copy, of);
+    const struct copy_rule rule = rule_of(table, column);
+    const long long added = added_to(copy, rule.of), below = added_to(copy, rule.below);
+    const bool is_api = strcmp(rule.of, "api") == 0, is_stack = strcmp(rule.of, "stack") == 0;
 
-    if (rule == RULE_SHARED && strcmp(of, "api") == 0 && copy->same_api)
-        rule = RULE_COPIED;
-    if (rule == RULE_ADDED && added == 0)
-        rule = RULE_COPIED;
-    switch (rule) {
-    case RULE_ADDED:
-        sqlite3_str_appendf(sql, "\"%w\" + iif(\"%w\" > 0, %lld, 0)", column, column,
-                            (long long)added);
-        break;
-    case RULE_SHARED:
-        sqlite3_str_appendf(sql, "(SELECT new FROM temp.shared_%s WHERE old = s.\"%w\")", of,
-                            column);
-        break;
-    case RULE_TIME:
-        sqlite3_str_appendf(sql, "\"%w\" + %lld", column, (long long)clock->offset_ns);
-        if (clock->drift < 0 || clock->drift > 0)
-            sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
-        break;
-    case RULE_EMPTY:
+    if (rule.how == EMPTY)
         sqlite3_str_appendall(sql, "NULL");
-        break;
-    case RULE_LOAD:
-        sqlite3_str_appendf(sql, "iif(\"%w\" > 0, \"%w\" + %lld, \"%w\" - %lld)", column, column,
-                            (long long)added, column, (long long)added_to(copy, "gpu_module"));
-        break;
-    case RULE_COPIED:
+    else if (is_stack || (is_api && !copy->same_api))
+        sqlite3_str_appendf(sql, "(SELECT new FROM temp.shared_%s WHERE old = s.\"%w\")", rule.of,
+                            column);
+    else if (added || below)
+        sqlite3_str_appendf(sql, "\"%w\" + iif(\"%w\" > 0, %lld, %lld)", column, column, added,
+                            -below);
+    else if (rule.how == TIME)
+        sqlite3_str_appendf(sql, "\"%w\" + %lld", column, (long long)clock->offset_ns);
+    else
         sqlite3_str_appendf(sql, "\"%w\"", column);
-        break;
-    }
+    if (rule.how == TIME && (clock->drift < 0 || clock->drift > 0))
+        sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
 }
 
 struct copy_columns {
@@ -182,7 +158,7 @@ static int take_table(void *context, sqlite3_stmt *row)
     struct gv_merge_copy *copy = context;
     const char *name = (const char *)sqlite3_column_text(row, 0);
 
-    if (GV_TEXT_IS_ONE_OF(name, left_out))
+    if (GV_TEXT_IS_ONE_OF(name, not_merged))
         return 0;
     if (copy->table_count == GV_MERGE_TABLES)
         return -E2BIG;
