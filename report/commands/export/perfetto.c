@@ -280,7 +280,7 @@ static void perfetto_end(struct perfetto *perfetto, const struct gv_track_piece 
            event = gv_protobuf_open(packets, PACKET_EVENT);
 
     gv_protobuf_number(packets, EVENT_TYPE, TYPE_END);
-    gv_protobuf_number(packets, EVENT_TRACK, piece->track->id);
+    gv_protobuf_number(packets, EVENT_TRACK, piece->track);
     gv_protobuf_close(packets, event);
     gv_protobuf_close(packets, packet);
 }
@@ -298,7 +298,7 @@ static int perfetto_piece(void *context, const struct gv_track_piece *piece)
     event = gv_protobuf_open(packets, PACKET_EVENT);
     gv_protobuf_number(packets, EVENT_TYPE,
                        piece->extent == GV_TRACK_MOMENT ? TYPE_INSTANT : TYPE_BEGIN);
-    gv_protobuf_number(packets, EVENT_TRACK, piece->track->id);
+    gv_protobuf_number(packets, EVENT_TRACK, piece->track);
     gv_protobuf_number(packets, EVENT_CATEGORY,
                        text_number(perfetto, INTERNED_CATEGORIES, piece->category));
     gv_protobuf_number(packets, EVENT_NAME, text_number(perfetto, INTERNED_NAMES, piece->name));
@@ -317,7 +317,7 @@ static int perfetto_piece(void *context, const struct gv_track_piece *piece)
     return packets_write(perfetto);
 }
 
-static int perfetto_count(void *context, const struct gv_track *track, int64_t at_ns, double value)
+static int perfetto_count(void *context, uint32_t track, int64_t at_ns, double value)
 {
     struct perfetto *perfetto = context;
     struct gv_protobuf *packets = &perfetto->packets;
@@ -325,7 +325,7 @@ static int perfetto_count(void *context, const struct gv_track *track, int64_t a
            event = gv_protobuf_open(packets, PACKET_EVENT);
 
     gv_protobuf_number(packets, EVENT_TYPE, TYPE_COUNTER);
-    gv_protobuf_number(packets, EVENT_TRACK, track->id);
+    gv_protobuf_number(packets, EVENT_TRACK, track);
     gv_protobuf_double(packets, EVENT_COUNTER, value);
     gv_protobuf_close(packets, event);
     gv_protobuf_close(packets, packet);

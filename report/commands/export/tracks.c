@@ -88,10 +88,9 @@ struct track_lane {
 };
 
 struct track_base {
-    struct gv_track track; /* without texts */
     enum track_kind kind;
     int64_t first, second;
-    struct track_lane lane;   /* the track itself */
+    struct track_lane lane;   /* the track itself; its id is 0 if it has no description */
     struct track_lane *lanes; /* further ones */
     size_t count, room;
 };
@@ -115,7 +114,6 @@ struct tracks_walk {
     struct gv_track_argument arguments[GV_TRACK_ARGUMENTS];
     int64_t last_id;
     bool any;
-    char counter[64]; /* its name */
     struct track_line lines[GV_TRACK_STACKS];
 };
 
@@ -164,32 +162,27 @@ static enum track_kind tracks_kind_of(const char *name)
 /* Gives a track its number and tells the writer of it. */
 static int tracks_tell(struct tracks_walk *walk, struct gv_track *track)
 {
-    int error;
-
     track->id = ++walk->tracks;
-    error = walk->writer->track(walk->writer->context, track);
-    track->name = track->unit = track->arguments = NULL;
-    return error;
+    return walk->writer->track(walk->writer->context, track);
 }
 
 /* Reads a description, and that of the parent before. *known stays false if the parent has none. */
-static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite3_stmt *row,
-                       bool *known)
+static int tracks_read(struct tracks_walk *walk, enum track_kind kind, sqlite3_stmt *row,
+                       struct gv_track *track, bool *known)
 {
-    struct gv_track *track = &base->track;
     struct track_base *parent = NULL;
 
     if (sqlite3_column_type(row, TRACK_PARENT) != SQLITE_NULL) {
         enum track_kind above = tracks_kind_of(column_text(row, TRACK_PARENT));
-        int error = above >= base->kind
+        int error = above >= kind
                         ? -EPROTO
                         : tracks_base(walk, above, sqlite3_column_int64(row, TRACK_PARENT_FIRST),
                                       sqlite3_column_int64(row, TRACK_PARENT_SECOND), &parent);
         if (error || !parent)
             return error;
-        track->parent = parent->track.id;
+        track->parent = parent->lane.id;
     }
-    track->shape = track_kinds[base->kind].shape;
+    track->shape = track_kinds[kind].shape;
     track->rank = sqlite3_column_int64(row, TRACK_RANK);
     track->name = column_text(row, TRACK_NAME);
     if (track->shape == GV_TRACK_PROCESS || track->shape == GV_TRACK_THREAD) {
@@ -204,11 +197,12 @@ static int tracks_read(struct tracks_walk *walk, struct track_base *base, sqlite
     return 0;
 }
 
-/* Finds out what a track is, and tells the writer; again for each further lane. The track's id is 0
- * if it has no description. */
-static int tracks_describe(struct tracks_walk *walk, struct track_base *base, bool is_lane)
+/* Finds out what a track is, and tells the writer; again for each further lane. *id stays as it is
+ * if the track has no description. */
+static int tracks_describe(struct tracks_walk *walk, const struct track_base *base, uint32_t *id)
 {
     sqlite3_stmt *row = walk->describe[base->kind];
+    struct gv_track track = {0};
     bool known = false;
     int result, error;
 
@@ -219,15 +213,15 @@ static int tracks_describe(struct tracks_walk *walk, struct track_base *base, bo
     result = sqlite3_step(row);
     error = gv_database_error(walk->trace, result);
     if (result == SQLITE_ROW) {
-        const struct gv_track outer = base->track;
-        error = tracks_read(walk, base, row, &known);
+        error = tracks_read(walk, base->kind, row, &track, &known);
         /* A thread's calls follow one another; if they do not, the others are below the thread. */
-        if (is_lane && base->track.shape == GV_TRACK_THREAD) {
-            base->track.parent = outer.id;
-            base->track.shape = GV_TRACK_PIECES;
+        if (base->lane.id && track.shape == GV_TRACK_THREAD) {
+            track.parent = base->lane.id;
+            track.shape = GV_TRACK_PIECES;
         }
         if (!error && known)
-            error = tracks_tell(walk, &base->track);
+            error = tracks_tell(walk, &track);
+        *id = track.id;
     }
     sqlite3_reset(row);
     return error;
@@ -246,18 +240,17 @@ static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t f
     if (found) {
         *base = &walk->bases[found - 1];
     } else if (walk->tracks < GV_TRACKS_MOST && walk->count < GV_TRACKS_MOST) {
-        error = tracks_describe(walk, &new, false);
+        error = tracks_describe(walk, &new, &new.lane.id);
         if (!error)
             error = gv_array_room(&walk->bases, walk->count, &walk->room, sizeof(*walk->bases));
         if (!error)
             error = gv_key_map_add(&walk->numbers, &key, (int64_t)walk->count + 1);
         if (error)
             return error;
-        new.lane.id = new.track.id;
         walk->bases[walk->count] = new;
         *base = &walk->bases[walk->count++];
     }
-    if (*base && (*base)->track.id == 0)
+    if (*base && (*base)->lane.id == 0)
         *base = NULL;
     return 0;
 }
@@ -295,20 +288,19 @@ static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece
 /* One more lane. It has the track's name, so that viewers show them as one. */
 static int tracks_lane_add(struct tracks_walk *walk, struct track_base *base)
 {
-    struct track_base again = {
-        .track = base->track, .kind = base->kind, .first = base->first, .second = base->second};
+    struct track_lane lane = {0};
     int error = gv_array_room(&base->lanes, base->count, &base->room, sizeof(*base->lanes));
 
     if (!error)
-        error = tracks_describe(walk, &again, true);
+        error = tracks_describe(walk, base, &lane.id);
     if (!error)
-        base->lanes[base->count++] = (struct track_lane){.id = again.track.id};
+        base->lanes[base->count++] = lane;
     return error;
 }
 
-/* The number of the first lane with room for the piece. 0: there are too many. */
+/* Puts the piece into the first lane with room. If there is none, it becomes a moment. */
 static int tracks_lane(struct tracks_walk *walk, struct track_base *base,
-                       const struct gv_track_piece *piece, uint32_t *id)
+                       struct gv_track_piece *piece)
 {
     const bool nested = track_kinds[base->kind].shape == GV_TRACK_NESTED;
     struct track_lane *lane = &base->lane;
@@ -323,7 +315,10 @@ static int tracks_lane(struct tracks_walk *walk, struct track_base *base,
         lane = &base->lanes[i];
         error = lane_take(lane, piece, nested, &taken);
     }
-    *id = taken ? lane->id : 0;
+    if (taken && lane->id)
+        piece->track = lane->id;
+    else
+        piece->extent = GV_TRACK_MOMENT;
     return error;
 }
 
@@ -381,7 +376,6 @@ static int tracks_piece(void *context, sqlite3_stmt *row)
     struct tracks_walk *walk = context;
     struct gv_track_piece piece = {.arguments = walk->arguments};
     struct track_base *base = NULL;
-    struct gv_track track;
     int64_t id = sqlite3_column_int64(row, PIECE_ID);
     int error;
 
@@ -399,50 +393,44 @@ static int tracks_piece(void *context, sqlite3_stmt *row)
         return 0;
     }
     tracks_piece_read(walk, row, &piece);
-    track = base->track;
-    if (piece.extent != GV_TRACK_MOMENT) {
-        error = tracks_lane(walk, base, &piece, &track.id);
-        if (track.id == 0) {
-            track.id = base->track.id;
-            piece.extent = GV_TRACK_MOMENT;
-        }
-    }
-    piece.track = &track;
+    piece.track = base->lane.id;
+    if (piece.extent != GV_TRACK_MOMENT)
+        error = tracks_lane(walk, base, &piece);
     return error ? error : walk->writer->piece(walk->writer->context, &piece);
 }
 
 /* ---- counters ---- */
 
-/* The counter in a column of a device's samples. */
-static int tracks_counter(struct tracks_walk *walk, sqlite3_stmt *row, int column,
-                          struct gv_track *track)
+/* The counter in a column of a device's samples. *id is 0 if the device is not known. */
+static int tracks_counter(struct tracks_walk *walk, sqlite3_stmt *row, int column, uint32_t *id)
 {
     const int64_t device = sqlite3_column_int64(row, SAMPLE_DEVICE);
     const struct gv_key key = {{TRACK_COUNTERS, (uint64_t)device, (uint64_t)column}};
     const char *text = sqlite3_column_name(row, column), *comma = text ? strchr(text, ',') : NULL;
+    struct gv_track track = {.shape = GV_TRACK_COUNTER, .rank = column};
     struct track_base *parent = NULL;
-    int error = comma ? tracks_base(walk, TRACK_sampled, device, 0, &parent) : -ENOMEM;
+    char name[64];
+    int error;
 
-    *track = (struct gv_track){.shape = GV_TRACK_COUNTER};
+    *id = (uint32_t)gv_key_map_find(&walk->numbers, &key);
+    if (*id)
+        return 0;
+    error = comma ? tracks_base(walk, TRACK_sampled, device, 0, &parent) : -ENOMEM;
     if (error || !parent)
         return error;
-    snprintf(walk->counter, sizeof(walk->counter), "%.*s", (int)(comma - text), text);
-    track->parent = parent->track.id;
-    track->rank = column;
-    track->name = walk->counter;
-    track->unit = comma + 2;
-    track->id = (uint32_t)gv_key_map_find(&walk->numbers, &key);
-    if (track->id)
-        return 0;
-    track->id = ++walk->tracks;
-    error = gv_key_map_add(&walk->numbers, &key, track->id);
-    return error ? error : walk->writer->track(walk->writer->context, track);
+    snprintf(name, sizeof(name), "%.*s", (int)(comma - text), text);
+    track.parent = parent->lane.id;
+    track.name = name;
+    track.unit = comma + 2;
+    error = tracks_tell(walk, &track);
+    *id = track.id;
+    return error ? error : gv_key_map_add(&walk->numbers, &key, track.id);
 }
 
 static int tracks_sample(void *context, sqlite3_stmt *row)
 {
     struct tracks_walk *walk = context;
-    struct gv_track track;
+    uint32_t counter;
     int columns = sqlite3_column_count(row), error = 0;
 
     walk->any = true;
@@ -450,9 +438,9 @@ static int tracks_sample(void *context, sqlite3_stmt *row)
     for (int i = SAMPLE_COUNTERS; i < columns && !error; i++) {
         if (sqlite3_column_type(row, i) == SQLITE_NULL)
             continue;
-        error = tracks_counter(walk, row, i, &track);
-        if (!error && track.id)
-            error = walk->writer->count(walk->writer->context, &track,
+        error = tracks_counter(walk, row, i, &counter);
+        if (!error && counter)
+            error = walk->writer->count(walk->writer->context, counter,
                                         gv_time_column_duration(row, SAMPLE_AT),
                                         sqlite3_column_double(row, i));
     }

@@ -1,6 +1,6 @@
 /*
- * A trace as a timeline for other viewers: tracks with pieces of time on them, and counters. One
- * walk over the trace hands them to the writer of a format, in bounded memory.
+ * A trace as a timeline: tracks with pieces of time on them, and counters. One walk over the trace
+ * hands them to a writer, in bounded memory.
  */
 #ifndef GV_COMMANDS_EXPORT_TRACKS_H
 #define GV_COMMANDS_EXPORT_TRACKS_H
@@ -53,7 +53,7 @@ enum gv_track_extent {
  * it has ended when the other begins. So a viewer that sorts them by their starts, and leaves equal
  * ones as they came, sees them nested. */
 struct gv_track_piece {
-    const struct gv_track *track; /* only with its numbers, without texts */
+    uint32_t track; /* its id */
     enum gv_track_extent extent;
     int64_t start_ns, end_ns; /* not negative; end_ns: of one that ended */
     const char *name, *category;
@@ -69,7 +69,7 @@ struct gv_tracks_writer {
     void *context;
     int (*track)(void *context, const struct gv_track *track);
     int (*piece)(void *context, const struct gv_track_piece *piece);
-    int (*count)(void *context, const struct gv_track *track, int64_t at_ns, double value);
+    int (*count)(void *context, uint32_t track, int64_t at_ns, double value);
 };
 
 /* The caller has registered gv_sql_values_register(). 0, -errno, or what the writer returned. */
