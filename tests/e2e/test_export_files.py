@@ -22,11 +22,6 @@ class Exported(harness.Case):
 
 
 class Output(Exported):
-    def test_formats_that_others_replace(self):
-        self.make("lines")
-        for name, successor in (("chrome", "perfetto"), ("speedscope", "folded")):
-            self.assertRegex(self.export("--to", name, status=2).err, f"invalid value '{name}' for --to, .*\\b{successor}\\b")
-
     def test_the_trace_is_never_overwritten(self):
         self.make("lines")
         os.symlink("trace.db", self.path("link"))
