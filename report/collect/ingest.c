@@ -4,6 +4,7 @@
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"
+#include "report/store/row.h"
 #include "trace/mix.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
@@ -119,8 +120,8 @@ static int find_thread(struct gv_ingest *ingest, const struct gv_spool_view *vie
         return error;
     if (id)
         return wake_thread(ingest, view, id);
-    error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
-                            (int64_t)view->thread, (int64_t)view->tid, name);
+    error = GV_ADD(ingest->database, thread, .process = ingest->process,
+                   .serial = (int64_t)view->thread, .tid = view->tid, .name = name);
     return error ? error
                  : add_thread(ingest, view, gv_database_last_id(ingest->database), 0, view->comm);
 }
@@ -227,7 +228,7 @@ static int find_api(struct gv_ingest *ingest, const char *name, const char *clas
 
     if (error || *id)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
+    error = GV_ADD(ingest->database, api, .name = name, .class = class_name);
     *id = gv_database_last_id(ingest->database);
     return error ? error : gv_api_meaning_fill(ingest->database->handle);
 }
@@ -250,38 +251,51 @@ static int intern_api(struct gv_ingest *ingest, uint32_t number, const struct gv
     return find_api(ingest, name_text, class_text, &known->row);
 }
 
-/* What has this number or handle, not 0, by its key. */
-static int intern(struct gv_ingest *ingest, struct gv_known *known, enum gv_statement add,
-                  struct gv_key key, uint64_t number, int64_t *id)
+/* 1: it is to be added; 0: *id is its row, or 0 if there is none; or -errno. */
+static int is_new(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
+                  uint64_t number, int64_t *id)
 {
     int error;
 
     *id = 0;
     if (number == 0)
         return 0;
-    error = gv_known_find(known, ingest->database, &key, id);
-    if (error || *id)
-        return error;
-    error = gv_database_run(ingest->database, add, "ii", ingest->process, (int64_t)number);
-    return error ? error : gv_ingest_remember(ingest, known, &key, id);
+    error = gv_known_find(known, ingest->database, key, id);
+    return error ? error : !*id;
 }
 
 static int intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    return intern(ingest, &ingest->kernels, GV_STATEMENT_KERNEL_ADD, (struct gv_key){{number}},
-                  number, id);
+    const struct gv_key key = {{number}};
+    int error = is_new(ingest, &ingest->kernels, &key, number, id);
+
+    if (error <= 0)
+        return error;
+    error = GV_ADD(ingest->database, kernel, .process = ingest->process, .number = number);
+    return error ? error : gv_ingest_remember(ingest, &ingest->kernels, &key, id);
 }
 
 static int intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    return intern(ingest, &ingest->modules, GV_STATEMENT_MODULE_ADD, (struct gv_key){{number}},
-                  number, id);
+    const struct gv_key key = {{number}};
+    int error = is_new(ingest, &ingest->modules, &key, number, id);
+
+    if (error <= 0)
+        return error;
+    error = GV_ADD(ingest->database, module, .process = ingest->process, .number = number);
+    return error ? error : gv_ingest_remember(ingest, &ingest->modules, &key, id);
 }
 
 static int intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
 {
-    return intern(ingest, &ingest->places, GV_STATEMENT_CONTEXT_ADD,
-                  (struct gv_key){{GV_PLACE_CONTEXT, handle}}, handle, id);
+    const struct gv_key key = {{GV_PLACE_CONTEXT, handle}};
+    int error = is_new(ingest, &ingest->places, &key, handle, id);
+
+    if (error <= 0)
+        return error;
+    error =
+        GV_ADD(ingest->database, context, .process = ingest->process, .handle = (int64_t)handle);
+    return error ? error : gv_ingest_remember(ingest, &ingest->places, &key, id);
 }
 
 /* The stream of a handle. Default streams have no handle of their own: there is one for each
@@ -306,9 +320,9 @@ static int intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread
 
     if (error || *id)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_STREAM_ADD, "izzit", ingest->process,
-                            context, own ? thread->id : (int64_t)0, (int64_t)handle,
-                            place_kinds[key.part[0]]);
+    error = GV_ADD(ingest->database, stream, .process = ingest->process, .context = context,
+                   .thread = own ? thread->id : 0, .handle = (int64_t)handle,
+                   .kind = place_kinds[key.part[0]]);
     if (error)
         return error;
     error = gv_ingest_remember(ingest, &ingest->places, &key, id);
@@ -508,7 +522,7 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                                      sight ? sight->delay_ns : UINT64_MAX);
     if (least_ns == 0)
         return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_CALL_DELAY, "ii", id, (int64_t)least_ns);
+    return GV_ADD(ingest->database, call_delay, .call = id, .delay_ns = (int64_t)least_ns);
 }
 
 /* ---- one group of records ---- */
@@ -517,28 +531,6 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 #define GV_CODE_TEXT_MOST (1u << 18)
 /* More loads without their calls mean damage. */
 #define GV_INGEST_PENDING_LIMIT 4096u
-
-static void fill_row(struct gv_call_row *row, int64_t start_ns,
-                     const struct gv_ingest_thread *thread, const struct gv_record_call *call)
-{
-    gv_call_row_set(row, GV_CALL_THREAD, thread->id);
-    gv_call_row_set(row, GV_CALL_START_NS, start_ns);
-    gv_call_row_set(row, GV_CALL_DURATION_NS, (int64_t)call->duration_ns);
-    if (!(call->head.flags & GV_RECORD_UNWOUND))
-        gv_call_row_set(row, GV_CALL_RESULT, call->head.result);
-    if (thread->stream)
-        gv_call_row_set(row, GV_CALL_STREAM, thread->stream);
-    if (thread->context)
-        gv_call_row_set(row, GV_CALL_CONTEXT, thread->context);
-    if (call->head.flags & GV_RECORD_HAS_BYTES)
-        gv_call_row_set(row, GV_CALL_BYTES, (int64_t)call->bytes);
-    if (call->object)
-        gv_call_row_set(row, GV_CALL_OBJECT, (int64_t)call->object);
-    if (thread->kernel)
-        gv_call_row_set(row, GV_CALL_KERNEL, thread->kernel);
-    if (call->correlation)
-        gv_call_row_set(row, GV_CALL_CORRELATION, call->correlation);
-}
 
 static void count_work(struct gv_ingest *ingest, enum gv_gpu_work work,
                        const struct gv_record_call *call)
@@ -572,8 +564,8 @@ static int store_context(struct gv_ingest *ingest, const struct gv_record_contex
     int error = intern_context(ingest, record->context, &context);
 
     return error ? error
-                 : gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_DEVICE, "ii", context,
-                                   (int64_t)record->device);
+                 : GV_ADD(ingest->database, context_device, .context = context,
+                          .device = record->device);
 }
 
 static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_host *launch,
@@ -610,13 +602,15 @@ static int store_collective(struct gv_ingest *ingest, const struct gv_record_col
     if (collective->call_start_ns != call->start_ns || kind >= sizeof(kinds) / sizeof(kinds[0]) ||
         !kinds[kind])
         return 0;
-    return gv_database_run(
-        ingest->database, GV_STATEMENT_COLLECTIVE_ADD, "itiiiiitii", id, kinds[kind],
-        (int64_t)collective->communicator, (int64_t)collective->sequence, (int64_t)collective->rank,
-        (int64_t)collective->size, (int64_t)collective->count,
-        knows_type ? collective_types[type].name : NULL,
-        knows_type ? (int64_t)collective->count * collective_types[type].bytes : (int64_t)-1,
-        (int64_t)collective->head.result);
+    return GV_ADD(ingest->database, collective, .call = id, .kind = kinds[kind],
+                  .communicator = (int64_t)collective->communicator,
+                  .sequence = gv_row_known((int64_t)collective->sequence),
+                  .rank = gv_row_known(collective->rank), .size = gv_row_known(collective->size),
+                  .count = (int64_t)collective->count,
+                  .type = knows_type ? collective_types[type].name : NULL,
+                  .bytes = knows_type ? (int64_t)collective->count * collective_types[type].bytes
+                                      : GV_ROW_NULL,
+                  .root_or_peer = gv_row_known(collective->head.result));
 }
 
 /* Of the group that ends with this call. */
@@ -661,7 +655,7 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     int64_t id = *ingest->next_call;
     const struct gv_ingest_api *api;
     int error = intern_api(ingest, call->head.api, &api);
-    struct gv_call_row *row;
+    struct gv_row_call *row;
 
     if (!error)
         error = intern_place(ingest, thread, api, call);
@@ -673,9 +667,20 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
     if (error)
         return error;
-    gv_call_row_set(row, GV_CALL_ID, id);
-    gv_call_row_set(row, GV_CALL_API, api->row);
-    fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
+    *row = (struct gv_row_call){
+        .id = id,
+        .thread = thread->id,
+        .api = api->row,
+        .start_ns = gv_ingest_time(ingest, call->start_ns),
+        .duration_ns = (int64_t)call->duration_ns,
+        .result = call->head.flags & GV_RECORD_UNWOUND ? GV_ROW_NULL : call->head.result,
+        .stream = thread->stream,
+        .context = thread->context,
+        .bytes = call->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)call->bytes : GV_ROW_NULL,
+        .object = (int64_t)call->object,
+        .kernel = thread->kernel,
+        .correlation = call->correlation,
+    };
     (*ingest->next_call)++;
     error = gv_ingest_range_call(ingest, thread, id);
     ingest->cost.hooked++;
@@ -684,10 +689,9 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     if (!error && call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
     if (!error && module)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+        error = GV_ADD(ingest->database, call_module, .call = id, .module = module);
     if (!error && call->head.flags & GV_RECORD_HAS_SECOND)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_OBJECT, "ii", id,
-                                (int64_t)call->stream);
+        error = GV_ADD(ingest->database, call_object, .call = id, .object = (int64_t)call->stream);
     if (!error)
         error = gv_ingest_stack_of_call(ingest, stack, id, call->start_ns);
     if (!error && thread->pending_count > 0)
@@ -710,8 +714,8 @@ static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     if (error || poll->count <= 1)
         return error;
     ingest->cost.hooked += poll->count - 1;
-    return gv_database_run(ingest->database, GV_STATEMENT_CALL_FOLD, "iii", id,
-                           (int64_t)poll->count, (int64_t)poll->span_ns);
+    return GV_ADD(ingest->database, call_fold, .call = id, .count = (int64_t)poll->count,
+                  .span_ns = (int64_t)poll->span_ns);
 }
 
 static const char *const image_names[] = {
@@ -763,11 +767,12 @@ static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     const char *kind = GV_NAME_OF(load_names, load->load_kind);
     if (!kind)
         kind = image ? image : "image";
-    error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzzt", thread->id,
-                            api->row, gv_ingest_time(ingest, load->start_ns),
-                            (int64_t)load->duration_ns, (int64_t)load->head.result, kind, image,
-                            in_object ? NULL : name, bytes, (int64_t)load->hash,
-                            (int64_t)load->handle, *module, in_object ? name : NULL);
+    error = GV_ADD(ingest->database, load, .thread = thread->id, .api = api->row,
+                   .start_ns = gv_ingest_time(ingest, load->start_ns),
+                   .duration_ns = (int64_t)load->duration_ns, .result = load->head.result,
+                   .kind = kind, .image = image, .name = in_object ? NULL : name, .bytes = bytes,
+                   .hash = (int64_t)load->hash, .handle = (int64_t)load->handle, .module = *module,
+                   .library = in_object ? name : NULL);
     if (error)
         return error;
     return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
@@ -939,8 +944,8 @@ static int store_loss(struct gv_ingest *ingest, const char *what, const char *cl
 {
     if (count == stored && (ingest->status_stored || count == 0))
         return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process, what,
-                           class_name, (int64_t)count);
+    return GV_ADD(ingest->database, loss, .process = ingest->process, .what = what,
+                  .class = class_name, .count = (int64_t)count);
 }
 
 static int store_lost_calls(struct gv_ingest *ingest, const struct gv_spool_status *now)
@@ -973,8 +978,8 @@ static int store_environment(struct gv_ingest *ingest)
         if (value[0] != '=')
             continue;
         gv_text_repair(text, sizeof(text), value + 1, sizeof(value) - 1);
-        error = gv_database_run(ingest->database, GV_STATEMENT_VARIABLE_ADD, "itt", ingest->process,
-                                names[i], text);
+        error = GV_ADD(ingest->database, variable, .process = ingest->process, .name = names[i],
+                       .value = text);
     }
     return error;
 }
@@ -1035,10 +1040,11 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     if (!error && flight->detail <= UINT32_MAX)
         error = intern_kernel(ingest, (uint32_t)flight->detail, &kernel);
     if (!error)
-        error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizzz",
-                                ingest->process, (int64_t)flight->thread, (int64_t)flight->tid,
-                                name, api->row, gv_ingest_time(ingest, flight->start_ns), kernel,
-                                (int64_t)flight->stream, seen_ns);
+        error =
+            GV_ADD(ingest->database, flight, .process = ingest->process,
+                   .thread_serial = (int64_t)flight->thread, .tid = flight->tid, .name = name,
+                   .api = api->row, .start_ns = gv_ingest_time(ingest, flight->start_ns),
+                   .kernel = kernel, .stream_handle = (int64_t)flight->stream, .seen_ns = seen_ns);
     return error;
 }
 
@@ -1094,8 +1100,8 @@ static int store_cut(struct gv_ingest *ingest)
 
     if (most == 0)
         return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process,
-                           "record", "at most: the spool was cut", (int64_t)most);
+    return GV_ADD(ingest->database, loss, .process = ingest->process, .what = "record",
+                  .class = "at most: the spool was cut", .count = (int64_t)most);
 }
 
 int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
@@ -1161,14 +1167,17 @@ static void join_arguments(const struct gv_spool_facts *facts, char *out, size_t
 
 static int add_rank(struct gv_ingest *ingest, const struct gv_rank *rank)
 {
-    const char *const texts[] = {rank->job, rank->host, rank->container};
+    const char *const texts[] = {rank->job, rank->host, rank->container}, *known[3];
     char repaired[3][GV_TEXT_REPAIRED_BYTES(GV_RANK_TEXT_BYTES)];
 
     for (int i = 0; i < 3; i++)
-        gv_text_repair(repaired[i], sizeof(repaired[i]), texts[i], GV_RANK_TEXT_BYTES);
-    return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_RANK, "iiiittt", ingest->process,
-                           (int64_t)rank->rank, (int64_t)rank->local_rank,
-                           (int64_t)rank->world_size, repaired[0], repaired[1], repaired[2]);
+        known[i] = gv_text_repair(repaired[i], sizeof(repaired[i]), texts[i], GV_RANK_TEXT_BYTES)
+                       ? repaired[i]
+                       : NULL;
+    return GV_ADD(ingest->database, process_rank, .process = ingest->process,
+                  .rank = gv_row_known(rank->rank), .local_rank = gv_row_known(rank->local_rank),
+                  .world_size = gv_row_known(rank->world_size), .job = known[0], .host = known[1],
+                  .container = known[2]);
 }
 
 static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
@@ -1184,11 +1193,12 @@ static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *fa
     gv_text_repair(program, sizeof(program), facts->program, sizeof(facts->program));
     gv_text_repair(executable, sizeof(executable), facts->executable, sizeof(facts->executable));
     gv_text_repair(directory, sizeof(directory), facts->directory, sizeof(facts->directory));
-    int error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_ADD, "iiiittttii",
-                                (int64_t)facts->identity, (int64_t)facts->pid,
-                                (int64_t)facts->parent_pid, (int64_t)facts->process_start_ticks,
-                                program, executable, arguments, directory, (int64_t)facts->forked,
-                                gv_ingest_time(ingest, facts->attached_ns));
+    int error =
+        GV_ADD(ingest->database, process, .identity = (int64_t)facts->identity, .pid = facts->pid,
+               .parent_pid = facts->parent_pid, .start_ticks = (int64_t)facts->process_start_ticks,
+               .program = program, .executable = executable, .arguments = arguments,
+               .directory = directory, .forked = facts->forked,
+               .start_ns = gv_ingest_time(ingest, facts->attached_ns));
     ingest->process = gv_database_last_id(ingest->database);
     return error ? error : add_rank(ingest, &facts->rank);
 }

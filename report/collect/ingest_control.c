@@ -2,6 +2,7 @@
 #include "report/collect/ingest.h"
 
 #include "report/collect_ingest_control.inc"
+#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <string.h>
@@ -20,8 +21,8 @@ int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns)
     int64_t time_ns = gv_ingest_time(ingest, at_ns);
 
     gv_ingest_changed(ingest, time_ns);
-    return gv_database_run(ingest->database, GV_STATEMENT_RECORDING_CHANGE, "iii", ingest->process,
-                           (int64_t)number, time_ns);
+    return GV_ADD(ingest->database, recording_change, .process = ingest->process, .number = number,
+                  .at_ns = time_ns);
 }
 
 static int store_mark(struct gv_ingest *ingest, const struct gv_spool_note *note)

@@ -5,6 +5,7 @@
 #include "report/analyse/names/demangle.h"
 #include "report/collect_ingest_gpu.inc"
 #include "report/store/database.h"
+#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -61,11 +62,11 @@ static int store_device(struct gv_ingest *ingest, const struct gv_record_device 
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
              u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
              u[15]);
-    return gv_database_run(ingest->database, GV_STATEMENT_DEVICE_ADD, "iittzizzzz", ingest->process,
-                           (int64_t)device->device, name, any ? uuid : NULL,
-                           (int64_t)device->cc_major, (int64_t)device->cc_minor,
-                           (int64_t)device->multiprocessors, (int64_t)device->memory_bytes,
-                           (int64_t)device->clock_khz, (int64_t)device->memory_clock_khz);
+    return GV_ADD(ingest->database, device, .process = ingest->process, .device = device->device,
+                  .name = name, .uuid = any ? uuid : NULL, .cc_major = device->cc_major,
+                  .cc_minor = device->cc_minor, .multiprocessors = device->multiprocessors,
+                  .memory_bytes = (int64_t)device->memory_bytes, .clock_khz = device->clock_khz,
+                  .memory_clock_khz = device->memory_clock_khz);
 }
 
 /* *row is 0 for number 0, and for an unknown number. */
@@ -87,8 +88,8 @@ static int store_name(struct gv_ingest *ingest, const struct gv_record_gpu_name 
 
     if (error || row)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_GPU_NAME_ADD, "iitt", ingest->process,
-                            (int64_t)record->number, gv_demangle(name, plain, sizeof(plain)), name);
+    error = GV_ADD(ingest->database, gpu_name, .process = ingest->process, .number = record->number,
+                   .name = gv_demangle(name, plain, sizeof(plain)), .linkage = name);
     return error ? error : gv_ingest_remember(ingest, &ingest->gpu_names, &key, &row);
 }
 
@@ -102,12 +103,12 @@ static int store_shape(struct gv_ingest *ingest, const struct gv_record_gpu_shap
         error = numbered(ingest, &ingest->gpu_names, shape->name, &name);
     if (error || row)
         return error;
-    error = gv_database_run(
-        ingest->database, GV_STATEMENT_GPU_SHAPE_ADD, "iiziiiiiiiiii", ingest->process,
-        (int64_t)shape->number, name, (int64_t)shape->grid[0], (int64_t)shape->grid[1],
-        (int64_t)shape->grid[2], (int64_t)shape->block[0], (int64_t)shape->block[1],
-        (int64_t)shape->block[2], (int64_t)shape->registers, (int64_t)shape->static_shared_bytes,
-        (int64_t)shape->dynamic_shared_bytes, (int64_t)shape->local_bytes);
+    error = GV_ADD(
+        ingest->database, gpu_shape, .process = ingest->process, .number = shape->number,
+        .name = name, .grid_x = shape->grid[0], .grid_y = shape->grid[1], .grid_z = shape->grid[2],
+        .block_x = shape->block[0], .block_y = shape->block[1], .block_z = shape->block[2],
+        .registers = shape->registers, .static_shared_bytes = shape->static_shared_bytes,
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes, .local_bytes = shape->local_bytes);
     return error ? error : gv_ingest_remember(ingest, &ingest->gpu_shapes, &key, &row);
 }
 
@@ -118,8 +119,8 @@ static int intern_place(struct gv_ingest *ingest, const struct gv_record_gpu_op 
 
     if (error || *place)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_GPU_PLACE_ADD, "iiii", ingest->process,
-                            (int64_t)op->device, (int64_t)op->context, (int64_t)op->stream);
+    error = GV_ADD(ingest->database, gpu_place, .process = ingest->process, .device = op->device,
+                   .context = op->context, .stream = op->stream);
     return error ? error : gv_ingest_remember(ingest, &ingest->gpu_places, &key, place);
 }
 
@@ -135,8 +136,7 @@ static int await(struct gv_ingest *ingest, uint32_t correlation, int64_t call,
 
 static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
 {
-    int64_t start_ns = gv_ingest_time(ingest, op->start_ns), bytes = (int64_t)op->bytes;
-    int64_t duration_ns = (int64_t)op->duration_ns, shape, place;
+    int64_t shape, place;
     int64_t call = gv_correlate_find(&ingest->correlate, op->correlation);
     bool timed = op->start_ns != 0, sized = op->head.flags & GV_RECORD_HAS_BYTES;
     int error = intern_place(ingest, op, &place);
@@ -145,11 +145,13 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
         error = numbered(ingest, &ingest->gpu_shapes, op->shape, &shape);
     if (error)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_GPU_OP_ADD, "iizppzpzzz", place,
-                            (int64_t)op->head.api, shape, timed ? &start_ns : NULL,
-                            timed ? &duration_ns : NULL, call, sized ? &bytes : NULL,
-                            op->head.api == GV_GPU_COPY ? (int64_t)op->head.result : (int64_t)0,
-                            (int64_t)op->graph_node, call ? (int64_t)0 : (int64_t)op->correlation);
+    error =
+        GV_ADD(ingest->database, gpu_op, .place = place, .kind = op->head.api, .shape = shape,
+               .start_ns = timed ? gv_ingest_time(ingest, op->start_ns) : GV_ROW_NULL,
+               .duration_ns = timed ? (int64_t)op->duration_ns : GV_ROW_NULL, .call = call,
+               .bytes = sized ? (int64_t)op->bytes : GV_ROW_NULL,
+               .copy_kind = op->head.api == GV_GPU_COPY ? op->head.result : 0,
+               .graph_node = (int64_t)op->graph_node, .correlation = call ? 0 : op->correlation);
     if (!op->graph_node && (op->head.api == GV_GPU_KERNEL || op->head.api == GV_GPU_GRAPH))
         ingest->work.launched++;
     return error ? error : await(ingest, op->correlation, call, GV_STATEMENT_GPU_OP_CALL);
@@ -158,30 +160,32 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
 static int store_jit(struct gv_ingest *ingest, const struct gv_record_jit *jit)
 {
     int64_t call = gv_correlate_find(&ingest->correlate, jit->correlation);
-    int error = gv_database_run(
-        ingest->database, GV_STATEMENT_JIT_ADD, "iiiiizizz", ingest->process,
-        gv_ingest_time(ingest, jit->start_ns), (int64_t)jit->duration_ns, (int64_t)jit->head.result,
-        (int64_t)jit->head.api, (int64_t)jit->cache_bytes, (int64_t)jit->device, call,
-        call ? (int64_t)0 : (int64_t)jit->correlation);
+    int error =
+        GV_ADD(ingest->database, jit, .process = ingest->process,
+               .start_ns = gv_ingest_time(ingest, jit->start_ns),
+               .duration_ns = (int64_t)jit->duration_ns, .operation = jit->head.result,
+               .entry = jit->head.api, .cache_bytes = (int64_t)jit->cache_bytes,
+               .device = jit->device, .call = call, .correlation = call ? 0 : jit->correlation);
 
     return error ? error : await(ingest, jit->correlation, call, GV_STATEMENT_JIT_CALL);
 }
 
 static int store_overhead(struct gv_ingest *ingest, const struct gv_record_overhead *overhead)
 {
-    return gv_database_run(ingest->database, GV_STATEMENT_OVERHEAD_ADD, "iiiiz", ingest->process,
-                           (int64_t)overhead->overhead, gv_ingest_time(ingest, overhead->start_ns),
-                           (int64_t)overhead->duration_ns, (int64_t)overhead->tid);
+    return GV_ADD(ingest->database, overhead, .process = ingest->process,
+                  .kind = overhead->overhead,
+                  .start_ns = gv_ingest_time(ingest, overhead->start_ns),
+                  .duration_ns = (int64_t)overhead->duration_ns, .tid = overhead->tid);
 }
 
 static int store_module(struct gv_ingest *ingest, const struct gv_record_gpu_module *module)
 {
     int64_t call = gv_correlate_find(&ingest->correlate, module->correlation);
     int error =
-        gv_database_run(ingest->database, GV_STATEMENT_GPU_MODULE_ADD, "iiizzzzz", ingest->process,
-                        (int64_t)module->module, gv_ingest_time(ingest, module->at_ns),
-                        (int64_t)module->bytes, (int64_t)module->hash, (int64_t)module->tid, call,
-                        call ? (int64_t)0 : (int64_t)module->correlation);
+        GV_ADD(ingest->database, gpu_module, .process = ingest->process, .number = module->module,
+               .at_ns = gv_ingest_time(ingest, module->at_ns), .bytes = (int64_t)module->bytes,
+               .hash = (int64_t)module->hash, .tid = module->tid, .call = call,
+               .correlation = call ? 0 : module->correlation);
 
     return error ? error : await(ingest, module->correlation, call, GV_STATEMENT_GPU_MODULE_CALL);
 }
@@ -218,12 +222,12 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
         return 0;
     at_ns = gv_ingest_time(ingest, recording->at_ns);
     gv_ingest_changed(ingest, at_ns);
-    error = gv_database_run(ingest->database, GV_STATEMENT_GPU_NOTE, "iitt", ingest->process, at_ns,
-                            words[what], path ? profiler_of(path) : NULL);
+    error = GV_ADD(ingest->database, gpu_note, .process = ingest->process, .at_ns = at_ns,
+                   .gpu = words[what], .profiler = path ? profiler_of(path) : NULL);
     if (error || !recording->window_end_ns)
         return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_GPU_WINDOW, "iii", ingest->process, at_ns,
-                           gv_ingest_time(ingest, recording->window_end_ns));
+    return GV_ADD(ingest->database, gpu_window, .process = ingest->process, .start_ns = at_ns,
+                  .end_ns = gv_ingest_time(ingest, recording->window_end_ns));
 }
 
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
@@ -288,8 +292,8 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     gv_spool_reader_gpu(ingest->reader, why, library);
     if (now->gpu_started_ns && now->gpu == GV_GPU_SEEN) {
         int error =
-            gv_database_run(ingest->database, GV_STATEMENT_GPU_INTERVAL, "iiz", ingest->process,
-                            gv_ingest_time(ingest, now->gpu_started_ns), flushed_ns);
+            GV_ADD(ingest->database, gpu_interval, .process = ingest->process, .number = 1,
+                   .start_ns = gv_ingest_time(ingest, now->gpu_started_ns), .end_ns = flushed_ns);
         if (!error && !now->gpu_whole_graphs)
             error = gv_database_set_meta(ingest->database, "graphs", "nodes");
         if (error)

@@ -3,6 +3,7 @@
 
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
+#include "report/store/row.h"
 #include "trace/futex.h"
 #include "trace/mix.h"
 #include "trace/text.h"
@@ -215,8 +216,6 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
 {
     char state[2] = {isalpha((unsigned char)sample->state) ? sample->state : '\0', '\0'};
     bool first = sample->since_ns == 0;
-    int64_t system_call = sample->head.result, delay_ns = (int64_t)sample->delay_ns;
-    int64_t span_ns = (int64_t)(sample->at_ns - sample->since_ns), cpu_ns = (int64_t)sample->cpu_ns;
     int64_t thread, stack = 0, other_stack = 0;
     int error = find_thread(ingest, sample->tid, &thread);
 
@@ -229,12 +228,15 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
         error = take_stack(ingest, sample, &stack);
     if (error)
         return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_IDLE_SAMPLE_ADD, "izipitpiizzzppt",
-                           ingest->process, thread, gv_ingest_time(ingest, sample->at_ns),
-                           first ? NULL : &span_ns, (int64_t)sample->about, state[0] ? state : NULL,
-                           system_call < 0 ? NULL : &system_call, (int64_t)sample->target,
-                           (int64_t)sample->signs, (int64_t)sample->other, stack, other_stack,
-                           first ? NULL : &delay_ns, first ? NULL : &cpu_ns, text);
+    return GV_ADD(ingest->database, idle_sample, .process = ingest->process, .thread = thread,
+                  .at_ns = gv_ingest_time(ingest, sample->at_ns),
+                  .span_ns = first ? GV_ROW_NULL : (int64_t)(sample->at_ns - sample->since_ns),
+                  .about = sample->about, .state = state[0] ? state : NULL,
+                  .system_call = gv_row_known(sample->head.result),
+                  .target = (int64_t)sample->target, .signs = sample->signs,
+                  .pid_or_tid = (int64_t)sample->other, .stack = stack, .other_stack = other_stack,
+                  .delay_ns = first ? GV_ROW_NULL : (int64_t)sample->delay_ns,
+                  .cpu_ns = first ? GV_ROW_NULL : (int64_t)sample->cpu_ns, .text = text);
 }
 
 int gv_ingest_idle_end(struct gv_ingest *ingest)

@@ -3,6 +3,7 @@
 
 #include "report/collect_ingest_ranges.inc"
 #include "report/store/array.h"
+#include "report/store/row.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,8 +47,7 @@ int gv_ingest_range_text(struct gv_ingest *ingest, uint32_t number, const char *
 /* A text without a number. */
 static int add_text(struct gv_ingest *ingest, const char *text, int64_t *row)
 {
-    int error = gv_database_run(ingest->database, GV_STATEMENT_RANGE_TEXT_ADD, "izt",
-                                ingest->process, (int64_t)0, text);
+    int error = GV_ADD(ingest->database, range_text, .process = ingest->process, .text = text);
 
     *row = gv_database_last_id(ingest->database);
     return error;
@@ -289,8 +289,8 @@ int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thre
     if (thread->range == thread->stored_range)
         return 0;
     thread->stored_range = thread->range;
-    return gv_database_run(ingest->database, GV_STATEMENT_CALL_RANGE, "iii", thread->id, call,
-                           thread->range);
+    return GV_ADD(ingest->database, call_range, .thread = thread->id, .call = call,
+                  .range = thread->range);
 }
 
 /* ---- a collector that comes later ---- */

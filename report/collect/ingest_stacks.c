@@ -1,5 +1,6 @@
 #include "report/collect/ingest.h"
 
+#include "report/store/row.h"
 #include "trace/mix.h"
 #include "trace/stack_ring.h"
 #include "trace/text.h"
@@ -206,9 +207,10 @@ static int object_row(struct gv_ingest *ingest, const struct gv_unwind_object *o
         return error;
     for (unsigned i = 0; i < object->build_id_bytes && i < GV_SPOOL_BUILD_ID_BYTES; i++)
         snprintf(build_id + 2 * i, 3, "%02x", object->build_id[i]);
-    error = gv_database_run(ingest->database, GV_STATEMENT_OBJECT_ADD, "iiiitt", ingest->process,
-                            (int64_t)object->base, (int64_t)object->low, (int64_t)object->high,
-                            path, build_id[0] ? build_id : NULL);
+    error =
+        GV_ADD(ingest->database, object, .process = ingest->process, .base = (int64_t)object->base,
+               .low = (int64_t)object->low, .high = (int64_t)object->high, .path = path,
+               .build_id = build_id[0] ? build_id : NULL);
     if (error)
         return error;
     *row = gv_database_last_id(ingest->database);
@@ -227,9 +229,10 @@ static int store_native(struct gv_ingest *ingest, int64_t row, int64_t depth, ui
     int error = object ? object_row(ingest, object, path, &object_id) : 0;
 
     return error ? error
-                 : gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iitiz", row, depth,
-                                   object ? path : NULL,
-                                   (int64_t)(object ? address - object->base : address), object_id);
+                 : GV_ADD(ingest->database, frame, .stack = row, .depth = depth, .kind = "native",
+                          .library = object && path[0] ? path : NULL,
+                          .address = (int64_t)(object ? address - object->base : address),
+                          .object = object_id);
 }
 
 /* An interpreter in an object of its own, or a program that is one. */
@@ -276,8 +279,8 @@ static int store_chain(struct gv_ingest *ingest, int64_t row, uint32_t generatio
     }
     if (error || chain->end == GV_UNWIND_COMPLETE)
         return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_STACK_END, "it", row,
-                           chain->end == GV_UNWIND_TRUNCATED ? "truncated" : "stopped");
+    return GV_ADD(ingest->database, stack_end, .stack = row,
+                  .how = chain->end == GV_UNWIND_TRUNCATED ? "truncated" : "stopped");
 }
 
 int gv_ingest_stacks_frames(struct gv_ingest *ingest, int64_t row, uint32_t generation,
@@ -318,8 +321,10 @@ static int store_python(struct gv_ingest *ingest, const struct waiting *frame, b
         return frame->code ? wait_for_code(ingest->stacks, frame) : 0;
     if (error || place.is_hidden)
         return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", frame->row,
-                           frame->depth, place.function, place.file, (int64_t)place.line);
+    return GV_ADD(ingest->database, frame, .stack = frame->row, .depth = frame->depth,
+                  .kind = "python", .function = place.function[0] ? place.function : NULL,
+                  .file = place.file[0] ? place.file : NULL, .line = place.line,
+                  .address = GV_ROW_NULL);
 }
 
 int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
@@ -600,12 +605,11 @@ int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *st
     /* Its call may be lost, and this may be the next one. */
     if (!stack || state->of_call_start_ns != start_ns)
         return 0;
-    error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
+    error = GV_ADD(ingest->database, call_stack, .call = call, .stack = stack);
     if (!error && state->of_other)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK_OF_OTHER, "i", call);
+        error = GV_ADD(ingest->database, call_stack_of_other, .call = call);
     if (!error && state->one_of)
-        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_SAMPLE, "ii", call,
-                                (int64_t)state->one_of);
+        error = GV_ADD(ingest->database, call_sample, .call = call, .one_of = state->one_of);
     return error;
 }
 
@@ -619,8 +623,7 @@ int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
 
     if (error || *stack)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
-                            (int64_t)number);
+    error = GV_ADD(ingest->database, stack, .process = ingest->process, .number = number);
     *stack = error ? 0 : gv_database_last_id(ingest->database);
     return error;
 }

@@ -1,5 +1,6 @@
 #include "report/collect/nvml.h"
 
+#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <dlfcn.h>
@@ -383,8 +384,8 @@ static int store_other(struct gv_database *database, struct gv_other *other, con
                                 other->is_here ? (int64_t)other->pid : 0, name,
                                 other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended);
     if (!error && other->row && other->most_bytes)
-        error = gv_database_run(database, GV_STATEMENT_OTHER_MEMORY, "ii", other->row,
-                                other->most_bytes);
+        error =
+            GV_ADD(database, other_process_memory, .other = other->row, .bytes = other->most_bytes);
     return error;
 }
 

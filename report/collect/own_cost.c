@@ -1,5 +1,6 @@
 #include "report/collect/own_cost.h"
 
+#include "report/store/row.h"
 #include "trace/clock.h"
 
 #include <string.h>
@@ -50,12 +51,12 @@ void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *data
         .database = database, .reader = reader, .hook_ns = cost_of_hook_ns(clock)};
 }
 
-static int cost_run(const struct gv_process_cost *cost, enum gv_statement statement,
-                    enum gv_own_cost what, const struct gv_own_cost_counts *counts)
+static int cost_set(const struct gv_process_cost *cost, enum gv_own_cost what,
+                    const struct gv_own_cost_counts *counts)
 {
-    return gv_database_run(cost->database, statement, "itiii", cost->process, cost_names[what],
-                           (int64_t)counts->count, (int64_t)counts->total_ns,
-                           (int64_t)counts->spared);
+    return GV_ADD(cost->database, cost, .process = cost->process, .what = cost_names[what],
+                  .count = (int64_t)counts->count, .total_ns = (int64_t)counts->total_ns,
+                  .spared = (int64_t)counts->spared);
 }
 
 /* A damaged spool counts more calls than there can be. */
@@ -69,10 +70,11 @@ static uint64_t cost_of(uint64_t count, double each_ns)
 static int cost_add(const struct gv_process_cost *cost, enum gv_own_cost what, uint64_t count,
                     double each_ns)
 {
-    const struct gv_own_cost_counts counts = {.count = count, .total_ns = cost_of(count, each_ns)};
-
     /* The first time also 0: each process has all rows. */
-    return count || !cost->stored ? cost_run(cost, GV_STATEMENT_COST_ADD, what, &counts) : 0;
+    return count || !cost->stored
+               ? gv_database_run(cost->database, GV_STATEMENT_COST_ADD, "itii", cost->process,
+                                 cost_names[what], (int64_t)count, (int64_t)cost_of(count, each_ns))
+               : 0;
 }
 
 int gv_process_cost_add_calls(struct gv_process_cost *cost)
@@ -113,7 +115,7 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
             counts = (struct gv_own_cost_counts){.count = unrecorded,
                                                  .total_ns = cost_of(unrecorded, cost->hook_ns)};
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)
-            error = cost_run(cost, GV_STATEMENT_COST_SET, (enum gv_own_cost)i, &counts);
+            error = cost_set(cost, (enum gv_own_cost)i, &counts);
         *known = counts;
     }
     cost->stored |= !error;
@@ -131,5 +133,5 @@ int gv_process_cost_store_wait(struct gv_process_cost *cost)
     struct gv_own_cost_counts wait = status.own_cost[GV_OWN_COST_END];
     wait.count += wait.count == 0;
     wait.total_ns += now_ns - status.ended_ns;
-    return cost_run(cost, GV_STATEMENT_COST_SET, GV_OWN_COST_END, &wait);
+    return cost_set(cost, GV_OWN_COST_END, &wait);
 }

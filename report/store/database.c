@@ -239,6 +239,10 @@ void gv_database_close(struct gv_database *database)
 {
     for (int i = 0; i < GV_STATEMENT_COUNT; i++)
         sqlite3_finalize(database->statements[i]);
+    for (int i = 0; i < GV_TABLE_COUNT; i++) {
+        sqlite3_finalize(database->adds[0][i]);
+        sqlite3_finalize(database->adds[1][i]);
+    }
     sqlite3_close(database->handle);
     memset(database, 0, sizeof(*database));
 }

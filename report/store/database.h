@@ -7,6 +7,8 @@
 #ifndef GV_STORE_DATABASE_H
 #define GV_STORE_DATABASE_H
 
+#include "report/store_schema_rows.inc"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +23,7 @@ enum gv_statement {
 struct gv_database {
     sqlite3 *handle;
     sqlite3_stmt *statements[GV_STATEMENT_COUNT];
+    sqlite3_stmt *adds[2][GV_TABLE_COUNT]; /* report/store/row.c: of one row, of a batch */
 };
 
 /* Writes the first rows of a new trace. 0 or -errno. */

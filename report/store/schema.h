@@ -5,9 +5,13 @@
  * report/store_schema_columns.inc has what schema.def says of them; who includes it defines what it
  * needs, and the rest is empty:
  *
- *   GV_SCHEMA_COLUMN(table, column, "of", "below", how, rule)  how: COPIED, TIME or EMPTY (in a
- * merge) GV_SCHEMA_NOT_MERGED(table), GV_SCHEMA_SHARED(table), GV_SCHEMA_ANONYMISED_ANEW(table),
- *   GV_SCHEMA_KEPT_WHOLE(table), GV_SCHEMA_KEPT_WITH_CALL(table)
+ *   GV_SCHEMA_TABLE(table, columns), and of each of its columns
+ *   GV_SCHEMA_COLUMN(table, column, "of", "below", how, rule)
+ *       how: COPIED, TIME or EMPTY in a merge
+ *   GV_SCHEMA_FIELD(table, column, kind) of struct gv_row_TABLE, or GV_SCHEMA_NO_FIELD(...)
+ *       kind: ZERO, NUMBER or TEXT (report/store/row.c)
+ *   GV_SCHEMA_NOT_MERGED(table), GV_SCHEMA_SHARED(table), GV_SCHEMA_ANONYMISED_ANEW(table),
+ *   GV_SCHEMA_KEPT_WHOLE(table), GV_SCHEMA_KEPT_WITH_CALL(table), GV_SCHEMA_REPLACED(table)
  */
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H
