@@ -44,8 +44,9 @@ def classes_of():
     with open(os.path.join(ROOT, "trace", "call_kinds.def"), encoding="utf-8") as table:
         class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(ROOT, "trace", "calls.def"), encoding="utf-8") as table:
-        return {symbol: class_of[kind].lower() for symbol, kind in
-                re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)}
+        return {name: class_of[kind].lower() for symbol, suffix, kind in
+                re.findall(r"^GV_API\w*\((\w+), (?:(_\w+), )?(\w+),", table.read(), re.M)
+                for name in (symbol, symbol + suffix)}
 
 
 def plan_of(seed):

@@ -217,14 +217,14 @@ gv_plt_bind:
     .p2align 5
 gv_plt_slots:
 
-#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol;
 #define GV_API_NO_RUNTIME
 #include "trace/calls.def"
 #undef GV_API_NO_RUNTIME
-#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_RUNTIME_STUB symbol
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_RUNTIME_STUB symbol;
 #define GV_API_NO_DRIVER
 #include "trace/calls.def"
-#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol;
 #define GV_API_NO_RUNTIME
 #include "trace/calls.def"
 

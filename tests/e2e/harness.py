@@ -71,8 +71,8 @@ def hooked_calls():
     with open(os.path.join(SOURCE, "trace", "call_kinds.def"), encoding="utf-8") as table:
         class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(SOURCE, "trace", "calls.def"), encoding="utf-8") as table:
-        rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
-    return {symbol: class_of[kind] for symbol, kind in rows}
+        rows = re.findall(r"^GV_API\w*\((\w+), (?:(_\w+), )?(\w+),", table.read(), re.M)
+    return {name: class_of[kind] for symbol, suffix, kind in rows for name in (symbol, symbol + suffix)}
 
 
 def wait_for(condition, what, limit_s=SOON_S):

@@ -86,6 +86,13 @@ class CheckApi(unittest.TestCase):
     def test_an_ordinary_call_made_wide(self):
         self.fails("cuInit", "GV_API", "GV_API_WIDE", r"cuInit is GV_API_WIDE, but")
 
+    def test_a_twin_that_is_not_declared(self):
+        self.fails("cuStreamSynchronize", "_ptsz", "_ptds", r"cuStreamSynchronize_ptds is not declared")
+
+    def test_a_twin_with_other_parameters(self):
+        self.fails("cuMemcpyHtoD", "GV_API(cuMemcpyHtoD", "GV_API_TWINS(cuMemcpyHtoD, _v2",
+                   r"cuMemcpyHtoD_v2 parameter 1 is")
+
     def test_a_call_twice(self):
         self.fails("cuMemFree", "cuMemFree", "cuMemFree_v2", r"cuMemFree_v2 is in line \d+ already")
 
