@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from ground import CHECKOUT
+from ground import CHECKOUT, launches, place, spool_of
 
 sys.path.insert(0, os.path.join(CHECKOUT, "tests", "e2e"))
 trace_schema = importlib.import_module("trace_schema")
@@ -111,6 +111,16 @@ def budget(bench, name, seconds, memory):
             print(f"  over budget: {name} took {found:.4g} {what}, {most} are allowed")
 
 
+def leave_session(bench, folder, trace):
+    """The trace becomes that of a small program whose records wait in shared memory, so that `recover` finishes it."""
+    launches(bench, folder, True, "0", "1", GPUVERIFY_COLLECTOR="off")
+    session, = (name.removesuffix(".session") for name in os.listdir(spool_of(folder)) if name.endswith(".session"))
+    database = sqlite3.connect(trace)
+    database.execute("INSERT OR REPLACE INTO meta VALUES ('session', ?), ('spool_directory', ?)", (session, spool_of(folder)))
+    database.commit()
+    database.close()
+
+
 def bench_large(bench):
     """The commands on a trace of 10 million calls and 10 million GPU operations, out of the page cache."""
     made = kept(bench, bench.scaled(CALLS, 20000))
@@ -118,7 +128,9 @@ def bench_large(bench):
     trace = os.path.join(folder, "large.db")
     try:
         shutil.copy(made, trace)
-        seconds, memory = run(bench, ["recover", trace])
+        with place() as left:
+            leave_session(bench, left, trace)
+            seconds, memory = run(bench, ["recover", trace])
         bench.found["finish"] = {"seconds": seconds, "mb": memory, "median": seconds}
         bench.note(f"finish (stalls, totals): {seconds:.2f} s, {memory:.0f} MB")
         budget(bench, "finish", seconds, memory)

@@ -66,10 +66,9 @@ INSERT INTO gpu_module (process, number, at_ns, call) SELECT 1, id, start_ns, id
 
 def make(path, calls, gpu):
     """Makes a complete trace without an analysis. Returns the number of first uses."""
-    tables, views, _ = report.sources()
     database = sqlite3.connect(path)
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + report.pragmas()
-                           + tables + views + THINGS.format(gpu=gpu))
+                           + report.trace_schema.sql() + THINGS.format(gpu=gpu))
     database.execute(CALLS_SQL.format(calls=calls, run=RUN, threads=THREADS, lazy=LAZY_EVERY,
                                       sync=SYNC_EVERY, runs=calls // RUN + 1))
     database.execute("INSERT OR IGNORE INTO kernel (id, process, number, name, module)"
