@@ -1,5 +1,4 @@
-/* Ingests when recording was stopped and started, and what commands did from outside. */
-#include "report/collect/ingest.h"
+#include "report/collect/ingest_control.h"
 
 #include "report/collect_ingest_control.inc"
 #include "report/store/row.h"

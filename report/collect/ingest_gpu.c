@@ -1,8 +1,9 @@
-/* Ingests the GPU side of a process. */
-#include "report/collect/ingest.h"
+#include "report/collect/ingest_gpu.h"
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/names/demangle.h"
+#include "report/collect/ingest_control.h"
+#include "report/collect/ingest_things.h"
 #include "report/collect_ingest_gpu.inc"
 #include "report/store/database.h"
 #include "report/store/row.h"

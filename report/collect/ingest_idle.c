@@ -1,10 +1,9 @@
-/* Ingests looks at threads between their calls. */
-#include "report/collect/ingest.h"
+#include "report/collect/ingest_idle.h"
 
+#include "report/collect/ingest_stacks.h"
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
 #include "report/store/row.h"
-#include "trace/futex.h"
 #include "trace/mix.h"
 #include "trace/text.h"
 
@@ -12,24 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct gv_ingest_idle {
     uint32_t pid;
-    int64_t spent_ns; /* of CPU time, for stacks; what a second allows is taken off */
-    int64_t looked_ns;
     struct gv_known running; /* hash of a running thread's frames, its Python stack -> row */
     bool refused;            /* ptrace */
     struct gv_running_stack taken;
 };
-
-static int64_t cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int open_idle(struct gv_ingest *ingest)
 {
@@ -41,7 +29,6 @@ static int open_idle(struct gv_ingest *ingest)
     if (idle) {
         gv_spool_reader_facts(ingest->reader, facts);
         idle->pid = facts->pid;
-        idle->looked_ns = (int64_t)gv_monotonic_ns();
     }
     free(facts);
     ingest->idle = idle;
@@ -57,37 +44,6 @@ void gv_ingest_idle_close(struct gv_ingest *ingest)
 }
 
 /* ---- native frames ---- */
-
-/* CPU time of each second, and what may be used ahead: the first stack through a large library
- * takes milliseconds, later ones microseconds. */
-#define GV_STACKS_NS       20000000
-#define GV_STACKS_AHEAD_NS 200000000
-
-int gv_ingest_idle_has_time(struct gv_ingest *ingest, bool *has_time)
-{
-    int error = open_idle(ingest);
-    struct gv_ingest_idle *idle = ingest->idle;
-    int64_t now = (int64_t)gv_monotonic_ns();
-
-    if (error)
-        return error;
-    idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_STACKS_NS);
-    idle->looked_ns = now;
-    if (idle->spent_ns < 0)
-        idle->spent_ns = 0;
-    *has_time = idle->spent_ns < GV_STACKS_AHEAD_NS;
-    return 0;
-}
-
-int64_t gv_ingest_idle_begin(void)
-{
-    return cpu_ns();
-}
-
-void gv_ingest_idle_spent(struct gv_ingest *ingest, int64_t begin_ns)
-{
-    ingest->idle->spent_ns += cpu_ns() - begin_ns;
-}
 
 static int count_loss(struct gv_ingest *ingest, const char *why)
 {
@@ -161,20 +117,19 @@ static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
 static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
                       int64_t *stack)
 {
-    bool has_time = false;
-    int error = ingest->final ? 0 : gv_ingest_idle_has_time(ingest, &has_time);
+    int error = open_idle(ingest);
     int64_t age_ns = (int64_t)gv_monotonic_ns() - (int64_t)sample->at_ns;
 
     if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
         is_in_call(ingest, sample->tid))
         return error;
-    if (!has_time)
+    if (!gv_unwind_time_is_left(&ingest->unwind_time))
         return count_loss(ingest, "no time");
-    int64_t begin_ns = cpu_ns();
+    int64_t begin_ns = gv_unwind_time_begin();
     error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
     if (!error)
         error = store_running_stack(ingest, stack);
-    gv_ingest_idle_spent(ingest, begin_ns);
+    gv_unwind_time_end(&ingest->unwind_time, begin_ns);
     if (error == -EPERM) {
         ingest->idle->refused = true;
         return count_loss(ingest, "ptrace refused");

@@ -1,6 +1,6 @@
-/* Ingests the program's own ranges and marks. */
-#include "report/collect/ingest.h"
+#include "report/collect/ingest_ranges.h"
 
+#include "report/collect/ingest_things.h"
 #include "report/collect_ingest_ranges.inc"
 #include "report/store/array.h"
 #include "report/store/row.h"
@@ -87,7 +87,7 @@ static int note_end(struct gv_ingest_ranges *ranges, uint64_t id, int64_t at_ns)
     return error;
 }
 
-static void close_range(struct gv_ingest_ranges *ranges, const struct gv_open_range *range)
+static void end_range(struct gv_ingest_ranges *ranges, const struct gv_open_range *range)
 {
     size_t at = (size_t)(range - ranges->open);
 
@@ -149,7 +149,7 @@ static void close_missed(struct gv_ingest_ranges *ranges, int64_t thread, uint32
     const struct gv_open_range *range;
 
     while (missed-- > 0 && (range = innermost(ranges, thread, NULL)))
-        close_range(ranges, range);
+        end_range(ranges, range);
 }
 
 /* ---- records ---- */
@@ -265,7 +265,7 @@ int gv_ingest_range_end(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     if (range) {
         error = gv_database_run(ingest->database, GV_STATEMENT_RANGE_END, "ii", range->row,
                                 at_ns - range->start_ns);
-        close_range(ranges, range);
+        end_range(ranges, range);
     } else if (end->head.result == GV_RANGE_START) {
         error = note_end(ranges, end->id, at_ns);
     } /* a pop without a push ends nothing */

@@ -1,4 +1,4 @@
-#include "report/collect/ingest.h"
+#include "report/collect/ingest_stacks.h"
 
 #include "report/store/row.h"
 #include "trace/mix.h"
@@ -657,25 +657,22 @@ static int add_positions(struct gv_ingest *ingest, struct gv_ingest_stack *state
 static int add_blocked(struct gv_ingest *ingest, const struct gv_record_stack_copy *record)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
-    bool has_time;
     int64_t row;
     int error = gv_ingest_stack(ingest, record->number, &row);
 
-    if (!error)
-        error = gv_ingest_idle_has_time(ingest, &has_time);
     if (error)
         return error;
     if (!take_copy(ingest, record->copy, record->serial))
         return count_loss(ingest, "its copy is gone");
-    if (!has_time)
+    if (!gv_unwind_time_is_left(&ingest->unwind_time))
         return count_loss(ingest, "no time");
-    int64_t begin_ns = gv_ingest_idle_begin();
+    int64_t begin_ns = gv_unwind_time_begin();
     error = read_objects(ingest);
     if (!error)
         walk_copy(stacks);
     if (!error)
         error = gv_ingest_stacks_frames(ingest, row, stacks->copy->generation, &stacks->chain);
-    gv_ingest_idle_spent(ingest, begin_ns);
+    gv_unwind_time_end(&ingest->unwind_time, begin_ns);
     return error;
 }
 

@@ -1,0 +1,455 @@
+#include "report/collect/ingest_group.h"
+
+#include "report/collect/ingest_control.h"
+#include "report/collect/ingest_delay.h"
+#include "report/collect/ingest_gpu.h"
+#include "report/collect/ingest_idle.h"
+#include "report/collect/ingest_ranges.h"
+#include "report/collect/ingest_stacks.h"
+#include "report/collect/ingest_things.h"
+#include "report/store/array.h"
+#include "report/store/row.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Collects the bytes that follow records[at], at most `size`. Returns how many. */
+static size_t read_bytes(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                         char *raw, size_t size)
+{
+    size_t used = 0;
+
+    for (at++; at < count && records[at].head.kind == GV_RECORD_TEXT && used < bytes; at++) {
+        size_t piece = records[at].head.api;
+        if (piece > GV_RECORD_TEXT_BYTES)
+            piece = GV_RECORD_TEXT_BYTES;
+        if (piece > size - used)
+            piece = size - used;
+        memcpy(raw + used, records[at].text.text, piece);
+        used += piece;
+    }
+    return used > bytes ? bytes : used;
+}
+
+/* The same as valid UTF-8 in `out`, or NULL if empty. */
+static const char *read_text(const union gv_record *records, size_t count, size_t at,
+                             uint32_t bytes, char *out, size_t size)
+{
+    char raw[GV_RECORD_TEXT_LIMIT];
+    size_t used = read_bytes(records, count, at, bytes, raw, sizeof(raw));
+
+    return gv_text_repair(out, size, raw, used) ? out : NULL;
+}
+
+/* A longer text of a code object means damage. */
+#define GV_CODE_TEXT_MOST (1u << 18)
+/* More loads without their calls mean damage. */
+#define GV_INGEST_PENDING_LIMIT 4096u
+
+static void count_work(struct gv_ingest *ingest, enum gv_gpu_work work,
+                       const struct gv_record_call *call)
+{
+    uint64_t end_ns = call->start_ns + call->duration_ns;
+
+    if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||
+        (call->head.flags & GV_RECORD_UNWOUND) ||
+        ((call->head.flags & GV_RECORD_HAS_BYTES) && call->bytes == 0))
+        return;
+    ingest->work.asked[work]++;
+    if (work == GV_GPU_WORK_MOVE && end_ns > ingest->work.moves_until_ns)
+        ingest->work.moves_until_ns = end_ns;
+}
+
+/* ---- host functions ---- */
+
+static int store_host_function(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                               const struct gv_record_host *ran)
+{
+    return gv_database_run(ingest->database, GV_STATEMENT_HOST_FUNCTION_RAN, "iiiii",
+                           ingest->process, (int64_t)ran->number, thread->id,
+                           gv_ingest_time(ingest, ran->start_ns), (int64_t)ran->duration_ns);
+}
+
+/* ---- contexts ---- */
+
+static int store_context(struct gv_ingest *ingest, const struct gv_record_context *record)
+{
+    int64_t context;
+    int error = gv_ingest_intern_context(ingest, record->context, &context);
+
+    return error ? error
+                 : GV_ADD(ingest->database, context_device, .context = context,
+                          .device = record->device);
+}
+
+static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_host *launch,
+                             const struct gv_record_call *call, int64_t id)
+{
+    /* The call of that launch may be lost, and this may be the next one. */
+    if (launch->start_ns != call->start_ns)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_HOST_FUNCTION_LAUNCHED, "iiiz",
+                           ingest->process, (int64_t)launch->number, id, (int64_t)launch->stack);
+}
+
+/* ---- collectives of NCCL ---- */
+
+static const struct {
+    const char *name;
+    int64_t bytes;
+} collective_types[] = {
+#define GV_COLLECTIVE_TYPE(number, name, bytes) [number] = {name, bytes},
+#include "trace/collective_types.def"
+};
+
+static int store_collective(struct gv_ingest *ingest, const struct gv_record_collective *collective,
+                            const struct gv_record_call *call, int64_t id)
+{
+    static const char *const kinds[] = {
+#define GV_COLLECTIVE_KIND(name, number, text) [number] = (text),
+#include "trace/collective_kinds.def"
+    };
+    unsigned int kind = collective->collective, type = collective->type;
+    bool knows_type = type < sizeof(collective_types) / sizeof(collective_types[0]);
+
+    /* The call of that collective may be lost, and this may be the next one. */
+    if (collective->call_start_ns != call->start_ns || kind >= sizeof(kinds) / sizeof(kinds[0]) ||
+        !kinds[kind])
+        return 0;
+    return GV_ADD(ingest->database, collective, .call = id, .kind = kinds[kind],
+                  .communicator = (int64_t)collective->communicator,
+                  .sequence = gv_row_known((int64_t)collective->sequence),
+                  .rank = gv_row_known(collective->rank), .size = gv_row_known(collective->size),
+                  .count = (int64_t)collective->count,
+                  .type = knows_type ? collective_types[type].name : NULL,
+                  .bytes = knows_type ? (int64_t)collective->count * collective_types[type].bytes
+                                      : GV_ROW_NULL,
+                  .root_or_peer = gv_row_known(collective->head.result));
+}
+
+/* Of the group that ends with this call. */
+static int store_inside(struct gv_ingest *ingest, const union gv_record *records, size_t count,
+                        int64_t id)
+{
+    const struct gv_record_call *call = &records[count].call;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++)
+        if (records[i].head.kind == GV_RECORD_INSIDE &&
+            records[i].inside.call_start_ns == call->start_ns)
+            error = gv_correlate_add(&ingest->correlate, ingest->database,
+                                     records[i].inside.correlation, id);
+    return error;
+}
+
+/* ---- calls ---- */
+
+/* Gives the loads inside this call its row. */
+static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                       const struct gv_record_call *call, int64_t id)
+{
+    size_t kept = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < thread->pending_count && !error; i++) {
+        if (thread->pending[i].outer_start_ns == call->start_ns)
+            error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_CALL, "ii",
+                                    thread->pending[i].load, id);
+        else if (thread->pending[i].outer_start_ns > call->start_ns)
+            thread->pending[kept++] = thread->pending[i];
+    }
+    thread->pending_count = kept;
+    return error;
+}
+
+static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_call *call, int64_t module,
+                      struct gv_ingest_stack *stack)
+{
+    int64_t id = *ingest->next_call;
+    const struct gv_ingest_api *api;
+    int error = gv_ingest_intern_api(ingest, call->head.api, &api);
+    struct gv_row_call *row;
+
+    if (!error)
+        error = gv_ingest_intern_place(ingest, thread, api, call);
+    if (!error && call->kernel != thread->kernel_number) {
+        error = gv_ingest_intern_kernel(ingest, call->kernel, &thread->kernel);
+        thread->kernel_number = call->kernel;
+    }
+    if (!error)
+        error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
+    if (error)
+        return error;
+    *row = (struct gv_row_call){
+        .id = id,
+        .thread = thread->id,
+        .api = api->row,
+        .start_ns = gv_ingest_time(ingest, call->start_ns),
+        .duration_ns = (int64_t)call->duration_ns,
+        .result = call->head.flags & GV_RECORD_UNWOUND ? GV_ROW_NULL : call->head.result,
+        .stream = thread->stream,
+        .context = thread->context,
+        .bytes = call->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)call->bytes : GV_ROW_NULL,
+        .object = (int64_t)call->object,
+        .kernel = thread->kernel,
+        .correlation = call->correlation,
+    };
+    (*ingest->next_call)++;
+    error = gv_ingest_range_call(ingest, thread, id);
+    ingest->cost.hooked++;
+    ingest->cost.correlated += call->correlation != 0;
+    count_work(ingest, api->kind->work, call);
+    if (!error && call->correlation)
+        error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
+    if (!error && module)
+        error = GV_ADD(ingest->database, call_module, .call = id, .module = module);
+    if (!error && call->head.flags & GV_RECORD_HAS_SECOND)
+        error = GV_ADD(ingest->database, call_object, .call = id, .object = (int64_t)call->stream);
+    if (!error)
+        error = gv_ingest_stack_of_call(ingest, stack, id, call->start_ns);
+    if (!error && thread->pending_count > 0)
+        error = match_loads(ingest, thread, call, id);
+    return error;
+}
+
+static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_poll *poll, struct gv_ingest_stack *stack)
+{
+    struct gv_record_call call = {.head = poll->head,
+                                  .start_ns = poll->start_ns,
+                                  .duration_ns = poll->total_ns,
+                                  .stream = poll->stream,
+                                  .context = poll->context,
+                                  .object = poll->object};
+    int64_t id = *ingest->next_call;
+    int error = store_call(ingest, thread, &call, 0, stack);
+
+    if (error || poll->count <= 1)
+        return error;
+    ingest->cost.hooked += poll->count - 1;
+    return GV_ADD(ingest->database, call_fold, .call = id, .count = (int64_t)poll->count,
+                  .span_ns = (int64_t)poll->span_ns);
+}
+
+static const char *const image_names[] = {
+    [GV_IMAGE_CUBIN] = "cubin",
+    [GV_IMAGE_PTX] = "ptx",
+    [GV_IMAGE_FATBIN] = "fatbin",
+};
+static const char *const load_names[] = {
+    [GV_LOAD_FILE] = "file",
+    [GV_LOAD_LIBRARY] = "library",
+    [GV_LOAD_LINK] = "link",
+};
+
+/* NULL: unknown. */
+static const char *name_of(const char *const *names, size_t count, unsigned int number)
+{
+    return number < count ? names[number] : NULL;
+}
+#define GV_NAME_OF(names, number) name_of(names, sizeof(names) / sizeof((names)[0]), number)
+
+static int expect_call(struct gv_ingest_thread *thread, int64_t load, uint64_t outer_start_ns)
+{
+    int error;
+
+    if (thread->pending_count == GV_INGEST_PENDING_LIMIT)
+        thread->pending_count = 0;
+    error = gv_array_room(&thread->pending, thread->pending_count, &thread->pending_room,
+                          sizeof(*thread->pending));
+    if (error)
+        return error;
+    thread->pending[thread->pending_count++] =
+        (struct gv_ingest_pending_load){.load = load, .outer_start_ns = outer_start_ns};
+    return 0;
+}
+
+static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_load *load, const char *name, int64_t *module)
+{
+    const struct gv_ingest_api *api;
+    int error = gv_ingest_intern_api(ingest, load->head.api, &api);
+
+    if (!error)
+        error = gv_ingest_intern_module(ingest, load->module, module);
+    if (error)
+        return error;
+    bool in_object = load->head.flags & GV_RECORD_IN_OBJECT;
+    int64_t bytes = load->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)load->bytes : 0;
+    const char *image = GV_NAME_OF(image_names, load->image_kind);
+    const char *kind = GV_NAME_OF(load_names, load->load_kind);
+    if (!kind)
+        kind = image ? image : "image";
+    error = GV_ADD(ingest->database, load, .thread = thread->id, .api = api->row,
+                   .start_ns = gv_ingest_time(ingest, load->start_ns),
+                   .duration_ns = (int64_t)load->duration_ns, .result = load->head.result,
+                   .kind = kind, .image = image, .name = in_object ? NULL : name, .bytes = bytes,
+                   .hash = (int64_t)load->hash, .handle = (int64_t)load->handle, .module = *module,
+                   .library = in_object ? name : NULL);
+    if (error)
+        return error;
+    return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
+}
+
+static int store_name(struct gv_ingest *ingest, const struct gv_record_name *record,
+                      const char *name)
+{
+    int64_t kernel, module;
+    int error = gv_ingest_intern_kernel(ingest, record->kernel, &kernel);
+
+    if (!error)
+        error = gv_ingest_intern_module(ingest, record->module, &module);
+    if (error || kernel == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_KERNEL_NAME, "itzzi", kernel, name,
+                           module, (int64_t)record->handle, gv_ingest_time(ingest, record->at_ns));
+}
+
+static int store_unload(struct gv_ingest *ingest, const struct gv_record_unload *unload,
+                        int64_t *module)
+{
+    int error = gv_ingest_intern_module(ingest, unload->module, module);
+
+    if (error || *module == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_MODULE_UNLOAD, "ii", *module,
+                           gv_ingest_time(ingest, unload->at_ns));
+}
+
+/* Its text is longer than others. */
+static int store_code(struct gv_ingest *ingest, const struct gv_record_python_code *code,
+                      const union gv_record *records, size_t count, size_t at)
+{
+    uint64_t all = (uint64_t)code->file_bytes + code->function_bytes + code->table_bytes;
+    uint32_t bytes = (uint32_t)all;
+    char *text = all <= GV_CODE_TEXT_MOST ? malloc(bytes + 1) : NULL;
+    int error = 0;
+
+    if (!text)
+        return all <= GV_CODE_TEXT_MOST ? -ENOMEM : 0;
+    error = gv_python_code_store(&ingest->python_codes, code, text,
+                                 read_bytes(records, count, at, bytes, text, bytes));
+    free(text);
+    return error ? error : gv_ingest_stack_code(ingest, code->number);
+}
+
+int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const union gv_record *records, size_t count)
+{
+    char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    int64_t module = 0; /* made or unloaded by the group's call */
+    uint64_t outer_start_ns = 0;
+    struct gv_ingest_stack stack = {0};
+    const struct gv_record_run_delay *delay = NULL;
+    const struct gv_record_host *launch = NULL;
+    const struct gv_record_collective *collective = NULL;
+    int64_t id;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        const union gv_record *record = &records[i];
+        int64_t loaded = 0;
+        uint32_t bytes;
+
+        switch (record->head.kind) {
+        case GV_RECORD_CALL:
+            /* The call of that load may be lost, and this may be the next one. */
+            if (outer_start_ns && outer_start_ns != record->call.start_ns)
+                module = 0;
+            outer_start_ns = 0;
+            id = *ingest->next_call;
+            error = store_call(ingest, thread, &record->call, module, &stack);
+            if (!error && delay)
+                error = gv_ingest_delay_call(ingest, thread, delay, &record->call, id);
+            if (!error && launch)
+                error = store_host_launch(ingest, launch, &record->call, id);
+            if (!error && i > 0)
+                error = store_inside(ingest, records, i, id);
+            if (!error && collective)
+                error = store_collective(ingest, collective, &record->call, id);
+            module = 0;
+            delay = NULL;
+            launch = NULL;
+            collective = NULL;
+            break;
+        case GV_RECORD_POLL:
+            error = store_poll(ingest, thread, &record->poll, &stack);
+            break;
+        case GV_RECORD_LOAD:
+            error = store_load(
+                ingest, thread, &record->load,
+                read_text(records, count, i, record->load.text_bytes, text, sizeof(text)), &loaded);
+            if (!(record->head.flags & GV_RECORD_NESTED)) {
+                module = loaded;
+                outer_start_ns = record->load.outer_start_ns;
+            }
+            break;
+        case GV_RECORD_NAME:
+            error = store_name(
+                ingest, &record->name,
+                read_text(records, count, i, record->name.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_UNLOAD:
+            error = store_unload(ingest, &record->unload, &module);
+            break;
+        case GV_RECORD_CONTEXT:
+            error = store_context(ingest, &record->device_of_context);
+            break;
+        case GV_RECORD_RUN_DELAY:
+            delay = &record->run_delay;
+            break;
+        case GV_RECORD_HOST_LAUNCH:
+            launch = &record->host;
+            break;
+        case GV_RECORD_COLLECTIVE:
+            collective = &record->collective;
+            break;
+        case GV_RECORD_INSIDE: /* with its call */
+            break;
+        case GV_RECORD_HOST_FUNCTION:
+            error = store_host_function(ingest, thread, &record->host);
+            break;
+        case GV_RECORD_STACK:
+        case GV_RECORD_PYTHON_FRAMES:
+        case GV_RECORD_STACK_OF_CALL:
+        case GV_RECORD_STACK_COPY:
+            error = gv_ingest_stack_part(ingest, &stack, record);
+            break;
+        case GV_RECORD_PYTHON_CODE:
+            error = store_code(ingest, &record->python_code, records, count, i);
+            break;
+        case GV_RECORD_IDLE_SAMPLE:
+            error =
+                gv_ingest_idle(ingest, &record->idle_sample,
+                               read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
+        case GV_RECORD_CHANGE:
+            error = gv_ingest_change(ingest, record->change.number, record->change.at_ns);
+            break;
+        case GV_RECORD_RANGE_TEXT:
+            error = gv_ingest_range_text(
+                ingest, record->range_text.number,
+                read_text(records, count, i, record->range_text.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE:
+            error =
+                gv_ingest_range(ingest, thread, &record->range,
+                                read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
+        case GV_RECORD_RANGE_END:
+            error = gv_ingest_range_end(ingest, thread, &record->range_end);
+            break;
+        default: /* text is read with its owner; unknown kinds are ignored */
+            error = gv_ingest_gpu(ingest, record,
+                                  gv_ingest_gpu_has_text(record, &bytes)
+                                      ? read_text(records, count, i, bytes, text, sizeof(text))
+                                      : NULL);
+            break;
+        }
+    }
+    return error;
+}
