@@ -5,8 +5,8 @@
 #ifndef GV_TRACE_CLAIM_H
 #define GV_TRACE_CLAIM_H
 
-#include <errno.h>
-#include <signal.h>
+#include "trace/process_gone.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ static inline bool gv_claim_is_left(uint32_t word)
 {
     uint32_t pid = word >> 2;
 
-    return pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    return pid > 0 && gv_process_is_gone(pid);
 }
 
 /* Takes a word that is free (0) or left. */

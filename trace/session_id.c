@@ -1,9 +1,10 @@
 #include "trace/session_id.h"
 
+#include "trace/process_gone.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -156,7 +157,7 @@ static enum gv_session_life session_pid_life(uint32_t pid)
         if (poll(&end, 1, 0) > 0)
             life = GV_SESSION_ZOMBIE;
         close(end.fd);
-    } else if (errno == ESRCH || (kill((pid_t)pid, 0) < 0 && errno == ESRCH)) {
+    } else if (errno == ESRCH || gv_process_is_gone(pid)) {
         life = GV_SESSION_GONE;
     }
     errno = saved;

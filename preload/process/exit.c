@@ -15,10 +15,10 @@
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
 #include "trace/futex.h"
+#include "trace/process_gone.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -42,7 +42,7 @@ static bool collector_is_no_use(const struct gv_process *process)
     if (atomic_load(&process->session->trace_error))
         return true;
     if (pid)
-        return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+        return gv_process_is_gone(pid);
     fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT;
