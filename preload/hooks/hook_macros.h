@@ -51,53 +51,41 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 #define GV_BITS(value) ((uint64_t)(uintptr_t)(value))
 #define GV_DONE        (gv_phase == GV_AFTER && result == 0)
 
+/* A fact is a whole statement, whatever stands before or behind it. */
+#define GV_WHEN(condition, ...)                                                                    \
+    {                                                                                              \
+        if (condition) {                                                                           \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
 #define GV_PLAIN
 #define GV_STREAM(value)                                                                           \
-    if (gv_phase != GV_BEGUN) {                                                                    \
-        gv_facts.stream = GV_BITS(value);                                                          \
-        gv_facts.flags |= GV_RECORD_HAS_STREAM;                                                    \
-    }
-#define GV_STREAM_IN(pointer, value)                                                               \
-    if (GV_DONE && (pointer))                                                                      \
-    GV_STREAM(value)
+    GV_WHEN(gv_phase != GV_BEGUN, gv_facts.stream = GV_BITS(value);                                \
+            gv_facts.flags |= GV_RECORD_HAS_STREAM;)
+#define GV_STREAM_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), GV_STREAM(value))
 #define GV_BYTES(value)                                                                            \
-    if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts.bytes = (uint64_t)(value);                                                        \
-        gv_facts.flags |= GV_RECORD_HAS_BYTES;                                                     \
-    }
-#define GV_BYTES_IN(pointer, value)                                                                \
-    if (GV_DONE && (pointer))                                                                      \
-    GV_BYTES(value)
+    GV_WHEN(gv_phase == GV_AFTER, gv_facts.bytes = (uint64_t)(value);                              \
+            gv_facts.flags |= GV_RECORD_HAS_BYTES;)
+#define GV_BYTES_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), GV_BYTES(value))
 /* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD and the runtime's are 4. UINT64_MAX, which programs set to keep
  * all, would not fit into sums. */
 #define GV_THRESHOLD_MOST (UINT64_C(1) << 48)
 #define GV_THRESHOLD(attribute, value)                                                             \
-    if (GV_DONE && (attribute) == 4 && (value))                                                    \
-    GV_BYTES(*(const uint64_t *)(value) < GV_THRESHOLD_MOST ? *(const uint64_t *)(value)           \
-                                                            : GV_THRESHOLD_MOST)
-#define GV_KERNEL(handle)                                                                          \
-    if (gv_phase != GV_BEGUN)                                                                      \
-        gv_facts.kernel = GV_BITS(handle);
-#define GV_OBJECT(handle)                                                                          \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_facts.object = GV_BITS(handle);
-#define GV_MADE(pointer)                                                                           \
-    if (GV_DONE && (pointer))                                                                      \
-        gv_facts.object = GV_BITS(*(pointer));
+    GV_WHEN(GV_DONE && (attribute) == 4 && (value),                                                \
+            GV_BYTES(*(const uint64_t *)(value) < GV_THRESHOLD_MOST ? *(const uint64_t *)(value)   \
+                                                                    : GV_THRESHOLD_MOST))
+#define GV_KERNEL(handle) GV_WHEN(gv_phase != GV_BEGUN, gv_facts.kernel = GV_BITS(handle);)
+#define GV_OBJECT(handle) GV_WHEN(gv_phase == GV_AFTER, gv_facts.object = GV_BITS(handle);)
+#define GV_MADE(pointer)  GV_WHEN(GV_DONE && (pointer), gv_facts.object = GV_BITS(*(pointer));)
 
-#define GV_MADE_IN(pointer, value)                                                                 \
-    if (GV_DONE && (pointer))                                                                      \
-        gv_facts.object = GV_BITS(value);
+#define GV_MADE_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), gv_facts.object = GV_BITS(value);)
 /* In the place of the stream. */
 #define GV_SECOND(value)                                                                           \
-    if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts.stream = GV_BITS(value);                                                          \
-        gv_facts.flags |= GV_RECORD_HAS_SECOND;                                                    \
-    }
-#define GV_SECOND_IN(pointer, value)                                                               \
-    if (GV_DONE && (pointer))                                                                      \
-    GV_SECOND(value)
-#define GV_LOCATION(type, id) GV_MEMORY_LOCATION(type, id)
+    GV_WHEN(gv_phase == GV_AFTER, gv_facts.stream = GV_BITS(value);                                \
+            gv_facts.flags |= GV_RECORD_HAS_SECOND;)
+#define GV_SECOND_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), GV_SECOND(value))
+#define GV_LOCATION(type, id)        GV_MEMORY_LOCATION(type, id)
 /* What a row of a pitched allocation takes. */
 #define GV_PITCHED(pitch, width) (GV_DONE && (pitch) ? (uint64_t) * (pitch) : (uint64_t)(width))
 #define GV_CHANNEL_BYTES(desc)   ((uint64_t)((desc)->x + (desc)->y + (desc)->z + (desc)->w) / 8)
@@ -108,12 +96,8 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     gv_facts.data = from;
 
 #define GV_LOADS(fact, how, made_at, from)                                                         \
-    if (gv_phase == GV_AFTER) {                                                                    \
-        GV_TELL(fact, from)                                                                        \
-        gv_facts.load_kind = how;                                                                  \
-        if (GV_DONE && (made_at))                                                                  \
-            gv_facts.made = gv_facts.object = GV_BITS(*(made_at));                                 \
-    }
+    GV_WHEN(gv_phase == GV_AFTER, GV_TELL(fact, from) gv_facts.load_kind = how;)                   \
+    GV_WHEN(GV_DONE && (made_at), gv_facts.made = gv_facts.object = GV_BITS(*(made_at));)
 #define GV_LOADS_IMAGE(how, made_at, image) GV_LOADS(GV_FACT_LOADS_IMAGE, how, made_at, image)
 #define GV_LOADS_FILE(how, made_at, path)   GV_LOADS(GV_FACT_LOADS_FILE, how, made_at, path)
 #define GV_LINKS_FILE(path)                 GV_LOADS(GV_FACT_LINKS_FILE, GV_LOAD_LINK, (const uint64_t *)NULL, path)
@@ -122,47 +106,30 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     gv_facts.data_bytes = image_bytes;                                                             \
     gv_facts.label = name;
 #define GV_KNOWS(fact, made_at, of, name)                                                          \
-    if (GV_DONE && (made_at)) {                                                                    \
-        GV_TELL(fact, name)                                                                        \
-        gv_facts.made = GV_BITS(*(made_at));                                                       \
-        gv_facts.owner = GV_BITS(of);                                                              \
-    }
+    GV_WHEN(GV_DONE && (made_at), GV_TELL(fact, name) gv_facts.made = GV_BITS(*(made_at));         \
+            gv_facts.owner = GV_BITS(of);)
 #define GV_NAMES(made_at, of, name) GV_KNOWS(GV_FACT_NAMES, made_at, of, name)
 #define GV_ALIASES(made_at, known)  GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL)
 #define GV_UNLOADS(handle)                                                                         \
-    if (gv_phase == GV_BEFORE) {                                                                   \
-        gv_facts.module = gv_call_before_unload(GV_BITS(handle));                                  \
-    } else if (gv_phase == GV_AFTER) {                                                             \
-        gv_facts.what = GV_FACT_UNLOADS;                                                           \
-        gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
-    }
+    GV_WHEN(gv_phase == GV_BEFORE, gv_facts.module = gv_call_before_unload(GV_BITS(handle));)      \
+    GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_UNLOADS;                                 \
+            gv_facts.owner = gv_facts.object = GV_BITS(handle);)
 
 #define GV_MAKES_GRAPH                                                                             \
-    if (gv_phase == GV_BEFORE)                                                                     \
-        gv_call_begins_graph();                                                                    \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_call_made_graph();
+    GV_WHEN(gv_phase == GV_BEFORE, gv_call_begins_graph();)                                        \
+    GV_WHEN(gv_phase == GV_AFTER, gv_call_made_graph();)
 
-#define GV_PEERS                                                                                   \
-    if (gv_phase == GV_BEGUN)                                                                      \
-        gv_call_expect_peers(&gv_call);
-#define GV_ON_DEVICE(device)                                                                       \
-    if (GV_DONE)                                                                                   \
-        gv_call_made_context(&gv_call, device);
+#define GV_PEERS             GV_WHEN(gv_phase == GV_BEGUN, gv_call_expect_peers(&gv_call);)
+#define GV_ON_DEVICE(device) GV_WHEN(GV_DONE, gv_call_made_context(&gv_call, device);)
 
-#define GV_STACK                                                                                   \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_facts.what = GV_FACT_STACK;
+#define GV_STACK GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_STACK;)
 
-#define GV_UNLOADS_ALL                                                                             \
-    if (gv_phase == GV_BEFORE)                                                                     \
-        gv_call_before_unload_all();
+#define GV_UNLOADS_ALL GV_WHEN(gv_phase == GV_BEFORE, gv_call_before_unload_all();)
 
 #define GV_RUNS(is_callback, function, data)                                                       \
-    if (gv_phase == GV_BEGUN)                                                                      \
-        gv_host_function_wrap(&gv_call, &gv_facts, is_callback, (void **)&(function), &(data));    \
-    if (gv_phase == GV_AFTER && result != 0)                                                       \
-        gv_host_function_unwrap(&gv_facts, data);
+    GV_WHEN(gv_phase == GV_BEGUN, gv_host_function_wrap(&gv_call, &gv_facts, is_callback,          \
+                                                        (void **)&(function), &(data));)           \
+    GV_WHEN(gv_phase == GV_AFTER && result != 0, gv_host_function_unwrap(&gv_facts, data);)
 #define GV_HOST_FUNCTION(function, data) GV_RUNS(false, function, data)
 #define GV_CALLBACK(function, data)      GV_RUNS(true, function, data)
 
@@ -170,20 +137,16 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 #define GV_RETAINS_PRIMARY(pointer, device)                                                        \
     GV_MADE(pointer)                                                                               \
     GV_ON_DEVICE(device)                                                                           \
-    if (GV_DONE && (pointer))                                                                      \
-        gv_primary_note(device, GV_BITS(*(pointer)));
+    GV_WHEN(GV_DONE && (pointer), gv_primary_note(device, GV_BITS(*(pointer)));)
 #define GV_RELEASES_PRIMARY(device)                                                                \
     GV_UNLOADS_ALL                                                                                 \
-    if (GV_DONE)                                                                                   \
-        gv_facts.object = gv_primary_released(device);
+    GV_WHEN(GV_DONE, gv_facts.object = gv_primary_released(device);)
 #define GV_RESETS_PRIMARY(device)                                                                  \
     GV_UNLOADS_ALL                                                                                 \
-    if (GV_DONE)                                                                                   \
-        gv_facts.object = gv_primary_reset(device);
+    GV_WHEN(GV_DONE, gv_facts.object = gv_primary_reset(device);)
 #define GV_RESETS_CURRENT                                                                          \
     GV_UNLOADS_ALL                                                                                 \
-    if (gv_phase == GV_BEFORE)                                                                     \
-        gv_facts.object = gv_context_current();
+    GV_WHEN(gv_phase == GV_BEFORE, gv_facts.object = gv_context_current();)
 
 #define GV_RUN_FACTS(phase, facts)                                                                 \
     {                                                                                              \

@@ -13,27 +13,26 @@
 #define GV_API_NO_RUNTIME
 
 #define GV_COLLECTIVE(kind, comm, elements, type, peer)                                            \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_collective_note(&gv_facts, (int)result, GV_BITS(comm), GV_COLLECTIVE_##kind,            \
-                           (uint64_t)(elements), (int)(type), (int)(peer));
+    GV_WHEN(gv_phase == GV_AFTER,                                                                  \
+            gv_collective_note(&gv_facts, (int)result, GV_BITS(comm), GV_COLLECTIVE_##kind,        \
+                               (uint64_t)(elements), (int)(type), (int)(peer));)
 /* Inside a group too, NCCL (2.28) writes the handle before the call returns; that of a split only
  * at the end of the group, so its collectives are not recorded. */
 #define GV_MAKES_COMM(pointer, id, size, rank)                                                     \
     GV_MADE(pointer)                                                                               \
-    if (gv_phase == GV_AFTER && (pointer))                                                         \
-        gv_communicator_note((int)result, GV_BITS(*(pointer)), (id).internal, size, rank);
+    GV_WHEN(gv_phase == GV_AFTER && (pointer),                                                     \
+            gv_communicator_note((int)result, GV_BITS(*(pointer)), (id).internal, size, rank);)
 #define GV_MAKES_COMMS(pointer, count)                                                             \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_communicators_note((int)result, (void *const *)(pointer), count);
+    GV_WHEN(gv_phase == GV_AFTER,                                                                  \
+            gv_communicators_note((int)result, (void *const *)(pointer), count);)
 #define GV_SPLITS_COMM(pointer, parent, colour)                                                    \
     GV_MADE(pointer)                                                                               \
-    if (gv_phase == GV_AFTER && (pointer))                                                         \
-        gv_communicator_split((int)result, GV_BITS(*(pointer)), GV_BITS(parent), colour);
+    GV_WHEN(gv_phase == GV_AFTER && (pointer),                                                     \
+            gv_communicator_split((int)result, GV_BITS(*(pointer)), GV_BITS(parent), colour);)
 /* Before the real call, because another thread may get the handle as soon as it is free. */
 #define GV_ENDS_COMM(comm)                                                                         \
     GV_OBJECT(comm)                                                                                \
-    if (gv_phase == GV_BEFORE)                                                                     \
-        gv_communicator_forget(GV_BITS(comm));
+    GV_WHEN(gv_phase == GV_BEFORE, gv_communicator_forget(GV_BITS(comm));)
 
 /* The header must declare every row with the same types; an older one lacks some. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts) extern type symbol parameters;
