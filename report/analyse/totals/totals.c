@@ -12,10 +12,8 @@
 #include <string.h>
 
 static const char *const totals_tables[] = {
-    "fact",        "api_total",      "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call",    "timeline",       "thread_total", "error_total", "launch_total", "memory_left",
-    "copy_median", "gpu_stack",      "gpu_line",     "memory_line", "memory_top",   "memory_holder",
-    "range_total", "range_total_of", "step_series",  "step",        "scaled_total",
+#define GV_SCHEMA_MADE_BY_TOTALS(table) #table,
+#include "report/store_schema_columns.inc"
 };
 static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
                                            "range_summary", "steps",        "scaled"};
