@@ -29,8 +29,7 @@ static int find_text(struct gv_ingest *ingest, uint32_t number, int64_t *row)
     error = gv_known_find(&ingest->ranges.texts, ingest->database, &key, row);
     if (error || *row)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_RANGE_TEXT_ADD, "iit", ingest->process,
-                            (int64_t)number, NULL);
+    error = GV_ADD(ingest->database, range_text, .process = ingest->process, .number = number);
     return error ? error : gv_ingest_remember(ingest, &ingest->ranges.texts, &key, row);
 }
 

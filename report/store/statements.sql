@@ -84,9 +84,6 @@ INSERT INTO host_function (process, number, thread, start_ns, duration_ns) VALUE
 ON CONFLICT (process, number) DO UPDATE
 SET thread = excluded.thread, start_ns = excluded.start_ns, duration_ns = excluded.duration_ns;
 
--- name: RANGE_TEXT_ADD
-INSERT INTO range_text (process, number, text) VALUES (?, ?, ?);
-
 -- name: RANGE_TEXT_SET
 UPDATE range_text SET text = ?2 WHERE id = ?1;
 
