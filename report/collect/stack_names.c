@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/names/runtime_frames.h"
+#include "report/unwind/mapped_file.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -44,9 +45,31 @@ struct gv_object_names {
     GElf_Addr bias;
 };
 
+/* elfutils would wait for a pipe. */
+static bool is_no_file(const char *beside, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    int length = snprintf(path, sizeof(path), "%.*s%s%s", (int)(gv_text_base(beside) - beside),
+                          beside, folder, name);
+
+    return length < 0 || (size_t)length >= sizeof(path) ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
+}
+
+/* The file with debugging information that another one names. */
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                          const char *file, const char *link, GElf_Word crc, char **found)
+{
+    if (file && link &&
+        (strchr(link, '/') || is_no_file(file, "", link) || is_no_file(file, ".debug/", link)))
+        return -1;
+    return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, found);
+}
+
 static const Dwfl_Callbacks object_callbacks = {
     .find_elf = dwfl_build_id_find_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = find_debuginfo,
     .section_address = dwfl_offline_section_address,
 };
 
@@ -80,7 +103,7 @@ static int object_open(struct gv_object_names **names, const char *path, const c
     int error = 0;
 
     /* Not a pipe, for example, which elfutils would wait for. */
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+    if (gv_mapped_path_is_relative(path) || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
         return -ENOENT;
     opened = calloc(1, sizeof(*opened));
     if (!opened)

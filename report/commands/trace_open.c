@@ -9,6 +9,7 @@
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/shell_word.h"
 #include "trace/trace_path.h"
@@ -81,15 +82,34 @@ static void trace_open_say_absent(const char *path, struct gv_trace_probe *probe
             gv_shown_path(probe->spool_directory), gv_shell_word(trace, path));
 }
 
+struct trace_wait {
+    uint64_t begun_ns;
+    bool said;
+};
+
+/* Sleeps a little, and says once what for. By the clock: the looks between may take long, if the
+ * collector was stopped while it held the trace. False: that was enough. */
+static bool trace_open_wait(struct trace_wait *wait, const char *words)
+{
+    const uint64_t ms = (gv_monotonic_ns() - wait->begun_ns) / 1000000;
+
+    if (ms >= GV_TRACE_OPEN_SAY_MS && !wait->said) {
+        gv_message("%s", words);
+        wait->said = true;
+    }
+    usleep(GV_TRACE_OPEN_STEP_MS * 1000);
+    return ms < GV_TRACE_OPEN_WAIT_MS;
+}
+
 /* Waits while the program has ended and its collector has not. Then stores the records that no
  * collector stored. */
 static int trace_open_settle(const char *path, struct gv_trace_probe *probe)
 {
+    struct trace_wait wait = {.begun_ns = gv_monotonic_ns()};
     struct gv_recovery recovery;
     int error = gv_session_place_confirm(probe->spool_directory, probe->session);
 
-    for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_OPEN_WAIT_MS;
-         waited_ms += GV_TRACE_OPEN_STEP_MS) {
+    while (!error && !probe->complete) {
         error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
         if (error == 0 && recovery.spools_left > 0) {
             gv_message(
@@ -108,9 +128,8 @@ static int trace_open_settle(const char *path, struct gv_trace_probe *probe)
                     "the program still runs: results so far, without source lines of native code");
                 return 0;
             }
-            if (waited_ms == GV_TRACE_OPEN_SAY_MS)
-                gv_message("waiting for the rest of the records");
-            usleep(GV_TRACE_OPEN_STEP_MS * 1000);
+            if (!trace_open_wait(&wait, "waiting for the rest of the records"))
+                break;
             error = gv_trace_file_probe(path, probe);
         }
     }
@@ -182,10 +201,11 @@ static void trace_open_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
     char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
+    struct trace_wait wait = {.begun_ns = gv_monotonic_ns()};
     struct gv_recovery recovery;
     struct gv_trace_probe probe;
 
-    for (int waited_ms = 0; waited_ms < GV_TRACE_OPEN_WAIT_MS; waited_ms += GV_TRACE_OPEN_STEP_MS) {
+    do {
         int error = gv_trace_file_probe(path, &probe);
         if (error != -ENOENT && error != -ENODATA)
             return;
@@ -200,10 +220,7 @@ static void trace_open_make(const char *path)
         }
         if (error != -EBUSY)
             return;
-        if (waited_ms == GV_TRACE_OPEN_SAY_MS)
-            gv_message("waiting for the first records");
-        usleep(GV_TRACE_OPEN_STEP_MS * 1000);
-    }
+    } while (trace_open_wait(&wait, "waiting for the first records"));
 }
 
 void gv_trace_open_say(const char *path, int error)

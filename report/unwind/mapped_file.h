@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 struct gv_mapped_pages;
@@ -38,6 +39,14 @@ struct gv_mapped_file {
     uint64_t header;
     uint32_t entries; /* 0: no table */
 };
+
+/* Whether a path means another file in another process: libraries in memory are loaded from
+ * /proc/self/fd/N. In the collector that may be the trace, and closing that again would drop
+ * SQLite's lock on it. */
+static inline bool gv_mapped_path_is_relative(const char *path)
+{
+    return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
+}
 
 /* NULL: no memory. */
 struct gv_mapped_pages *gv_mapped_pages_open(void);
