@@ -1,10 +1,5 @@
-/*
- * Gives the stalls their advice. This comes after all stalls are known: the cost of eager
- * loading and the list of late kernels cover the whole trace.
- */
 #include "report/analyse/stalls/advice.h"
 
-#include "report/analyse/stalls/run.h"
 #include "report/show/format.h"
 #include "trace/call_table.h"
 
@@ -15,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- words ---- */
+#define NAME_BYTES 200
 
 /* Text of limited length; the rest is cut off. */
 struct gv_advice_out {
@@ -39,15 +34,15 @@ __attribute__((format(printf, 2, 3))) static void add(struct gv_advice_out *out,
 }
 
 /* Shortens a name, between two characters. */
-static void cut_name(char out[GV_ADVICE_NAME_BYTES], const char *name)
+static void cut_name(char out[NAME_BYTES], const char *name)
 {
     size_t length = strlen(name);
 
-    if (length < GV_ADVICE_NAME_BYTES) {
+    if (length < NAME_BYTES) {
         strcpy(out, name);
         return;
     }
-    length = GV_ADVICE_NAME_BYTES - 4;
+    length = NAME_BYTES - 4;
     while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
         length--;
     memcpy(out, name, length);
@@ -56,7 +51,7 @@ static void cut_name(char out[GV_ADVICE_NAME_BYTES], const char *name)
 
 static void add_kernel_name(struct gv_advice_out *out, const char *name)
 {
-    char plain[GV_KERNEL_NAME_BYTES], cut[GV_ADVICE_NAME_BYTES];
+    char plain[GV_KERNEL_NAME_BYTES], cut[NAME_BYTES];
 
     gv_kernel_name_short(name, plain, sizeof(plain));
     cut_name(cut, plain);
@@ -65,11 +60,19 @@ static void add_kernel_name(struct gv_advice_out *out, const char *name)
 
 static void add_name(struct gv_advice_out *out, const char *name, const char *otherwise)
 {
-    char cut[GV_ADVICE_NAME_BYTES];
+    char cut[NAME_BYTES];
 
     if (name)
         cut_name(cut, name);
     add(out, "%s", name ? cut : otherwise);
+}
+
+static void add_at(struct gv_advice_out *out, const char *place)
+{
+    if (place) {
+        add(out, " at ");
+        add_name(out, place, "");
+    }
 }
 
 static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -80,10 +83,9 @@ static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *fa
     if (facts->host_name)
         add_kernel_name(out, facts->host_name);
     add(out, " (%s)", gv_format_duration(ran, facts->host_ns));
-    if (facts->host_where) {
-        add(out, ", launched at ");
-        add_name(out, facts->host_where, "");
-    }
+    if (facts->host_where)
+        add(out, ", launched");
+    add_at(out, facts->host_where);
 }
 
 static void add_waited(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -141,6 +143,16 @@ static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *f
     add(out, ".");
 }
 
+static bool is_runtime(const struct gv_advice_facts *facts)
+{
+    return facts->call && gv_api_is_runtime(facts->call);
+}
+
+static bool is_python(const struct gv_advice_facts *facts)
+{
+    return facts->where && strstr(facts->where, ".py:");
+}
+
 /* Whether a name can be pasted into a program. */
 static bool can_be_written(const char *name)
 {
@@ -168,10 +180,8 @@ static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime
 
 static void add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && gv_api_is_runtime(facts->call), more = false;
-    bool python = facts->where && strstr(facts->where, ".py:");
+    bool runtime = is_runtime(facts), python = is_python(facts), any = false, more = false;
     size_t before = out->used;
-    bool any = false;
 
     if (python) {
         add(out, " The simplest way: run the code at ");
@@ -239,10 +249,7 @@ static void add_again(struct gv_advice_out *out, const struct gv_advice_facts *f
 
 static void add_place(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    if (facts->where) {
-        add(out, " at ");
-        add_name(out, facts->where, "");
-    }
+    add_at(out, facts->where);
 }
 
 static void add_call(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -260,17 +267,20 @@ static void add_kernel(struct gv_advice_out *out, const struct gv_advice_facts *
 
 static void add_module(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    add(out, "%s", facts->module[0] ? facts->module : "the code");
+    if (facts->module_name && facts->module_name[0]) {
+        add_name(out, facts->module_name, "");
+        return;
+    }
+    add(out, "the %.16s", facts->module_kind ? facts->module_kind : "code");
+    if (facts->module_bytes > 0)
+        add(out, " of %" PRId64 " bytes", facts->module_bytes);
 }
 
 static void add_blocker(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     add_name(out, facts->blocker, "the other thread's call");
     add(out, " of another thread");
-    if (facts->blocker_where) {
-        add(out, " at ");
-        add_name(out, facts->blocker_where, "");
-    }
+    add_at(out, facts->blocker_where);
 }
 
 /* As "stalls" has it in other_did. */
@@ -290,10 +300,7 @@ static void add_other(struct gv_advice_out *out, const struct gv_advice_facts *f
     if (strcmp(did, "call") == 0) {
         add(out, " was in ");
         add_name(out, facts->blocker, "a call");
-        if (facts->blocker_where) {
-            add(out, " at ");
-            add_name(out, facts->blocker_where, "");
-        }
+        add_at(out, facts->blocker_where);
     } else {
         add(out, strcmp(did, "start") == 0 ? " started"
                  : strcmp(did, "end") == 0 ? " ended"
@@ -324,7 +331,7 @@ static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_
 
 static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    if (facts->call && gv_api_is_runtime(facts->call))
+    if (is_runtime(facts))
         add(out, "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)");
     else
         add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
@@ -332,18 +339,17 @@ static void add_free_async(struct gv_advice_out *out, const struct gv_advice_fac
 
 static void add_threshold(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && gv_api_is_runtime(facts->call);
-
-    if (facts->where && strstr(facts->where, ".py:")) {
+    if (is_python(facts)) {
         add(out, "cudaMemPoolSetAttribute and cudaMemPoolAttrReleaseThreshold (in CuPy,"
                  " cupy.cuda.runtime.memPoolSetAttribute)");
         return;
     }
     add(out, "uint64_t bytes = UINT64_MAX; %s gives the device's pool",
-        runtime ? "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);"
-                  " cudaDeviceGetMemPool"
-                : "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);"
-                  " cuDeviceGetMemPool");
+        is_runtime(facts)
+            ? "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);"
+              " cudaDeviceGetMemPool"
+            : "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);"
+              " cuDeviceGetMemPool");
 }
 
 static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -422,6 +428,15 @@ static const struct {
 };
 #define NOTES (sizeof(notes) / sizeof(notes[0]))
 
+const char *gv_advice_library(const struct gv_advice_facts *facts, enum gv_cause cause)
+{
+    for (size_t i = 0; i < NOTES; i++)
+        if (notes[i].cause == cause && notes[i].library[0] &&
+            is_set(facts, notes[i].variable, notes[i].value))
+            return notes[i].library;
+    return NULL;
+}
+
 static void add_notes(struct gv_advice_out *out, const struct gv_advice_facts *facts,
                       enum gv_cause cause)
 {
@@ -485,321 +500,10 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
         text[--out.used] = '\0';
 }
 
-static void describe_module(struct gv_advice_facts *facts, const char *kind, const char *name,
-                            int64_t bytes)
-{
-    char cut[GV_ADVICE_NAME_BYTES];
-
-    if (name) {
-        cut_name(cut, name);
-        snprintf(facts->module, sizeof(facts->module), "%s", cut);
-    } else if (bytes > 0) {
-        snprintf(facts->module, sizeof(facts->module), "the %.16s of %" PRId64 " bytes",
-                 kind ? kind : "image", bytes);
-    } else {
-        snprintf(facts->module, sizeof(facts->module), "the %.16s", kind ? kind : "image");
-    }
-}
-
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel)
 {
     if (facts->late_count == GV_ADVICE_LATE || strlen(kernel) >= sizeof(facts->late[0]))
         facts->late_more++;
     else
         strcpy(facts->late[facts->late_count++], kernel);
-}
-
-/* ---- facts ---- */
-
-/* A file's name and a line, or a function. */
-#define PLACE_BYTES 512
-
-enum gv_advised_column {
-    GV_ADVISED_ID,
-    GV_ADVISED_CAUSE,
-    GV_ADVISED_JIT,
-    GV_ADVISED_CALL,
-    GV_ADVISED_KERNEL,
-    GV_ADVISED_PROCESS,
-    GV_ADVISED_WAITED_KERNEL,
-    GV_ADVISED_WAITED_KIND,
-    GV_ADVISED_PRESUMED,
-    GV_ADVISED_BLOCKER,
-    GV_ADVISED_BLOCKER_CAUSE,
-    GV_ADVISED_DRAINED,
-    GV_ADVISED_CALL_ID,
-    GV_ADVISED_BLOCKER_ID,
-    GV_ADVISED_UNSURE,
-    GV_ADVISED_OTHER_PID,
-    GV_ADVISED_OTHER_NAME,
-    GV_ADVISED_OTHER_DID,
-    GV_ADVISED_HOST,
-    GV_ADVISED_HOST_NS,
-    GV_ADVISED_HOST_CALL,
-};
-
-/* Keeps the last text of each cause: most stalls of a program are alike. */
-struct gv_advised {
-    char last[GV_CAUSE_COUNT][GV_ADVICE_BYTES];
-    int64_t last_id[GV_CAUSE_COUNT];
-    char text[GV_ADVICE_BYTES];
-    /* of the call, of the one that blocked it, and of the launch of a host function */
-    char places[3][PLACE_BYTES];
-    struct gv_advice_facts facts;
-    int64_t facts_process; /* whose architecture, late kernels and pools the facts hold */
-};
-
-static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
-{
-    return (const char *)sqlite3_column_text(row, (int)column);
-}
-
-static int read_environment(struct gv_stall_run *run, struct gv_advice_facts *facts,
-                            int64_t process)
-{
-    static const char *const names[GV_ENVIRONMENT_COUNT] = {
-#define GV_ENVIRONMENT(name, ...) #name,
-#include "trace/environment.def"
-    };
-    int error;
-    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_ENVIRONMENT, &error);
-
-    memset(facts->environment, 0, sizeof(facts->environment));
-    if (rows)
-        sqlite3_bind_int64(rows, 1, process);
-    while (gv_stall_next(run, rows, &error)) {
-        const char *name = (const char *)sqlite3_column_text(rows, 0);
-        const char *value = (const char *)sqlite3_column_text(rows, 1);
-        for (size_t i = 0; i < GV_ENVIRONMENT_COUNT && name && value; i++)
-            if (strcmp(names[i], name) == 0)
-                snprintf(facts->environment[i], GV_ADVICE_VALUE, "=%s", value);
-    }
-    return error;
-}
-
-/* Whether the call came through the library of its cause's note. */
-static int read_library(struct gv_stall_run *run, struct gv_advice_facts *facts,
-                        enum gv_cause cause, int64_t call)
-{
-    sqlite3_stmt *row;
-    int error = 0;
-
-    facts->in_library = false;
-    for (size_t i = 0; i < NOTES && !error; i++) {
-        if (notes[i].cause != cause || !notes[i].library[0] ||
-            !is_set(facts, notes[i].variable, notes[i].value))
-            continue;
-        row = gv_stall_statement(run, GV_STALL_IN_LIBRARY, &error);
-        if (row) {
-            sqlite3_bind_int64(row, 1, call);
-            sqlite3_bind_text(row, 2, notes[i].library, -1, SQLITE_STATIC);
-        }
-        facts->in_library |= gv_stall_next(run, row, &error);
-    }
-    return error;
-}
-
-/* A process's architecture and variables, the kernels that it loaded late, and what its pools cost
- * it. */
-static int read_process(struct gv_stall_run *run, struct gv_advised *advised, int64_t process)
-{
-    struct gv_advice_facts *facts = &advised->facts;
-    sqlite3_stmt *rows;
-    int error;
-
-    if (advised->facts_process == process)
-        return 0;
-    advised->facts_process = process;
-    rows = gv_stall_row(run, GV_STALL_ARCHITECTURE, process, &error);
-    facts->arch = rows ? sqlite3_column_int(rows, 0) : 0;
-    facts->late_count = facts->late_more = 0;
-    if (!error)
-        rows = gv_stall_row(run, GV_STALL_POOLS, process, &error);
-    if (!error) {
-        facts->pool_count = sqlite3_column_int64(rows, 0);
-        facts->pool_ns = sqlite3_column_int64(rows, 1);
-    }
-    if (!error)
-        rows = gv_stall_statement(run, GV_STALL_LATE_KERNELS, &error);
-    if (!error)
-        sqlite3_bind_int64(rows, 1, process);
-    while (!error && gv_stall_next(run, rows, &error))
-        gv_advice_remember(facts, (const char *)sqlite3_column_text(rows, 0));
-    return error ? error : read_environment(run, facts, process);
-}
-
-/* Finds the text's row, or adds it. */
-static int store_text(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
-                      int64_t *id)
-{
-    static const enum gv_stall_statement statements[] = {GV_STALL_ADD_TEXT, GV_STALL_FIND_TEXT};
-    int error = 0;
-
-    *id = advised->last_id[cause];
-    if (*id && strcmp(advised->last[cause], advised->text) == 0)
-        return 0;
-    for (int i = 0; i < 2 && !error; i++) {
-        sqlite3_stmt *row = gv_stall_statement(run, statements[i], &error);
-        if (row)
-            sqlite3_bind_text(row, 1, advised->text, -1, SQLITE_STATIC);
-        *id = gv_stall_next(run, row, &error) ? sqlite3_column_int64(row, 0) : 0;
-    }
-    strcpy(advised->last[cause], advised->text);
-    advised->last_id[cause] = *id;
-    return error;
-}
-
-/* Describes what the call loaded. */
-static int read_module(struct gv_stall_run *run, struct gv_advice_facts *facts, int64_t call)
-{
-    int error;
-    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_LOADED, call, &error);
-
-    facts->module[0] = '\0';
-    facts->again = facts->again_ns = 0;
-    if (row) {
-        describe_module(facts, (const char *)sqlite3_column_text(row, 0),
-                        (const char *)sqlite3_column_text(row, 1), sqlite3_column_int64(row, 2));
-        facts->again = sqlite3_column_int64(row, 3);
-        facts->again_ns = sqlite3_column_int64(row, 4);
-    }
-    return error;
-}
-
-/* Where in the program a call was made. *place is unchanged if that is not known. */
-static int read_place(struct gv_stall_run *run, enum gv_stall_statement which, int64_t call,
-                      char *room, const char **place)
-{
-    int error;
-    sqlite3_stmt *row = gv_stall_row(run, which, call, &error);
-    const char *text = row ? (const char *)sqlite3_column_text(row, 0) : NULL;
-
-    if (text) {
-        snprintf(room, PLACE_BYTES, "%s", text);
-        *place = room;
-    }
-    return error;
-}
-
-static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
-                       sqlite3_stmt *row)
-{
-    int64_t call = sqlite3_column_int64(row, GV_ADVISED_CALL_ID);
-    int64_t blocker = sqlite3_column_int64(row, GV_ADVISED_BLOCKER_ID);
-    struct gv_advice_facts *facts = &advised->facts;
-    int error;
-
-    facts->where = facts->blocker_where = facts->host_where = NULL;
-    error = read_place(run, GV_STALL_PLACE, call, advised->places[0], &facts->where);
-    if (!error && cause == GV_CAUSE_MODULE_LOAD)
-        error = read_place(run, GV_STALL_CALLER, call, advised->places[0], &facts->where);
-    if (!error)
-        error = read_place(run, GV_STALL_PLACE, blocker, advised->places[1], &facts->blocker_where);
-    if (!error && facts->host_ns)
-        error = read_place(run, GV_STALL_PLACE, sqlite3_column_int64(row, GV_ADVISED_HOST_CALL),
-                           advised->places[2], &facts->host_where);
-    return error;
-}
-
-static int set_advice(struct gv_stall_run *run, enum gv_stall_statement which, int64_t advice,
-                      int64_t stall)
-{
-    int error;
-    sqlite3_stmt *set = gv_stall_statement(run, which, &error);
-
-    if (!set)
-        return error;
-    sqlite3_bind_int64(set, 1, advice);
-    if (stall)
-        sqlite3_bind_int64(set, 2, stall);
-    gv_stall_next(run, set, &error);
-    return error;
-}
-
-static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sqlite3_stmt *row)
-{
-    const char *cause_name = text_of(row, GV_ADVISED_CAUSE);
-    enum gv_cause cause = gv_cause_find(cause_name ? cause_name : "");
-    struct gv_advice_facts *facts = &advised->facts;
-    int64_t id = 0;
-    int error;
-
-    if (cause == GV_CAUSE_COUNT)
-        return 0;
-    error = read_process(run, advised, sqlite3_column_int64(row, GV_ADVISED_PROCESS));
-    if (!error)
-        error = read_module(run, facts, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
-    if (!error)
-        error = read_library(run, facts, cause, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
-    if (error)
-        return error;
-    facts->jit_ns = sqlite3_column_int64(row, GV_ADVISED_JIT);
-    facts->call = text_of(row, GV_ADVISED_CALL);
-    facts->kernel = text_of(row, GV_ADVISED_KERNEL);
-    facts->waited_kernel = text_of(row, GV_ADVISED_WAITED_KERNEL);
-    facts->waited_kind = text_of(row, GV_ADVISED_WAITED_KIND);
-    facts->presumed = text_of(row, GV_ADVISED_PRESUMED);
-    facts->blocker = text_of(row, GV_ADVISED_BLOCKER);
-    facts->blocker_cause = text_of(row, GV_ADVISED_BLOCKER_CAUSE);
-    facts->unsure = sqlite3_column_int(row, GV_ADVISED_UNSURE) != 0;
-    facts->other_pid = sqlite3_column_int64(row, GV_ADVISED_OTHER_PID);
-    facts->other_name = text_of(row, GV_ADVISED_OTHER_NAME);
-    facts->other_did = text_of(row, GV_ADVISED_OTHER_DID);
-    facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
-    facts->host_name = text_of(row, GV_ADVISED_HOST);
-    facts->host_ns = sqlite3_column_int64(row, GV_ADVISED_HOST_NS);
-    error = read_places(run, advised, cause, row);
-    if (error)
-        return error;
-    gv_advice_write(facts, cause, advised->text);
-    error = store_text(run, advised, cause, &id);
-    return error
-               ? error
-               : set_advice(run, GV_STALL_SET_ADVICE, id, sqlite3_column_int64(row, GV_ADVISED_ID));
-}
-
-/* All unexplained stalls have the same advice. */
-static int advise_unknown(struct gv_stall_run *run, struct gv_advised *advised)
-{
-    int64_t id = 0;
-    int error;
-
-    gv_advice_write(&advised->facts, GV_CAUSE_UNKNOWN, advised->text);
-    error = store_text(run, advised, GV_CAUSE_UNKNOWN, &id);
-    return error ? error : set_advice(run, GV_STALL_SET_ADVICE_OF_UNKNOWN, id, 0);
-}
-
-static int advise_all(struct gv_stall_run *run, struct gv_advised *advised)
-{
-    int error;
-    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_EAGER_COST, &error);
-
-    if (gv_stall_next(run, rows, &error)) {
-        advised->facts.eager_count = sqlite3_column_int64(rows, 0);
-        advised->facts.eager_ns = sqlite3_column_int64(rows, 1);
-    }
-    if (!error)
-        error = advise_unknown(run, advised);
-    if (!error)
-        error = gv_stall_script(run->trace, GV_STALL_NEW_CALLERS);
-    if (!error)
-        error = gv_stall_script(run->trace, GV_STALL_NEW_BLOCKERS);
-    if (!error)
-        rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
-    while (!error && gv_stall_next(run, rows, &error))
-        error = advise_stall(run, advised, rows);
-    return error;
-}
-
-int gv_stall_advise(struct gv_stall_run *run)
-{
-    struct gv_advised *advised = calloc(1, sizeof(*advised));
-    int error;
-
-    if (!advised)
-        return -ENOMEM;
-    advised->facts_process = -1;
-    error = advise_all(run, advised);
-    free(advised);
-    return error;
 }

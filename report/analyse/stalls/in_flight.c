@@ -62,6 +62,12 @@ static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight
     return error;
 }
 
+static void close_run(struct gv_stall_run *run)
+{
+    gv_stall_infer_close(run);
+    gv_stall_run_close(run);
+}
+
 int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *work)
 {
     struct gv_stall_run run;
@@ -70,7 +76,7 @@ int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *
     memset(work, 0, sizeof(*work));
     if (!error)
         error = read_work(&run, process, work);
-    gv_stall_run_close(&run);
+    close_run(&run);
     return error;
 }
 
@@ -250,7 +256,7 @@ int gv_flight_causes(struct gv_database *database, int64_t process)
     error = gv_stall_run_open(&flights->run, database->handle);
     if (!error)
         error = find_causes(flights, process);
-    gv_stall_run_close(&flights->run);
+    close_run(&flights->run);
     free(flights);
     return error;
 }

@@ -5,7 +5,7 @@
  * skipped.
  */
 #include "report/analyse/stalls/run.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -96,11 +96,9 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
     struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
 
     if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
-        struct gv_stall_zone *zones =
-            gv_stall_grown(run->zones, &run->zone_room, run->zone_count, sizeof(*zones));
-        if (!zones)
-            return -ENOMEM;
-        run->zones = zones;
+        int error = gv_array_room(&run->zones, run->zone_count, &run->zone_room, sizeof(*zone));
+        if (error)
+            return error;
         zone = &run->zones[run->zone_count++];
         *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
     }
@@ -633,11 +631,9 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
     while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_jit jit = {gv_time_column(rows, 0),
                                    gv_time_column(rows, 0) + gv_time_column_duration(rows, 1)};
-        struct gv_stall_jit *jits =
-            gv_stall_grown(judge->jits, &judge->jit_room, judge->jit_count, sizeof(*jits));
-        if (!jits)
-            return -ENOMEM;
-        judge->jits = jits;
+        error = gv_array_room(&judge->jits, judge->jit_count, &judge->jit_room, sizeof(jit));
+        if (error)
+            return error;
         if (jit.start_ns < call->start_ns)
             jit.start_ns = call->start_ns;
         if (jit.end_ns > call->end_ns)

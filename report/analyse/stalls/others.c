@@ -1,4 +1,9 @@
-#include "report/analyse/stalls/others.h"
+/*
+ * What other processes did while a call took long, and what such a call usually takes. Without
+ * other processes there is nothing to read.
+ */
+#include "report/analyse/stalls/run.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +24,11 @@ static unsigned bits_of(int64_t number)
 
 static int add_life(struct gv_stall_others *others, const struct gv_stall_life *life)
 {
-    struct gv_stall_life *lives =
-        gv_stall_grown(others->lives, &others->room, others->count, sizeof(*lives));
+    int error = gv_array_room(&others->lives, others->count, &others->room, sizeof(*life));
 
-    if (!lives)
-        return -ENOMEM;
-    others->lives = lives;
-    others->lives[others->count++] = *life;
-    return 0;
+    if (!error)
+        others->lives[others->count++] = *life;
+    return error;
 }
 
 static int read_processes(struct gv_stall_run *run)
@@ -128,8 +130,10 @@ int gv_stall_others_open(struct gv_stall_run *run)
     return error;
 }
 
-void gv_stall_others_close(struct gv_stall_others *others)
+void gv_stall_others_close(struct gv_stall_run *run)
 {
+    struct gv_stall_others *others = &run->judge.others;
+
     for (size_t i = 0; others->usual && i < others->api_count; i++)
         free(others->usual[i]);
     free(others->usual);
