@@ -48,6 +48,20 @@ const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
     return format_scaled(out, (double)ns / (double)GV_FORMAT_DAY_NS, "days");
 }
 
+const char *gv_format_count(char out[GV_FORMAT_BYTES], int64_t count)
+{
+    char digits[GV_FORMAT_BYTES], *end = out;
+    int length = snprintf(digits, sizeof(digits), "%" PRId64, count);
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && length > 4 && (length - i) % 3 == 0)
+            *end++ = ' ';
+        *end++ = digits[i];
+    }
+    *end = '\0';
+    return out;
+}
+
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -11,6 +11,13 @@
 
 /* "1.23 ms", "512 ns"; three significant digits. Returns `out`. */
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns);
+/* "12 034" */
+const char *gv_format_count(char out[GV_FORMAT_BYTES], int64_t count);
+/* The ending of what there are `count` of: "s", but for one. */
+static inline const char *gv_format_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 /* "4.0 KiB". */
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 

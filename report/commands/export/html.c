@@ -9,6 +9,8 @@
 #include "report/commands/export/stories.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
+#include "report/commands/summary/activity.h"
+#include "report/commands/summary/findings.h"
 #include "report/commands/summary/summary.h"
 #include "report/show/xml.h"
 

@@ -5,6 +5,7 @@
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
 #include "report/commands/summary/error_notes.h"
+#include "report/commands/summary/findings.h"
 #include "report/commands/summary/notes.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands/trace_view.h"
