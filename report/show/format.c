@@ -3,6 +3,7 @@
 #include "trace/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,16 @@ static const char *format_scaled(char *out, double value, const char *unit)
 
     snprintf(out, GV_FORMAT_BYTES, "%.*f %s", decimals, value, unit);
     return out;
+}
+
+void gv_format_add(char *out, size_t size, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(out + used, size - used, format, values);
+    va_end(values);
 }
 
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)

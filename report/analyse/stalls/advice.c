@@ -3,35 +3,13 @@
 #include "report/show/format.h"
 #include "trace/call_table.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NAME_BYTES 200
 
-/* Text of limited length; the rest is cut off. */
-struct gv_advice_out {
-    char *text;
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct gv_advice_out *out, const char *format,
-                                                      ...)
-{
-    va_list arguments;
-    int length;
-
-    va_start(arguments, format);
-    length = vsnprintf(out->text + out->used, GV_ADVICE_BYTES - out->used, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        out->used += (size_t)length;
-    if (out->used > GV_ADVICE_BYTES - 1)
-        out->used = GV_ADVICE_BYTES - 1;
-}
+#define add(out, ...) gv_format_add(out, GV_ADVICE_BYTES, __VA_ARGS__)
 
 /* Shortens a name, between two characters. */
 static void cut_name(char out[NAME_BYTES], const char *name)
@@ -49,7 +27,7 @@ static void cut_name(char out[NAME_BYTES], const char *name)
     strcpy(out + length, "...");
 }
 
-static void add_kernel_name(struct gv_advice_out *out, const char *name)
+static void add_kernel_name(char *out, const char *name)
 {
     char plain[GV_KERNEL_NAME_BYTES], cut[NAME_BYTES];
 
@@ -58,7 +36,7 @@ static void add_kernel_name(struct gv_advice_out *out, const char *name)
     add(out, "%s", cut);
 }
 
-static void add_name(struct gv_advice_out *out, const char *name, const char *otherwise)
+static void add_name(char *out, const char *name, const char *otherwise)
 {
     char cut[NAME_BYTES];
 
@@ -67,7 +45,7 @@ static void add_name(struct gv_advice_out *out, const char *name, const char *ot
     add(out, "%s", name ? cut : otherwise);
 }
 
-static void add_at(struct gv_advice_out *out, const char *place)
+static void add_at(char *out, const char *place)
 {
     if (place) {
         add(out, " at ");
@@ -75,7 +53,7 @@ static void add_at(struct gv_advice_out *out, const char *place)
     }
 }
 
-static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_host(char *out, const struct gv_advice_facts *facts)
 {
     char ran[GV_FORMAT_BYTES];
 
@@ -88,7 +66,7 @@ static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *fa
     add_at(out, facts->host_where);
 }
 
-static void add_waited(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_waited(char *out, const struct gv_advice_facts *facts)
 {
     if (facts->host_ns) {
         add_host(out, facts);
@@ -119,13 +97,13 @@ static bool is_set(const struct gv_advice_facts *facts, enum gv_environment vari
     return value[0] && sqlite3_strglob(glob, value + 1) == 0;
 }
 
-static void add_as_set(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_as_set(char *out, const struct gv_advice_facts *facts)
 {
     if (is_set(facts, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "EAGER"))
         add(out, ", as here,");
 }
 
-static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_eager(char *out, const struct gv_advice_facts *facts)
 {
     char cost[GV_FORMAT_BYTES];
 
@@ -161,7 +139,7 @@ static bool can_be_written(const char *name)
 }
 
 /* Adds the call that loads a late kernel. false: it cannot be written. */
-static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime)
+static bool add_load(char *out, const char *kernel, bool runtime)
 {
     char name[GV_KERNEL_NAME_BYTES];
 
@@ -178,22 +156,22 @@ static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime
     return true;
 }
 
-static void add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_warmup(char *out, const struct gv_advice_facts *facts)
 {
     bool runtime = is_runtime(facts), python = is_python(facts), any = false, more = false;
-    size_t before = out->used;
+    size_t before = strlen(out);
 
     if (python) {
         add(out, " The simplest way: run the code at ");
         add_name(out, facts->where, "");
         add(out, " once, on little data.");
-        before = out->used;
+        before = strlen(out);
     }
     add(out, " To paste:");
     for (int i = 0; i < facts->late_count && !python; i++)
         any |= add_load(out, facts->late[i], runtime);
     if (!any)
-        out->used = before;
+        out[before] = '\0';
     for (int i = 0; i < facts->late_count && (any || facts->late_count > 1); i++) {
         char name[GV_KERNEL_NAME_BYTES];
         gv_kernel_name_qualified(facts->late[i], name, sizeof(name));
@@ -209,7 +187,7 @@ static void add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *
         add(out, ".");
 }
 
-static void add_arch(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_arch(char *out, const struct gv_advice_facts *facts)
 {
     if (facts->arch > 0)
         add(out, "sm_%d", facts->arch);
@@ -217,7 +195,7 @@ static void add_arch(struct gv_advice_out *out, const struct gv_advice_facts *fa
         add(out, "this GPU's architecture");
 }
 
-static void add_arch_flags(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_arch_flags(char *out, const struct gv_advice_facts *facts)
 {
     if (facts->arch > 0)
         add(out, "nvcc -gencode arch=compute_%d,code=sm_%d", facts->arch, facts->arch);
@@ -225,7 +203,7 @@ static void add_arch_flags(struct gv_advice_out *out, const struct gv_advice_fac
         add(out, "nvcc -arch=native");
 }
 
-static void add_sass(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_sass(char *out, const struct gv_advice_facts *facts)
 {
     char time[GV_FORMAT_BYTES];
 
@@ -236,7 +214,7 @@ static void add_sass(struct gv_advice_out *out, const struct gv_advice_facts *fa
     add(out, " instead of PTX: compiling took %s of it.", gv_format_duration(time, facts->jit_ns));
 }
 
-static void add_again(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_again(char *out, const struct gv_advice_facts *facts)
 {
     char time[GV_FORMAT_BYTES];
 
@@ -247,17 +225,17 @@ static void add_again(struct gv_advice_out *out, const struct gv_advice_facts *f
             facts->again, gv_format_duration(time, facts->again_ns));
 }
 
-static void add_place(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_place(char *out, const struct gv_advice_facts *facts)
 {
     add_at(out, facts->where);
 }
 
-static void add_call(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_call(char *out, const struct gv_advice_facts *facts)
 {
     add_name(out, facts->call, "the call");
 }
 
-static void add_kernel(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_kernel(char *out, const struct gv_advice_facts *facts)
 {
     if (facts->kernel)
         add_kernel_name(out, facts->kernel);
@@ -265,7 +243,7 @@ static void add_kernel(struct gv_advice_out *out, const struct gv_advice_facts *
         add(out, "its kernel");
 }
 
-static void add_module(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_module(char *out, const struct gv_advice_facts *facts)
 {
     if (facts->module_name && facts->module_name[0]) {
         add_name(out, facts->module_name, "");
@@ -276,7 +254,7 @@ static void add_module(struct gv_advice_out *out, const struct gv_advice_facts *
         add(out, " of %" PRId64 " bytes", facts->module_bytes);
 }
 
-static void add_blocker(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_blocker(char *out, const struct gv_advice_facts *facts)
 {
     add_name(out, facts->blocker, "the other thread's call");
     add(out, " of another thread");
@@ -284,7 +262,7 @@ static void add_blocker(struct gv_advice_out *out, const struct gv_advice_facts 
 }
 
 /* As "stalls" has it in other_did. */
-static void add_other(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_other(char *out, const struct gv_advice_facts *facts)
 {
     const char *did = facts->other_did ? facts->other_did : "";
 
@@ -308,7 +286,7 @@ static void add_other(struct gv_advice_out *out, const struct gv_advice_facts *f
     }
 }
 
-static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_why(char *out, const struct gv_advice_facts *facts)
 {
     enum gv_cause cause =
         facts->blocker_cause ? gv_cause_find(facts->blocker_cause) : GV_CAUSE_COUNT;
@@ -323,13 +301,13 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
 }
 
 /* If the GPU side is known, so is the kind of memory. */
-static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_unseen_memory(char *out, const struct gv_advice_facts *facts)
 {
     if (!facts->waited_kernel && !facts->waited_kind)
         add(out, " Whether its memory is already pinned is unknown.");
 }
 
-static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_free_async(char *out, const struct gv_advice_facts *facts)
 {
     if (is_runtime(facts))
         add(out, "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)");
@@ -337,7 +315,7 @@ static void add_free_async(struct gv_advice_out *out, const struct gv_advice_fac
         add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
 }
 
-static void add_threshold(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_threshold(char *out, const struct gv_advice_facts *facts)
 {
     if (is_python(facts)) {
         add(out, "cudaMemPoolSetAttribute and cudaMemPoolAttrReleaseThreshold (in CuPy,"
@@ -352,7 +330,7 @@ static void add_threshold(struct gv_advice_out *out, const struct gv_advice_fact
               " cuDeviceGetMemPool");
 }
 
-static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_pools(char *out, const struct gv_advice_facts *facts)
 {
     char time[GV_FORMAT_BYTES];
 
@@ -362,7 +340,7 @@ static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *f
 }
 
 /* The fix depends on whether it waited or compiled. */
-static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+static void add_loading(char *out, const struct gv_advice_facts *facts)
 {
     add(out, facts->unsure ? "That helps if it waited for " : "Here it waited for ");
     add_waited(out, facts);
@@ -379,7 +357,7 @@ static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts 
 
 static const struct {
     const char *name;
-    void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
+    void (*tell)(char *out, const struct gv_advice_facts *facts);
 } words[] = {
     {"{call}", add_call},
     {"{kernel}", add_kernel},
@@ -404,13 +382,12 @@ static const struct {
 };
 
 /* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
-static size_t add_word(struct gv_advice_out *out, const struct gv_advice_facts *facts,
-                       const char *text)
+static size_t add_word(char *out, const struct gv_advice_facts *facts, const char *text)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         size_t length = strlen(words[i].name);
         if (strncmp(text, words[i].name, length) == 0) {
-            words[i].add(out, facts);
+            words[i].tell(out, facts);
             return length;
         }
     }
@@ -437,8 +414,7 @@ const char *gv_advice_library(const struct gv_advice_facts *facts, enum gv_cause
     return NULL;
 }
 
-static void add_notes(struct gv_advice_out *out, const struct gv_advice_facts *facts,
-                      enum gv_cause cause)
+static void add_notes(char *out, const struct gv_advice_facts *facts, enum gv_cause cause)
 {
     for (size_t i = 0; i < NOTES && !facts->in_flight; i++)
         if (notes[i].cause == cause && is_set(facts, notes[i].variable, notes[i].value) &&
@@ -447,8 +423,7 @@ static void add_notes(struct gv_advice_out *out, const struct gv_advice_facts *f
 }
 
 /* The other ranks may need this one's next call to arrive. */
-static void add_collective(struct gv_advice_out *out, const struct gv_advice_facts *facts,
-                           enum gv_cause cause)
+static void add_collective(char *out, const struct gv_advice_facts *facts, enum gv_cause cause)
 {
     if (!facts->waited_kernel || !gv_cause_drains(cause) ||
         !gv_kernel_is_collective(facts->waited_kernel))
@@ -482,22 +457,22 @@ static const char *advice_of(const struct gv_advice_facts *facts, enum gv_cause 
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
                      char text[GV_ADVICE_BYTES])
 {
-    struct gv_advice_out out = {.text = text};
     const char *from = advice_of(facts, cause);
+    size_t used;
 
     text[0] = '\0';
     while (*from) {
-        size_t length = *from == '{' ? add_word(&out, facts, from) : 0;
+        size_t length = *from == '{' ? add_word(text, facts, from) : 0;
         if (!length) {
             length = 1 + strcspn(from + 1, "{");
-            add(&out, "%.*s", (int)length, from);
+            add(text, "%.*s", (int)length, from);
         }
         from += length;
     }
-    add_notes(&out, facts, cause);
-    add_collective(&out, facts, cause);
-    while (out.used > 0 && text[out.used - 1] == ' ')
-        text[--out.used] = '\0';
+    add_notes(text, facts, cause);
+    add_collective(text, facts, cause);
+    for (used = strlen(text); used > 0 && text[used - 1] == ' '; used--)
+        text[used - 1] = '\0';
 }
 
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel)

@@ -14,28 +14,19 @@
 #define PLACE_BYTES 512
 
 enum gv_advised_column {
-    GV_ADVISED_ID,
-    GV_ADVISED_CAUSE,
-    GV_ADVISED_JIT,
-    GV_ADVISED_CALL,
-    GV_ADVISED_KERNEL,
-    GV_ADVISED_PROCESS,
-    GV_ADVISED_WAITED_KERNEL,
-    GV_ADVISED_WAITED_KIND,
-    GV_ADVISED_PRESUMED,
-    GV_ADVISED_BLOCKER,
-    GV_ADVISED_BLOCKER_CAUSE,
-    GV_ADVISED_DRAINED,
-    GV_ADVISED_CALL_ID,
-    GV_ADVISED_BLOCKER_ID,
-    GV_ADVISED_UNSURE,
-    GV_ADVISED_OTHER_PID,
-    GV_ADVISED_OTHER_NAME,
-    GV_ADVISED_OTHER_DID,
-    GV_ADVISED_HOST,
-    GV_ADVISED_HOST_NS,
-    GV_ADVISED_HOST_CALL,
+#define GV_ADVISED(kind, name) GV_ADVISED_##name,
+#include "report/analyse/stalls/advised.def"
 };
+
+#define TAKE_OTHER(name)
+#define TAKE_NUMBER(name) facts->name = sqlite3_column_int64(row, GV_ADVISED_##name);
+#define TAKE_TEXT(name)   facts->name = (const char *)sqlite3_column_text(row, GV_ADVISED_##name);
+
+static void take_facts(struct gv_advice_facts *facts, sqlite3_stmt *row)
+{
+#define GV_ADVISED(kind, name) TAKE_##kind(name)
+#include "report/analyse/stalls/advised.def"
+}
 
 /* Keeps the last text of each cause: most stalls of a program are alike. */
 struct gv_advised {
@@ -47,11 +38,6 @@ struct gv_advised {
     struct gv_advice_facts facts;
     int64_t facts_process; /* whose architecture, late kernels and pools the facts hold */
 };
-
-static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
-{
-    return (const char *)sqlite3_column_text(row, (int)column);
-}
 
 static int read_environment(struct gv_stall_run *run, struct gv_advice_facts *facts,
                             int64_t process)
@@ -182,8 +168,8 @@ static int read_place(struct gv_stall_run *run, enum gv_stall_statement which, i
 static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
                        sqlite3_stmt *row)
 {
-    int64_t call = sqlite3_column_int64(row, GV_ADVISED_CALL_ID);
-    int64_t blocker = sqlite3_column_int64(row, GV_ADVISED_BLOCKER_ID);
+    int64_t call = sqlite3_column_int64(row, GV_ADVISED_call_id);
+    int64_t blocker = sqlite3_column_int64(row, GV_ADVISED_blocker_id);
     struct gv_advice_facts *facts = &advised->facts;
     int error;
 
@@ -194,14 +180,14 @@ static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enu
     if (!error)
         error = read_place(run, GV_STALL_PLACE, blocker, advised->places[1], &facts->blocker_where);
     if (!error && facts->host_ns)
-        error = read_place(run, GV_STALL_PLACE, sqlite3_column_int64(row, GV_ADVISED_HOST_CALL),
+        error = read_place(run, GV_STALL_PLACE, sqlite3_column_int64(row, GV_ADVISED_host_call),
                            advised->places[2], &facts->host_where);
     return error;
 }
 
 static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sqlite3_stmt *row)
 {
-    const char *cause_name = text_of(row, GV_ADVISED_CAUSE);
+    const char *cause_name = (const char *)sqlite3_column_text(row, GV_ADVISED_cause);
     enum gv_cause cause = gv_cause_find(cause_name ? cause_name : "");
     struct gv_advice_facts *facts = &advised->facts;
     int64_t id = 0;
@@ -209,28 +195,14 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
 
     if (cause == GV_CAUSE_COUNT)
         return 0;
-    error = read_process(run, advised, sqlite3_column_int64(row, GV_ADVISED_PROCESS));
+    error = read_process(run, advised, sqlite3_column_int64(row, GV_ADVISED_process));
     if (!error)
-        error = read_module(run, facts, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
+        error = read_module(run, facts, sqlite3_column_int64(row, GV_ADVISED_call_id));
     if (!error)
-        error = read_library(run, facts, cause, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
+        error = read_library(run, facts, cause, sqlite3_column_int64(row, GV_ADVISED_call_id));
     if (error)
         return error;
-    facts->jit_ns = sqlite3_column_int64(row, GV_ADVISED_JIT);
-    facts->call = text_of(row, GV_ADVISED_CALL);
-    facts->kernel = text_of(row, GV_ADVISED_KERNEL);
-    facts->waited_kernel = text_of(row, GV_ADVISED_WAITED_KERNEL);
-    facts->waited_kind = text_of(row, GV_ADVISED_WAITED_KIND);
-    facts->presumed = text_of(row, GV_ADVISED_PRESUMED);
-    facts->blocker = text_of(row, GV_ADVISED_BLOCKER);
-    facts->blocker_cause = text_of(row, GV_ADVISED_BLOCKER_CAUSE);
-    facts->unsure = sqlite3_column_int(row, GV_ADVISED_UNSURE) != 0;
-    facts->other_pid = sqlite3_column_int64(row, GV_ADVISED_OTHER_PID);
-    facts->other_name = text_of(row, GV_ADVISED_OTHER_NAME);
-    facts->other_did = text_of(row, GV_ADVISED_OTHER_DID);
-    facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
-    facts->host_name = text_of(row, GV_ADVISED_HOST);
-    facts->host_ns = sqlite3_column_int64(row, GV_ADVISED_HOST_NS);
+    take_facts(facts, row);
     error = read_places(run, advised, cause, row);
     if (error)
         return error;
@@ -238,7 +210,7 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
     error = store_text(run, advised, cause, &id);
     return error ? error
                  : gv_stall_put(run, GV_STALL_SET_ADVICE,
-                                (const int64_t[]){id, sqlite3_column_int64(row, GV_ADVISED_ID)}, 2);
+                                (const int64_t[]){id, sqlite3_column_int64(row, GV_ADVISED_id)}, 2);
 }
 
 /* All unexplained stalls have the same advice. */

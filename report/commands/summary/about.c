@@ -11,7 +11,6 @@
 #include "report/store/database.h"
 #include "trace/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -27,19 +26,7 @@
 /* A share with a larger standard error is "about" that. */
 #define GV_SUMMARY_EXACT 0.0025
 
-/* Adds to a text; the rest is cut off. */
-static void add(char text[GV_SUMMARY_TEXT_BYTES], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add(char text[GV_SUMMARY_TEXT_BYTES], const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list values;
-
-    va_start(values, format);
-    vsnprintf(text + used, GV_SUMMARY_TEXT_BYTES - used, format, values);
-    va_end(values);
-}
+#define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
 
 /* ", in 3 periods"; nothing for one. */
 static const char *say_periods(char out[64], int64_t periods)
