@@ -11,38 +11,24 @@
 
 #define add(out, ...) gv_format_add(out, GV_ADVICE_BYTES, __VA_ARGS__)
 
-/* Shortens a name, between two characters. */
-static void cut_name(char out[NAME_BYTES], const char *name)
+/* A long one is cut, between two characters. */
+static void add_name(char *out, const char *name, const char *otherwise)
 {
-    size_t length = strlen(name);
+    const char *text = name ? name : otherwise;
+    size_t length = strlen(text), cut = NAME_BYTES - 4;
 
-    if (length < NAME_BYTES) {
-        strcpy(out, name);
-        return;
-    }
-    length = NAME_BYTES - 4;
-    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
-        length--;
-    memcpy(out, name, length);
-    strcpy(out + length, "...");
+    while (cut > 0 && length >= NAME_BYTES && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut--;
+    add(out, "%.*s%s", length < NAME_BYTES ? (int)length : (int)cut, text,
+        length < NAME_BYTES ? "" : "...");
 }
 
 static void add_kernel_name(char *out, const char *name)
 {
-    char plain[GV_KERNEL_NAME_BYTES], cut[NAME_BYTES];
+    char plain[GV_KERNEL_NAME_BYTES];
 
     gv_kernel_name_short(name, plain, sizeof(plain));
-    cut_name(cut, plain);
-    add(out, "%s", cut);
-}
-
-static void add_name(char *out, const char *name, const char *otherwise)
-{
-    char cut[NAME_BYTES];
-
-    if (name)
-        cut_name(cut, name);
-    add(out, "%s", name ? cut : otherwise);
+    add_name(out, plain, "");
 }
 
 static void add_at(char *out, const char *place)

@@ -39,15 +39,6 @@ static int find_first_uses(struct gv_stall_run *run)
     return error;
 }
 
-static int read_any(sqlite3 *trace, const char *sql, bool *any)
-{
-    int64_t number = 0;
-    int error = gv_database_number(trace, sql, NULL, 0, &number);
-
-    *any = number != 0;
-    return error;
-}
-
 /* Reads what the analysis needs besides the small tables. */
 static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
 {
@@ -65,9 +56,11 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_stall_pools_find(run);
     if (!error)
-        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
+        error = gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", NULL, 0,
+                                   &run->any_jit);
     if (!error)
-        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", &run->any_host);
+        error = gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", NULL, 0,
+                                   &run->any_host);
     if (!error)
         error = gv_gpu_unseen_read(trace, &run->unseen);
     if (!error)
@@ -363,48 +356,48 @@ int gv_stalls_advise(sqlite3 *trace)
     return end_transaction(trace, error);
 }
 
-static int note_version(sqlite3 *trace, int64_t threshold_ns)
-{
-    char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', %d),"
-                                " ('stall_threshold_ns', %lld)",
-                                GV_STALLS_VERSION, (long long)threshold_ns);
-    int error = sql ? execute(trace, sql) : -ENOMEM;
+/* What the analysis fills. */
+static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
+                                     "stall_other", "load_wait",  "lost_capture"};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-    sqlite3_free(sql);
+/* Runs for each a statement that ends in its name. */
+static int for_tables(sqlite3 *trace, const char *statement)
+{
+    char sql[64];
+    int error = 0;
+
+    for (size_t i = 0; i < TABLES && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, "%s.%s", statement, tables[i]);
+        error = execute(trace, sql);
+    }
     return error;
 }
 
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
-    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
-                               "DELETE FROM main.stall_host;"
-                               "DELETE FROM main.stall_advice;"
-                               "DELETE FROM main.stall_other;"
-                               "DELETE FROM main.load_wait;"
-                               "DELETE FROM main.lost_capture;");
+    int error = execute(trace, "BEGIN IMMEDIATE");
 
+    if (!error)
+        error = for_tables(trace, "DELETE FROM main");
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
         error = analyse(trace, threshold_ns);
     if (!error)
-        error = note_version(trace, threshold_ns);
+        error = gv_database_script(trace,
+                                   "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"
+                                   " ('stall_threshold_ns', ?2)",
+                                   (const int64_t[]){GV_STALLS_VERSION, threshold_ns}, 2);
     return end_transaction(trace, error);
 }
 
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
-    static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
-                                         "stall_other", "load_wait",  "lost_capture"};
     static const char *const views[] = {"stalls", "loads", "lost_captures", "minutes"};
-    char sql[64];
-    int error = 0;
+    int error = for_tables(trace, "DROP TABLE IF EXISTS temp");
 
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, "DROP TABLE IF EXISTS temp.%s", tables[i]);
-        error = execute(trace, sql);
-        if (!error)
-            error = gv_shadow_make(trace, "TABLE", tables[i]);
-    }
+    for (size_t i = 0; i < TABLES && !error; i++)
+        error = gv_shadow_make(trace, "TABLE", tables[i]);
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
         error = gv_shadow_make(trace, "VIEW", views[i]);
     return error ? error : analyse(trace, threshold_ns);

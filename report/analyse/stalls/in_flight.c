@@ -234,16 +234,12 @@ static int find_causes(struct gv_flights *flights, int64_t process)
 int gv_flight_causes(struct gv_database *database, int64_t process)
 {
     struct gv_flights *flights;
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(database->handle, "SELECT 1 FROM flight WHERE process = ?1",
-                                 &process, 1, &row);
-    int error;
+    int64_t any = 0;
+    int error = gv_database_number(database->handle, "SELECT 1 FROM flight WHERE process = ?1",
+                                   &process, 1, &any);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    sqlite3_finalize(row);
-    if (result != SQLITE_ROW)
-        return gv_database_error(database->handle, result);
+    if (error || !any)
+        return error;
     flights = calloc(1, sizeof(*flights));
     if (!flights)
         return -ENOMEM;

@@ -81,7 +81,8 @@ struct gv_stall_run {
     size_t zone_count, zone_room;
     struct gv_gpu_unseen_list unseen;
     struct gv_stopped stopped;
-    bool any_measured, any_jit, any_host;
+    bool any_measured;
+    int64_t any_jit, any_host; /* 0: none */
     struct gv_stall_judge judge;
     /* the chunk */
     struct gv_stall_call *calls;

@@ -68,11 +68,9 @@ static int say_head(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Adds pieces to a line, each after three blanks, or on a new line. */
-static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void print_piece(const struct gv_summary *summary,
+                                                              int *column, const char *format, ...)
 {
     char piece[160];
     va_list values;

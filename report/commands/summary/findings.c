@@ -12,45 +12,6 @@
 /* Lines of stalls to tell. */
 #define GV_SUMMARY_STALLS 3u
 
-/* The time that a finding concerns; -1: it is not about time. */
-static int64_t item_cost(const struct gv_run_facts *facts, const struct gv_finding *finding)
-{
-    bool seen = facts->operations > 0;
-
-    switch (finding->class) {
-    case GV_VERDICT_LAUNCH_BLOCKING:
-        return facts->blocking_ns;
-    case GV_VERDICT_UNFINISHED:
-        return facts->flight_ns;
-    case GV_VERDICT_STALLED:
-        return facts->wait_ns;
-    case GV_VERDICT_LATE_RANK:
-        return facts->late.total_ns;
-    case GV_VERDICT_DESCHEDULED:
-        return facts->delay_ns;
-    case GV_VERDICT_UNEXPLAINED:
-        return facts->unknown_ns;
-    case GV_VERDICT_LOAD:
-        return gv_time_sum(facts->first_use_ns, facts->unsure_ns);
-    case GV_VERDICT_TRANSFER:
-        return seen ? gv_time_sum(facts->host_copy_ns, facts->copy_gap_ns) : facts->thread_copy_ns;
-    case GV_VERDICT_LAUNCH:
-        return seen ? facts->launch_gap_ns : facts->thread_launch_ns;
-    case GV_VERDICT_UNDERFILLED:
-        return (int64_t)((double)facts->kernel_ns * gv_run_facts_underfilled(facts));
-    case GV_VERDICT_IDLE_LINE:
-        return facts->idle[finding->idle].saves_ns;
-    case GV_VERDICT_HOST:
-        return facts->run_ns - facts->busiest_ns;
-    case GV_VERDICT_IDLE:
-        return gv_run_facts_device_ns(facts) - facts->busy_ns;
-    case GV_VERDICT_ACCELERATED:
-        return facts->kernel_ns;
-    default:
-        return -1;
-    }
-}
-
 static void item_say(const struct gv_run_facts *facts, const struct gv_finding *finding, char *out,
                      size_t size)
 {
@@ -144,7 +105,7 @@ static void item_make(const struct gv_summary *summary, const struct gv_finding 
 
     *item = (struct gv_summary_item){
         .name = gv_verdict_name(finding->class),
-        .cost_ns = item_cost(summary->facts, finding),
+        .cost_ns = gv_summary_cost(summary->facts, finding),
         .saves_ns = gv_summary_saves(summary->facts, finding),
         .good = finding->class == GV_VERDICT_ACCELERATED || finding->class == GV_VERDICT_HOST,
         .may = finding->class == GV_VERDICT_UNEXPLAINED ||

@@ -30,8 +30,9 @@ struct gv_summary_next {
 struct gv_summary_next gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit,
                                        void *context);
 
-/* report/commands/summary/saves.c: the most that the run would save without a finding; -1: unknown,
- * or nothing. */
+/* report/commands/summary/costs.c: the time that a finding concerns; -1: it is not about time. */
+int64_t gv_summary_cost(const struct gv_run_facts *facts, const struct gv_finding *finding);
+/* The most that the run would save without it; -1: unknown, or nothing. */
 int64_t gv_summary_saves(const struct gv_run_facts *facts, const struct gv_finding *finding);
 /* The GPU must do its work in any case: without a stall the run gets shorter by at most the idle
  * time of the busiest device. */

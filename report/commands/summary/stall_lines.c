@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_STALL_LINES_WHERE_BYTES 4096
+#define WHERE_BYTES 4096
 /* The longest stalls, from which the lines are found: other lines lost little. */
-#define GV_STALL_LINES_READ 5000
+#define ROWS_READ 5000
 
-static bool stall_lines_same(const char *one, const char *other)
+static bool are_same(const char *one, const char *other)
 {
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 /* Most calls share a stack with an earlier one, and looking up lines takes time. */
-static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
-                              char where[GV_STALL_LINES_WHERE_BYTES])
+static void find_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
+                       char where[WHERE_BYTES])
 {
     where[0] = '\0';
     for (size_t i = 0; i < list->count; i++)
@@ -26,27 +26,26 @@ static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list,
             strcpy(where, list->lines[i].where);
             return;
         }
-    if (gv_stack_text(trace, stack, 1, where, GV_STALL_LINES_WHERE_BYTES) != 0)
+    if (gv_stack_text(trace, stack, 1, where, WHERE_BYTES) != 0)
         where[0] = '\0';
 }
 
 /* The rows are sorted, so the first of a line is its worst. */
-static int stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
-                           const struct gv_stall_row *row)
+static int add_row(sqlite3 *trace, struct gv_stall_lines *list, const struct gv_stall_row *row)
 {
     const char *holder = row->blocked_by && !row->blocked_stall ? row->blocked_name : NULL;
     int64_t stack = holder ? row->blocked_stack : row->stack;
-    char where[GV_STALL_LINES_WHERE_BYTES];
+    char where[WHERE_BYTES];
     struct gv_stall_line *line = NULL;
 
-    stall_lines_where(trace, list, stack, where);
+    find_where(trace, list, stack, where);
     for (size_t i = 0; i < list->count && !line; i++) {
         struct gv_stall_line *known = &list->lines[i];
         /* Without a line, the kernel says more than nothing. */
-        if (strcmp(known->where, where) == 0 && stall_lines_same(known->holder, holder) &&
-            stall_lines_same(known->worst->cause, row->cause) &&
-            (holder || (stall_lines_same(known->worst->name, row->name) &&
-                        (where[0] || stall_lines_same(known->kernel, row->kernel)))))
+        if (strcmp(known->where, where) == 0 && are_same(known->holder, holder) &&
+            are_same(known->worst->cause, row->cause) &&
+            (holder || (are_same(known->worst->name, row->name) &&
+                        (where[0] || are_same(known->kernel, row->kernel)))))
             line = known;
     }
     if (!line) {
@@ -62,14 +61,14 @@ static int stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
     }
     line->count++;
     line->lost_ns = gv_time_sum(line->lost_ns, gv_stall_lost_ns(row));
-    if (!stall_lines_same(line->kernel, row->kernel))
+    if (!are_same(line->kernel, row->kernel))
         line->kernel = NULL;
     return 0;
 }
 
 /* The line whose worst stall another line's worst one waited for: most of both losses is the
  * same time. */
-static void stall_lines_chain(struct gv_stall_lines *list)
+static void chain(struct gv_stall_lines *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct gv_stall_line *line = &list->lines[i];
@@ -85,7 +84,7 @@ static void stall_lines_chain(struct gv_stall_lines *list)
     }
 }
 
-static int stall_lines_compare(const void *one, const void *other)
+static int compare_lines(const void *one, const void *other)
 {
     const struct gv_stall_line *a = one, *b = other;
     bool unknown = gv_cause_is_unknown(a->worst->cause);
@@ -97,7 +96,7 @@ static int stall_lines_compare(const void *one, const void *other)
     return a->worst->id < b->worst->id ? -1 : a->worst->id > b->worst->id;
 }
 
-static bool stall_lines_has(const struct gv_totals_part *part, const struct gv_stall_row *row)
+static bool has_row(const struct gv_totals_part *part, const struct gv_stall_row *row)
 {
     return (!part->process || row->process == part->process) &&
            (!part->thread || row->thread == part->thread) && row->start_ns >= part->from_ns &&
@@ -107,7 +106,7 @@ static bool stall_lines_has(const struct gv_totals_part *part, const struct gv_s
 int gv_stall_lines_read(sqlite3 *trace, const struct gv_totals_part *part,
                         struct gv_stall_lines *lines)
 {
-    struct gv_stall_filter filter = {.limit = gv_totals_is_all(part) ? GV_STALL_LINES_READ : 0,
+    struct gv_stall_filter filter = {.limit = gv_totals_is_all(part) ? ROWS_READ : 0,
                                      .people = true};
     int error;
 
@@ -119,10 +118,10 @@ int gv_stall_lines_read(sqlite3 *trace, const struct gv_totals_part *part,
     if (!lines->lines)
         return -ENOMEM;
     for (size_t i = 0; i < lines->rows.count && !error; i++)
-        if (stall_lines_has(part, &lines->rows.rows[i]))
-            error = stall_lines_add(trace, lines, &lines->rows.rows[i]);
-    stall_lines_chain(lines);
-    qsort(lines->lines, lines->count, sizeof(*lines->lines), stall_lines_compare);
+        if (has_row(part, &lines->rows.rows[i]))
+            error = add_row(trace, lines, &lines->rows.rows[i]);
+    chain(lines);
+    qsort(lines->lines, lines->count, sizeof(*lines->lines), compare_lines);
     return error;
 }
 
