@@ -295,10 +295,11 @@ static void add_unseen_memory(char *out, const struct gv_advice_facts *facts)
 
 static void add_free_async(char *out, const struct gv_advice_facts *facts)
 {
-    if (is_runtime(facts))
-        add(out, "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)");
-    else
-        add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
+    bool runtime = is_runtime(facts);
+
+    add(out, "%s in the stream that used the memory (with %s)",
+        runtime ? "cudaFreeAsync" : "cuMemFreeAsync",
+        runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
 }
 
 static void add_threshold(char *out, const struct gv_advice_facts *facts)
