@@ -28,17 +28,6 @@
 
 #define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
 
-/* ", in 3 periods"; nothing for one. */
-static const char *say_periods(char out[64], int64_t periods)
-{
-    char count[GV_FORMAT_BYTES];
-
-    out[0] = '\0';
-    if (periods > 1)
-        snprintf(out, 64, ", in %s periods", gv_format_count(count, periods));
-    return out;
-}
-
 /* The program's name, how long it took, and where. */
 static int say_head(void *context, sqlite3_stmt *row)
 {
@@ -46,8 +35,7 @@ static int say_head(void *context, sqlite3_stmt *row)
     const struct gv_run_facts *facts = summary->facts;
     FILE *out = summary->out;
     const char *name = (const char *)sqlite3_column_text(row, 0);
-    char text[GV_SUMMARY_TEXT_BYTES] = "", took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES],
-         periods[64];
+    char text[GV_SUMMARY_TEXT_BYTES] = "", took[GV_FORMAT_BYTES], recorded[GV_FORMAT_BYTES];
 
     add(text, "%.*s ran", GV_SUMMARY_NAME, name ? name : "-");
     /* Not for a process that was killed before its first call. */
@@ -58,11 +46,13 @@ static int say_head(void *context, sqlite3_stmt *row)
             facts->simulated ? "a simulated GPU" : facts->device);
     if (facts->devices_used > 1)
         add(text, " and %" PRId64 " more", facts->devices_used - 1);
-    if (facts->process_ns > facts->recorded_ns)
-        add(text, "; recorded %s%s of %s%s", facts->older.minutes > 0 ? "in full " : "",
+    if (facts->process_ns > facts->recorded_ns) {
+        add(text, "; recorded %s%s of %s", facts->older.minutes > 0 ? "in full " : "",
             gv_format_duration(recorded, facts->recorded_ns),
-            gv_format_duration(took, facts->process_ns),
-            say_periods(periods, facts->recorded_periods));
+            gv_format_duration(took, facts->process_ns));
+        if (facts->recorded_periods > 1)
+            add(text, ", in %s periods", gv_format_count(took, facts->recorded_periods));
+    }
     fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD), gv_colour(out, GV_COLOUR_NONE));
     gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
     return 0;
@@ -214,25 +204,22 @@ static int print_steps(const struct gv_summary *summary)
 static void print_own_cost(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
-    char most[64 + GV_FACTS_TEXT_BYTES] = "", spared[64] = "", count[GV_FORMAT_BYTES];
-    char once[64] = "", took[GV_FORMAT_BYTES];
-    double percent = (double)facts->own_cost_ppm / 1e4;
+    char text[GV_SUMMARY_TEXT_BYTES] = "", part[GV_FORMAT_BYTES];
+    bool little = facts->own_cost_ppm < GV_SUMMARY_OWN_COST;
 
     if (!facts->whole || facts->own_costs == 0)
         return;
+    add(text, "gpuverify cost %s%.1f %% of this run", little ? "less than " : "",
+        little ? 0.1 : (double)facts->own_cost_ppm / 1e4);
     if (facts->own_cost_most_ppm >= GV_SUMMARY_OWN_COST)
-        snprintf(most, sizeof(most), " (%s %.1f %%)", facts->own_cost_most,
-                 (double)facts->own_cost_most_ppm / 1e4);
+        add(text, " (%s %.1f %%)", facts->own_cost_most, (double)facts->own_cost_most_ppm / 1e4);
     if (facts->own_cost_once_ns >= GV_SUMMARY_ONCE_NS)
-        snprintf(once, sizeof(once), ", and %s at its start and end",
-                 gv_format_duration(took, facts->own_cost_once_ns));
+        add(text, ", and %s at its start and end",
+            gv_format_duration(part, facts->own_cost_once_ns));
     if (facts->stacks_spared > 0)
-        snprintf(spared, sizeof(spared), "; %s stack%s skipped to save time",
-                 gv_format_count(count, facts->stacks_spared),
-                 gv_format_plural(facts->stacks_spared));
-    gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s%s%s",
-                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? "less than " : "",
-                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? 0.1 : percent, most, once, spared);
+        add(text, "; %s stack%s skipped to save time", gv_format_count(part, facts->stacks_spared),
+            gv_format_plural(facts->stacks_spared));
+    gv_text_lines(summary->out, 2, "", text, summary->columns);
 }
 
 int gv_summary_print_about(const struct gv_summary *summary)

@@ -12,88 +12,82 @@
 /* Lines of stalls to tell. */
 #define GV_SUMMARY_STALLS 3u
 
-static void item_say(const struct gv_run_facts *facts, const struct gv_finding *finding, char *out,
-                     size_t size)
+#define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
+
+/* In short; nothing if the evidence is short. */
+static void item_say(const struct gv_run_facts *facts, const struct gv_finding *finding, char *out)
 {
     char one[GV_FORMAT_BYTES], two[GV_FORMAT_BYTES], three[GV_FORMAT_BYTES];
     int64_t loading_ns = facts->loading_ns - facts->compiling_ns;
 
     switch (finding->class) {
     case GV_VERDICT_UNFINISHED:
-        snprintf(out, size, "%.100s %s", facts->flight,
-                 facts->flight_running ? "has not returned"
-                                       : "had not returned when its process ended");
+        add(out, "%.100s %s", facts->flight,
+            facts->flight_running ? "has not returned" : "had not returned when its process ended");
         break;
     case GV_VERDICT_DESCHEDULED:
-        snprintf(out, size, "%" PRId64 " call%s: the thread was ready to run, but waited for a CPU",
-                 facts->delays, gv_format_plural(facts->delays));
+        add(out, "%" PRId64 " call%s: the thread was ready to run, but waited for a CPU",
+            facts->delays, gv_format_plural(facts->delays));
         break;
     case GV_VERDICT_UNEXPLAINED:
-        snprintf(out, size, "%" PRId64 " call%s took too long; nothing recorded explains it",
-                 facts->unknowns, gv_format_plural(facts->unknowns));
+        add(out, "%" PRId64 " call%s took too long; nothing recorded explains it", facts->unknowns,
+            gv_format_plural(facts->unknowns));
         break;
     case GV_VERDICT_LOAD:
         if (facts->gpu_whole)
-            snprintf(out, size, "starting CUDA %s, loading code %s, compiling it %s",
-                     gv_format_duration(one, facts->start_ns),
-                     gv_format_duration(two, loading_ns > 0 ? loading_ns : 0),
-                     gv_format_duration(three, facts->compiling_ns));
+            add(out, "starting CUDA %s, loading code %s, compiling it %s",
+                gv_format_duration(one, facts->start_ns),
+                gv_format_duration(two, loading_ns > 0 ? loading_ns : 0),
+                gv_format_duration(three, facts->compiling_ns));
         else
-            snprintf(out, size, "starting CUDA %s, loading or compiling code %s",
-                     gv_format_duration(one, facts->start_ns),
-                     gv_format_duration(two, gv_time_sum(facts->loading_ns, facts->unsure_ns)));
+            add(out, "starting CUDA %s, loading or compiling code %s",
+                gv_format_duration(one, facts->start_ns),
+                gv_format_duration(two, gv_time_sum(facts->loading_ns, facts->unsure_ns)));
         break;
     case GV_VERDICT_TRANSFER:
-        if (facts->operations == 0)
-            snprintf(out, size, "%s", finding->evidence);
-        else
-            snprintf(out, size, "%s between host and device in %" PRId64 " cop%s%s%s",
-                     gv_format_size(one, facts->copied_bytes), facts->copies,
-                     facts->copies == 1 ? "y" : "ies", facts->copy_where[0] ? ": " : "",
-                     facts->copy_where);
+        if (facts->operations > 0)
+            add(out, "%s between host and device in %" PRId64 " cop%s%s%s",
+                gv_format_size(one, facts->copied_bytes), facts->copies,
+                facts->copies == 1 ? "y" : "ies", facts->copy_where[0] ? ": " : "",
+                facts->copy_where);
         break;
     case GV_VERDICT_LAUNCH:
-        if (facts->operations == 0 || facts->launch_gaps == 0)
-            snprintf(out, size, "%s", finding->evidence);
-        else
-            snprintf(out, size, "%s kernels of %s each, %s apart",
-                     gv_format_count(one, facts->kernels_run),
-                     gv_format_duration(two, facts->kernel_time_ns / facts->kernels_run),
-                     gv_format_duration(three, facts->launch_gaps_ns / facts->launch_gaps));
+        if (facts->operations > 0 && facts->launch_gaps > 0)
+            add(out, "%s kernels of %s each, %s apart", gv_format_count(one, facts->kernels_run),
+                gv_format_duration(two, facts->kernel_time_ns / facts->kernels_run),
+                gv_format_duration(three, facts->launch_gaps_ns / facts->launch_gaps));
         break;
     case GV_VERDICT_UNDERFILLED:
         if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
-            snprintf(out, size, "%" PRId64 " block%s on %" PRId64 " multiprocessors: %.200s",
-                     facts->least_blocks, gv_format_plural(facts->least_blocks),
-                     facts->multiprocessors, facts->top_kernel);
+            add(out, "%" PRId64 " block%s on %" PRId64 " multiprocessors: %.200s",
+                facts->least_blocks, gv_format_plural(facts->least_blocks), facts->multiprocessors,
+                facts->top_kernel);
         else
-            snprintf(out, size,
-                     "kernels had fewer blocks than the GPU's %" PRId64 " multiprocessors",
-                     facts->multiprocessors);
+            add(out, "kernels had fewer blocks than the GPU's %" PRId64 " multiprocessors",
+                facts->multiprocessors);
         break;
     case GV_VERDICT_IDLE_LINE:
-        snprintf(out, size, "i%" PRId64 " %s%s", facts->idle[finding->idle].id,
-                 facts->idle[finding->idle].text,
-                 facts->idle[finding->idle].inferred ? " (at least)" : "");
+        add(out, "i%" PRId64 " %s%s", facts->idle[finding->idle].id,
+            facts->idle[finding->idle].text,
+            facts->idle[finding->idle].inferred ? " (at least)" : "");
         break;
     case GV_VERDICT_IDLE:
         if (gv_run_facts_idle_call_is_known(facts))
-            snprintf(out, size, "no work for the GPU; the host was in CUDA calls, most in %.80s",
-                     facts->gap_call);
+            add(out, "no work for the GPU; the host was in CUDA calls, most in %.80s",
+                facts->gap_call);
         else if (gv_run_facts_idle_in_calls(facts))
-            snprintf(out, size, "no work for the GPU; the host was in CUDA calls");
+            add(out, "no work for the GPU; the host was in CUDA calls");
         else
-            snprintf(out, size, "no work for the GPU; the host was outside of CUDA for %s%s%s",
-                     gv_format_duration(one, gv_run_facts_outside_ns(facts)),
-                     facts->idle_lack ? "; the reason is unknown: " : "",
-                     facts->idle_lack ? facts->idle_lack : "");
+            add(out, "no work for the GPU; the host was outside of CUDA for %s%s%s",
+                gv_format_duration(one, gv_run_facts_outside_ns(facts)),
+                facts->idle_lack ? "; the reason is unknown: " : "",
+                facts->idle_lack ? facts->idle_lack : "");
         break;
     case GV_VERDICT_ACCELERATED:
-        snprintf(out, size, "the GPU computed, most in %.200s",
-                 facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
+        add(out, "the GPU computed, most in %.200s",
+            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
         break;
     default:
-        snprintf(out, size, "%s", finding->evidence);
         break;
     }
 }
@@ -118,10 +112,10 @@ static void item_make(const struct gv_summary *summary, const struct gv_finding 
         item->idle = summary->facts->idle[finding->idle].id;
         item->evidence = strstr(finding->evidence, "meanwhile "); /* not its text again */
     }
-    if (summary->evidence && !item->evidence)
-        snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
-    else
-        item_say(summary->facts, finding, item->text, sizeof(item->text));
+    if (!summary->evidence || item->evidence)
+        item_say(summary->facts, finding, item->text);
+    if (!item->text[0])
+        add(item->text, "%s", finding->evidence);
     snprintf(item->fix, sizeof(item->fix), "%s: %s", item->good ? "next" : "fix",
              gv_offer_fill(fix, sizeof(fix), finding->next, summary->path, false));
 }
@@ -130,7 +124,7 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
                          const char *evidence, struct gv_summary_item *item)
 {
     const struct gv_stall_row *worst = line->worst;
-    char calls[40] = "", behind[128] = "", lost[GV_FORMAT_BYTES];
+    char lost[GV_FORMAT_BYTES];
     bool inferred = worst->confidence && strcmp(worst->confidence, "inferred") == 0;
 
     *item = (struct gv_summary_item){
@@ -141,25 +135,23 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
         .may = inferred || worst->unsure,
         .evidence = evidence,
     };
-    if (line->count > 1)
-        snprintf(calls, sizeof(calls), line->holder ? "%" PRId64 " calls" : " (%" PRId64 " calls)",
-                 line->count);
-    if (line->behind_count > 0)
-        snprintf(behind, sizeof(behind), "; %" PRId64 " call%s behind %s lost %s",
-                 line->behind_count, gv_format_plural(line->behind_count),
-                 line->count > 1 ? "them" : "it", gv_format_duration(lost, line->behind_ns));
-    if (line->holder)
-        snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s behind %.200s%s%.600s",
-                 worst->id, worst->cause ? worst->cause : "?",
-                 calls[0]      ? calls
-                 : worst->name ? worst->name
-                               : "a call",
-                 line->holder, line->where[0] ? ", " : "", line->where);
+    add(item->text, "s%" PRId64 " %.40s: ", worst->id, worst->cause ? worst->cause : "?");
+    if (line->holder && line->count > 1)
+        add(item->text, "%" PRId64 " calls", line->count);
     else
-        snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s%s%.200s%s%.600s%s%s",
-                 worst->id, worst->cause ? worst->cause : "?", worst->name ? worst->name : "a call",
-                 line->kernel ? " of " : "", line->kernel ? line->kernel : "",
-                 line->where[0] ? ", " : "", line->where, calls, behind);
+        add(item->text, "%.200s", worst->name ? worst->name : "a call");
+    if (line->holder)
+        add(item->text, " behind %.200s", line->holder);
+    else if (line->kernel)
+        add(item->text, " of %.200s", line->kernel);
+    if (line->where[0])
+        add(item->text, ", %.600s", line->where);
+    if (!line->holder && line->count > 1)
+        add(item->text, " (%" PRId64 " calls)", line->count);
+    if (!line->holder && line->behind_count > 0)
+        add(item->text, "; %" PRId64 " call%s behind %s lost %s", line->behind_count,
+            gv_format_plural(line->behind_count), line->count > 1 ? "them" : "it",
+            gv_format_duration(lost, line->behind_ns));
     if (worst->advice)
         snprintf(item->fix, sizeof(item->fix), "fix: %s", worst->advice);
 }
