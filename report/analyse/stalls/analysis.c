@@ -298,18 +298,6 @@ static int analyse_chunk(struct gv_stall_run *run)
     return error;
 }
 
-/* `run` may be NULL. */
-static void close_analysis(struct gv_stall_run *run, sqlite3 *trace)
-{
-    if (run) {
-        gv_stall_infer_close(run);
-        gv_stall_others_close(run);
-        gv_stall_run_close(run);
-    }
-    free(run);
-    gv_stall_script(trace, GV_STALL_DROP_FACTS);
-}
-
 /* The end of a transaction: 0, or -errno, which undoes it. */
 static int end_transaction(sqlite3 *trace, int error)
 {
@@ -320,7 +308,20 @@ static int end_transaction(sqlite3 *trace, int error)
     return error;
 }
 
-static int analyse(sqlite3 *trace, int64_t threshold_ns)
+static int analyse_chunks(struct gv_stall_run *run)
+{
+    int error = next_chunk(run);
+
+    while (!error && run->call_count > 0) {
+        error = analyse_chunk(run);
+        if (!error)
+            error = next_chunk(run);
+    }
+    return error;
+}
+
+/* Writes the advice of all stalls, after it has found them, unless they are known. */
+static int analyse(sqlite3 *trace, int64_t threshold_ns, bool known)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
     /* SQLite refuses this while a statement runs. */
@@ -328,32 +329,25 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
 
     if (!error)
         error = open_analysis(run, trace, threshold_ns);
-    if (!error)
-        error = next_chunk(run);
-    while (!error && run->call_count > 0) {
-        error = analyse_chunk(run);
-        if (!error)
-            error = next_chunk(run);
-    }
+    if (!error && !known)
+        error = analyse_chunks(run);
     if (!error)
         error = gv_stall_advise(run);
-    close_analysis(run, trace);
-    return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
+    if (run) {
+        gv_stall_infer_close(run);
+        gv_stall_others_close(run);
+        gv_stall_run_close(run);
+    }
+    free(run);
+    gv_stall_script(trace, GV_STALL_DROP_FACTS);
+    return error || known ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
 int gv_stalls_advise(sqlite3 *trace)
 {
-    struct gv_stall_run *run = calloc(1, sizeof(*run));
-    int error = run ? gv_stack_text_install(trace) : -ENOMEM;
+    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
 
-    if (!error)
-        error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
-    if (!error)
-        error = open_analysis(run, trace, 0);
-    if (!error)
-        error = gv_stall_advise(run);
-    close_analysis(run, trace);
-    return end_transaction(trace, error);
+    return end_transaction(trace, error ? error : analyse(trace, 0, true));
 }
 
 /* What the analysis fills. */
@@ -382,7 +376,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
         error = for_tables(trace, "DELETE FROM main");
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
-        error = analyse(trace, threshold_ns);
+        error = analyse(trace, threshold_ns, false);
     if (!error)
         error = gv_database_script(trace,
                                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"
@@ -400,7 +394,7 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
         error = gv_shadow_make(trace, "TABLE", tables[i]);
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
         error = gv_shadow_make(trace, "VIEW", views[i]);
-    return error ? error : analyse(trace, threshold_ns);
+    return error ? error : analyse(trace, threshold_ns, false);
 }
 
 static const char version_sql[] =

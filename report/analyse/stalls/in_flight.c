@@ -29,38 +29,34 @@ struct gv_flights {
     struct gv_stall_call evidence[FLIGHTS_MOST];
 };
 
-static void take_launched(sqlite3_stmt *row, char *kernel, size_t size)
+/* What a call launched; unchanged if that is not known. */
+static int read_launched(struct gv_stall_run *run, int64_t call, char kernel[128])
 {
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    bool host = sqlite3_column_int(row, 1) != 0;
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_KERNEL, call, &error);
+    const char *name = row ? (const char *)sqlite3_column_text(row, 0) : NULL;
     char plain[112] = "";
 
     if (name)
         gv_kernel_name_short(name, plain, sizeof(plain));
-    if (host)
-        snprintf(kernel, size, name ? "host function %s" : "a host function%s", plain);
-    else
-        snprintf(kernel, size, "%s", plain);
+    if (row && sqlite3_column_int(row, 1) != 0)
+        snprintf(kernel, 128, name ? "host function %s" : "a host function%s", plain);
+    else if (row)
+        snprintf(kernel, 128, "%s", plain);
+    return error;
 }
 
 static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight_work *work)
 {
     struct gv_stall_launch first = {0}, meeting = {0};
-    sqlite3_stmt *row = NULL;
     int error = gv_stall_infer_now(run, process, &first, &meeting, &work->unfinished);
 
     work->call = first.call;
     work->start_ns = first.start_ns;
-    if (!error)
-        row = gv_stall_row(run, GV_STALL_CALL_KERNEL, first.call, &error);
-    if (row)
-        take_launched(row, work->kernel, sizeof(work->kernel));
     work->meets = meeting.call != 0;
-    row = error || !work->meets ? NULL
-                                : gv_stall_row(run, GV_STALL_CALL_KERNEL, meeting.call, &error);
-    if (row)
-        take_launched(row, work->meeting, sizeof(work->meeting));
-    return error;
+    if (!error)
+        error = read_launched(run, first.call, work->kernel);
+    return error || !work->meets ? error : read_launched(run, meeting.call, work->meeting);
 }
 
 static void close_run(struct gv_stall_run *run)

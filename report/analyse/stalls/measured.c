@@ -361,10 +361,10 @@ static int visit_hosts(struct gv_stall_run *run, struct gv_stall_orders *orders,
     int error = 0;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_HOST_FUNCTIONS, &error);
 
-    if (rows)
-        sqlite3_bind_int64(rows, 1, from_ns);
-    if (rows)
-        sqlite3_bind_int64(rows, 2, to_ns);
+    if (!rows)
+        return error;
+    sqlite3_bind_int64(rows, 1, from_ns);
+    sqlite3_bind_int64(rows, 2, to_ns);
     while (gv_stall_next(run, rows, &error)) {
         const struct gv_stall_place place = {.process = sqlite3_column_int64(rows, 4),
                                              .context = sqlite3_column_int64(rows, 5),

@@ -67,7 +67,8 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->host_end_ns,
         &row->host_stack,
     };
-    char **const texts[] = TEXTS(row);
+    char **const texts[] = TEXTS(row),
+                 **const names[] = {&row->kernel, &row->waited_name, &row->host_name};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -77,12 +78,8 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
     row->stack_of_other = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = take_text(statement, column++, texts[i]);
-    if (!error && people)
-        error = shorten(&row->kernel);
-    if (!error && people)
-        error = shorten(&row->waited_name);
-    if (!error && people)
-        error = shorten(&row->host_name);
+    for (size_t i = 0; people && i < sizeof(names) / sizeof(names[0]) && !error; i++)
+        error = shorten(names[i]);
     return error;
 }
 

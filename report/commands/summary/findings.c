@@ -229,9 +229,10 @@ static void walk_small_stalls(struct gv_summary_walk *walk)
         walk->next.stall = first;
 }
 
-static void walk_items(struct gv_summary_walk *walk)
+struct gv_summary_next gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit,
+                                       void *context)
 {
-    const struct gv_summary *summary = walk->summary;
+    struct gv_summary_walk walk = {.summary = summary, .visit = visit, .context = context};
     const struct gv_verdict *verdict = summary->verdict;
     bool told = false; /* of the stalls */
     struct gv_summary_item *item = malloc(sizeof(*item));
@@ -239,32 +240,24 @@ static void walk_items(struct gv_summary_walk *walk)
     for (size_t i = 0; item && i < verdict->count && i < GV_VERDICT_TOLD; i++) {
         const struct gv_finding *finding = &verdict->findings[i];
         if (finding->class == GV_VERDICT_UNEXPLAINED && !told) {
-            walk_small_stalls(walk);
+            walk_small_stalls(&walk);
             told = true;
         }
-        walk->next.flight |= finding->class == GV_VERDICT_UNFINISHED;
+        walk.next.flight |= finding->class == GV_VERDICT_UNFINISHED;
         /* Which device a stall is about is not known. */
         if (finding->class == GV_VERDICT_STALLED && summary->part->device < 0) {
-            walk->next.stall = walk_stalls(walk, finding->evidence);
+            walk.next.stall = walk_stalls(&walk, finding->evidence);
             told = true;
         }
-        if (finding->class == GV_VERDICT_STALLED && walk->next.stall)
+        if (finding->class == GV_VERDICT_STALLED && walk.next.stall)
             continue;
-        if (finding->class == GV_VERDICT_IDLE_LINE && !walk->next.stall && !walk->next.idle)
-            walk->next.idle = summary->facts->idle[finding->idle].id;
+        if (finding->class == GV_VERDICT_IDLE_LINE && !walk.next.stall && !walk.next.idle)
+            walk.next.idle = summary->facts->idle[finding->idle].id;
         item_make(summary, finding, item);
-        walk->visit(walk->context, item);
+        visit(context, item);
     }
     free(item);
     if (!told)
-        walk_small_stalls(walk);
-}
-
-struct gv_summary_next gv_summary_each(const struct gv_summary *summary, gv_summary_visit *visit,
-                                       void *context)
-{
-    struct gv_summary_walk walk = {.summary = summary, .visit = visit, .context = context};
-
-    walk_items(&walk);
+        walk_small_stalls(&walk);
     return walk.next;
 }
