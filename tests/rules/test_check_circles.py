@@ -28,8 +28,8 @@ class CheckCircles(RuleCase):
                    "one.c calls gv_two of two.c, two.c calls gv_three of three.c, three.c calls gv_one of one.c")
 
     def test_a_folder_that_may_and_has_none(self):
-        self.passes({"report/collect/one.c": ONE, "report/collect/two.c": TWO.replace("two(n)", "gv_one()")})
-        self.fails({"report/collect/one.c": ONE, "report/collect/two.c": TWO}, "report/collect: no circle is left")
+        self.passes({"report/analyse/idle/one.c": ONE, "report/analyse/idle/two.c": TWO.replace("two(n)", "gv_one()")})
+        self.fails({"report/analyse/idle/one.c": ONE, "report/analyse/idle/two.c": TWO}, "report/analyse/idle: no circle is left")
 
 
 if __name__ == "__main__":

@@ -295,11 +295,9 @@ static void add_unseen_memory(char *out, const struct gv_advice_facts *facts)
 
 static void add_free_async(char *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = is_runtime(facts);
-
-    add(out, "%s in the stream that used the memory (with %s)",
-        runtime ? "cudaFreeAsync" : "cuMemFreeAsync",
-        runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
+    add(out, is_runtime(facts)
+                 ? "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)"
+                 : "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
 }
 
 static void add_threshold(char *out, const struct gv_advice_facts *facts)
