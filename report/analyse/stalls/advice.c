@@ -4,11 +4,9 @@
 #include "trace/call_table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#define NAME_BYTES 200
-
+#define NAME_BYTES    200
 #define add(out, ...) gv_format_add(out, GV_ADVICE_BYTES, __VA_ARGS__)
 
 /* A long one is cut, between two characters. */

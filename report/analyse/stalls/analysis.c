@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int execute(sqlite3 *trace, const char *sql)
 {

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Room for events; older ones may be overwritten. */
 #define EVENTS 65536u

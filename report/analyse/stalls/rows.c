@@ -86,13 +86,11 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
 static int add_row(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
 {
     int error = gv_array_room(&rows->rows, rows->count, &rows->room, sizeof(*rows->rows));
-    struct gv_stall_row *row = &rows->rows[rows->count];
 
     if (error)
         return error;
-    rows->count++;
-    memset(row, 0, sizeof(*row));
-    return take_row(statement, row, people);
+    rows->rows[rows->count] = (struct gv_stall_row){0};
+    return take_row(statement, &rows->rows[rows->count++], people);
 }
 
 static int prepare(sqlite3 *trace, const char *sql, const struct gv_stall_filter *filter,

@@ -8,7 +8,6 @@
 #include "report/store/database.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

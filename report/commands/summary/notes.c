@@ -10,7 +10,6 @@
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

@@ -161,22 +161,11 @@ int gv_summary_print(const struct gv_summary *summary)
 
 /* ---- without a trace ---- */
 
-/* The next step, with the program in place of PROGRAM. */
-static void say_next(char *out, size_t size, const char *next, const char *program)
-{
-    const char *place = strstr(next, "PROGRAM");
-
-    if (place)
-        snprintf(out, size, "Next: %.*s%.200s%s", (int)(place - next), next, program,
-                 place + strlen("PROGRAM"));
-    else
-        snprintf(out, size, "Next: %s", next);
-}
-
 void gv_summary_print_without(FILE *out, const char *name, const char *program,
                               enum gv_verdict_class class, int columns)
 {
-    char next[GV_VERDICT_TEXT_BYTES], offered[GV_OFFER_BYTES], why[256];
+    char said[GV_VERDICT_TEXT_BYTES], offered[GV_OFFER_BYTES], why[256];
+    const char *next = gv_verdict_next(class), *place = strstr(next, "PROGRAM");
     bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
 
     fprintf(out, "%sgpuverify: ", gv_colour(out, GV_COLOUR_BOLD));
@@ -185,6 +174,10 @@ void gv_summary_print_without(FILE *out, const char *name, const char *program,
             class == GV_VERDICT_NOT_RECORDED ? "left no trace" : "made no CUDA call: no trace");
     gv_text_say(out, 2, "", columns, "%s%s", gv_verdict_meaning(class),
                 missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
-    say_next(next, sizeof(next), gv_verdict_next(class), program);
-    gv_text_lines(out, 2, "", gv_offer_fill(offered, sizeof(offered), next, "", true), columns);
+    if (place)
+        snprintf(said, sizeof(said), "Next: %.*s%.200s%s", (int)(place - next), next, program,
+                 place + strlen("PROGRAM"));
+    else
+        snprintf(said, sizeof(said), "Next: %s", next);
+    gv_text_lines(out, 2, "", gv_offer_fill(offered, sizeof(offered), said, "", true), columns);
 }
