@@ -84,6 +84,7 @@ def part_shell(run):
 
 def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
+    run.test("circles of calls", "tests/rules/check-circles")
     run.test("names of calls", "tests/rules/check-names")
     run.test("SQL", "tests/rules/check-sql")
     run.test("table of calls", "scripts/check-api")

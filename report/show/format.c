@@ -3,6 +3,7 @@
 #include "trace/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,16 @@ static const char *format_scaled(char *out, double value, const char *unit)
     return out;
 }
 
+void gv_format_add(char *out, size_t size, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(out + used, size - used, format, values);
+    va_end(values);
+}
+
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
 {
     if (ns < 1000) {
@@ -46,6 +57,20 @@ const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
     if (ns < 2 * GV_FORMAT_DAY_NS)
         return format_scaled(out, (double)ns / 1e9, "s");
     return format_scaled(out, (double)ns / (double)GV_FORMAT_DAY_NS, "days");
+}
+
+const char *gv_format_count(char out[GV_FORMAT_BYTES], int64_t count)
+{
+    char digits[GV_FORMAT_BYTES], *end = out;
+    int length = snprintf(digits, sizeof(digits), "%" PRId64, count);
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && length > 4 && (length - i) % 3 == 0)
+            *end++ = ' ';
+        *end++ = digits[i];
+    }
+    *end = '\0';
+    return out;
 }
 
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)

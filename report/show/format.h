@@ -9,8 +9,19 @@
 
 #define GV_FORMAT_BYTES 32u
 
+/* Adds to a text in `size` bytes; what does not fit is cut off. */
+void gv_format_add(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* "1.23 ms", "512 ns"; three significant digits. Returns `out`. */
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns);
+/* "12 034" */
+const char *gv_format_count(char out[GV_FORMAT_BYTES], int64_t count);
+/* The ending of what there are `count` of: "s", but for one. */
+static inline const char *gv_format_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 /* "4.0 KiB". */
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 

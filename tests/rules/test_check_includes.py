@@ -1,32 +1,13 @@
 #!/usr/bin/env python3
 """tests/rules/check-includes must notice an include that breaks a rule."""
 
-import os
-import subprocess
-import tempfile
 import unittest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check-includes")
+from rule_case import RuleCase
 
 
-class CheckIncludes(unittest.TestCase):
-    def check(self, files):
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in files.items():
-                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
-                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                    file.write(text)
-            done = subprocess.run([SCRIPT, root], text=True, stdout=subprocess.PIPE)
-        return done.returncode, done.stdout
-
-    def passes(self, files):
-        status, output = self.check(files)
-        self.assertEqual(status, 0, output)
-
-    def fails(self, files, message):
-        status, output = self.check(files)
-        self.assertEqual(status, 1, output)
-        self.assertIn(message, output)
+class CheckIncludes(RuleCase):
+    script = "check-includes"
 
     def test_what_is_allowed(self):
         self.passes({"preload/base/log.h": "", "preload/process/exit.c": '#include "preload/base/log.h"\n',

@@ -12,10 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GV_ADVICE_BYTES      8192
-#define GV_ADVICE_NAME_BYTES 200
-#define GV_ADVICE_LATE       12
-#define GV_ADVICE_VALUE      64
+#define GV_ADVICE_BYTES 8192
+#define GV_ADVICE_LATE  12
+#define GV_ADVICE_VALUE 64
 
 /* What is known of a stall. NULL, 0 or empty: unknown. Texts are not trusted. */
 struct gv_advice_facts {
@@ -28,12 +27,14 @@ struct gv_advice_facts {
     bool unsure;     /* whether the call waited or compiled */
     int64_t again;   /* how often this code was loaded into this context, if more than once */
     int64_t again_ns;
-    char module[GV_ADVICE_NAME_BYTES + 64];
+    /* what the call loaded or unloaded */
+    const char *module_kind, *module_name;
+    int64_t module_bytes;
     int arch; /* 90: sm_90 */
     int64_t eager_count, eager_ns;
     /* of the process: "=VALUE"; "": not set */
     char environment[GV_ENVIRONMENT_COUNT][GV_ADVICE_VALUE];
-    bool in_library; /* the call came through the library that the variable's note names */
+    bool in_library;             /* the call came through gv_advice_library() */
     int64_t pool_count, pool_ns; /* what the process lost by pools that gave memory back */
     /* kernels that the process loaded late */
     char late[GV_ADVICE_LATE][GV_KERNEL_NAME_BYTES];
@@ -45,5 +46,9 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
 
 /* Adds a kernel that the process loaded late. */
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel);
+
+/* The library, a glob, that calls of this cause may come through, as the note on a variable of the
+ * process says; NULL: none. */
+const char *gv_advice_library(const struct gv_advice_facts *facts, enum gv_cause cause);
 
 #endif

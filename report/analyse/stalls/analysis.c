@@ -1,12 +1,11 @@
 /*
- * The analysis: reads the small tables, then goes through the long calls chunk by chunk: gathers
- * evidence, decides each cause, stores what it found.
+ * The analysis: goes through the long calls chunk by chunk: gathers evidence, decides each cause,
+ * stores what it found.
  */
 #include "report/analyse/stalls/analysis.h"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/others.h"
 #include "report/analyse/stalls/run.h"
 #include "report/store/database.h"
 #include "report/store/shadow.h"
@@ -14,196 +13,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-static const char *const statements_sql[] = {
-#define GV_SQL(name, help, text) text,
-#include "report/analyse_stalls_stalls.inc"
-};
 
 static int execute(sqlite3 *trace, const char *sql)
 {
     return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
-}
-
-int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script)
-{
-    return execute(trace, statements_sql[script]);
-}
-
-sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,
-                                 int *error)
-{
-    sqlite3_stmt **prepared = &run->statements[statement];
-
-    *error = 0;
-    if (*prepared)
-        sqlite3_reset(*prepared);
-    else
-        *error =
-            gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, statements_sql[statement],
-                                                             -1, prepared, NULL));
-    return *prepared;
-}
-
-bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error)
-{
-    int result = rows && !*error ? sqlite3_step(rows) : SQLITE_DONE;
-
-    if (result == SQLITE_ROW)
-        return true;
-    if (rows)
-        sqlite3_reset(rows);
-    if (!*error)
-        *error = gv_database_error(run->trace, result);
-    return false;
-}
-
-sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement statement,
-                           int64_t value, int *error)
-{
-    sqlite3_stmt *row = gv_stall_statement(run, statement, error);
-
-    if (row)
-        sqlite3_bind_int64(row, 1, value);
-    return gv_stall_next(run, row, error) ? row : NULL;
-}
-
-/* How to read one of the small tables. */
-struct gv_stall_table {
-    const char *highest, *rows;
-    size_t row_bytes;
-    void (*take)(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id);
-};
-
-static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
-    run->processes[id].blocking = sqlite3_column_int(row, 2) != 0;
-    run->processes[id].loading = (enum gv_stall_loading)sqlite3_column_int(row, 3);
-    run->processes[id].machine = sqlite3_column_int64(row, 4);
-    run->any_measured |= run->processes[id].measured;
-}
-
-static void take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    const char *name = (const char *)sqlite3_column_text(row, 1);
-    const char *class_name = (const char *)sqlite3_column_text(row, 2);
-
-    run->apis[id].rule = gv_stall_rule_find(name ? name : "", class_name ? class_name : "");
-    run->apis[id].runtime = name && gv_api_is_runtime(name);
-}
-
-static void take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->streams[id].context = sqlite3_column_int64(row, 1);
-    run->streams[id].legacy = sqlite3_column_int(row, 2) != 0;
-}
-
-static void take_kernel(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->kernels[id].module = sqlite3_column_int64(row, 1);
-}
-
-static void take_place(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->places[id].process = sqlite3_column_int64(row, 1);
-}
-
-static void take_thread(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->threads[id] = sqlite3_column_int64(row, 1);
-}
-
-static void take_shape(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->shapes[id] = sqlite3_column_int64(row, 1);
-    run->judge.any_local |= run->shapes[id] > 0;
-}
-
-static void take_module(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    const struct gv_stall_api *api =
-        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 1));
-
-    run->modules[id] = api && api->rule && (api->rule->flags & GV_CALL_DRAINS);
-}
-
-#define IDS_FOR_ROW 64
-#define IDS_SPARE   1024
-
-static int read_highest(sqlite3 *trace, const char *sql, size_t *count)
-{
-    sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
-    int64_t highest = 0, rows = 0;
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
-    if (result == SQLITE_ROW) {
-        highest = sqlite3_column_int64(statement, 0);
-        rows = sqlite3_column_int64(statement, 1);
-    }
-    sqlite3_finalize(statement);
-    /* Rows are numbered from 1. An untrusted file must not make us allocate all memory or walk
-     * huge gaps. */
-    if (highest < 0 || highest > 1 << 24 || highest / IDS_FOR_ROW > rows + IDS_SPARE)
-        return -EPROTO;
-    *count = (size_t)highest + 1;
-    return gv_database_error(trace, result);
-}
-
-static int read_table(struct gv_stall_run *run, const struct gv_stall_table *table, void **array,
-                      size_t *count)
-{
-    sqlite3_stmt *statement = NULL;
-    int result, error = read_highest(run->trace, table->highest, count);
-
-    if (error)
-        return error;
-    *array = calloc(*count, table->row_bytes);
-    if (!*array)
-        return -ENOMEM;
-    result = sqlite3_prepare_v2(run->trace, table->rows, -1, &statement, NULL);
-    while (result == SQLITE_OK || result == SQLITE_ROW) {
-        result = sqlite3_step(statement);
-        int64_t id = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-        if (id > 0 && (uint64_t)id < *count)
-            table->take(run, statement, id);
-    }
-    sqlite3_finalize(statement);
-    return gv_database_error(run->trace, result);
-}
-
-#define HIGHEST(table) "SELECT coalesce(max(id), 0), count(*) FROM " table
-
-#define TABLE(table, array, one, rows)                                                             \
-    {                                                                                              \
-        {HIGHEST(table), rows, sizeof(*run->array), take_##one}, (void **)&run->array,             \
-            &run->one##_count                                                                      \
-    }
-
-static int read_tables(struct gv_stall_run *run)
-{
-    const struct {
-        struct gv_stall_table table;
-        void **array;
-        size_t *count;
-    } all[] = {
-        TABLE("process", processes, process, statements_sql[GV_STALL_PROCESSES]),
-        TABLE("api", apis, api, "SELECT id, name, class FROM api"),
-        TABLE("stream", streams, stream, "SELECT id, context, kind = 'legacy default' FROM stream"),
-        TABLE("kernel", kernels, kernel, "SELECT id, module FROM kernel"),
-        TABLE("gpu_place", places, place, "SELECT id, process FROM gpu_place"),
-        TABLE("thread", threads, thread, "SELECT id, process FROM thread"),
-        TABLE("gpu_shape", shapes, shape, "SELECT id, local_bytes FROM gpu_shape"),
-        TABLE("module", modules, module, "SELECT module, api FROM load WHERE module IS NOT NULL"),
-    };
-    int error = read_highest(run->trace, HIGHEST("context"), &run->context_count);
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !error; i++)
-        error = read_table(run, &all[i].table, all[i].array, all[i].count);
-    return error;
 }
 
 /* Finds each kernel's first launch, or the call that asked for it. Calls are stored thread by
@@ -225,22 +38,6 @@ static int find_first_uses(struct gv_stall_run *run)
     return error;
 }
 
-static int read_any(sqlite3 *trace, const char *sql, bool *any)
-{
-    size_t count = 0;
-    int error = read_highest(trace, sql, &count);
-
-    *any = count > 1;
-    return error;
-}
-
-int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace)
-{
-    memset(run, 0, sizeof(*run));
-    run->trace = trace;
-    return read_tables(run);
-}
-
 /* Reads what the analysis needs besides the small tables. */
 static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
 {
@@ -258,9 +55,11 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_stall_pools_find(run);
     if (!error)
-        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
+        error = gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", NULL, 0,
+                                   &run->any_jit);
     if (!error)
-        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", &run->any_host);
+        error = gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", NULL, 0,
+                                   &run->any_host);
     if (!error)
         error = gv_gpu_unseen_read(trace, &run->unseen);
     if (!error)
@@ -274,52 +73,7 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     return error;
 }
 
-void gv_stall_run_close(struct gv_stall_run *run)
-{
-    gv_stall_infer_close(run);
-    for (int i = 0; i < GV_STALL_STATEMENT_COUNT; i++)
-        sqlite3_finalize(run->statements[i]);
-    free(run->processes);
-    free(run->apis);
-    free(run->streams);
-    free(run->kernels);
-    free(run->places);
-    free(run->threads);
-    free(run->shapes);
-    free(run->modules);
-    free(run->zones);
-    free(run->unseen.times);
-    free(run->stopped.times);
-    free(run->calls);
-    free(run->judge.jits);
-    free(run->judge.holders);
-    free(run->judge.keepers);
-    gv_stall_others_close(&run->judge.others);
-    memset(run, 0, sizeof(*run));
-}
-
 /* ---- the calls ---- */
-
-void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call *call)
-{
-    const struct gv_stall_stream *stream =
-        GV_STALL_ROW(run->streams, run->stream_count, call->stream);
-    const struct gv_stall_kernel *kernel =
-        GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
-    const bool *eager =
-        kernel ? GV_STALL_ROW(run->modules, run->module_count, kernel->module) : NULL;
-
-    const struct gv_stall_process *process =
-        GV_STALL_ROW(run->processes, run->process_count, call->process);
-
-    if (!call->context && stream)
-        call->context = stream->context;
-    call->own_stream = stream && !stream->legacy;
-    call->machine = process ? process->machine : 0;
-    call->blocking = process && process->blocking;
-    call->loading = process ? process->loading : GV_STALL_LOADING_UNKNOWN;
-    call->eager = call->loading == GV_STALL_LOADING_EAGER || (eager && *eager);
-}
 
 /* The first long runtime call of a process starts the runtime: that is its work. */
 static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *api,
@@ -460,22 +214,7 @@ static int store_other(struct gv_stall_run *run, const struct gv_stall_call *cal
     bind_known(add, 2, call->by.process);
     bind_known(add, 3, call->by.other);
     sqlite3_bind_text(add, 4, did[call->by.did], -1, SQLITE_STATIC);
-    gv_stall_next(run, add, &error);
-    return error;
-}
-
-/* Of the last stall. */
-static int store_host(struct gv_stall_run *run, int64_t host_function)
-{
-    int error;
-    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD_HOST, &error);
-
-    if (add) {
-        sqlite3_bind_int64(add, 1, run->next_id - 1);
-        sqlite3_bind_int64(add, 2, host_function);
-    }
-    gv_stall_next(run, add, &error);
-    return error;
+    return gv_database_step(add);
 }
 
 /* The Linux kernel measures "descheduled", and our wrapper host functions, with or without the GPU
@@ -514,7 +253,10 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
     error = gv_database_step(add);
     if (!error && call->cause == GV_CAUSE_OTHER_PROCESS)
         error = store_other(run, call);
-    return error || !call->host_function ? error : store_host(run, call->host_function);
+    return error || !call->host_function
+               ? error
+               : gv_stall_put(run, GV_STALL_ADD_HOST,
+                              (const int64_t[]){run->next_id - 1, call->host_function}, 2);
 }
 
 static int store_call(struct gv_stall_run *run, const struct gv_stall_call *call)
@@ -555,15 +297,6 @@ static int analyse_chunk(struct gv_stall_run *run)
     return error;
 }
 
-/* `run` may be NULL. */
-static void close_analysis(struct gv_stall_run *run, sqlite3 *trace)
-{
-    if (run)
-        gv_stall_run_close(run);
-    free(run);
-    gv_stall_script(trace, GV_STALL_DROP_FACTS);
-}
-
 /* The end of a transaction: 0, or -errno, which undoes it. */
 static int end_transaction(sqlite3 *trace, int error)
 {
@@ -574,7 +307,20 @@ static int end_transaction(sqlite3 *trace, int error)
     return error;
 }
 
-static int analyse(sqlite3 *trace, int64_t threshold_ns)
+static int analyse_chunks(struct gv_stall_run *run)
+{
+    int error = next_chunk(run);
+
+    while (!error && run->call_count > 0) {
+        error = analyse_chunk(run);
+        if (!error)
+            error = next_chunk(run);
+    }
+    return error;
+}
+
+/* Writes the advice of all stalls, after it has found them, unless they are known. */
+static int analyse(sqlite3 *trace, int64_t threshold_ns, bool known)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
     /* SQLite refuses this while a statement runs. */
@@ -582,79 +328,72 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
 
     if (!error)
         error = open_analysis(run, trace, threshold_ns);
-    if (!error)
-        error = next_chunk(run);
-    while (!error && run->call_count > 0) {
-        error = analyse_chunk(run);
-        if (!error)
-            error = next_chunk(run);
-    }
+    if (!error && !known)
+        error = analyse_chunks(run);
     if (!error)
         error = gv_stall_advise(run);
-    close_analysis(run, trace);
-    return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
+    if (run) {
+        gv_stall_infer_close(run);
+        gv_stall_others_close(run);
+        gv_stall_run_close(run);
+    }
+    free(run);
+    gv_stall_script(trace, GV_STALL_DROP_FACTS);
+    return error || known ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
 int gv_stalls_advise(sqlite3 *trace)
 {
-    struct gv_stall_run *run = calloc(1, sizeof(*run));
-    int error = run ? gv_stack_text_install(trace) : -ENOMEM;
+    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
 
-    if (!error)
-        error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
-    if (!error)
-        error = open_analysis(run, trace, 0);
-    if (!error)
-        error = gv_stall_advise(run);
-    close_analysis(run, trace);
-    return end_transaction(trace, error);
+    return end_transaction(trace, error ? error : analyse(trace, 0, true));
 }
 
-static int note_version(sqlite3 *trace, int64_t threshold_ns)
-{
-    char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', %d),"
-                                " ('stall_threshold_ns', %lld)",
-                                GV_STALLS_VERSION, (long long)threshold_ns);
-    int error = sql ? execute(trace, sql) : -ENOMEM;
+/* What the analysis fills. */
+static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
+                                     "stall_other", "load_wait",  "lost_capture"};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-    sqlite3_free(sql);
+/* Runs for each a statement that ends in its name. */
+static int for_tables(sqlite3 *trace, const char *statement)
+{
+    char sql[64];
+    int error = 0;
+
+    for (size_t i = 0; i < TABLES && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, "%s.%s", statement, tables[i]);
+        error = execute(trace, sql);
+    }
     return error;
 }
 
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
-    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
-                               "DELETE FROM main.stall_host;"
-                               "DELETE FROM main.stall_advice;"
-                               "DELETE FROM main.stall_other;"
-                               "DELETE FROM main.load_wait;"
-                               "DELETE FROM main.lost_capture;");
+    int error = execute(trace, "BEGIN IMMEDIATE");
 
+    if (!error)
+        error = for_tables(trace, "DELETE FROM main");
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
-        error = analyse(trace, threshold_ns);
+        error = analyse(trace, threshold_ns, false);
     if (!error)
-        error = note_version(trace, threshold_ns);
+        error = gv_database_script(trace,
+                                   "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"
+                                   " ('stall_threshold_ns', ?2)",
+                                   (const int64_t[]){GV_STALLS_VERSION, threshold_ns}, 2);
     return end_transaction(trace, error);
 }
 
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
-    static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
-                                         "stall_other", "load_wait",  "lost_capture"};
     static const char *const views[] = {"stalls", "loads", "lost_captures", "minutes"};
-    char sql[64];
-    int error = 0;
+    int error = for_tables(trace, "DROP TABLE IF EXISTS temp");
 
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, "DROP TABLE IF EXISTS temp.%s", tables[i]);
-        error = execute(trace, sql);
-        if (!error)
-            error = gv_shadow_make(trace, "TABLE", tables[i]);
-    }
+    for (size_t i = 0; i < TABLES && !error; i++)
+        error = gv_shadow_make(trace, "TABLE", tables[i]);
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
         error = gv_shadow_make(trace, "VIEW", views[i]);
-    return error ? error : analyse(trace, threshold_ns);
+    return error ? error : analyse(trace, threshold_ns, false);
 }
 
 static const char version_sql[] =

@@ -6,10 +6,8 @@
  * unfinished work waited all of its time, except for what it usually takes. A call that has not
  * returned is treated like that, without an end.
  */
-#include "report/analyse/stalls/others.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "report/analyse/stalls/evidence.h"
+#include "report/store/array.h"
 
 /* A call may work so long after a wait that explains it. */
 #define TAIL_NS 2000000
@@ -704,19 +702,17 @@ static proof *const proofs[] = {
 static int remember(struct gv_stall_call **list, size_t *count, size_t *room,
                     const struct gv_stall_call *call)
 {
-    struct gv_stall_call *grown;
     size_t kept = 0;
+    int error;
 
     for (size_t i = 0; i < *count; i++)
         if ((*list)[i].end_ns >= call->start_ns)
             (*list)[kept++] = (*list)[i];
     *count = kept;
-    grown = gv_stall_grown(*list, room, *count, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    *list = grown;
-    (*list)[(*count)++] = *call;
-    return 0;
+    error = gv_array_room(list, *count, room, sizeof(*call));
+    if (!error)
+        (*list)[(*count)++] = *call;
+    return error;
 }
 
 /* Remembers a call that keeps others out: of the process, and other processes. */
@@ -743,24 +739,4 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call, si
         if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LAUNCH_BLOCKING || i == GV_CAUSE_LOCK)
             proofs[i](judge, call, (enum gv_cause)i);
     return remember_holder(judge, call);
-}
-
-/* ---- what calls can wait for ---- */
-
-/* The flags' short names, as call_kinds.def writes them. */
-enum {
-#define GV_CALL_FLAG(name, bit) name = GV_CALL_##name,
-#include "trace/call_flags.def"
-};
-
-const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *class_name)
-{
-    static const struct gv_stall_rule rules[GV_KIND_COUNT + 1] = {
-#define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags)                      \
-    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work},
-#include "trace/call_kinds.def"
-        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, GV_GPU_WORK_NONE},
-    };
-
-    return &rules[gv_call_kind_find(name, class_name)];
 }

@@ -6,21 +6,11 @@
 #ifndef GV_ANALYSE_STALLS_EVIDENCE_H
 #define GV_ANALYSE_STALLS_EVIDENCE_H
 
-#include "report/analyse/stalls/causes.h"
-#include "trace/call_table.h"
+#include "report/analyse/stalls/rule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-
-/* What trace/call_kinds.def says of a call's kind. */
-struct gv_stall_rule {
-    enum gv_cause cause; /* what a wait for the GPU is called */
-    enum gv_call_scope scope;
-    uint32_t flags; /* enum gv_call_flag */
-    enum gv_gpu_work work;
-};
 
 /* What another process did; "call", "start", "end" and "use" in the trace. */
 enum gv_other_did { GV_OTHER_CALLED, GV_OTHER_STARTED, GV_OTHER_ENDED, GV_OTHER_USED };
@@ -121,7 +111,7 @@ struct gv_stall_usual {
     uint32_t count[GV_STALL_STEPS][GV_STALL_STEPS];
 };
 
-/* report/analyse/stalls/others.h */
+/* Filled in by report/analyse/stalls/others.c; empty for calls that have not returned. */
 struct gv_stall_others {
     struct gv_stall_life *lives;
     size_t count, room;
@@ -143,24 +133,6 @@ struct gv_stall_judge {
     struct gv_stall_others others;
 };
 
-/* A list with room for one more row: the same or a larger one. NULL: no memory; the list is
- * unchanged. */
-static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_t bytes)
-{
-    size_t larger = *room ? *room * 2 : 16;
-    void *grown = count < *room ? list : realloc(list, larger * bytes);
-
-    if (grown && count == *room)
-        *room = larger;
-    return grown;
-}
-
-/* A kernel or a graph. */
-static inline bool gv_stall_rule_launches(const struct gv_stall_rule *rule)
-{
-    return rule->work == GV_GPU_WORK_KERNEL || rule->work == GV_GPU_WORK_GRAPH;
-}
-
 /* A host function that ended in the call is among this work. */
 static inline void gv_stall_work_ran(struct gv_stall_work *work, const struct gv_stall_call *call,
                                      int64_t host, int64_t start_ns, int64_t end_ns)
@@ -177,8 +149,9 @@ static inline void gv_stall_work_ran(struct gv_stall_work *work, const struct gv
         work->hosts_until_ns = end_ns;
 }
 
-/* Never NULL: calls of an unknown class work and never wait. Any thread. */
-const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *class_name);
+/* report/analyse/stalls/others.c: what such a call of that size usually takes. -1: too few were
+ * seen. */
+int64_t gv_stall_usual_ns(const struct gv_stall_others *others, const struct gv_stall_call *call);
 
 /* report/analyse/stalls/cause.c: fills in the decision. Calls must come in the order of their
  * start; so many later ones, not yet decided, follow it in memory. 0 or -ENOMEM. */

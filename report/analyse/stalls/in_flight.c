@@ -3,6 +3,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/advice.h"
 #include "report/analyse/stalls/run.h"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -28,38 +29,40 @@ struct gv_flights {
     struct gv_stall_call evidence[FLIGHTS_MOST];
 };
 
-static void take_launched(sqlite3_stmt *row, char *kernel, size_t size)
+/* What a call launched; unchanged if that is not known. */
+static int read_launched(struct gv_stall_run *run, int64_t call, char kernel[128])
 {
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    bool host = sqlite3_column_int(row, 1) != 0;
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_KERNEL, call, &error);
+    const char *name = row ? (const char *)sqlite3_column_text(row, 0) : NULL;
     char plain[112] = "";
 
     if (name)
         gv_kernel_name_short(name, plain, sizeof(plain));
-    if (host)
-        snprintf(kernel, size, name ? "host function %s" : "a host function%s", plain);
-    else
-        snprintf(kernel, size, "%s", plain);
+    if (row && sqlite3_column_int(row, 1) != 0)
+        snprintf(kernel, 128, name ? "host function %s" : "a host function%s", plain);
+    else if (row)
+        snprintf(kernel, 128, "%s", plain);
+    return error;
 }
 
 static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight_work *work)
 {
     struct gv_stall_launch first = {0}, meeting = {0};
-    sqlite3_stmt *row = NULL;
     int error = gv_stall_infer_now(run, process, &first, &meeting, &work->unfinished);
 
     work->call = first.call;
     work->start_ns = first.start_ns;
-    if (!error)
-        row = gv_stall_row(run, GV_STALL_CALL_KERNEL, first.call, &error);
-    if (row)
-        take_launched(row, work->kernel, sizeof(work->kernel));
     work->meets = meeting.call != 0;
-    row = error || !work->meets ? NULL
-                                : gv_stall_row(run, GV_STALL_CALL_KERNEL, meeting.call, &error);
-    if (row)
-        take_launched(row, work->meeting, sizeof(work->meeting));
-    return error;
+    if (!error)
+        error = read_launched(run, first.call, work->kernel);
+    return error || !work->meets ? error : read_launched(run, meeting.call, work->meeting);
+}
+
+static void close_run(struct gv_stall_run *run)
+{
+    gv_stall_infer_close(run);
+    gv_stall_run_close(run);
 }
 
 int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *work)
@@ -70,7 +73,7 @@ int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *
     memset(work, 0, sizeof(*work));
     if (!error)
         error = read_work(&run, process, work);
-    gv_stall_run_close(&run);
+    close_run(&run);
     return error;
 }
 
@@ -139,58 +142,51 @@ static size_t find_waiting(const struct gv_flights *flights, size_t i)
     return by ? (size_t)by - 1 : i;
 }
 
-static void tell_meeting(const struct gv_flight_work *work, enum gv_cause cause, char *out,
-                         size_t size)
-{
-    size_t used = strlen(out);
+#define STATE_BYTES    1024
+#define add_state(...) gv_format_add(out, STATE_BYTES, __VA_ARGS__)
 
+static void tell_meeting(const struct gv_flight_work *work, enum gv_cause cause, char *out)
+{
     if (work->meets && (gv_cause_drains(cause) || gv_cause_is_expected(cause)))
-        snprintf(out + used, size - used,
-                 " %s is a collective of NCCL, which ends only when all ranks have arrived%s.",
-                 work->meeting[0] ? work->meeting : "One of them",
-                 gv_cause_drains(cause) ? ": if one of them waits for this rank, this is a deadlock"
-                                        : "");
+        add_state(" %s is a collective of NCCL, which ends only when all ranks have arrived%s.",
+                  work->meeting[0] ? work->meeting : "One of them",
+                  gv_cause_drains(cause)
+                      ? ": if one of them waits for this rank, this is a deadlock"
+                      : "");
 }
 
 /* What is known of what it waits for. */
-static void tell_state(const struct gv_flights *flights, size_t i, char *out, size_t size)
+static void tell_state(const struct gv_flights *flights, size_t i, char *out)
 {
-    size_t by = find_waiting(flights, i), used = 0;
+    size_t by = find_waiting(flights, i);
     const struct gv_stall_call *waits = &flights->evidence[by];
     const struct gv_flight_work *work = &flights->work;
     char kernel[128];
 
-    out[0] = '\0';
     if (by != i)
-        used = (size_t)snprintf(
-            out, size, "Thread %" PRId64 " has been in %s since %.3f s into the run. ",
-            waits->thread, flights->list[by].name, (double)waits->start_ns / 1e9);
-    if (used >= size || waits->cause == GV_CAUSE_UNKNOWN)
+        add_state("Thread %" PRId64 " has been in %s since %.3f s into the run. ", waits->thread,
+                  flights->list[by].name, (double)waits->start_ns / 1e9);
+    if (waits->cause == GV_CAUSE_UNKNOWN)
         return;
     if (waits->cause == GV_CAUSE_LAUNCH_BLOCKING) {
-        snprintf(out + used, size - used,
-                 "It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.");
+        add_state("It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.");
         return;
     }
     if (work->unfinished == 0) {
-        snprintf(out + used, size - used, "No launch is known to be unfinished.");
+        add_state("No launch is known to be unfinished.");
         return;
     }
-    used += (size_t)snprintf(
-        out + used, size - used,
-        "It waits for %s, launched %.3f s into the run, which is not known to have ended",
-        work->kernel[0] ? work->kernel : "a kernel", (double)work->start_ns / 1e9);
-    if (used < size && work->unfinished > 1)
-        used += (size_t)snprintf(out + used, size - used, ", nor are %" PRId64 " launched after it",
-                                 work->unfinished - 1);
+    add_state("It waits for %s, launched %.3f s into the run, which is not known to have ended",
+              work->kernel[0] ? work->kernel : "a kernel", (double)work->start_ns / 1e9);
+    if (work->unfinished > 1)
+        add_state(", nor are %" PRId64 " launched after it", work->unfinished - 1);
     gv_kernel_name_short(flights->list[by].kernel, kernel, sizeof(kernel));
-    if (used < size &&
-        (waits->cause == GV_CAUSE_LAZY_LOAD || waits->cause == GV_CAUSE_LOCAL_MEMORY))
-        snprintf(out + used, size - used, ". If it waits for %s in turn, this is a deadlock.",
-                 kernel[0] ? kernel : "this kernel");
-    else if (used < size)
-        snprintf(out + used, size - used, ".");
-    tell_meeting(work, waits->cause, out, size);
+    if (waits->cause == GV_CAUSE_LAZY_LOAD || waits->cause == GV_CAUSE_LOCAL_MEMORY)
+        add_state(". If it waits for %s in turn, this is a deadlock.",
+                  kernel[0] ? kernel : "this kernel");
+    else
+        add_state(".");
+    tell_meeting(work, waits->cause, out);
 }
 
 static int store_flight(struct gv_flights *flights, size_t i)
@@ -198,13 +194,13 @@ static int store_flight(struct gv_flights *flights, size_t i)
     size_t by = find_waiting(flights, i);
     const struct gv_stall_call *waits = &flights->evidence[by];
     const char *kernel = flights->list[by].kernel;
-    char state[1024], advice[GV_ADVICE_BYTES] = "";
+    char state[STATE_BYTES] = "", advice[GV_ADVICE_BYTES] = "";
     int error;
     sqlite3_stmt *update = gv_stall_statement(&flights->run, GV_STALL_SET_FLIGHT, &error);
 
     if (!update)
         return error;
-    tell_state(flights, i, state, sizeof(state));
+    tell_state(flights, i, state);
     if (flights->work.unfinished > 0 || waits->cause == GV_CAUSE_LAUNCH_BLOCKING)
         gv_advice_write(
             &(struct gv_advice_facts){.in_flight = true, .kernel = kernel[0] ? kernel : NULL},
@@ -234,23 +230,19 @@ static int find_causes(struct gv_flights *flights, int64_t process)
 int gv_flight_causes(struct gv_database *database, int64_t process)
 {
     struct gv_flights *flights;
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(database->handle, "SELECT 1 FROM flight WHERE process = ?1",
-                                 &process, 1, &row);
-    int error;
+    int64_t any = 0;
+    int error = gv_database_number(database->handle, "SELECT 1 FROM flight WHERE process = ?1",
+                                   &process, 1, &any);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    sqlite3_finalize(row);
-    if (result != SQLITE_ROW)
-        return gv_database_error(database->handle, result);
+    if (error || !any)
+        return error;
     flights = calloc(1, sizeof(*flights));
     if (!flights)
         return -ENOMEM;
     error = gv_stall_run_open(&flights->run, database->handle);
     if (!error)
         error = find_causes(flights, process);
-    gv_stall_run_close(&flights->run);
+    close_run(&flights->run);
     free(flights);
     return error;
 }

@@ -3,11 +3,11 @@
  * given, and what must have finished because a call that waited for it returned.
  */
 #include "report/analyse/stalls/run.h"
+#include "report/store/array.h"
 #include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Room for events; older ones may be overwritten. */
 #define EVENTS 65536u
@@ -122,12 +122,11 @@ static void advance(struct gv_stall_replay *replay, int64_t now_ns)
 
 static int expect(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
 {
-    struct gv_stall_proof *proofs =
-        gv_stall_grown(replay->proofs, &replay->proof_room, replay->proof_count, sizeof(*proofs));
+    int error =
+        gv_array_room(&replay->proofs, replay->proof_count, &replay->proof_room, sizeof(*proof));
 
-    if (!proofs)
-        return -ENOMEM;
-    replay->proofs = proofs;
+    if (error)
+        return error;
     if (replay->proof_count == 0 || proof->end_ns < replay->next_proof_ns)
         replay->next_proof_ns = proof->end_ns;
     replay->proofs[replay->proof_count++] = *proof;
@@ -262,18 +261,16 @@ static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_
 
 static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
-    struct gv_stall_launch *launches;
+    int error;
 
     if (!replay->keeps_launches || !((step->flags & GV_CALL_LAZY) || step->hosted))
         return 0;
-    launches = gv_stall_grown(replay->launches, &replay->launch_room, replay->launch_count,
-                              sizeof(*launches));
-    if (!launches)
-        return -ENOMEM;
-    replay->launches = launches;
-    replay->launches[replay->launch_count++] = (struct gv_stall_launch){
-        step->call, step->stream, step->start_ns, (step->flags & GV_CALL_MEETS) != 0};
-    return 0;
+    error = gv_array_room(&replay->launches, replay->launch_count, &replay->launch_room,
+                          sizeof(*replay->launches));
+    if (!error)
+        replay->launches[replay->launch_count++] = (struct gv_stall_launch){
+            step->call, step->stream, step->start_ns, (step->flags & GV_CALL_MEETS) != 0};
+    return error;
 }
 
 /* When the function began, all that its stream had before it was finished. */
@@ -283,7 +280,6 @@ static int expect_host(struct gv_stall_replay *replay, const struct gv_stall_ste
                                    .from_ns = step->start_ns,
                                    .stream = step->stream,
                                    .count = replay->queues[step->stream].count - 1};
-    struct gv_stall_host *hosts;
     size_t kept = 0;
     int error = step->stream ? expect(replay, &proof) : 0;
 
@@ -300,12 +296,11 @@ static int expect_host(struct gv_stall_replay *replay, const struct gv_stall_ste
                 replay->hosts[kept++] = replay->hosts[i];
         replay->host_count = kept;
     }
-    hosts = gv_stall_grown(replay->hosts, &replay->host_room, replay->host_count, sizeof(*hosts));
-    if (!hosts)
-        return -ENOMEM;
-    replay->hosts = hosts;
-    replay->hosts[replay->host_count++] = step->host;
-    return 0;
+    error = gv_array_room(&replay->hosts, replay->host_count, &replay->host_room,
+                          sizeof(*replay->hosts));
+    if (!error)
+        replay->hosts[replay->host_count++] = step->host;
+    return error;
 }
 
 static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *step,

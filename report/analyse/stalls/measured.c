@@ -5,11 +5,10 @@
  * skipped.
  */
 #include "report/analyse/stalls/run.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Ids in a zone. */
 #define ZONE 32768
@@ -96,11 +95,9 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
     struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
 
     if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
-        struct gv_stall_zone *zones =
-            gv_stall_grown(run->zones, &run->zone_room, run->zone_count, sizeof(*zones));
-        if (!zones)
-            return -ENOMEM;
-        run->zones = zones;
+        int error = gv_array_room(&run->zones, run->zone_count, &run->zone_room, sizeof(*zone));
+        if (error)
+            return error;
         zone = &run->zones[run->zone_count++];
         *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
     }
@@ -303,20 +300,29 @@ static void free_orders(struct gv_stall_orders *orders)
     free(orders->ahead);
 }
 
-/* How many of a span's calls began at a time or before. */
-static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_order *order,
-                      const struct gv_stall_span *span, int64_t at_ns)
+/* How many of these calls, which are sorted by it, have no more than `most` in a field. */
+static uint32_t count_until(const struct gv_stall_run *run, const uint32_t *positions, size_t count,
+                            size_t field, int64_t most)
 {
-    uint32_t low = 0, high = span->count;
+    size_t low = 0, high = count;
 
     while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (run->calls[order->positions[span->first + middle]].start_ns <= at_ns)
+        size_t middle = low + (high - low) / 2;
+        const char *call = (const char *)&run->calls[positions[middle]];
+        if (*(const int64_t *)(call + field) <= most)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    return (uint32_t)low;
+}
+
+/* How many of a span's calls began at a time or before. */
+static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_order *order,
+                      const struct gv_stall_span *span, int64_t at_ns)
+{
+    return count_until(run, order->positions + span->first, span->count,
+                       offsetof(struct gv_stall_call, start_ns), at_ns);
 }
 
 /* ---- for each operation ---- */
@@ -354,10 +360,10 @@ static int visit_hosts(struct gv_stall_run *run, struct gv_stall_orders *orders,
     int error = 0;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_HOST_FUNCTIONS, &error);
 
-    if (rows)
-        sqlite3_bind_int64(rows, 1, from_ns);
-    if (rows)
-        sqlite3_bind_int64(rows, 2, to_ns);
+    if (!rows)
+        return error;
+    sqlite3_bind_int64(rows, 1, from_ns);
+    sqlite3_bind_int64(rows, 2, to_ns);
     while (gv_stall_next(run, rows, &error)) {
         const struct gv_stall_place place = {.process = sqlite3_column_int64(rows, 4),
                                              .context = sqlite3_column_int64(rows, 5),
@@ -376,18 +382,11 @@ static int visit_hosts(struct gv_stall_run *run, struct gv_stall_orders *orders,
 static struct gv_stall_call *find_call(const struct gv_stall_run *run,
                                        const struct gv_stall_order *order, int64_t number)
 {
-    size_t low = 0, high = order->count;
+    size_t until = count_until(run, order->positions, order->count,
+                               offsetof(struct gv_stall_call, call), number);
+    struct gv_stall_call *call = until ? &run->calls[order->positions[until - 1]] : NULL;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (run->calls[order->positions[middle]].call < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == order->count || run->calls[order->positions[low]].call != number)
-        return NULL;
-    return &run->calls[order->positions[low]];
+    return call && call->call == number ? call : NULL;
 }
 
 /* Host functions come after all operations. */
@@ -448,19 +447,13 @@ static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders
 {
     const struct gv_stall_span *span =
         GV_STALL_ROW(orders->stream.spans, orders->stream.rows, op->place->stream);
-    uint32_t low = 0, high, last;
+    uint32_t low, last;
 
     if (!span || span->count == 0)
         return;
     last = begun(run, &orders->stream, span, op->end_ns - 1);
-    high = last;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (run->calls[orders->stream.positions[span->first + middle]].own_start_ns <= op->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = count_until(run, orders->stream.positions + span->first, last,
+                      offsetof(struct gv_stall_call, own_start_ns), op->start_ns);
     if (low >= last)
         return;
     orders->ahead[span->first + low]++;
@@ -633,11 +626,9 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
     while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_jit jit = {gv_time_column(rows, 0),
                                    gv_time_column(rows, 0) + gv_time_column_duration(rows, 1)};
-        struct gv_stall_jit *jits =
-            gv_stall_grown(judge->jits, &judge->jit_room, judge->jit_count, sizeof(*jits));
-        if (!jits)
-            return -ENOMEM;
-        judge->jits = jits;
+        error = gv_array_room(&judge->jits, judge->jit_count, &judge->jit_room, sizeof(jit));
+        if (error)
+            return error;
         if (jit.start_ns < call->start_ns)
             jit.start_ns = call->start_ns;
         if (jit.end_ns > call->end_ns)

@@ -1,4 +1,9 @@
-#include "report/analyse/stalls/others.h"
+/*
+ * What other processes did while a call took long, and what such a call usually takes. Without
+ * other processes there is nothing to read.
+ */
+#include "report/analyse/stalls/run.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,70 +22,61 @@ static unsigned bits_of(int64_t number)
     return number > 0 ? 63u - (unsigned)__builtin_clzll((unsigned long long)number) : 0;
 }
 
-static int add_life(struct gv_stall_others *others, const struct gv_stall_life *life)
+/* Adds what a process did at a time, which may have kept the driver busy from one time to another.
+ */
+static int add_life(struct gv_stall_others *others, struct gv_stall_life life,
+                    enum gv_other_did did, int64_t at_ns, int64_t start_ns, int64_t end_ns)
 {
-    struct gv_stall_life *lives =
-        gv_stall_grown(others->lives, &others->room, others->count, sizeof(*lives));
+    int error = gv_array_room(&others->lives, others->count, &others->room, sizeof(life));
 
-    if (!lives)
-        return -ENOMEM;
-    others->lives = lives;
-    others->lives[others->count++] = *life;
-    return 0;
+    life.did = did;
+    life.at_ns = at_ns;
+    life.start_ns = start_ns;
+    life.end_ns = end_ns;
+    if (!error)
+        others->lives[others->count++] = life;
+    return error;
 }
 
 static int read_processes(struct gv_stall_run *run)
 {
+    struct gv_stall_others *others = &run->judge.others;
     int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_LIVES, &error);
 
     while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_life life = {.process = sqlite3_column_int64(rows, 0)};
         int64_t start_ns = gv_time_column(rows, 1), end_ns = gv_time_column(rows, 2);
-
         const struct gv_stall_process *process =
             GV_STALL_ROW(run->processes, run->process_count, life.process);
+
         life.machine = process ? process->machine : 0;
-        life.did = GV_OTHER_STARTED;
-        life.start_ns = life.at_ns = start_ns;
-        life.end_ns = start_ns + LIFE_NS;
-        error = add_life(&run->judge.others, &life);
-        if (error || sqlite3_column_type(rows, 2) == SQLITE_NULL)
-            continue;
-        life.did = GV_OTHER_ENDED;
-        life.at_ns = end_ns;
-        life.start_ns = end_ns - LIFE_NS;
-        life.end_ns = end_ns + LIFE_NS;
-        error = add_life(&run->judge.others, &life);
+        error = add_life(others, life, GV_OTHER_STARTED, start_ns, start_ns, start_ns + LIFE_NS);
+        if (!error && sqlite3_column_type(rows, 2) != SQLITE_NULL)
+            error =
+                add_life(others, life, GV_OTHER_ENDED, end_ns, end_ns - LIFE_NS, end_ns + LIFE_NS);
     }
     return error;
 }
 
 static int read_outside(struct gv_stall_run *run)
 {
+    struct gv_stall_others *others = &run->judge.others;
     int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OUTSIDE, &error);
 
     while (gv_stall_next(run, rows, &error)) {
         int64_t first_ns = gv_time_column(rows, 1), last_ns = gv_time_column(rows, 2);
-        bool started = sqlite3_column_int(rows, 3) != 0, ended = sqlite3_column_int(rows, 4) != 0;
-        struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0),
-                                     .machine = sqlite3_column_int64(rows, 5)};
+        const struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0),
+                                           .machine = sqlite3_column_int64(rows, 5)};
 
-        life.did = GV_OTHER_USED;
-        life.start_ns = life.at_ns = first_ns;
-        life.end_ns = last_ns;
-        error = add_life(&run->judge.others, &life);
-        life.did = GV_OTHER_STARTED;
-        life.start_ns = first_ns - SAMPLED_NS;
-        life.end_ns = first_ns + LIFE_NS;
-        if (!error && started)
-            error = add_life(&run->judge.others, &life);
-        life.did = GV_OTHER_ENDED;
-        life.start_ns = life.at_ns = last_ns;
-        life.end_ns = last_ns + SAMPLED_NS + LIFE_NS;
-        if (!error && ended)
-            error = add_life(&run->judge.others, &life);
+        error = add_life(others, life, GV_OTHER_USED, first_ns, first_ns, last_ns);
+        if (!error && sqlite3_column_int(rows, 3) != 0)
+            error = add_life(others, life, GV_OTHER_STARTED, first_ns, first_ns - SAMPLED_NS,
+                             first_ns + LIFE_NS);
+        if (!error && sqlite3_column_int(rows, 4) != 0)
+            error = add_life(others, life, GV_OTHER_ENDED, last_ns, last_ns,
+                             last_ns + SAMPLED_NS + LIFE_NS);
     }
     return error;
 }
@@ -128,8 +124,10 @@ int gv_stall_others_open(struct gv_stall_run *run)
     return error;
 }
 
-void gv_stall_others_close(struct gv_stall_others *others)
+void gv_stall_others_close(struct gv_stall_run *run)
 {
+    struct gv_stall_others *others = &run->judge.others;
+
     for (size_t i = 0; others->usual && i < others->api_count; i++)
         free(others->usual[i]);
     free(others->usual);

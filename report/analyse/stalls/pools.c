@@ -9,6 +9,7 @@
 #include "report/store/key_map.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* More pools with a threshold, or more blocks at a time, are not followed: nothing is found then.
  */
@@ -61,17 +62,6 @@ static void synchronise(const struct pools *pools, struct pool_context *context,
             context->threshold_bytes = pools->thresholds[i].bytes;
 }
 
-static int add_call(struct gv_stall_run *run, int64_t call)
-{
-    int error;
-    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD_POOL, &error);
-
-    if (add)
-        sqlite3_bind_int64(add, 1, call);
-    gv_stall_next(run, add, &error);
-    return error;
-}
-
 static void release(struct pools *pools, struct pool_context *context, const struct gv_key *block)
 {
     int64_t bytes = gv_key_map_find(&pools->blocks, block);
@@ -100,7 +90,7 @@ static int allocate(struct gv_stall_run *run, struct pools *pools, struct pool_c
         context->kept_bytes = context->live_bytes;
     if (context->live_bytes > context->most_bytes)
         context->most_bytes = context->live_bytes;
-    return !error && mapped_again ? add_call(run, call) : error;
+    return !error && mapped_again ? gv_stall_put(run, GV_STALL_ADD_POOL, &call, 1) : error;
 }
 
 static int take_call(struct gv_stall_run *run, struct pools *pools, sqlite3_stmt *row)

@@ -2,10 +2,19 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse_stalls_rows.inc"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* In the order of their columns. */
+#define TEXTS(row)                                                                                 \
+    {                                                                                              \
+        &(row)->cause, &(row)->confidence, &(row)->advice, &(row)->name, &(row)->kernel,           \
+            &(row)->waited_name, &(row)->blocked_name, &(row)->other_name, &(row)->other_did,      \
+            &(row)->host_name, &(row)->profiler                                                    \
+    }
 
 static int take_text(sqlite3_stmt *statement, int column, char **text)
 {
@@ -58,10 +67,8 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->host_end_ns,
         &row->host_stack,
     };
-    char **const texts[] = {&row->cause,        &row->confidence, &row->advice,
-                            &row->name,         &row->kernel,     &row->waited_name,
-                            &row->blocked_name, &row->other_name, &row->other_did,
-                            &row->host_name,    &row->profiler};
+    char **const texts[] = TEXTS(row),
+                 **const names[] = {&row->kernel, &row->waited_name, &row->host_name};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -71,29 +78,19 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
     row->stack_of_other = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = take_text(statement, column++, texts[i]);
-    if (!error && people)
-        error = shorten(&row->kernel);
-    if (!error && people)
-        error = shorten(&row->waited_name);
-    if (!error && people)
-        error = shorten(&row->host_name);
+    for (size_t i = 0; people && i < sizeof(names) / sizeof(names[0]) && !error; i++)
+        error = shorten(names[i]);
     return error;
 }
 
 static int add_row(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
 {
-    if (rows->count == rows->room) {
-        size_t room = rows->room ? rows->room * 2 : 64;
-        struct gv_stall_row *grown = realloc(rows->rows, room * sizeof(*grown));
+    int error = gv_array_room(&rows->rows, rows->count, &rows->room, sizeof(*rows->rows));
 
-        if (!grown)
-            return -ENOMEM;
-        rows->rows = grown;
-        rows->room = room;
-    }
-    struct gv_stall_row *row = &rows->rows[rows->count++];
-    memset(row, 0, sizeof(*row));
-    return take_row(statement, row, people);
+    if (error)
+        return error;
+    rows->rows[rows->count] = (struct gv_stall_row){0};
+    return take_row(statement, &rows->rows[rows->count++], people);
 }
 
 static int prepare(sqlite3 *trace, const char *sql, const struct gv_stall_filter *filter,
@@ -141,13 +138,10 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
 void gv_stall_rows_free(struct gv_stall_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        struct gv_stall_row *row = &rows->rows[i];
-        char *const texts[] = {row->cause,     row->confidence,  row->advice,       row->name,
-                               row->kernel,    row->waited_name, row->blocked_name, row->other_name,
-                               row->other_did, row->host_name,   row->profiler};
+        char **const texts[] = TEXTS(&rows->rows[i]);
 
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
-            free(texts[j]);
+            free(*texts[j]);
     }
     free(rows->rows);
     memset(rows, 0, sizeof(*rows));

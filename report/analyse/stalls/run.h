@@ -81,7 +81,8 @@ struct gv_stall_run {
     size_t zone_count, zone_room;
     struct gv_gpu_unseen_list unseen;
     struct gv_stopped stopped;
-    bool any_measured, any_jit, any_host;
+    bool any_measured;
+    int64_t any_jit, any_host; /* 0: none */
     struct gv_stall_judge judge;
     /* the chunk */
     struct gv_stall_call *calls;
@@ -90,8 +91,8 @@ struct gv_stall_run {
     int64_t next_id; /* of a row of stall */
 };
 
-/* report/analyse/stalls/analysis.c: reads the small tables. 0 or -errno. Close it even after an
- * error. */
+/* Reads the small tables. 0 or -errno. Close it even after an error, after what was opened in it.
+ */
 int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace);
 void gv_stall_run_close(struct gv_stall_run *run);
 /* Fills in what its stream and kernel say of a call. */
@@ -104,6 +105,9 @@ sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement sta
                            int64_t value, int *error);
 /* Steps to the next row. false: no more rows, and the statement is reset; or see *error. */
 bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error);
+/* Runs a statement that has no rows, such as an INSERT. */
+int gv_stall_put(struct gv_stall_run *run, enum gv_stall_statement statement, const int64_t *values,
+                 int count);
 /* Runs a script of several statements. */
 int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script);
 /* &array[row], or NULL if there is no such row. */
@@ -113,11 +117,16 @@ int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script);
 /* report/analyse/stalls/pools.c: fills temp.stall_pool. */
 int gv_stall_pools_find(struct gv_stall_run *run);
 
+/* report/analyse/stalls/others.c: once for the trace. Close it even after an error. */
+int gv_stall_others_open(struct gv_stall_run *run);
+void gv_stall_others_close(struct gv_stall_run *run);
+
 /* report/analyse/stalls/measured.c: once for the trace; then evidence for each chunk. */
 int gv_stall_measure_open(struct gv_stall_run *run);
 int gv_stall_measure_chunk(struct gv_stall_run *run);
 
-/* report/analyse/stalls/inferred.c: evidence for each chunk. */
+/* report/analyse/stalls/inferred.c: evidence for each chunk. Closing undoes both this and
+ * gv_stall_infer_now(). */
 int gv_stall_infer_chunk(struct gv_stall_run *run);
 void gv_stall_infer_close(struct gv_stall_run *run);
 /* Replays the process's last calls and operations up to now. Tells how many launches are
@@ -127,7 +136,7 @@ int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stal
 /* What is unfinished for a call that begins now. */
 void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call);
 
-/* report/analyse/stalls/advice.c: gives all stalls their advice. */
+/* report/analyse/stalls/advice_pass.c: gives all stalls their advice. */
 int gv_stall_advise(struct gv_stall_run *run);
 
 #endif

@@ -342,7 +342,7 @@ INSERT OR IGNORE INTO temp.stall_blocker
     SELECT call, cause FROM stall WHERE call IN (SELECT blocked_by FROM stall WHERE blocked_by IS NOT NULL);
 
 -- name: ADVISED
--- The columns are those of enum gv_advised_column. Process by process, because what is known of a
+-- The columns are those of advised.def. Process by process, because what is known of a
 -- process is read when it comes.
 SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
     (SELECT n.name FROM gpu_op o JOIN gpu_shape h ON h.id = o.shape JOIN gpu_name n ON n.id = h.name

@@ -5,28 +5,14 @@
 #include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
 #include "report/analyse_stalls_sums.inc"
+#include "report/store/database.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* An untrusted file must not make us allocate all memory. */
 #define PROCESSES_MOST (1 << 20)
-
-typedef void take_row(sqlite3_stmt *row, void *target);
-
-static int each_row(sqlite3 *trace, const char *sql, take_row *take, void *target)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL);
-
-    if (result == SQLITE_OK)
-        while ((result = sqlite3_step(rows)) == SQLITE_ROW)
-            take(rows, target);
-    sqlite3_finalize(rows);
-    return result == SQLITE_DONE ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EIO;
-}
 
 /* From each process's first call to its last one's end, by row. */
 struct gv_stall_spans {
@@ -37,26 +23,20 @@ struct gv_stall_spans {
     int64_t count;
 };
 
-static void take_count(sqlite3_stmt *row, void *target)
-{
-    struct gv_stall_spans *spans = target;
-
-    spans->count = sqlite3_column_int64(row, 0);
-}
-
-static void take_span(sqlite3_stmt *row, void *target)
+static int take_span(void *target, sqlite3_stmt *row)
 {
     struct gv_stall_spans *spans = target;
     int64_t process = sqlite3_column_int64(row, 0);
     int64_t first_ns = sqlite3_column_int64(row, 1), last_ns = sqlite3_column_int64(row, 2);
 
     if (process < 0 || process >= spans->count)
-        return;
+        return 0;
     if (!spans->list[process].any || first_ns < spans->list[process].first_ns)
         spans->list[process].first_ns = first_ns;
     if (!spans->list[process].any || last_ns > spans->list[process].last_ns)
         spans->list[process].last_ns = last_ns;
     spans->list[process].any = true;
+    return 0;
 }
 
 static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
@@ -68,7 +48,8 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
                             " CROSS JOIN thread t ON t.id = c.thread";
     struct gv_stall_spans spans = {0};
     struct gv_stopped stopped = {0};
-    int error = each_row(trace, "SELECT coalesce(max(id), 0) + 1 FROM process", take_count, &spans);
+    int error = gv_database_number(trace, "SELECT coalesce(max(id), 0) + 1 FROM process", NULL, 0,
+                                   &spans.count);
 
     if (!error && (spans.count < 0 || spans.count > PROCESSES_MOST))
         error = -EPROTO;
@@ -77,7 +58,7 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
     spans.list = calloc((size_t)spans.count, sizeof(*spans.list));
     if (!spans.list)
         return -ENOMEM;
-    error = each_row(trace, sql, take_span, &spans);
+    error = gv_database_each(trace, sql, NULL, 0, take_span, &spans);
     if (!error)
         error = gv_stopped_read(trace, &stopped);
     for (int64_t i = 0; i < spans.count; i++) {
@@ -91,7 +72,7 @@ static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
     return error;
 }
 
-static void take_counts(sqlite3_stmt *row, void *target)
+static int take_counts(void *target, sqlite3_stmt *row)
 {
     struct gv_stall_sums *sums = target;
 
@@ -101,6 +82,7 @@ static void take_counts(sqlite3_stmt *row, void *target)
     sums->unfinished = sqlite3_column_int64(row, 3);
     sums->jit_ns = sqlite3_column_int64(row, 4);
     sums->unknown_count = sqlite3_column_int64(row, 5);
+    return 0;
 }
 
 struct gv_stall_unions {
@@ -108,7 +90,7 @@ struct gv_stall_unions {
     struct gv_time_union all, known, unknown;
 };
 
-static void take_lost(sqlite3_stmt *row, void *target)
+static int take_lost(void *target, sqlite3_stmt *row)
 {
     struct gv_stall_unions *unions = target;
     int64_t process = sqlite3_column_int64(row, 0), start_ns = sqlite3_column_int64(row, 1);
@@ -123,6 +105,7 @@ static void take_lost(sqlite3_stmt *row, void *target)
     gv_time_union_add(&unions->all, start_ns, end_ns);
     gv_time_union_add(sqlite3_column_int(row, 3) ? &unions->unknown : &unions->known, start_ns,
                       end_ns);
+    return 0;
 }
 
 int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
@@ -131,10 +114,10 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
     int error;
 
     memset(sums, 0, sizeof(*sums));
-    error = each_row(trace, sql_counts, take_counts, sums);
+    error = gv_database_each(trace, sql_counts, NULL, 0, take_counts, sums);
     /* In a call, the lost time comes first, its own work last. */
     if (!error)
-        error = each_row(trace, sql_lost, take_lost, &lost);
+        error = gv_database_each(trace, sql_lost, NULL, 0, take_lost, &lost);
     sums->lost_ns = lost.all.sum_ns;
     sums->known_ns = lost.known.sum_ns;
     sums->unknown_ns = lost.unknown.sum_ns;

@@ -9,6 +9,8 @@
 #include "report/commands/export/stories.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
+#include "report/commands/summary/activity.h"
+#include "report/commands/summary/findings.h"
 #include "report/commands/summary/summary.h"
 #include "report/show/xml.h"
 
@@ -109,19 +111,12 @@ static int html_report(struct html *html)
 
 static struct gv_summary html_subject(struct html *html, FILE *out)
 {
-    const struct gv_report *report = html->report;
+    struct gv_summary summary = gv_report_summary(html->report);
 
-    return (struct gv_summary){
-        .trace = html->trace,
-        .path = report->path,
-        .out = out,
-        .columns = INT_MAX,
-        .part = &report->part,
-        .facts = &report->facts,
-        .verdict = &report->verdict,
-        .ended = &report->ended,
-        .evidence = true,
-    };
+    summary.out = out;
+    summary.columns = INT_MAX;
+    summary.evidence = true;
+    return summary;
 }
 
 static void html_finding(void *context, const struct gv_summary_item *item)

@@ -5,6 +5,7 @@
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
 #include "report/commands/summary/error_notes.h"
+#include "report/commands/summary/findings.h"
 #include "report/commands/summary/notes.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands/trace_view.h"
@@ -401,7 +402,7 @@ static void report_json_scaled(struct gv_report *report)
     gv_json_close(&report->json, '}');
 }
 
-static struct gv_summary report_summary(const struct gv_report *report)
+struct gv_summary gv_report_summary(const struct gv_report *report)
 {
     return (struct gv_summary){
         .trace = report->trace,
@@ -419,7 +420,7 @@ static struct gv_summary report_summary(const struct gv_report *report)
 /* As in text, each on its own line. */
 static int report_json_notes(struct gv_report *report)
 {
-    struct gv_summary summary = report_summary(report);
+    struct gv_summary summary = gv_report_summary(report);
     char *text = NULL, *rest = NULL;
     size_t bytes = 0;
     FILE *lines = open_memstream(&text, &bytes);
@@ -495,7 +496,7 @@ static int report_csv_verdict(struct gv_report *report)
 
 static int report_verdict(struct gv_report *report)
 {
-    struct gv_summary summary = report_summary(report);
+    struct gv_summary summary = gv_report_summary(report);
 
     return gv_summary_print(&summary);
 }

@@ -45,6 +45,9 @@ extern const char gv_report_section_words[];
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
+/* What its summary is about. */
+struct gv_summary gv_report_summary(const struct gv_report *report);
+
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 

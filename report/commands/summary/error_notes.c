@@ -8,7 +8,6 @@
 #include "report/store/database.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum gv_error_note_column {
     GV_ERROR_RESULT,

@@ -10,15 +10,16 @@
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define GV_NOTES_NAME 120
+#define GV_NOTES_NAME     120
+#define GV_NOTES_BAD_ENDS 3
 
 /* A note on the trace: what printf makes of a format. */
 #define print_note(summary, ...)                                                                   \
-    gv_text_say((summary)->out, 5, GV_SUMMARY_NOTE, (summary)->columns, __VA_ARGS__)
+    gv_text_say(((const struct gv_summary *)(summary))->out, 5, GV_SUMMARY_NOTE,                   \
+                ((const struct gv_summary *)(summary))->columns, __VA_ARGS__)
 
 /* How the process of a call in flight ended, if it has. */
 static const char *flight_ended(const char *ended, int64_t signal, char *out, size_t size)
@@ -34,163 +35,151 @@ static const char *flight_ended(const char *ended, int64_t signal, char *out, si
 }
 
 /* Calls in which processes ended, or still are. */
-static int print_flights(const struct gv_summary *summary)
+static int note_flight(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL;
+    const char *ended = (const char *)sqlite3_column_text(row, 1);
+    const char *name = (const char *)sqlite3_column_text(row, 2);
+    const char *kernel = (const char *)sqlite3_column_text(row, 3);
+    bool known = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
-    int result =
-        gv_database_ask(summary->trace, sql_flights,
-                        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        const char *ended = (const char *)sqlite3_column_text(rows, 1);
-        const char *name = (const char *)sqlite3_column_text(rows, 2);
-        const char *kernel = (const char *)sqlite3_column_text(rows, 3);
-        bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
-        gv_kernel_name_short(kernel, launched, sizeof(launched));
-        flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
-        print_note(summary, "process %" PRId64 " %s in %.100s%s%s%s%s",
-                   (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
-                   kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
-                   known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    gv_kernel_name_short(kernel, launched, sizeof(launched));
+    flight_ended(ended, sqlite3_column_int64(row, 5), how, sizeof(how));
+    print_note(context, "process %" PRId64 " %s in %.100s%s%s%s%s",
+               (int64_t)sqlite3_column_int64(row, 0), how, name ? name : "a call",
+               kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
+               known ? gv_format_duration(elapsed, sqlite3_column_int64(row, 4)) : "");
+    return 0;
 }
 
-/* Processes that ended badly, other than in a call; also of one without a trace. */
-static int print_ended_badly(const struct gv_summary *summary)
-{
-    sqlite3_stmt *rows = NULL;
-    char how[64];
-    int64_t told = 0;
-    int result =
-        gv_database_ask(summary->trace, sql_ended_badly,
-                        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
+struct gv_bad_ends {
+    const struct gv_summary *summary;
+    int64_t count;
+};
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        if (sqlite3_column_int64(rows, 1) > 0)
-            gv_ended_say(sqlite3_column_int64(rows, 1), how, sizeof(how));
-        else if (sqlite3_column_type(rows, 2) != SQLITE_NULL)
-            snprintf(how, sizeof(how), "exited with code %d", sqlite3_column_int(rows, 2));
-        else
-            snprintf(how, sizeof(how), "was killed or crashed");
-        if (++told <= 3)
-            print_note(summary, "process %" PRId64 " %s", (int64_t)sqlite3_column_int64(rows, 0),
-                       how);
-    }
-    if (told > 3)
-        print_note(summary, "%" PRId64 " more process%s ended badly", told - 3,
-                   told == 4 ? "" : "es");
-    sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+static int note_bad_end(void *context, sqlite3_stmt *row)
+{
+    struct gv_bad_ends *ends = context;
+    char how[64];
+
+    if (++ends->count > GV_NOTES_BAD_ENDS)
+        return 0;
+    if (sqlite3_column_int64(row, 1) > 0)
+        gv_ended_say(sqlite3_column_int64(row, 1), how, sizeof(how));
+    else if (sqlite3_column_type(row, 2) != SQLITE_NULL)
+        snprintf(how, sizeof(how), "exited with code %d", sqlite3_column_int(row, 2));
+    else
+        snprintf(how, sizeof(how), "was killed or crashed");
+    print_note(ends->summary, "process %" PRId64 " %s", (int64_t)sqlite3_column_int64(row, 0), how);
+    return 0;
 }
 
 /* Why the GPU's activity was not recorded, or what else to know of it. */
-static int print_gpu_side(const struct gv_summary *summary)
+static int note_gpu_side(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL;
-    char each[40];
-    int result = sqlite3_prepare_v2(summary->trace, sql_gpu_side, -1, &rows, NULL);
+    const char *mode = (const char *)sqlite3_column_text(row, 0);
+    const char *why = (const char *)sqlite3_column_text(row, 1);
+    int64_t count = sqlite3_column_int64(row, 2);
+    char each[40] = "";
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        const char *mode = (const char *)sqlite3_column_text(rows, 0);
-        const char *why = (const char *)sqlite3_column_text(rows, 1);
-        int64_t count = sqlite3_column_int64(rows, 2);
-        bool off = mode && strcmp(mode, "off") == 0;
-        bool seen = mode && strcmp(mode, "cupti") == 0;
+    if (!why && mode && strcmp(mode, "off") == 0)
+        why = "GPUVERIFY_GPU=off";
+    if (count > 1)
         snprintf(each, sizeof(each), " (%" PRId64 " processes)", count);
-        print_note(summary, "GPU activity %srecorded%s%.400s%s", seen ? "" : "not ",
-                   why || off ? ": " : "",
-                   why   ? why
-                   : off ? "GPUVERIFY_GPU=off"
-                         : "",
-                   count > 1 ? each : "");
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    print_note(context, "GPU activity %srecorded%s%.400s%s",
+               mode && strcmp(mode, "cupti") == 0 ? "" : "not ", why ? ": " : "", why ? why : "",
+               each);
+    return 0;
 }
 
 /* Why stacks have only Python frames, if the recording gpuverify could not find others. */
-static int print_no_native_frames(const struct gv_summary *summary)
+static int note_no_native_frames(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row = NULL;
-    int result = sqlite3_prepare_v2(summary->trace, sql_no_native_frames, -1, &row, NULL);
-
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW)
-        print_note(summary, "Stacks have no native frames: gpuverify was built without libunwind.");
-    sqlite3_finalize(row);
-    return gv_database_error(summary->trace, result);
+    (void)row;
+    print_note(context, "Stacks have no native frames: gpuverify was built without libunwind.");
+    return 0;
 }
 
 /* When another profiler had the GPU side, or CUPTI's callbacks. */
-static int print_others(const struct gv_summary *summary)
+static int note_other(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL;
+    int64_t count = sqlite3_column_int64(row, 2);
+    const char *who = (const char *)sqlite3_column_text(row, 1);
+    const char *times = count > 1 ? "these times" : "that time";
     char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES], when[3 * GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(summary->trace, sql_others, -1, &rows, NULL);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t count = sqlite3_column_int64(rows, 2);
-        const char *who = (const char *)sqlite3_column_text(rows, 1);
-        const char *times = count > 1 ? "these times" : "that time";
-        gv_format_duration(from, sqlite3_column_int64(rows, 3));
-        if (count > 1)
-            snprintf(when, sizeof(when), "In %" PRId64 " times, %s in all,", count,
-                     gv_format_duration(to, sqlite3_column_int64(rows, 5)));
-        else if (sqlite3_column_type(rows, 4) == SQLITE_NULL)
-            snprintf(when, sizeof(when), "From %s on", from);
-        else
-            snprintf(when, sizeof(when), "From %s to %s", from,
-                     gv_format_duration(to, sqlite3_column_int64(rows, 4)));
-        if (sqlite3_column_int(rows, 0))
-            print_note(summary,
-                       "%s GPU operations lack their calls, because %.100s has CUPTI's callbacks:"
-                       " stalls of %s are inferred.",
-                       when, who, times);
-        else
-            print_note(summary, "%s %.100s had the GPU side: stalls of %s are inferred.", when, who,
-                       times);
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    gv_format_duration(from, sqlite3_column_int64(row, 3));
+    if (count > 1)
+        snprintf(when, sizeof(when), "In %" PRId64 " times, %s in all,", count,
+                 gv_format_duration(to, sqlite3_column_int64(row, 5)));
+    else if (sqlite3_column_type(row, 4) == SQLITE_NULL)
+        snprintf(when, sizeof(when), "From %s on", from);
+    else
+        snprintf(when, sizeof(when), "From %s to %s", from,
+                 gv_format_duration(to, sqlite3_column_int64(row, 4)));
+    if (sqlite3_column_int(row, 0))
+        print_note(context,
+                   "%s GPU operations lack their calls, because %.100s has CUPTI's callbacks:"
+                   " stalls of %s are inferred.",
+                   when, who, times);
+    else
+        print_note(context, "%s %.100s had the GPU side: stalls of %s are inferred.", when, who,
+                   times);
+    return 0;
 }
 
 /* What CUPTI had not returned, and so from when on the GPU side is unknown. */
-static int print_unseen(const struct gv_summary *summary)
+static int note_unseen(void *context, sqlite3_stmt *row)
 {
-    const struct gv_run_facts *facts = summary->facts;
-    sqlite3_stmt *row = NULL;
-    char known[GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(summary->trace, sql_unseen, -1, &row, NULL);
+    const struct gv_run_facts *facts = ((const struct gv_summary *)context)->facts;
+    int64_t count = sqlite3_column_int64(row, 0), processes = sqlite3_column_int64(row, 1);
+    char known[GV_FORMAT_BYTES], who[64];
 
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        int64_t count = sqlite3_column_int64(row, 0);
-        char who[64];
-        snprintf(who, sizeof(who), "process %" PRId64, (int64_t)sqlite3_column_int64(row, 2));
-        if (sqlite3_column_int64(row, 1) > 1)
-            snprintf(who, sizeof(who), "%" PRId64 " processes",
-                     (int64_t)sqlite3_column_int64(row, 1));
-        gv_format_duration(known, facts->gpu_known_ns - facts->first_ns);
-        if (count > 0)
-            print_note(summary,
-                       "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
-                       " operation%s.",
-                       known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
-                       count == 1 ? "" : "s");
-        else
-            print_note(summary, "GPU activity after %s is unknown%s", known,
-                       facts->complete && facts->untimed_operations > 0
-                           ? ": what was launched had not ended when its process did."
-                           : " so far: what was launched since has not ended, or CUPTI has not"
-                             " delivered it.");
-    }
-    sqlite3_finalize(row);
-    return gv_database_error(summary->trace, result);
+    snprintf(who, sizeof(who), "process %" PRId64, (int64_t)sqlite3_column_int64(row, 2));
+    if (processes > 1)
+        snprintf(who, sizeof(who), "%" PRId64 " processes", processes);
+    gv_format_duration(known, facts->gpu_known_ns - facts->first_ns);
+    if (count > 0)
+        print_note(context,
+                   "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
+                   " operation%s.",
+                   known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
+                   gv_format_plural(count));
+    else
+        print_note(context, "GPU activity after %s is unknown%s", known,
+                   facts->complete && facts->untimed_operations > 0
+                       ? ": what was launched had not ended when its process did."
+                       : " so far: what was launched since has not ended, or CUPTI has not"
+                         " delivered it.");
+    return 0;
+}
+
+/* Takes the rows of a query, whose parameters are the process of which is known how it ended, and
+ * its signal. */
+static int take_each(const struct gv_summary *summary, const char *sql, gv_database_take *take,
+                     void *context)
+{
+    const int64_t ended[] = {summary->ended->pid, summary->ended->signal};
+
+    return gv_database_each(summary->trace, sql, ended, 2, take, context);
+}
+
+/* A note for each row. */
+static int print_each(const struct gv_summary *summary, const char *sql, gv_database_take *note)
+{
+    return take_each(summary, sql, note, (void *)summary);
+}
+
+/* Processes that ended badly, other than in a call; also of one without a trace. */
+static int print_bad_ends(const struct gv_summary *summary)
+{
+    struct gv_bad_ends ends = {.summary = summary};
+    int error = take_each(summary, sql_ended_badly, note_bad_end, &ends);
+    int64_t more = ends.count - GV_NOTES_BAD_ENDS;
+
+    if (more > 0)
+        print_note(summary, "%" PRId64 " more process%s ended badly", more, more == 1 ? "" : "es");
+    return error;
 }
 
 /* Of months there are only sums. */
@@ -219,7 +208,7 @@ static void print_failed(const struct gv_summary *summary, bool named)
 
     gv_offer_fill(see, sizeof(see), "gpuverify report FILE --section errors", summary->path, named);
     print_note(summary, "%" PRId64 " call%s failed%s%.100s (%s)", facts->failed,
-               facts->failed == 1 ? "" : "s", facts->failed == 1 ? ": " : ", most often ",
+               gv_format_plural(facts->failed), facts->failed == 1 ? ": " : ", most often ",
                facts->failed_most, see);
 }
 
@@ -271,22 +260,22 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     int64_t lost = facts->lost - facts->operations_lost;
     bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
     char until[GV_FORMAT_BYTES];
-    int error = print_gpu_side(summary);
+    int error = print_each(summary, sql_gpu_side, note_gpu_side);
 
     if (!error && facts->older.minutes > 0)
         print_older(summary, named);
     if (!error)
-        error = print_no_native_frames(summary);
+        error = print_each(summary, sql_no_native_frames, note_no_native_frames);
     if (!error)
-        error = print_others(summary);
+        error = print_each(summary, sql_others, note_other);
     if (!error && facts->gpu_known_ns < facts->last_ns)
-        error = print_unseen(summary);
+        error = print_each(summary, sql_unseen, note_unseen);
     else
         lost = facts->lost;
     if (!error && facts->in_flight > 0)
-        error = print_flights(summary);
+        error = print_each(summary, sql_flights, note_flight);
     if (!error)
-        error = print_ended_badly(summary);
+        error = print_bad_ends(summary);
     if (failed)
         print_failed(summary, named);
     if (!error && failed)

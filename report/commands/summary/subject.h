@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#define GV_SUMMARY_TEXT_BYTES 2048
+/* Columns of the program's name. */
+#define GV_SUMMARY_NAME 120
+
 struct gv_summary {
     sqlite3 *trace;
     const char *path; /* the trace's, for the commands that are offered */

@@ -2,7 +2,7 @@
  * from. */
 #include "report/commands/top/top.h"
 
-#include "report/analyse/stalls/evidence.h"
+#include "report/analyse/stalls/rule.h"
 #include "report/collect/sessions.h"
 #include "trace/clock.h"
 #include "trace/spool_reader.h"

@@ -1,0 +1,110 @@
+#include "report/commands/summary/activity.h"
+
+#include "report/commands_summary_summary.inc"
+#include "report/show/format.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES])
+{
+    char part[GV_FACTS_SEEN_BYTES], known[GV_FORMAT_BYTES], busy[GV_FACTS_SHARE_BYTES];
+
+    gv_run_facts_seen(facts, "the time", part);
+    if (facts->known_ns < facts->window_ns)
+        snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
+                 gv_format_duration(known, facts->known_ns));
+    else if (!facts->scaled && gv_run_facts_are_of_little(facts))
+        snprintf(part, sizeof(part), " of the %s from first to last call",
+                 gv_format_duration(known, facts->window_ns));
+    snprintf(out, GV_SUMMARY_BUSY_BYTES, "%s%s%s",
+             facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
+                 ? "at least "
+                 : "",
+             gv_run_facts_busy(facts, busy), part);
+}
+
+/* The columns of a line of levels. */
+struct gv_summary_line {
+    double from_ns, column_ns, devices;
+    size_t count;
+    double *levels, *unseen, *between;
+};
+
+/* Adds to each column its part of what a time [from, to), in columns, took of `length`. */
+static void add_time(const struct gv_summary_line *line, double *columns, double from, double to,
+                     double taken, double length)
+{
+    size_t first = from > 0 ? (size_t)fmin(from, 1e6) : 0;
+
+    for (size_t i = first; i < line->count && (double)i < to; i++)
+        columns[i] += taken * (fmin(to, (double)i + 1) - fmax(from, (double)i)) / length;
+}
+
+static int take_unseen(void *context, sqlite3_stmt *row)
+{
+    const struct gv_summary_line *line = context;
+
+    add_time(line, sqlite3_column_int(row, 2) ? line->between : line->unseen,
+             (sqlite3_column_double(row, 0) - line->from_ns) / line->column_ns,
+             (sqlite3_column_double(row, 1) - line->from_ns) / line->column_ns, 1, 1);
+    return 0;
+}
+
+static int take_busy(void *context, sqlite3_stmt *row)
+{
+    const struct gv_summary_line *line = context;
+    double from = (sqlite3_column_double(row, 0) - line->from_ns) / line->column_ns;
+    double to = from + sqlite3_column_double(row, 1) / line->column_ns;
+
+    add_time(line, line->levels, from, to,
+             sqlite3_column_double(row, 2) / line->column_ns / line->devices, to - from);
+    return 0;
+}
+
+int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
+                            size_t count)
+{
+    double *unseen = calloc(2 * count + 1, sizeof(*unseen)), *between = unseen + count;
+    struct gv_summary_line line = {.from_ns = (double)from_ns,
+                                   .column_ns = ((double)to_ns - (double)from_ns) / (double)count,
+                                   .count = count,
+                                   .unseen = unseen,
+                                   .between = between};
+    int error =
+        unseen ? gv_database_each(trace, sql_unseen_times, NULL, 0, take_unseen, &line) : -ENOMEM;
+
+    /* What was seen in windows stands for the rest. */
+    for (size_t i = 0; unseen && i < count; i++) {
+        if (levels[i] == 0 && unseen[i] + between[i] >= 0.9999)
+            levels[i] = -1;
+        else if (between[i] > 0)
+            levels[i] = fmin(levels[i] / fmax(1 - between[i], 0.0001), 1);
+    }
+    free(unseen);
+    return error;
+}
+
+int gv_summary_levels(sqlite3 *trace, const struct gv_run_facts *facts, double *levels,
+                      size_t count)
+{
+    struct gv_summary_line line = {.from_ns = (double)facts->first_ns,
+                                   .column_ns =
+                                       (double)(facts->last_ns - facts->first_ns) / (double)count,
+                                   .devices = (double)facts->devices_used,
+                                   .count = count,
+                                   .levels = levels};
+    int error;
+
+    memset(levels, 0, count * sizeof(*levels));
+    error = gv_database_each(
+        trace,
+        "SELECT t.stretch * s.value, s.value, total(t.taken_ns) FROM timeline t, fact s WHERE"
+        " s.key = 'stretch_ns' AND t.lane GLOB 'busy*' GROUP BY t.stretch",
+        NULL, 0, take_busy, &line);
+    return error ? error
+                 : gv_summary_blank_unseen(trace, facts->first_ns, facts->last_ns, levels, count);
+}
