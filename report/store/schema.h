@@ -12,7 +12,7 @@
  *       kind: ZERO, NUMBER or TEXT (report/store/row.c)
  *   GV_SCHEMA_NOT_MERGED(table), GV_SCHEMA_SHARED(table), GV_SCHEMA_ANONYMISED_ANEW(table),
  *   GV_SCHEMA_KEPT_WHOLE(table), GV_SCHEMA_KEPT_WITH_CALL(table), GV_SCHEMA_MADE_BY_TOTALS(table),
- *   GV_SCHEMA_REPLACED(table)
+ *   GV_SCHEMA_MADE_BY_STALLS(table), GV_SCHEMA_REPLACED(table)
  */
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H

@@ -350,8 +350,10 @@ int gv_stalls_advise(sqlite3 *trace)
 }
 
 /* What the analysis fills. */
-static const char *const tables[] = {"stall",       "stall_host", "stall_advice",
-                                     "stall_other", "load_wait",  "lost_capture"};
+static const char *const tables[] = {
+#define GV_SCHEMA_MADE_BY_STALLS(table) #table,
+#include "report/store_schema_columns.inc"
+};
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 /* Runs for each a statement that ends in its name. */
