@@ -3,6 +3,7 @@
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/names/runtime_frames.h"
 #include "report/unwind/mapped_file.h"
+#include "report/unwind/unwind.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -36,8 +37,6 @@ struct gv_object_place {
 };
 
 #ifdef GV_HAS_ELFUTILS
-
-#define GV_BUILD_ID_MOST 64
 
 struct gv_object_names {
     Dwfl *session;
@@ -73,18 +72,26 @@ static const Dwfl_Callbacks object_callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
-static int object_check(Dwfl_Module *module, const char *build_id)
+/* Whether the file is the mapped one, by its build id in hex; NULL: that is not known. Before
+ * elfutils looks at it, which would unpack whatever is there now: a gigabyte of a megabyte. */
+static bool is_mapped_one(const char *path, const char *build_id)
 {
-    const unsigned char *bits;
-    GElf_Addr address;
-    char text[2 * GV_BUILD_ID_MOST + 1] = "";
-    int bytes = dwfl_module_build_id(module, &bits, &address);
+    struct gv_mapped_pages *pages = gv_mapped_pages_open();
+    struct gv_mapped_file *file = NULL;
+    uint8_t bits[GV_UNWIND_BUILD_ID];
+    size_t bytes = 0;
+    unsigned bit;
 
-    if (!build_id)
-        return 0;
-    for (int i = 0; i < bytes && i < GV_BUILD_ID_MOST; i++)
-        snprintf(text + 2 * i, 3, "%02x", bits[i]);
-    return strcmp(text, build_id) == 0 ? 0 : -ESTALE;
+    while (build_id && bytes < sizeof(bits) && strlen(build_id) >= 2 * bytes + 2 &&
+           sscanf(build_id + 2 * bytes, "%2x", &bit) == 1)
+        bits[bytes++] = (uint8_t)bit;
+    if (pages) {
+        gv_mapped_pages_begin(pages);
+        if (gv_mapped_file_open(pages, path, build_id ? bits : NULL, bytes, &file) == 0)
+            gv_mapped_file_close(file);
+    }
+    gv_mapped_pages_close(pages);
+    return file != NULL;
 }
 
 static void object_close(struct gv_object_names *names)
@@ -94,16 +101,13 @@ static void object_close(struct gv_object_names *names)
     free(names);
 }
 
-/* `build_id` in hex, or NULL: a file with another one now is not the mapped one. 0; -ESTALE:
- * another file; -ENOSYS: built without elfutils; or -errno. */
+/* 0; -ENOENT: the mapped file is not there; -ENOSYS: built without elfutils; or -errno. */
 static int object_open(struct gv_object_names **names, const char *path, const char *build_id)
 {
     struct gv_object_names *opened;
-    struct stat status;
     int error = 0;
 
-    /* Not a pipe, for example, which elfutils would wait for. */
-    if (gv_mapped_path_is_relative(path) || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+    if (!is_mapped_one(path, build_id))
         return -ENOENT;
     opened = calloc(1, sizeof(*opened));
     if (!opened)
@@ -114,8 +118,6 @@ static int object_open(struct gv_object_names **names, const char *path, const c
     if (!opened->module || dwfl_report_end(opened->session, NULL, NULL) != 0 ||
         !dwfl_module_getelf(opened->module, &opened->bias))
         error = -ENOENT;
-    if (!error)
-        error = object_check(opened->module, build_id);
     if (error) {
         object_close(opened);
         return error;

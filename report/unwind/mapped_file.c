@@ -305,7 +305,7 @@ static int read_headers(struct gv_mapped_file *file, const uint8_t *build_id, si
     }
     if (found_bytes > GV_UNWIND_BUILD_ID)
         found_bytes = GV_UNWIND_BUILD_ID;
-    if (found_bytes != build_id_bytes || memcmp(found, build_id, found_bytes) != 0)
+    if (build_id && (found_bytes != build_id_bytes || memcmp(found, build_id, found_bytes) != 0))
         return -ESTALE;
     for (size_t i = 0; i < head.e_phnum; i++)
         if (header[i].p_type == PT_GNU_EH_FRAME)

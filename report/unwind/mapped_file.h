@@ -58,8 +58,9 @@ void gv_mapped_pages_rest(struct gv_mapped_pages *pages);
 /* How many reads failed so far that could succeed another time. */
 uint64_t gv_mapped_pages_failures(const struct gv_mapped_pages *pages);
 
-/* Opens a file of this machine with this build id; a path that is not absolute means the vdso of
- * this process. 0, -EAGAIN: no descriptor or memory is free now, or another -errno: no such file.
+/* Opens a file of this machine with this build id (NULL: any); a path that is not absolute means
+ * the vdso of this process. 0, -EAGAIN: no descriptor or memory is free now, or another -errno: no
+ * such file.
  */
 int gv_mapped_file_open(struct gv_mapped_pages *pages, const char *path, const uint8_t *build_id,
                         size_t build_id_bytes, struct gv_mapped_file **file);
