@@ -1,9 +1,11 @@
 """Where in the program a slow call was made: native frames with their names, Python's frames of
 every version that is here, exactly as Python itself tells them."""
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -302,6 +304,11 @@ class Budget(harness.Case):
         waited = trace.value("SELECT max(id) FROM stalls WHERE NOT own_stack")
         self.assertIn("earlier call of the same site", self.command("explain", trace.path, f"s{waited}").out)
         self.assertIn('"stack":', self.command("explain", trace.path, f"s{waited}", "-f", "json").out)
+        with contextlib.closing(sqlite3.connect(trace.path)) as database:
+            for how, said in (("truncated", "deeper than what is copied"), ("stopped", "a coroutine begins")):
+                database.execute("INSERT OR REPLACE INTO stack_end SELECT stack, ? FROM calls WHERE stack IS NOT NULL", (how,))
+                database.commit()
+                self.assertIn(said, " ".join(self.command("explain", trace.path, f"s{waited}").out.split()))
 
     @harness.depends_on_time("a collector without a CPU for 10 ms costs stacks")
     def test_all_is_exact(self):

@@ -234,6 +234,23 @@ static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
     return error ? error : gv_explain_end(to, "also");
 }
 
+/* A native stack that does not reach the start of its thread. */
+static int explain_end(sqlite3 *trace, int64_t stack, const struct gv_explain_out *to)
+{
+    static const char sql[] = "SELECT iif(how = 'truncated', 1, 2) FROM stack_end WHERE stack = ?1"
+                              " AND stack NOT IN (SELECT stack FROM frame WHERE kind = 'python')";
+    int64_t how = 0;
+    int error = gv_database_number(trace, sql, &stack, 1, &how);
+
+    if (!error && how)
+        gv_explain_lines(
+            to, "stack",
+            how == 1 ? "Its outermost frames are missing: it is deeper than what is copied."
+                     : "Its outermost frames are missing: where it ends, a coroutine begins,"
+                       " or code that has no unwind tables.");
+    return error;
+}
+
 /* Why the blocking call was itself blocked. */
 static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
                          const struct gv_explain_out *to)
@@ -298,6 +315,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
         gv_explain_lines(to, "where", where);
     if (!error && where[0] && row->stack_of_other)
         gv_explain_lines(to, "stack", "That of an earlier call of the same site.");
+    if (!error && where[0])
+        error = explain_end(trace, row->stack, to);
     if (!error)
         error = explain_chain(trace, row, to);
     if (!error)
