@@ -302,6 +302,12 @@ bool gv_buffers_are_many(void)
     return atomic_load(&full_count) >= MANY;
 }
 
+/* The reserve is given out from its beginning. */
+bool gv_buffers_are_short(void)
+{
+    return atomic_load(&reserve_given[RESERVED / 2]);
+}
+
 struct gv_buffer *gv_buffers_full(void)
 {
     struct gv_buffer *newest, *oldest = NULL;

@@ -60,6 +60,10 @@ uint64_t gv_buffers_unread(void);
 /* Too many are full to wait for the next fetch. Any thread. */
 bool gv_buffers_are_many(void);
 
+/* CUPTI has so many that none may be left soon. A forced flush brings all of them back. Any thread.
+ */
+bool gv_buffers_are_short(void);
+
 /* The module's thread: takes all full buffers, oldest first, or NULL; and gives one back. */
 struct gv_buffer *gv_buffers_full(void);
 void gv_buffers_recycle(struct gv_buffer *buffer);

@@ -72,6 +72,13 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     }
 }
 
+static void CUPTIAPI give_buffer(uint8_t **data, size_t *bytes, size_t *records_most)
+{
+    gv_buffers_give(data, bytes, records_most);
+    if (gv_buffers_are_short())
+        hurry();
+}
+
 static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                                  size_t used)
 {
@@ -264,7 +271,7 @@ static int register_buffers(void)
         return 0;
     gv_buffers_leave(false);
     is_registered = true;
-    result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
+    result = gv_cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");
     result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
@@ -279,7 +286,7 @@ static int register_buffers(void)
 
 void gv_switch_buffer_callbacks(void **give, void **take)
 {
-    *give = (void *)gv_buffers_give;
+    *give = (void *)give_buffer;
     *take = (void *)take_buffer;
 }
 

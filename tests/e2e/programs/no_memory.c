@@ -1,5 +1,5 @@
-/* no_memory [BEFORE [AFTER]]: uses up all memory once CUDA is set up and all threads rest. It
- * launches that many kernels before and after, or 3. */
+/* no_memory [BEFORE [AFTER [heap]]]: uses up all memory once CUDA is set up and all threads rest,
+ * or all but what is left of the heap. It launches that many kernels before and after, or 3. */
 #include "e2e.h"
 
 #include <dirent.h>
@@ -66,7 +66,8 @@ int main(int argc, char **argv)
     for (int rested = 0; rested < RESTED_LOOKS; usleep(LOOK_US))
         rested = others_are_asleep() ? rested + 1 : 0;
     REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
-    use_up_heap();
+    if (argc <= 3)
+        use_up_heap();
     e2e_tick(&gpu, after);
     OK(cuCtxSynchronize());
     puts("done");
