@@ -87,6 +87,15 @@ class Descriptors(harness.Case):
         self.too_few(7)
 
 
+class AddressSpace(harness.Case):
+    def test_too_little_for_the_records(self):
+        limited = ["sh", "-c", 'ulimit -v 60000; exec "$0" exit', harness.program("ending")]
+        result = self.run_well(limited, status=4, quiet=False)
+        self.assertEqual(result.err, "gpuverify: cannot record: no memory for the records; GPUVERIFY_SPOOL_MB=4 needs less\n")
+        self.run_well(limited, status=4, env={"GPUVERIFY_SPOOL_MB": "4"})
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+
 class NoCollector(harness.Case):
     """A collector that starts but fails: the user is told at the program's end."""
 
@@ -156,3 +165,12 @@ class Memory(harness.Case):
         trace = self.trace(losses=True)
         self.assertEqual(trace.count("cuLaunchKernel"), 20300)
         self.assertEqual({loss["what"] for loss in trace.lost()}, {"GPU record"})
+
+    def test_gone_while_cupti_keeps_more_buffers_than_there_are(self):
+        """It gives them back in time: none has two users. What ran in them still is counted as lost."""
+        result = self.run_well([harness.program("no_memory"), "300", "60000", "heap"],
+                               env={"GV_SIM_CUPTI_LATE_MS": "60000"})
+        self.assertEqual(result.out, "done\n")
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 60300)
+        self.assertEqual(sum(loss["count"] for loss in trace.lost()) + trace.value("SELECT count(*) FROM gpu_ops"), 60300)
