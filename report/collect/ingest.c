@@ -72,6 +72,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     memset(ingest, 0, sizeof(*ingest));
 }
 
+/* The numbers of a thread's segments begin again after 2^32. */
 static int compare_views(const void *left, const void *right)
 {
     const struct gv_spool_view *a = left, *b = right;
@@ -79,7 +80,7 @@ static int compare_views(const void *left, const void *right)
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     if (a->sequence != b->sequence)
-        return a->sequence < b->sequence ? -1 : 1;
+        return (int32_t)(a->sequence - b->sequence) < 0 ? -1 : 1;
     return 0;
 }
 

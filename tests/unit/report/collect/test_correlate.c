@@ -88,6 +88,18 @@ static void ids_may_be_higher_than_half_of_their_bits(void **state)
     assert_int_equal(gv_correlate_find(&correlate, 2), INT64_C(3) << 32);
 }
 
+/* CUPTI's numbers have 32 bits: some hours of a busy program. */
+static void numbers_may_begin_again(void **state)
+{
+    (void)state;
+    add(UINT32_MAX - GV_CORRELATE_CALLS + 6, 1); /* remembered in the same slot as 5 */
+    int64_t row = wait_for(5);
+    assert_int_equal(gv_correlate_find(&correlate, 5), 0);
+    add(5, 2);
+    assert_int_equal(call_of(row), 2);
+    assert_int_equal(gv_correlate_find(&correlate, 5), 2);
+}
+
 /* A lost call's operation waits for ever; others come and go. */
 static void memory_does_not_grow_behind_a_lost_call(void **state)
 {
@@ -129,6 +141,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(each_is_told_its_call),
         TEST(ids_may_be_higher_than_half_of_their_bits),
+        TEST(numbers_may_begin_again),
         TEST(memory_does_not_grow_behind_a_lost_call),
         TEST(one_whose_call_is_forgotten_does_not_wait),
     };

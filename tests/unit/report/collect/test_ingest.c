@@ -48,6 +48,21 @@ static void a_call_is_a_row(void **state)
                      1);
 }
 
+/* After 2^32 segments. */
+static void a_threads_calls_stay_in_order_when_its_segments_count_from_0_again(void **state)
+{
+    (void)state;
+    spool.threads[0].sequence = UINT32_MAX;
+    for (uint64_t i = 0; i < 2 * GV_SPOOL_SEGMENT_RECORDS; i++)
+        fixture_call(&spool, 1, FIXTURE_SYNC, 2000 + i, 1, 0);
+    assert_int_equal(spool.threads[0].sequence, 1);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM calls"), 2 * GV_SPOOL_SEGMENT_RECORDS);
+    assert_int_equal(number("SELECT count(*) FROM calls a JOIN calls b ON b.id = a.id + 1"
+                            " WHERE b.start_ns < a.start_ns"),
+                     0);
+}
+
 static void append_poll(uint64_t start_ns, uint64_t count, uint64_t total_ns, uint64_t span_ns)
 {
     union gv_record record = {.poll = {.head = {.kind = GV_RECORD_POLL,
@@ -530,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(a_call_is_a_row),
+        TEST(a_threads_calls_stay_in_order_when_its_segments_count_from_0_again),
         TEST(polls_are_one_row_with_their_count),
         TEST(a_poll_that_is_read_is_not_counted_up_any_more),
         TEST(a_host_function_belongs_to_its_launch),
