@@ -256,13 +256,16 @@ static bool trace_file_is_own(const struct stat *status)
            status->st_ino == gv_trace_file_own.inode;
 }
 
-/* 0; -EAGAIN: another process mistook the new file for an old one, and removed it. */
+/* 0; -EAGAIN: another process mistook the new file for an old one, and removed it; others: the file
+ * system has no locks. */
 static int trace_file_keep(const char *path, int fd)
 {
     struct stat opened, named;
 
-    if (flock(fd, LOCK_SH | LOCK_NB) < 0 || fstat(fd, &opened) < 0 || lstat(path, &named) < 0 ||
-        opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0 || opened.st_dev != named.st_dev ||
+        opened.st_ino != named.st_ino)
         return -EAGAIN;
     if (gv_trace_file_own.fd >= 0) /* taken away; only read from now on, and given up soon */
         close(gv_trace_file_own.fd);
@@ -362,13 +365,17 @@ static int trace_file_try(const char *path, const char *session)
         return -EEXIST;
     for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 && trace_file_keep(path, fd) == 0) {
-            trace_file_await_journal(path);
-            return 0;
-        }
         if (fd >= 0) {
+            int error = trace_file_keep(path, fd);
+            if (!error) {
+                trace_file_await_journal(path);
+                return 0;
+            }
             close(fd);
-            continue;
+            if (error == -EAGAIN)
+                continue;
+            unlink(path);
+            return error;
         }
         if (errno != EEXIST)
             return -errno;

@@ -23,9 +23,22 @@ static struct fixture fixture;
 static struct fixture_spool spool;
 static char claimed[GV_SESSION_PATH_BYTES];
 
+static bool has_no_locks;
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation)
+{
+    if (!has_no_locks)
+        return __real_flock(fd, operation);
+    errno = ENOLCK;
+    return -1;
+}
+
 static int setup(void **state)
 {
     (void)state;
+    has_no_locks = false;
     fixture_open(&fixture);
     memset(&spool, 0, sizeof(spool));
     return 0;
@@ -77,6 +90,16 @@ static void a_new_file_is_private(void **state)
     assert_int_equal(lstat(claimed, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     assert_int_equal(status.st_size, 0);
+}
+
+static void without_locks_none_is_made(void **state)
+{
+    (void)state;
+    has_no_locks = true;
+    assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
+                     -ENOLCK);
+    has_no_locks = false;
+    assert_int_equal(access(fixture.trace, F_OK), -1);
 }
 
 static void a_planted_link_is_not_followed(void **state)
@@ -366,6 +389,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(a_new_file_is_private),
+        TEST(without_locks_none_is_made),
         TEST(a_planted_link_is_not_followed),
         TEST(a_foreign_file_is_left_alone),
         TEST(a_foreign_database_is_left_alone),
