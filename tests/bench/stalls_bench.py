@@ -68,7 +68,7 @@ def make(path, calls, gpu):
     """Makes a complete trace without an analysis. Returns the number of first uses."""
     database = sqlite3.connect(path)
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + report.pragmas()
-                           + report.trace_schema.sql() + THINGS.format(gpu=gpu))
+                           + report.schema_sql() + THINGS.format(gpu=gpu))
     database.execute(CALLS_SQL.format(calls=calls, run=RUN, threads=THREADS, lazy=LAZY_EVERY,
                                       sync=SYNC_EVERY, runs=calls // RUN + 1))
     database.execute("INSERT OR IGNORE INTO kernel (id, process, number, name, module)"
