@@ -63,8 +63,12 @@ static int session_read_stat(uint32_t pid, struct gv_process_stat *stat)
     ssize_t got = -1;
     int result;
 
-    /* /proc/PID/stat would sum up the times of all threads. */
-    snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, pid);
+    /* /proc/PID/stat would sum up the times of all threads. But in a namespace of processes that
+     * has another's /proc (`unshare -p`), our number there is somebody else's. */
+    if (pid == (uint32_t)getpid())
+        snprintf(path, sizeof(path), "/proc/self/stat");
+    else
+        snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         do
