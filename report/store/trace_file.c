@@ -260,10 +260,16 @@ static bool trace_file_is_own(const struct stat *status)
  * system has no locks. */
 static int trace_file_keep(const char *path, int fd)
 {
+    struct flock byte = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
     struct stat opened, named;
 
     if (flock(fd, LOCK_SH | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    /* SQLite takes this error for somebody else's lock, and would be waited for. */
+    if (fcntl(fd, F_SETLK, &byte) < 0 && errno == ENOLCK)
+        return -ENOLCK;
+    byte.l_type = F_UNLCK;
+    fcntl(fd, F_SETLK, &byte);
     if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0 || opened.st_dev != named.st_dev ||
         opened.st_ino != named.st_ino)
         return -EAGAIN;

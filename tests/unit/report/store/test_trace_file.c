@@ -35,10 +35,25 @@ int __wrap_flock(int fd, int operation)
     return -1;
 }
 
+static bool has_only_flock;
+
+/* gpuverify's; SQLite has its own. */
+int __real_fcntl(int fd, int command, void *argument);
+int __wrap_fcntl(int fd, int command, void *argument);
+int __wrap_fcntl(int fd, int command, void *argument)
+{
+    if (!has_only_flock)
+        return __real_fcntl(fd, command, argument);
+    errno = ENOLCK;
+    return -1;
+}
+
+int __wrap_fcntl64(int fd, int command, void *argument) __attribute__((alias("__wrap_fcntl")));
+
 static int setup(void **state)
 {
     (void)state;
-    has_no_locks = false;
+    has_no_locks = has_only_flock = false;
     fixture_open(&fixture);
     memset(&spool, 0, sizeof(spool));
     return 0;
@@ -99,6 +114,16 @@ static void without_locks_none_is_made(void **state)
     assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
                      -ENOLCK);
     has_no_locks = false;
+    assert_int_equal(access(fixture.trace, F_OK), -1);
+}
+
+/* As on NFS whose lock service does not run. */
+static void without_locks_of_bytes_none_is_made(void **state)
+{
+    (void)state;
+    has_only_flock = true;
+    assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
+                     -ENOLCK);
     assert_int_equal(access(fixture.trace, F_OK), -1);
 }
 
@@ -390,6 +415,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(a_new_file_is_private),
         TEST(without_locks_none_is_made),
+        TEST(without_locks_of_bytes_none_is_made),
         TEST(a_planted_link_is_not_followed),
         TEST(a_foreign_file_is_left_alone),
         TEST(a_foreign_database_is_left_alone),
