@@ -131,6 +131,7 @@ class SingleStep(harness.Case):
             [f"step_{i}" for i in range(1, self.outer + 1)])
         self.assertEqual(trace.value("SELECT count(unloaded_ns) FROM modules"), self.outer)
 
+    @harness.depends_on_time("a call that waits for room for its stack takes more steps")
     def test_stacks_stay_with_their_calls(self):
         self.step("deep", 0, GPUVERIFY_STACKS="all")
         trace = self.trace(losses=True)
