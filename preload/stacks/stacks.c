@@ -258,6 +258,14 @@ static bool is_sample(const struct gv_thread *thread, unsigned of)
     return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
 }
 
+/* Of the thread as it stands; 0: it has no stack, or cannot be told. */
+static uint32_t site_of_thread(struct gv_thread *thread, uint64_t native)
+{
+    uint64_t top;
+
+    return gv_python_top(thread, &top) ? site_with_stack(native, top) : 0;
+}
+
 /*
  * A call without a stack of its own gets that of an earlier call of its site. To tell sites apart,
  * the innermost Python frame is read: for a stall always, unless the thread owes the most that it
@@ -267,7 +275,7 @@ static bool is_sample(const struct gv_thread *thread, unsigned of)
 static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site,
                                 uint32_t one_of)
 {
-    uint64_t native = gv_stack_site_hash(thread, site), start_ns, top;
+    uint64_t native = gv_stack_site_hash(thread, site), start_ns;
     int64_t budget_ns = thread->budget_ns;
     bool may_be_first =
         budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
@@ -288,13 +296,13 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
         return;
     }
     start_ns = gv_clock_now_ns();
-    if (!takes && gv_python_top(thread, &top))
-        site_of_top = site_with_stack(native, top);
+    if (!takes)
+        site_of_top = site_of_thread(thread, native);
     took = (takes || (!site_of_top && may_be_first)) &&
            write_own(thread, native, is_chosen ? one_of : 0,
                      is_chosen ? GV_STACK_ROOM_CHOSEN : GV_STACK_ROOM_REST);
-    if (!took && takes && one && gv_python_top(thread, &top)) /* there was no room */
-        site_of_top = site_with_stack(native, top);
+    if (!took && takes && one) /* there was no room */
+        site_of_top = site_of_thread(thread, native);
     if (!took)
         write_representative(thread, site_of_top);
     gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);

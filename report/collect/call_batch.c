@@ -16,6 +16,5 @@ int gv_call_batch_next(struct gv_call_batch *batch, struct gv_database *database
     if (error)
         return error;
     *row = &batch->rows[batch->count++];
-    **row = (struct gv_row_call){0};
     return 0;
 }

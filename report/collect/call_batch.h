@@ -13,7 +13,7 @@ struct gv_call_batch {
     unsigned count;
 };
 
-/* Returns the next row, empty. Fill it in before the next call. */
+/* Returns the next row, which may hold anything. Set all of it before the next call. */
 int gv_call_batch_next(struct gv_call_batch *batch, struct gv_database *database,
                        struct gv_row_call **row);
 

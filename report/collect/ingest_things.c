@@ -66,51 +66,46 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t number,
     return find_api(ingest, name_text, class_text, &known->row);
 }
 
-/* 1: it is to be added; 0: *id is its row, or 0 if there is none; or -errno. */
-static int is_new(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
-                  uint64_t number, int64_t *id)
+/* What has this number or handle, not 0, by its key. `row` is added if it is new. */
+static int intern(struct gv_ingest *ingest, struct gv_known *known, struct gv_key key,
+                  enum gv_table table, const void *row, int64_t *id)
 {
-    int error;
+    int error = gv_known_find(known, ingest->database, &key, id);
 
-    *id = 0;
-    if (number == 0)
-        return 0;
-    error = gv_known_find(known, ingest->database, key, id);
-    return error ? error : !*id;
+    if (error || *id)
+        return error;
+    error = gv_row_add(ingest->database, table, row, 1);
+    return error ? error : gv_ingest_remember(ingest, known, &key, id);
 }
 
 int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    const struct gv_key key = {{number}};
-    int error = is_new(ingest, &ingest->kernels, &key, number, id);
+    const struct gv_row_kernel row = {.process = ingest->process, .number = number};
 
-    if (error <= 0)
-        return error;
-    error = GV_ADD(ingest->database, kernel, .process = ingest->process, .number = number);
-    return error ? error : gv_ingest_remember(ingest, &ingest->kernels, &key, id);
+    *id = 0;
+    return number ? intern(ingest, &ingest->kernels, (struct gv_key){{number}}, GV_TABLE_kernel,
+                           &row, id)
+                  : 0;
 }
 
 int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    const struct gv_key key = {{number}};
-    int error = is_new(ingest, &ingest->modules, &key, number, id);
+    const struct gv_row_module row = {.process = ingest->process, .number = number};
 
-    if (error <= 0)
-        return error;
-    error = GV_ADD(ingest->database, module, .process = ingest->process, .number = number);
-    return error ? error : gv_ingest_remember(ingest, &ingest->modules, &key, id);
+    *id = 0;
+    return number ? intern(ingest, &ingest->modules, (struct gv_key){{number}}, GV_TABLE_module,
+                           &row, id)
+                  : 0;
 }
 
 int gv_ingest_intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
 {
-    const struct gv_key key = {{GV_PLACE_CONTEXT, handle}};
-    int error = is_new(ingest, &ingest->places, &key, handle, id);
+    const struct gv_row_context row = {.process = ingest->process, .handle = (int64_t)handle};
 
-    if (error <= 0)
-        return error;
-    error =
-        GV_ADD(ingest->database, context, .process = ingest->process, .handle = (int64_t)handle);
-    return error ? error : gv_ingest_remember(ingest, &ingest->places, &key, id);
+    *id = 0;
+    return handle ? intern(ingest, &ingest->places, (struct gv_key){{GV_PLACE_CONTEXT, handle}},
+                           GV_TABLE_context, &row, id)
+                  : 0;
 }
 
 /* The stream of a handle. Default streams have no handle of their own: there is one for each

@@ -24,9 +24,11 @@ static const struct column columns[] = {
 static const struct {
     const char *name;
     size_t bytes;
+    const struct column *column;
     int columns;
 } tables[] = {
-#define GV_SCHEMA_TABLE(table, columns) {#table, sizeof(struct gv_row_##table), columns},
+#define GV_SCHEMA_TABLE(table, first, count)                                                       \
+    {#table, sizeof(struct gv_row_##table), &columns[first], count},
 #include "report/store_schema_columns.inc"
 };
 
@@ -34,15 +36,6 @@ static const bool replaced[GV_TABLE_COUNT] = {
 #define GV_SCHEMA_REPLACED(table) [GV_TABLE_##table] = true,
 #include "report/store_schema_columns.inc"
 };
-
-static const struct column *columns_of(enum gv_table table)
-{
-    const struct column *first = columns;
-
-    for (unsigned i = 0; i < table; i++)
-        first += tables[i].columns;
-    return first;
-}
 
 static int prepare(struct gv_database *database, enum gv_table table, size_t rows,
                    sqlite3_stmt **add)
@@ -83,12 +76,11 @@ static int bind(sqlite3_stmt *add, int parameter, const struct column *column, c
 static int insert(struct gv_database *database, enum gv_table table, sqlite3_stmt *add,
                   const char *rows, size_t count)
 {
-    const struct column *first = columns_of(table);
     int result = SQLITE_OK, parameter = 1;
 
     for (size_t row = 0; row < count; row++, rows += tables[table].bytes)
         for (int i = 0; i < tables[table].columns && result == SQLITE_OK; i++)
-            result = bind(add, parameter++, &first[i], rows);
+            result = bind(add, parameter++, &tables[table].column[i], rows);
     if (result == SQLITE_OK)
         result = sqlite3_step(add);
     int error = gv_database_error(database->handle, result);

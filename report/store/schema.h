@@ -5,7 +5,8 @@
  * report/store_schema_columns.inc has what schema.def says of them; who includes it defines what it
  * needs, and the rest is empty:
  *
- *   GV_SCHEMA_TABLE(table, columns), and of each of its columns
+ *   GV_SCHEMA_TABLE(table, first, columns): the number of its first column, and how many it has;
+ *   and of each of them
  *   GV_SCHEMA_COLUMN(table, column, "of", "below", how, rule)
  *       how: COPIED, TIME or EMPTY in a merge
  *   GV_SCHEMA_FIELD(table, column, kind) of struct gv_row_TABLE, or GV_SCHEMA_NO_FIELD(...)

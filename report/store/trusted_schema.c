@@ -52,11 +52,10 @@ static int trusted_compare(sqlite3_stmt *theirs, const char *const words[3], boo
     if (result == SQLITE_OK)
         result = sqlite3_step(theirs);
     *found = result == SQLITE_ROW && sqlite3_column_int(theirs, 0) != 0;
-    *same = result == SQLITE_ROW && sqlite3_column_int(theirs, 0) == 1;
-    for (int i = 0; i < 3 && *same; i += 2) { /* the type, and the text */
-        const char *text = (const char *)sqlite3_column_text(theirs, 1 + i / 2);
-        *same = text && words[i] && trusted_has_words(text, words[i]);
-    }
+    const char *type = *found ? (const char *)sqlite3_column_text(theirs, 1) : NULL;
+    const char *text = *found ? (const char *)sqlite3_column_text(theirs, 2) : NULL;
+    *same = type && text && words[0] && words[2] && sqlite3_column_int(theirs, 0) == 1 &&
+            strcmp(type, words[0]) == 0 && trusted_has_words(text, words[2]);
     return gv_database_error(sqlite3_db_handle(theirs), result);
 }
 

@@ -94,7 +94,7 @@ static int open_again(struct gv_mapped_file *file, struct stat *state)
     struct gv_mapped_pages *pages = file->pages;
 
     gv_mapped_pages_rest(pages);
-    if (gv_mapped_path_is_relative(file->path))
+    if (gv_mapped_path_is_of_process(file->path))
         return -ENOENT;
     int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)

@@ -43,7 +43,7 @@ struct gv_mapped_file {
 /* Whether a path means another file in another process: libraries in memory are loaded from
  * /proc/self/fd/N. In the collector that may be the trace, and closing that again would drop
  * SQLite's lock on it. */
-static inline bool gv_mapped_path_is_relative(const char *path)
+static inline bool gv_mapped_path_is_of_process(const char *path)
 {
     return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
 }
@@ -58,10 +58,9 @@ void gv_mapped_pages_rest(struct gv_mapped_pages *pages);
 /* How many reads failed so far that could succeed another time. */
 uint64_t gv_mapped_pages_failures(const struct gv_mapped_pages *pages);
 
-/* Opens a file of this machine with this build id (NULL: any); a path that is not absolute means
- * the vdso of this process. 0, -EAGAIN: no descriptor or memory is free now, or another -errno: no
- * such file.
- */
+/* Opens a file of this machine with this build id (NULL: any); a path without a slash means the
+ * vdso of this process. 0, -EAGAIN: no descriptor or memory is free now, or another -errno: no such
+ * file. */
 int gv_mapped_file_open(struct gv_mapped_pages *pages, const char *path, const uint8_t *build_id,
                         size_t build_id_bytes, struct gv_mapped_file **file);
 void gv_mapped_file_close(struct gv_mapped_file *file);
