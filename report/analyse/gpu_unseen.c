@@ -1,6 +1,6 @@
 #include "report/analyse/gpu_unseen.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_gpu_unseen.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -6,7 +6,7 @@
 #ifndef GV_ANALYSE_TIME_UNION_H
 #define GV_ANALYSE_TIME_UNION_H
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 
 #include <stdbool.h>
 #include <stdint.h>

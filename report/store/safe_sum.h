@@ -1,6 +1,6 @@
 /*
  * SQLite's sum() fails on integer overflow, and a trace may have any values. This one saturates, as
- * the commands' own sums do (report/analyse/time_sum.h). Otherwise it is the same.
+ * the commands' own sums do (report/store/time_sum.h). Otherwise it is the same.
  */
 #ifndef GV_STORE_SAFE_SUM_H
 #define GV_STORE_SAFE_SUM_H

@@ -296,6 +296,52 @@ SELECT
     next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
 FROM idle_time;
 
+CREATE VIEW ledger AS -- where the time of each device of each process went: its rows add up to the run
+SELECT
+    l.process AS process, -- id in processes
+    l.device AS device, -- as in gpu_ops; NULL: the GPU side was not seen
+    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- start: until the steps, or the first work; main; end: after the last
+    l.what AS what, -- the account: docs/ledger.md
+    p.file AS file, -- of the program's own line; NULL: unknown
+    p.line AS line, -- in it
+    p.function AS function, -- as written in C++ or Python
+    c.file AS claimed_by_file, -- of the line whose wait for the GPU made it idle: overlapping would save this time
+    c.line AS claimed_by_line, -- in it
+    CASE WHEN l.claimed IS NOT NULL THEN coalesce(c.function, '?') END AS claimed_by_function, -- NULL: nobody claims it
+    l.total_ns AS total_ns, -- of all pieces together
+    l.count AS count, -- pieces
+    l.error_ns AS error_ns, -- standard error of total_ns
+    l.first_half_ns AS first_half_ns, -- in the first half of the phase
+    l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
+    l.confidence AS confidence, -- measured; sampled: split by looks or by stacks of calls; inferred: from calls alone
+    l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
+FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
+
+CREATE VIEW findings AS -- one thing that could be saved, the most first
+SELECT
+    f.id AS id, -- 1 is f1 in the commands
+    f.key AS key, -- the same from run to run: what, file's name and function
+    f.process AS process, -- id in processes
+    f.device AS device, -- as in ledger
+    CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger
+    f.what AS what, -- an account, or a word that only findings have: docs/ledger.md
+    p.file AS file, -- of the line to look at
+    p.line AS line, -- in it
+    p.function AS function, -- as in ledger
+    f.lost_ns AS lost_ns, -- in the phase
+    f.saves_ns AS saves_ns, -- at most; NULL: nothing of itself
+    f.lost_ns * 1.0 / nullif(f.phase_ns, 0) AS share, -- lost_ns of the phase, without not-seen and no-request; 0 to 1
+    f.error_ns AS error_ns, -- standard error of lost_ns
+    f.count AS count, -- pieces of time
+    f.steps AS steps, -- of the phase; 0: it has none
+    f.confidence AS confidence, -- as in ledger
+    f.title AS title, -- what and where, in words
+    f.fix AS fix, -- what to change
+    f.afterwards AS "then", -- what limits afterwards; NULL: not known
+    f.stall AS stall, -- a stall that shows it; id in stalls
+    f.idle AS idle -- an idle time that shows it; id in idle
+FROM finding f LEFT JOIN place p ON p.id = f.place;
+
 CREATE VIEW gpu_lines AS -- one line of the program that asked for the GPU's time
 SELECT
     p.file AS file, -- source file; NULL: unknown

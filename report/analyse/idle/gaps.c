@@ -1,7 +1,7 @@
 /* Finds the times in which a device had no work of a process. */
 #include "report/analyse/idle/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_idle_idle.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -1,7 +1,7 @@
 /* Keeps long idle times, adds short ones to groups, and finds what of them was inside calls. */
 #include "report/analyse/idle/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_idle_idle.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -1,7 +1,7 @@
 #include "report/analyse/idle/listed.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_idle_listed.inc"
 #include "report/store/array.h"
 

@@ -1,7 +1,7 @@
 /* Splits each idle time by its reasons, and stores the rows. */
 #include "report/analyse/idle/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_idle_idle.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

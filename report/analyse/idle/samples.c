@@ -3,7 +3,7 @@
 #include "report/analyse/idle/run.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_idle_idle.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

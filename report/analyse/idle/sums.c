@@ -2,7 +2,7 @@
 
 #include "report/analyse/idle/reason_words.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse_idle_sums.inc"
 #include "report/store/array.h"

@@ -2,7 +2,7 @@
 
 #include "report/analyse/jobs/clock_fit.h"
 #include "report/analyse/jobs/collectives.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_jobs_jobs.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

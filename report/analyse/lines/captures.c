@@ -1,7 +1,7 @@
 /* Where the graphs that are launched were captured. */
 #include "report/analyse/lines/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_lines_lines.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

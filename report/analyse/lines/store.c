@@ -2,7 +2,7 @@
 #include "report/analyse/lines/run.h"
 
 #include "report/analyse/names/places.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_lines_lines.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

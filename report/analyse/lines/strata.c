@@ -1,6 +1,6 @@
 #include "report/analyse/lines/strata.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/store/array.h"
 #include "trace/mix.h"
 

@@ -6,7 +6,7 @@
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_ranges_ranges.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -1,7 +1,7 @@
 #include "report/analyse/ranges/pass.h"
 
 #include "report/analyse/ranges/run.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse_ranges_ranges.inc"
 #include "report/store/database.h"

@@ -2,7 +2,7 @@
 
 #include "report/analyse/ranges/membership.h"
 #include "report/analyse/ranges/range_name.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_ranges_ranges.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

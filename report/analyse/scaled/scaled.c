@@ -1,6 +1,6 @@
 #include "report/analyse/scaled/scaled.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_scaled_scaled.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

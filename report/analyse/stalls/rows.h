@@ -7,7 +7,7 @@
 #ifndef GV_ANALYSE_STALLS_ROWS_H
 #define GV_ANALYSE_STALLS_ROWS_H
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

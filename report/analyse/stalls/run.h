@@ -8,7 +8,7 @@
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/stalls/evidence.h"
 #include "report/analyse/stopped.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 
 #include <sqlite3.h>
 #include <stddef.h>

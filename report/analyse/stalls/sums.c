@@ -1,7 +1,7 @@
 #include "report/analyse/stalls/sums.h"
 
 #include "report/analyse/stopped.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
 #include "report/analyse_stalls_sums.inc"

@@ -2,7 +2,7 @@
 
 #include "report/analyse/lines/pass.h"
 #include "report/analyse/steps/run.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_steps_steps.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -4,7 +4,7 @@
  */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -1,7 +1,7 @@
 /* Sums of the calls, without the waits in them, and what the host did in the longest gaps. */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 

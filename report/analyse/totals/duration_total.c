@@ -1,6 +1,6 @@
 #include "report/analyse/totals/duration_total.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/store/array.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/store/database.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/steps/steps.h"
 #include "report/analyse/stopped.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/part.h"

@@ -1,7 +1,7 @@
 /* Writes the sums into their tables. */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 

@@ -1,5 +1,6 @@
 #include "report/analyse/totals/totals.h"
 
+#include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/totals/run.h"
 #include "report/analyse_totals_totals.inc"
@@ -257,6 +258,8 @@ int gv_totals_keep(sqlite3 *trace)
         error = totals_each(trace, "DELETE FROM main.%s", totals_tables, GV_TOTALS_TABLES);
     if (!error)
         error = totals_make(trace, &all, true);
+    if (!error)
+        error = gv_ledger_make(trace);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);

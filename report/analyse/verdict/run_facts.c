@@ -3,7 +3,7 @@
 #include "report/analyse/idle/reason_words.h"
 #include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
 #include "report/analyse_verdict_waits.inc"

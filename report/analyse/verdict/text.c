@@ -1,6 +1,6 @@
 #include "report/analyse/verdict/text.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
 

@@ -1,7 +1,7 @@
 #include "report/analyse/verdict/verdict.h"
 
 #include "report/analyse/idle/reason_words.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/show/error_words.h"
 #include "report/show/shown_path.h"
 

@@ -1,6 +1,6 @@
 #include "report/analyse/ended.h"
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
 #include "report/commands_explain_flights.inc"

@@ -2,7 +2,7 @@
 #include "report/analyse/idle/listed.h"
 #include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
 #include "report/show/format.h"

@@ -1,7 +1,7 @@
 #include "report/commands/explain/timeline.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/store/database.h"
 #include "trace/text.h"
 

@@ -2,7 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands_export_flame.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"

@@ -2,7 +2,7 @@
  * A trace as one page for browsers. The page is report/commands/export/page/, embedded at build
  * time; what is only known here goes into its elements of data, as JSON.
  */
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/export/export.h"
 #include "report/commands/export/timeline.h"
 #include "report/commands/export/flame.h"

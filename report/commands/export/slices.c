@@ -1,6 +1,6 @@
 #include "report/commands/export/slices.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/store/array.h"
 
 /* Printable, and nothing that JSON or HTML would escape. */

@@ -5,7 +5,7 @@
  */
 #include "report/commands/export/flame.h"
 
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/show/format.h"
 #include "report/show/xml.h"
 #include "trace/text.h"

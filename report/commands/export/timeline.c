@@ -1,7 +1,7 @@
 #include "report/commands/export/timeline.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/export/slices.h"
 #include "report/commands_export_timeline.inc"
 #include "report/show/json.h"

@@ -1,7 +1,7 @@
 #include "report/commands/export/tracks.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands_export_tracks.inc"
 #include "report/show/message.h"
 #include "report/store/array.h"

@@ -3,7 +3,7 @@
 #include "report/analyse/idle/listed.h"
 #include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"

@@ -3,7 +3,7 @@
 #include "report/analyse/idle/analysis.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/stalls/analysis.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/merge/copy.h"
 #include "report/commands/progress.h"

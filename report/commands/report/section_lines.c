@@ -1,5 +1,5 @@
 /* Sections drawn as lines of heights for people: the run over time, and samples. */
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/report/report.h"
 #include "report/commands/summary/activity.h"
 #include "report/commands_report_section_lines.inc"

@@ -5,7 +5,7 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/idle/reason_words.h"
 #include "report/analyse/stalls/rule.h"
-#include "report/analyse/time_sum.h"
+#include "report/store/time_sum.h"
 #include "report/commands/trace_open.h"
 #include "report/store/database.h"
 #include "trace/futex.h"

@@ -2,8 +2,8 @@
  * Times of a trace, which may have any values: reading them, and sums, differences and products,
  * which saturate.
  */
-#ifndef GV_ANALYSE_TIME_SUM_H
-#define GV_ANALYSE_TIME_SUM_H
+#ifndef GV_STORE_TIME_SUM_H
+#define GV_STORE_TIME_SUM_H
 
 #include <sqlite3.h>
 #include <stdint.h>

@@ -1,0 +1,26 @@
+#include "report/analyse/ledger/accounts.h"
+
+#include "report/analyse/stalls/causes.h"
+
+static const struct gv_account_words accounts[] = {
+#define GV_ACCOUNT(id, name, group, meaning, advice) {name, GV_ACCOUNT_##group, meaning, advice},
+#include "report/analyse/ledger/accounts.def"
+};
+
+struct gv_account_words gv_account_say(unsigned what)
+{
+    if (what < GV_ACCOUNTS)
+        return accounts[what];
+    if (what - GV_ACCOUNTS >= GV_CAUSE_COUNT)
+        return accounts[GV_ACCOUNT_UNKNOWN];
+    enum gv_cause cause = (enum gv_cause)(what - GV_ACCOUNTS);
+    return (struct gv_account_words){gv_cause_name(cause), GV_ACCOUNT_LOST, gv_cause_why(cause),
+                                     ""};
+}
+
+unsigned gv_account_of_cause(const char *name)
+{
+    enum gv_cause cause = name ? gv_cause_find(name) : GV_CAUSE_COUNT;
+
+    return cause < GV_CAUSE_COUNT ? GV_ACCOUNTS + cause : GV_ACCOUNT_UNKNOWN;
+}

@@ -1,0 +1,28 @@
+/* The words of the ledger: report/analyse/ledger/accounts.def, and behind them the causes of
+ * stalls. */
+#ifndef GV_LEDGER_ACCOUNTS_H
+#define GV_LEDGER_ACCOUNTS_H
+
+#include <stdbool.h>
+
+enum gv_account {
+#define GV_ACCOUNT(id, name, group, meaning, advice) GV_ACCOUNT_##id,
+#include "report/analyse/ledger/accounts.def"
+    GV_ACCOUNTS /* + enum gv_cause: time that a stall of this cause lost */
+};
+
+enum gv_account_group { GV_ACCOUNT_BUSY, GV_ACCOUNT_LOST, GV_ACCOUNT_ASIDE, GV_ACCOUNT_FOUND };
+
+struct gv_account_words {
+    const char *name; /* in the trace */
+    enum gv_account_group group;
+    const char *meaning, *advice;
+};
+
+/* `what`: an account, or a cause. */
+struct gv_account_words gv_account_say(unsigned what);
+
+/* GV_ACCOUNTS + the cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
+unsigned gv_account_of_cause(const char *cause);
+
+#endif

@@ -1,0 +1,174 @@
+#include "report/analyse/ledger/analysis.h"
+
+#include "report/analyse/ledger/findings.h"
+#include "report/analyse_ledger_ledger.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "report/store/time_sum.h"
+#include "trace/call_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STALLS_MOST 524288u
+
+static int take_api(void *context, sqlite3_stmt *row)
+{
+    struct gv_ledger *ledger = context;
+    int64_t id = sqlite3_column_int64(row, 0);
+    const char *class = (const char *)sqlite3_column_text(row, 2);
+
+    if (id <= 0 || (uint64_t)id >= ledger->apis.rows)
+        return 0;
+    int64_t *values = &ledger->apis.values[(size_t)id * ledger->apis.columns];
+    values[0] = GV_CLASS_COUNT;
+    for (unsigned i = 0; i < GV_CLASS_COUNT; i++)
+        if (class && strcmp(class, gv_api_class_rows[i].name) == 0)
+            values[0] = i;
+    return 0;
+}
+
+static int take_thread(void *context, sqlite3_stmt *row)
+{
+    struct gv_ledger *ledger = context;
+    int64_t id = sqlite3_column_int64(row, 0), process = sqlite3_column_int64(row, 1);
+
+    if (id > 0 && (uint64_t)id < ledger->thread_count && process > 0 &&
+        (uint64_t)process < ledger->process_count)
+        ledger->threads[id].process = (uint32_t)process;
+    return 0;
+}
+
+static int take_stall(void *context, sqlite3_stmt *row)
+{
+    struct gv_ledger *ledger = context;
+    const struct gv_key key = {{(uint64_t)sqlite3_column_int64(row, 0), 0, 0}};
+    int error;
+
+    if (ledger->stall_count >= STALLS_MOST || gv_key_map_find(&ledger->stall_numbers, &key))
+        return 0;
+    error = gv_array_room(&ledger->stalls, ledger->stall_count, &ledger->stall_room,
+                          sizeof(*ledger->stalls));
+    if (error)
+        return error;
+    ledger->stalls[ledger->stall_count] = (struct gv_ledger_stall){
+        .what = gv_account_of_cause((const char *)sqlite3_column_text(row, 1)),
+        .stalled_ns = gv_time_column_duration(row, 2),
+    };
+    return gv_key_map_add(&ledger->stall_numbers, &key, (int64_t)++ledger->stall_count);
+}
+
+/* Ids above this are in no trace of ours. */
+#define IDS_MOST 16777216
+
+static int room_by_id(struct gv_ledger *ledger)
+{
+    int64_t processes = 0, threads = 0;
+    int error =
+        gv_database_number(ledger->trace, "SELECT max(id) FROM process", NULL, 0, &processes);
+
+    if (!error)
+        error = gv_database_number(ledger->trace, "SELECT max(id) FROM thread", NULL, 0, &threads);
+    processes = processes < 0 || processes > IDS_MOST ? 0 : processes;
+    threads = threads < 0 || threads > IDS_MOST ? 0 : threads;
+    ledger->process_count = (size_t)processes + 1;
+    ledger->thread_count = (size_t)threads + 1;
+    ledger->processes = calloc(ledger->process_count, sizeof(*ledger->processes));
+    ledger->threads = calloc(ledger->thread_count, sizeof(*ledger->threads));
+    ledger->launches = calloc(GV_LEDGER_LAUNCHES, sizeof(*ledger->launches));
+    return error ? error : ledger->processes && ledger->threads && ledger->launches ? 0 : -ENOMEM;
+}
+
+static int ledger_open(struct gv_ledger *ledger)
+{
+    uint32_t rest;
+    int error = gv_id_table_read(
+        &ledger->apis, ledger->trace,
+        "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + coalesce(ends_capture, 0) FROM api");
+
+    if (!error)
+        error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
+    if (!error)
+        error = gv_id_table_read(&ledger->places, ledger->trace,
+                                 "SELECT id, process, device, 0 FROM gpu_place");
+    if (!error)
+        error = gv_id_table_read(&ledger->contexts, ledger->trace,
+                                 "SELECT context, device + 1 FROM context_device");
+    if (!error)
+        error = gv_id_table_read(&ledger->streams, ledger->trace, "SELECT id, context FROM stream");
+    if (!error)
+        error = gv_id_table_read(&ledger->shapes, ledger->trace, sql_collectives);
+    if (!error)
+        error = room_by_id(ledger);
+    if (!error)
+        error = gv_ledger_pair_of(ledger, 0, 0, 0, &rest);
+    if (!error)
+        error = gv_database_each(ledger->trace, "SELECT id, process FROM thread", NULL, 0,
+                                 take_thread, ledger);
+    if (!error)
+        error = gv_database_each(ledger->trace, sql_stalls, NULL, 0, take_stall, ledger);
+    if (!error)
+        error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
+    if (!error)
+        error = gv_ledger_looks_read(ledger);
+    if (!error)
+        error = gv_pass_open(&ledger->pass, ledger->trace);
+    return error ? error : gv_ledger_lanes_find(ledger);
+}
+
+static void ledger_close(struct gv_ledger *ledger)
+{
+    struct gv_id_table *tables[] = {&ledger->apis, &ledger->places, &ledger->contexts,
+                                    &ledger->streams, &ledger->shapes};
+    struct gv_key_map *maps[] = {&ledger->pair_numbers, &ledger->tally_numbers,
+                                 &ledger->cell_numbers, &ledger->stall_numbers};
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        gv_id_table_free(tables[i]);
+    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+        gv_key_map_free(maps[i]);
+    for (size_t i = 0; ledger->processes && i < ledger->process_count; i++)
+        free(ledger->processes[i].lanes);
+    for (size_t i = 0; i < ledger->lane_count; i++) {
+        free(ledger->lanes[i].entries);
+        free(ledger->lanes[i].copies);
+        free(ledger->lanes[i].open);
+    }
+    for (size_t i = 0; i < ledger->verdict_count; i++)
+        free(ledger->verdicts[i].detail);
+    free(ledger->processes);
+    free(ledger->threads);
+    free(ledger->lanes);
+    free(ledger->pairs);
+    free(ledger->tallies);
+    free(ledger->cells);
+    free(ledger->stalls);
+    free(ledger->launches);
+    free(ledger->verdicts);
+    free(ledger->looks_seen);
+    free(ledger->unseen.times);
+    gv_pass_close(ledger->pass);
+    gv_pass_sorted_close(ledger->looks);
+}
+
+int gv_ledger_make(sqlite3 *trace)
+{
+    struct gv_ledger ledger = {.trace = trace};
+    struct gv_ledger_rows rows = {0};
+    struct gv_ledger_findings findings = {0};
+    int error = ledger_open(&ledger);
+
+    if (!error)
+        error = gv_ledger_take(&ledger);
+    if (!error)
+        error = gv_ledger_split(&ledger, &rows);
+    if (!error)
+        error = gv_ledger_findings_make(&ledger, &rows, &findings);
+    if (!error)
+        error = gv_ledger_store(&ledger, &rows, &findings);
+    free(findings.list);
+    gv_ledger_rows_free(&rows);
+    ledger_close(&ledger);
+    return error;
+}

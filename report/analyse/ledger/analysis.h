@@ -1,0 +1,14 @@
+/*
+ * The ledger: each nanosecond of a device's run booked once (docs/ledger.md). A lane is a device of
+ * a process, or a process without a GPU side; its rows add up to its run.
+ */
+#ifndef GV_LEDGER_ANALYSIS_H
+#define GV_LEDGER_ANALYSIS_H
+
+#include <sqlite3.h>
+
+/* Makes the rows of lane, ledger_row and finding, which are empty, from the trace's rows, its
+ * stalls and its steps. 0 or -errno. */
+int gv_ledger_make(sqlite3 *trace);
+
+#endif

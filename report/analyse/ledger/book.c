@@ -1,0 +1,249 @@
+/* Books pieces of time into cells. */
+#include "report/analyse/ledger/run.h"
+
+#include "report/store/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* More are the rest: their pieces keep lane, phase and account. */
+#define PAIRS_MOST   8192u
+#define CELLS_MOST   65536u
+#define TALLIES_MOST 131072u
+
+int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
+                      uint32_t *pair)
+{
+    struct gv_key key = {{before, after, thread}};
+    int64_t known = gv_key_map_find(&ledger->pair_numbers, &key);
+    int error;
+
+    *pair = (uint32_t)known;
+    if (known)
+        return 0;
+    if (ledger->pair_count >= PAIRS_MOST) {
+        if (before == 0 || ledger->pair_count >= 2 * PAIRS_MOST)
+            return 0;
+        return gv_ledger_pair_of(ledger, thread, 0, after, pair);
+    }
+    error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
+                          sizeof(*ledger->pairs));
+    if (error)
+        return error;
+    *pair = (uint32_t)ledger->pair_count;
+    ledger->pairs[ledger->pair_count++] =
+        (struct gv_ledger_pair){.thread = thread, .before = before, .after = after};
+    return *pair ? gv_key_map_add(&ledger->pair_numbers, &key, *pair) : 0;
+}
+
+static int tally_of(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                    struct gv_ledger_tally **tally)
+{
+    const struct gv_key key = {{pair, verdict, stack}};
+    int64_t known = gv_key_map_find(&ledger->tally_numbers, &key);
+    int error;
+
+    *tally = known ? &ledger->tallies[known - 1] : NULL;
+    if (known || ledger->tally_count >= TALLIES_MOST)
+        return 0;
+    error = gv_array_room(&ledger->tallies, ledger->tally_count, &ledger->tally_room,
+                          sizeof(*ledger->tallies));
+    if (error)
+        return error;
+    *tally = &ledger->tallies[ledger->tally_count++];
+    **tally = (struct gv_ledger_tally){
+        .next = ledger->pairs[pair].tallies, .stack = stack, .verdict = verdict};
+    ledger->pairs[pair].tallies = (uint32_t)ledger->tally_count;
+    return gv_key_map_add(&ledger->tally_numbers, &key, (int64_t)ledger->tally_count);
+}
+
+int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack)
+{
+    struct gv_ledger_tally *tally;
+    int error = tally_of(ledger, pair, verdict + 1, stack, &tally);
+
+    if (!error && tally)
+        tally->weight++;
+    return error;
+}
+
+int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of)
+{
+    struct gv_ledger_tally *tally;
+    int error = tally_of(ledger, pair, 0, stack, &tally);
+
+    if (!error && tally && one_of)
+        tally->weight += one_of;
+    else if (!error && tally)
+        tally->others++;
+    return error;
+}
+
+/* The number of the cell, + 1. */
+static int cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted, size_t *number)
+{
+    const struct gv_key key = {{(uint64_t)wanted->pair << 32 | (uint64_t)wanted->what << 16 |
+                                    (uint64_t)wanted->phase << 14 | (wanted->lane & 0x3fff),
+                                (uint64_t)wanted->stack << 32 | wanted->verdict,
+                                (uint64_t)wanted->claimer_pair << 32 | wanted->claimer_stack}};
+    int64_t known = gv_key_map_find(&ledger->cell_numbers, &key);
+    int error;
+
+    *number = (size_t)known;
+    if (known)
+        return 0;
+    if (ledger->cell_count >= CELLS_MOST &&
+        (wanted->pair || wanted->stack || wanted->verdict || wanted->claimer_pair)) {
+        const struct gv_ledger_cell rest = {
+            .lane = wanted->lane, .what = wanted->what, .phase = wanted->phase};
+        return cell_of(ledger, &rest, number);
+    }
+    error = gv_array_room(&ledger->cells, ledger->cell_count, &ledger->cell_room,
+                          sizeof(*ledger->cells));
+    if (error)
+        return error;
+    ledger->cells[ledger->cell_count] = *wanted;
+    *number = ++ledger->cell_count;
+    return gv_key_map_add(&ledger->cell_numbers, &key, (int64_t)*number);
+}
+
+static bool may_be_claimed(uint32_t what)
+{
+    return what >= GV_ACCOUNTS || gv_account_say(what).group == GV_ACCOUNT_LOST;
+}
+
+static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t high_ns)
+{
+    if (from_ns < low_ns)
+        from_ns = low_ns;
+    if (to_ns > high_ns)
+        to_ns = high_ns;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static int book_in_phase(struct gv_ledger *ledger, uint32_t number, enum gv_ledger_phase phase,
+                         int64_t low_ns, int64_t high_ns, const struct gv_ledger_piece *piece,
+                         bool counts)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t ns = within(piece->from_ns, piece->to_ns, low_ns, high_ns);
+    int64_t first_ns =
+        within(piece->from_ns, piece->to_ns, low_ns, low_ns + (high_ns - low_ns) / 2);
+    const struct gv_ledger_cell wanted = {.lane = number,
+                                          .pair = piece->pair,
+                                          .stack = piece->stack,
+                                          .verdict = piece->verdict,
+                                          .what = piece->what,
+                                          .phase = phase};
+    struct gv_ledger_cell *cell;
+    size_t at;
+    int error = cell_of(ledger, &wanted, &at);
+
+    if (error)
+        return error;
+    cell = &ledger->cells[at - 1];
+    if (!may_be_claimed(piece->what) || lane->waited_ns == 0) {
+        cell->total_ns += ns;
+        cell->first_ns += first_ns;
+        cell->count += counts;
+        if (piece->what <= GV_ACCOUNT_COLLECTIVE)
+            lane->busy_cell = at;
+        return 0;
+    }
+    if (cell->open_ns == 0) {
+        error = gv_array_room(&lane->open, lane->open_count, &lane->open_room, sizeof(*lane->open));
+        if (error)
+            return error;
+        lane->open[lane->open_count++] = (uint32_t)(at - 1);
+    }
+    cell->open_ns += ns;
+    cell->open_first_ns += first_ns;
+    cell->open_count += counts;
+    return 0;
+}
+
+int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_piece *piece)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+    bool counts = true;
+    int error = 0;
+
+    for (size_t i = 0; i < GV_LEDGER_PHASES && !error; i++) {
+        if (within(piece->from_ns, piece->to_ns, borders[i], borders[i + 1]) == 0)
+            continue;
+        error = book_in_phase(ledger, number, (enum gv_ledger_phase)i, borders[i], borders[i + 1],
+                              piece, counts);
+        counts = false;
+    }
+    return error;
+}
+
+void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from_ns,
+                         int64_t *to_ns)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+    struct gv_ledger_cell *cell = &ledger->cells[lane->busy_cell - 1];
+    int64_t low_ns = borders[cell->phase], high_ns = borders[cell->phase + 1];
+
+    *from_ns = *from_ns > low_ns ? *from_ns : low_ns;
+    *to_ns = *to_ns < high_ns ? *to_ns : high_ns;
+    cell->total_ns -= within(*from_ns, *to_ns, low_ns, high_ns);
+    cell->first_ns -= within(*from_ns, *to_ns, low_ns, low_ns + (high_ns - low_ns) / 2);
+}
+
+/* The part of `ns` that `share` of `of` is, rounded down. */
+static int64_t part_of(int64_t ns, int64_t share, int64_t of)
+{
+    return of > 0 ? (int64_t)((__int128)ns * share / of) : 0;
+}
+
+/* Splits what is open between its cells and those that the wait claims, so that nothing is lost. */
+int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns, uint32_t pair,
+                   uint32_t stack)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t idle_ns = 0, before_ns = 0, claim_ns;
+    int error = 0;
+
+    for (size_t i = 0; i < lane->open_count; i++)
+        idle_ns += ledger->cells[lane->open[i]].open_ns;
+    claim_ns = lane->waited_ns < idle_ns ? lane->waited_ns : idle_ns;
+    for (size_t i = 0; i < lane->open_count && !error; i++) {
+        struct gv_ledger_cell cell = ledger->cells[lane->open[i]];
+        int64_t after_ns = before_ns + cell.open_ns;
+        int64_t part_ns =
+            part_of(after_ns, claim_ns, idle_ns) - part_of(before_ns, claim_ns, idle_ns);
+        int64_t first_ns = part_of(cell.open_first_ns, part_ns, cell.open_ns);
+        bool is_most = part_ns > cell.open_ns - part_ns;
+        struct gv_ledger_cell *rest = &ledger->cells[lane->open[i]];
+        size_t at;
+        before_ns = after_ns;
+        rest->total_ns += cell.open_ns - part_ns;
+        rest->first_ns += cell.open_first_ns - first_ns;
+        rest->count += is_most ? 0 : cell.open_count;
+        rest->open_ns = rest->open_first_ns = rest->open_count = 0;
+        if (part_ns == 0)
+            continue;
+        struct gv_ledger_cell claimed = {.lane = cell.lane,
+                                         .pair = cell.pair,
+                                         .stack = cell.stack,
+                                         .verdict = cell.verdict,
+                                         .what = cell.what,
+                                         .phase = cell.phase,
+                                         .claimer_pair = lane->opener_pair,
+                                         .claimer_stack = lane->opener_stack};
+        error = cell_of(ledger, &claimed, &at);
+        if (error)
+            break;
+        ledger->cells[at - 1].total_ns += part_ns;
+        ledger->cells[at - 1].first_ns += first_ns;
+        ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
+    }
+    lane->open_count = 0;
+    lane->waited_ns = waited_ns;
+    lane->opener_pair = pair + 1;
+    lane->opener_stack = stack;
+    return error;
+}

@@ -1,0 +1,308 @@
+/* Takes calls, looks and operations by the time at which they began. */
+#include "report/analyse/ledger/run.h"
+
+#include "report/store/array.h"
+#include "trace/call_table.h"
+#include "trace/spool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one idle time. With more, its first part is booked before it is known who ends it. */
+#define ENTRIES_MOST 32768u
+#define COPIES_MOST  4096u
+#define PAGEABLE     1 /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
+/* Entries of the past are thrown away so many at a time. */
+#define ENTRIES_KEPT 16u
+
+/* ---- calls ---- */
+
+static int32_t device_of(const struct gv_ledger *ledger, const struct gv_pass_call *call)
+{
+    int64_t context =
+        call->context ? call->context : gv_id_table_get(&ledger->streams, call->stream, 0);
+
+    return (int32_t)gv_id_table_get(&ledger->contexts, context, 0) - 1;
+}
+
+static void forget_entries(struct gv_ledger_lane *lane)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < lane->entry_count; i++)
+        if (lane->entries[i].end_ns > lane->busy_until_ns)
+            lane->entries[kept++] = lane->entries[i];
+    lane->entry_count = kept;
+}
+
+static void forget_copies(struct gv_ledger_lane *lane)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < lane->copy_count; i++)
+        if (lane->copies[i].end_ns > lane->busy_until_ns)
+            lane->copies[kept++] = lane->copies[i];
+    lane->copy_count = kept;
+}
+
+/* Books what came before the time, though it is not known what ends the gap. */
+static int book_early(struct gv_ledger *ledger, uint32_t number, int64_t now_ns)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int error;
+
+    if (!lane->feeder && lane->entry_count)
+        lane->feeder = lane->entries[lane->entry_count - 1].thread;
+    error = gv_ledger_gap_open(ledger, number, now_ns);
+    forget_entries(lane);
+    forget_copies(lane);
+    return error;
+}
+
+static int add_entry(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_entry *entry)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int error = 0;
+
+    if (lane->entry_count >= ENTRIES_KEPT && lane->entries[0].end_ns <= lane->busy_until_ns)
+        forget_entries(lane);
+    if (lane->entry_count >= ENTRIES_MOST)
+        error = book_early(ledger, number, entry->start_ns);
+    if (!error)
+        error = gv_array_room(&lane->entries, lane->entry_count, &lane->entry_room,
+                              sizeof(*lane->entries));
+    if (!error)
+        lane->entries[lane->entry_count++] = *entry;
+    return error;
+}
+
+/* ---- a lane of which only calls are known ---- */
+
+/* The device works for sure while a call waits for all of it, and rests for sure from its return to
+ * the next launch. */
+static int take_host_only(struct gv_ledger *ledger, uint32_t number,
+                          const struct gv_ledger_launch *launch, bool waits)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    struct gv_ledger_piece piece = {.pair = launch->pair, .what = GV_ACCOUNT_UNKNOWN};
+    int error = 0;
+
+    if (gv_ledger_api(ledger, launch->api, 1) && (lane->drained || !lane->worked)) {
+        if (launch->start_ns > lane->busy_until_ns)
+            error = gv_ledger_gap(ledger, number, launch->start_ns, launch);
+        lane->worked = true;
+        lane->drained = false;
+        lane->feeder = launch->thread;
+        lane->busy_until_ns =
+            launch->start_ns > lane->busy_until_ns ? launch->start_ns : lane->busy_until_ns;
+    } else if (waits && lane->worked && !lane->drained && launch->end_ns > lane->busy_until_ns) {
+        piece.from_ns = lane->busy_until_ns;
+        piece.to_ns = launch->start_ns;
+        if (piece.to_ns > piece.from_ns)
+            error = gv_ledger_book(ledger, number, &piece);
+        piece.from_ns = piece.to_ns > piece.from_ns ? piece.to_ns : piece.from_ns;
+        piece.to_ns = launch->end_ns;
+        piece.what = GV_ACCOUNT_KERNEL;
+        if (!error)
+            error = gv_ledger_book(ledger, number, &piece);
+        lane->computing_ns += piece.to_ns - piece.from_ns;
+        lane->busy_until_ns = piece.to_ns;
+        lane->drained = true;
+    }
+    return error;
+}
+
+static bool waits_for_all(const struct gv_ledger *ledger, uint32_t api, int32_t result)
+{
+    return result == 0 && gv_ledger_api(ledger, api, 0) == GV_CLASS_SYNC;
+}
+
+static int take_call(void *context, const struct gv_pass_call *call)
+{
+    struct gv_ledger *ledger = context;
+    struct gv_ledger_thread *thread =
+        call->thread < ledger->thread_count ? &ledger->threads[call->thread] : NULL;
+    struct gv_ledger_process *process = thread ? &ledger->processes[thread->process] : NULL;
+    uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
+    struct gv_ledger_launch launch = {.id = call->key.id,
+                                      .start_ns = call->key.at_ns,
+                                      .end_ns = call->end_ns,
+                                      .thread = call->thread,
+                                      .stack = call->stack,
+                                      .api = call->api};
+    int error;
+
+    if (!process || !process->lane_count)
+        return 0;
+    error = gv_ledger_pair_of(ledger, call->thread, thread->last, what, &launch.pair);
+    if (!error && call->stack)
+        error = gv_ledger_count_stack(ledger, launch.pair, call->stack, call->one_of);
+    if (error)
+        return error;
+    if (gv_ledger_api(ledger, call->api, 1) ||
+        gv_ledger_api(ledger, call->api, 0) == GV_CLASS_COLLECTIVE)
+        ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
+    if (gv_ledger_may_wait(ledger, call->api))
+        process->waits[process->wait_at++ % GV_LEDGER_WAITS] = (struct gv_ledger_wait){
+            call->key.at_ns, call->end_ns, call->thread, launch.pair, call->stack};
+    for (size_t i = 0; i < process->lane_count && !error; i++) {
+        struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
+        const struct gv_ledger_entry entry = {
+            .start_ns = call->key.at_ns,
+            .end_ns = call->end_ns,
+            .call = call->key.id,
+            .thread = call->thread,
+            .pair = launch.pair,
+            .stack = call->stack,
+            .api = call->api,
+            .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
+        if (call->end_ns > lane->busy_until_ns)
+            error = add_entry(ledger, process->lanes[i], &entry);
+        if (!error && lane->device < 0)
+            error = take_host_only(ledger, process->lanes[i], &launch,
+                                   waits_for_all(ledger, call->api, call->result));
+    }
+    thread->last = what;
+    return error;
+}
+
+static int take_look(void *context, const void *record)
+{
+    struct gv_ledger *ledger = context;
+    const struct gv_ledger_look *look = record;
+    const struct gv_ledger_entry entry = {.start_ns = look->key.at_ns,
+                                          .end_ns = look->key.at_ns,
+                                          .thread = look->thread,
+                                          .stack = look->stack,
+                                          .verdict = look->verdict,
+                                          .device = -1};
+    int error = 0;
+
+    if (look->thread >= ledger->thread_count)
+        return 0;
+    const struct gv_ledger_process *process =
+        &ledger->processes[ledger->threads[look->thread].process];
+    for (size_t i = 0; i < process->lane_count && !error; i++)
+        if (look->key.at_ns > ledger->lanes[process->lanes[i]].busy_until_ns)
+            error = add_entry(ledger, process->lanes[i], &entry);
+    return error;
+}
+
+/* ---- operations ---- */
+
+static int take_copy(struct gv_ledger *ledger, uint32_t number,
+                     const struct gv_pass_operation *operation,
+                     const struct gv_ledger_launch *launch)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    struct gv_ledger_span copy = {
+        .start_ns = operation->key.at_ns,
+        .end_ns = operation->end_ns,
+        .pair = launch ? launch->pair : 0,
+        .what = operation->kind != GV_GPU_COPY          ? GV_ACCOUNT_SET
+                : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
+                                                        : GV_ACCOUNT_COPY,
+    };
+    int64_t last_ns = lane->copy_count ? lane->copies[lane->copy_count - 1].end_ns : INT64_MIN;
+    int error = 0;
+
+    if (copy.start_ns < last_ns)
+        copy.start_ns = last_ns;
+    if (copy.end_ns > lane->end_ns)
+        copy.end_ns = lane->end_ns;
+    if (copy.end_ns <= copy.start_ns || copy.end_ns <= lane->busy_until_ns)
+        return 0;
+    if (lane->copy_count >= COPIES_MOST)
+        forget_copies(lane);
+    if (lane->copy_count >= COPIES_MOST)
+        error = book_early(ledger, number, copy.start_ns);
+    if (!error)
+        error =
+            gv_array_room(&lane->copies, lane->copy_count, &lane->copy_room, sizeof(*lane->copies));
+    if (!error)
+        lane->copies[lane->copy_count++] = copy;
+    if (launch && !lane->feeder)
+        lane->feeder = launch->thread;
+    return error;
+}
+
+/* A collective gets only time in which nothing else computes. */
+static int take_computing(struct gv_ledger *ledger, uint32_t number,
+                          const struct gv_pass_operation *operation,
+                          const struct gv_ledger_launch *launch)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    bool is_collective = gv_id_table_get(&ledger->shapes, operation->shape, 0) != 0;
+    int64_t end_ns = operation->end_ns < lane->end_ns ? operation->end_ns : lane->end_ns;
+    struct gv_ledger_piece piece = {
+        .pair = launch ? launch->pair : 0,
+        .what = is_collective                     ? GV_ACCOUNT_COLLECTIVE
+                : operation->kind == GV_GPU_GRAPH ? GV_ACCOUNT_GRAPH
+                                                  : GV_ACCOUNT_KERNEL,
+    };
+    int error = 0;
+
+    if (operation->key.at_ns > lane->busy_until_ns) {
+        error = gv_ledger_gap(ledger, number, operation->key.at_ns, launch);
+    } else if (lane->is_collective && !is_collective && lane->busy_cell) {
+        piece.from_ns = operation->key.at_ns;
+        piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
+        if (piece.to_ns > piece.from_ns) {
+            size_t cell = lane->busy_cell;
+            gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
+            error = gv_ledger_book(ledger, number, &piece);
+            lane->busy_cell = cell;
+        }
+    }
+    if (launch)
+        lane->feeder = launch->thread;
+    piece.from_ns =
+        operation->key.at_ns > lane->busy_until_ns ? operation->key.at_ns : lane->busy_until_ns;
+    piece.to_ns = end_ns;
+    if (error || piece.to_ns <= piece.from_ns)
+        return error;
+    lane->computing_ns += piece.to_ns - piece.from_ns;
+    lane->busy_until_ns = end_ns;
+    lane->is_collective = is_collective;
+    forget_copies(lane);
+    if (lane->entry_count >= ENTRIES_KEPT)
+        forget_entries(lane);
+    return gv_ledger_book(ledger, number, &piece);
+}
+
+static int take_operation(void *context, const struct gv_pass_operation *operation)
+{
+    struct gv_ledger *ledger = context;
+    int64_t number = gv_id_table_get(&ledger->places, operation->place, 2) - 1;
+    const struct gv_ledger_launch *launch =
+        &ledger->launches[(uint64_t)operation->call % GV_LEDGER_LAUNCHES];
+
+    if (number < 0)
+        return 0;
+    if (operation->call <= 0 || launch->id != operation->call)
+        launch = NULL;
+    if (operation->kind == GV_GPU_KERNEL || operation->kind == GV_GPU_GRAPH)
+        return take_computing(ledger, (uint32_t)number, operation, launch);
+    return take_copy(ledger, (uint32_t)number, operation, launch);
+}
+
+int gv_ledger_take(struct gv_ledger *ledger)
+{
+    const struct gv_pass_consumer consumer = {ledger, take_call, take_operation};
+    const struct gv_pass_stream looks = {ledger->looks, ledger, take_look};
+    int error = gv_pass_run(ledger->pass, &consumer, &looks);
+
+    for (uint32_t i = 0; i < ledger->lane_count && !error; i++) {
+        struct gv_ledger_lane *lane = &ledger->lanes[i];
+        const struct gv_ledger_piece unknown = {
+            .from_ns = lane->busy_until_ns, .to_ns = lane->end_ns, .what = GV_ACCOUNT_UNKNOWN};
+        if (lane->worked && !lane->drained)
+            error = gv_ledger_book(ledger, i, &unknown);
+        else
+            error = gv_ledger_gap_open(ledger, i, lane->end_ns);
+        if (!error)
+            error = gv_ledger_open(ledger, i, 0, 0, 0);
+    }
+    return error;
+}

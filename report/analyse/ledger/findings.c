@@ -1,0 +1,407 @@
+/* Forms findings: rows that one change of the program would take away. */
+#include "report/analyse/ledger/findings.h"
+
+#include "report/analyse_ledger_ledger.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "trace/mix.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
+#define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth */
+#define CALLEES_LEAST     3u
+#define CHAIN_MOST        24u
+/* What the summary's lines about the start say anyway, and no line changes, comes last. */
+
+/* A row as findings see it: claimed time is the wait's. */
+struct claim {
+    const struct gv_ledger_row *row;
+    uint32_t what, stack;
+    int64_t place, ns;
+    uint32_t chain; /* number of one */
+    bool taken;
+};
+
+/* Own functions, innermost first. */
+struct chain {
+    uint32_t functions[CHAIN_MOST];
+    size_t count;
+};
+
+struct forming {
+    struct gv_ledger *ledger;
+    struct gv_ledger_findings *findings;
+    struct claim *claims;
+    size_t claim_count, claim_room;
+    struct chain *chains;
+    size_t chain_count, chain_room;
+    struct gv_key_map chain_numbers, function_numbers; /* of stacks; of names */
+    uint32_t function_count;
+};
+
+/* ---- own functions ---- */
+
+static int take_frame(void *context, sqlite3_stmt *row)
+{
+    struct forming *forming = context;
+    struct chain *chain = &forming->chains[forming->chain_count];
+    const char *file = (const char *)sqlite3_column_text(row, 0);
+    const char *function = (const char *)sqlite3_column_text(row, 1);
+    const struct gv_key key = {
+        {gv_mix_bytes(1, file ? file : "", file ? strlen(file) : 0),
+         gv_mix_bytes(2, function ? function : "", function ? strlen(function) : 0), 1}};
+    int64_t number = gv_key_map_find(&forming->function_numbers, &key);
+    int error = 0;
+
+    if (!number)
+        error =
+            gv_key_map_add(&forming->function_numbers, &key, number = ++forming->function_count);
+    for (size_t i = 0; i < chain->count; i++)
+        if (chain->functions[i] == number)
+            return error; /* a recursion */
+    if (chain->count < CHAIN_MOST)
+        chain->functions[chain->count++] = (uint32_t)number;
+    return error;
+}
+
+static int chain_of(struct forming *forming, uint32_t stack, int64_t place, uint32_t *number)
+{
+    const struct gv_key key = {{stack, stack ? 0 : (uint64_t)place, 0}};
+    int64_t known = gv_key_map_find(&forming->chain_numbers, &key), id = stack;
+    int error;
+
+    *number = (uint32_t)known - 1;
+    if (known)
+        return 0;
+    error = gv_array_room(&forming->chains, forming->chain_count, &forming->chain_room,
+                          sizeof(*forming->chains));
+    if (error)
+        return error;
+    forming->chains[forming->chain_count] = (struct chain){.count = 0};
+    if (stack)
+        error =
+            gv_database_each(forming->ledger->trace, sql_own_frames, &id, 1, take_frame, forming);
+    struct chain *chain = &forming->chains[forming->chain_count];
+    if (chain->count == 0) /* its place is all that is known: a function of its own */
+        chain->functions[chain->count++] = UINT32_MAX - (uint32_t)place;
+    *number = (uint32_t)forming->chain_count++;
+    return error ? error : gv_key_map_add(&forming->chain_numbers, &key, (int64_t)*number + 1);
+}
+
+static bool has_function(const struct forming *forming, const struct claim *claim,
+                         uint32_t function)
+{
+    const struct chain *chain = &forming->chains[claim->chain];
+
+    for (size_t i = 0; i < chain->count; i++)
+        if (chain->functions[i] == function)
+            return true;
+    return false;
+}
+
+static uint32_t innermost(const struct forming *forming, const struct claim *claim)
+{
+    return forming->chains[claim->chain].functions[0];
+}
+
+/* The own function that calls this one; 0: none. */
+static uint32_t caller_of(const struct forming *forming, const struct claim *claim,
+                          uint32_t function)
+{
+    const struct chain *chain = &forming->chains[claim->chain];
+
+    for (size_t i = 0; i + 1 < chain->count; i++)
+        if (chain->functions[i] == function)
+            return chain->functions[i + 1];
+    return 0;
+}
+
+/* ---- forming ---- */
+
+static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
+{
+    struct claim claim = {.row = row,
+                          .what = row->what,
+                          .ns = row->total_ns,
+                          .place = row->place,
+                          .stack = row->stack};
+    int error = gv_array_room(&forming->claims, forming->claim_count, &forming->claim_room,
+                              sizeof(*forming->claims));
+
+    if (row->claimed) {
+        claim.what = GV_ACCOUNT_WAITS;
+        claim.place = row->claimed > 0 ? row->claimed : 0;
+        claim.stack = row->claimed_stack;
+    }
+    if (!error)
+        error = chain_of(forming, claim.stack, claim.place, &claim.chain);
+    if (!error)
+        forming->claims[forming->claim_count++] = claim;
+    return error;
+}
+
+static bool is_lost(const struct gv_ledger_row *row)
+{
+    return row->what == GV_ACCOUNT_COPY_PAGEABLE ||
+           gv_account_say(row->what).group == GV_ACCOUNT_LOST;
+}
+
+/* The claim in the group with the most, by what and innermost function. */
+static struct claim *largest(struct forming *forming)
+{
+    struct claim *most = NULL;
+    int64_t most_ns = 0;
+
+    for (size_t i = 0; i < forming->claim_count; i++) {
+        struct claim *claim = &forming->claims[i], *worst = claim;
+        int64_t ns = 0;
+        if (claim->taken)
+            continue;
+        for (size_t j = 0; j < forming->claim_count; j++) {
+            struct claim *other = &forming->claims[j];
+            if (other->taken || other->what != claim->what ||
+                innermost(forming, other) != innermost(forming, claim))
+                continue;
+            ns += other->ns;
+            if (other->ns > worst->ns)
+                worst = other;
+        }
+        if (ns > most_ns) {
+            most_ns = ns;
+            most = worst;
+        }
+    }
+    return most;
+}
+
+static int64_t sum_of(const struct forming *forming, uint32_t what, uint32_t function)
+{
+    int64_t ns = 0;
+
+    for (size_t i = 0; i < forming->claim_count; i++) {
+        const struct claim *claim = &forming->claims[i];
+        if (!claim->taken && claim->what == what && has_function(forming, claim, function))
+            ns += claim->ns;
+    }
+    return ns;
+}
+
+/* The function that what was lost here spreads from: it goes up as long as the caller loses it in
+ * several callees alike. */
+static uint32_t spread_from(const struct forming *forming, const struct claim *most)
+{
+    uint32_t function = innermost(forming, most), caller;
+
+    while ((caller = caller_of(forming, most, function)) != 0) {
+        int64_t all_ns = sum_of(forming, most->what, caller), callees_ns = 0;
+        uint32_t seen[64];
+        size_t callees = 0;
+        bool has_main_one = false;
+        for (size_t i = 0; i < forming->claim_count; i++) {
+            const struct claim *claim = &forming->claims[i];
+            const struct chain *chain = &forming->chains[claim->chain];
+            uint32_t callee = 0;
+            bool known = false;
+            if (claim->taken || claim->what != most->what || !has_function(forming, claim, caller))
+                continue;
+            for (size_t j = 0; j + 1 < chain->count; j++)
+                if (chain->functions[j + 1] == caller)
+                    callee = chain->functions[j];
+            for (size_t j = 0; j < callees; j++)
+                known |= seen[j] == callee;
+            if (!callee || known || callees == sizeof(seen) / sizeof(seen[0]))
+                continue;
+            seen[callees++] = callee;
+            int64_t ns = sum_of(forming, most->what, callee);
+            callees_ns += ns;
+            has_main_one |= ns > all_ns / 2;
+        }
+        if (callees < CALLEES_LEAST || has_main_one || callees_ns < all_ns / 5 * 4)
+            break;
+        function = caller;
+    }
+    return function;
+}
+
+static void take(struct gv_ledger_finding *finding, struct claim *claim)
+{
+    claim->taken = true;
+    finding->lost_ns += claim->ns;
+    finding->count += claim->row->count;
+    finding->variance += claim->row->variance;
+    finding->sampled |= claim->row->sampled;
+}
+
+static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
+                     char *out, size_t size)
+{
+    double steps = phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
+    double ms = (double)ns / 1e6 / steps;
+
+    snprintf(out, size,
+             ms >= 10000  ? "%.0f s"
+             : ms >= 1000 ? "%.1f s"
+             : ms >= 10   ? "%.0f ms"
+                          : "%.1f ms",
+             ms >= 1000 ? ms / 1000 : ms);
+}
+
+struct api_name {
+    char text[128];
+};
+
+static int take_name(void *context, sqlite3_stmt *row)
+{
+    struct api_name *name = context;
+
+    snprintf(name->text, sizeof(name->text), "%s", (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
+/* What it was, of the parts that one line claims. */
+static int say(struct forming *forming, struct gv_ledger_finding *finding, const struct claim *most)
+{
+    const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
+    const struct gv_account_words words = gv_account_say(finding->what);
+    const char *detail =
+        finding->verdict ? forming->ledger->verdicts[finding->verdict - 1].detail : NULL;
+    char time[64];
+    int64_t api = most->row->api;
+    struct api_name name = {""};
+    int error = api ? gv_database_each(forming->ledger->trace, "SELECT name FROM api WHERE id = ?",
+                                       &api, 1, take_name, &name)
+                    : 0;
+
+    if (finding->what == GV_ACCOUNT_WAITS) {
+        const char *then = gv_account_say(most->row->what).meaning;
+        snprintf(finding->title, sizeof(finding->title),
+                 "%s%swaits for the GPU, which then has nothing to do: %s", name.text,
+                 *name.text ? " " : "", then);
+    } else {
+        snprintf(finding->title, sizeof(finding->title), "%s%s%s%s", words.meaning,
+                 detail                                       ? ": "
+                 : *name.text && finding->what >= GV_ACCOUNTS ? ", in "
+                                                              : "",
+                 detail                                       ? detail
+                 : *name.text && finding->what >= GV_ACCOUNTS ? name.text
+                                                              : "",
+                 "");
+    }
+    snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    if (finding->saves_ns > 0 && finding->phase == GV_LEDGER_MAIN && lane->steps) {
+        say_lane(lane, lane->main_end_ns - lane->main_ns - finding->saves_ns, finding->phase, time,
+                 sizeof(time));
+        snprintf(finding->then, sizeof(finding->then), "then %s a step", time);
+    }
+    return error;
+}
+
+static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase phase,
+                int64_t phase_ns)
+{
+    struct gv_ledger_findings *findings = forming->findings;
+    int error = 0;
+
+    for (size_t made = 0; made < FINDINGS_OF_PHASE && !error; made++) {
+        struct claim *most = largest(forming);
+        struct gv_ledger_finding finding = {.lane = lane, .phase = phase, .phase_ns = phase_ns};
+        if (!most)
+            break;
+        uint32_t function = spread_from(forming, most);
+        finding.what = most->what;
+        finding.api = most->row->api;
+        finding.verdict = most->row->verdict;
+        finding.place = most->place;
+        for (size_t i = 0; i < forming->claim_count; i++)
+            if (!forming->claims[i].taken && forming->claims[i].what == most->what &&
+                has_function(forming, &forming->claims[i], function)) {
+                take(&finding, &forming->claims[i]);
+                finding.lines++;
+            }
+        for (size_t i = 0; i < forming->claim_count && most->place; i++)
+            if (!forming->claims[i].taken && forming->claims[i].place == most->place)
+                take(&finding, &forming->claims[i]);
+        if (finding.lost_ns < phase_ns / LEAST_SHARE)
+            break;
+        finding.saves_ns =
+            finding.what == GV_ACCOUNT_COPY_PAGEABLE ? finding.lost_ns / 3 * 2 : finding.lost_ns;
+        error = gv_array_room(&findings->list, findings->count, &findings->room,
+                              sizeof(*findings->list));
+        if (!error)
+            error = say(forming, &finding, most);
+        if (!error)
+            findings->list[findings->count++] = finding;
+    }
+    return error;
+}
+
+/* ---- the order ---- */
+
+static bool is_of_start(const struct gv_ledger_finding *finding)
+{
+    return finding->what == GV_ACCOUNT_IMPORT || finding->what == GV_ACCOUNT_STARTING ||
+           finding->what == GV_ACCOUNT_UNKNOWN || finding->what == GV_ACCOUNT_HOST_CODE;
+}
+
+static const struct gv_ledger *sorted_of;
+
+static int rank_of(const struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &sorted_of->lanes[finding->lane];
+    int64_t run_ns = lane->end_ns - lane->begin_ns;
+    bool has_loop = lane->steps && lane->main_end_ns - lane->main_ns >= run_ns / 10;
+
+    if (!has_loop)
+        return is_of_start(finding);
+    return finding->phase == GV_LEDGER_MAIN ? 0 : is_of_start(finding) ? 2 : 1;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct gv_ledger_finding *one = left, *other = right;
+    int64_t one_computes = sorted_of->lanes[one->lane].computing_ns;
+    int64_t other_computes = sorted_of->lanes[other->lane].computing_ns;
+
+    if (one->lane != other->lane && one_computes != other_computes)
+        return one_computes > other_computes ? -1 : 1;
+    if (rank_of(one) != rank_of(other))
+        return rank_of(one) - rank_of(other);
+    return one->saves_ns > other->saves_ns ? -1 : one->saves_ns < other->saves_ns;
+}
+
+int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                            struct gv_ledger_findings *findings)
+{
+    struct forming forming = {.ledger = ledger, .findings = findings};
+    int error = 0;
+
+    for (uint32_t lane = 0; lane < ledger->lane_count && !error; lane++) {
+        for (unsigned phase = 0; phase < GV_LEDGER_PHASES && !error; phase++) {
+            int64_t phase_ns = 0;
+            forming.claim_count = 0;
+            for (size_t i = 0; i < rows->count && !error; i++) {
+                const struct gv_ledger_row *row = &rows->rows[i];
+                if (row->lane != lane || row->phase != phase)
+                    continue;
+                if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
+                    phase_ns += row->total_ns;
+                if (is_lost(row))
+                    error = add_claim(&forming, row);
+            }
+            if (!error)
+                error = form(&forming, lane, (enum gv_ledger_phase)phase, phase_ns);
+        }
+    }
+    sorted_of = ledger;
+    if (findings->count)
+        qsort(findings->list, findings->count, sizeof(*findings->list), compare);
+    free(forming.claims);
+    free(forming.chains);
+    gv_key_map_free(&forming.chain_numbers);
+    gv_key_map_free(&forming.function_numbers);
+    return error;
+}

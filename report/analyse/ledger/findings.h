@@ -1,0 +1,33 @@
+/* What the rows of the ledger lead to. */
+#ifndef GV_LEDGER_FINDINGS_H
+#define GV_LEDGER_FINDINGS_H
+
+#include "report/analyse/ledger/rows.h"
+
+#define GV_LEDGER_TEXT_BYTES 1024
+
+struct gv_ledger_finding {
+    uint32_t lane, what, api, verdict;
+    enum gv_ledger_phase phase;
+    int64_t place;
+    int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
+    double variance;
+    bool sampled;
+    int64_t lines; /* how many lines lose it */
+    char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
+};
+
+struct gv_ledger_findings {
+    struct gv_ledger_finding *list; /* in their order */
+    size_t count, room;
+};
+
+/* 0 or -errno; free list in any case. */
+int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                            struct gv_ledger_findings *findings);
+
+/* store.c: 0 or -errno. */
+int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                    const struct gv_ledger_findings *findings);
+
+#endif

@@ -1,0 +1,56 @@
+-- What the ledger reads and writes.
+
+-- name: apis
+SELECT id, name, class, gpu_work, coalesce(begins_capture, 0) + coalesce(ends_capture, 0) FROM api;
+
+-- name: processes
+-- When each was recorded: to its end, or to the last that is known of it.
+SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti' OR p.id IN (SELECT process FROM gpu_place),
+    (SELECT min(id) FROM thread WHERE process = p.id),
+    CASE WHEN p.end_ns IS NULL THEN max(coalesce(
+        (SELECT max(c.start_ns + c.duration_ns) FROM call c JOIN thread t ON t.id = c.thread
+            WHERE t.process = p.id), p.start_ns),
+        coalesce((SELECT max(at_ns) FROM idle_sample WHERE process = p.id), p.start_ns)) END,
+    EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
+        WHERE t.process = p.id AND a.gpu_work <> 0 AND coalesce(p.gpu, '') <> 'cupti')
+FROM process p ORDER BY p.id;
+
+-- name: steps
+-- The steps of each process that did the most.
+SELECT process, series, from_ns, until_ns, gpu_ns, steps FROM (
+    SELECT e.process AS process, e.id AS series, min(CASE WHEN NOT s.warmup THEN s.start_ns END) AS from_ns,
+        max(s.start_ns + s.duration_ns) AS until_ns, sum(s.gpu_ns) AS gpu_ns, sum(NOT s.warmup) AS steps,
+        row_number() OVER (PARTITION BY e.process ORDER BY sum(s.gpu_ns) DESC, sum(s.duration_ns) DESC) AS rank
+    FROM step s JOIN step_series e ON e.id = s.series GROUP BY e.id)
+WHERE rank = 1 AND steps >= 4 AND from_ns IS NOT NULL;
+
+-- name: stalls
+SELECT call, cause, wait_ns + jit_ns FROM stall WHERE NOT expected AND wait_ns + jit_ns > 0;
+
+-- name: collectives
+SELECT s.id, n.name GLOB 'nccl*' FROM gpu_shape s JOIN gpu_name n ON n.id = s.name;
+
+-- name: own_frames
+-- The program's own, innermost first: Python's outside of packages, if there is Python at all.
+SELECT file, function FROM frame
+WHERE stack = ?1 AND file IS NOT NULL AND CASE WHEN EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND kind = 'python')
+    THEN kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
+    ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END
+ORDER BY depth;
+
+-- name: add_lane
+INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8);
+
+-- name: add_row
+INSERT INTO ledger_row (process, device, phase, place, claimed, total_ns, count, error_ns, first_half_ns, stack, what,
+    confidence, detail)
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), nullif(?5, 0), ?6, ?7, ?8, ?9, nullif(?10, 0), ?11, ?12, ?13);
+
+-- name: add_finding
+INSERT INTO finding (process, device, phase, place, lost_ns, saves_ns, phase_ns, error_ns, count, steps, key, what, confidence,
+    title, fix, afterwards)
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1), ?7, ?8, ?9, ?10,
+    ?11 || coalesce(' ' || (SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''), replace(coalesce(file, library, ''), '/', '')), '')
+        || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
+    ?11, ?12, ?13, ?14, ?15);

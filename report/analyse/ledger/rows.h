@@ -1,0 +1,29 @@
+/* The rows of the ledger: its cells by line of the program. */
+#ifndef GV_LEDGER_ROWS_H
+#define GV_LEDGER_ROWS_H
+
+#include "report/analyse/ledger/run.h"
+
+struct gv_ledger_row {
+    uint32_t lane, what;
+    enum gv_ledger_phase phase;
+    int64_t place, claimed; /* rows of place; 0: not known, nobody */
+    int64_t total_ns, first_ns, count;
+    double variance;                        /* of total_ns */
+    bool sampled;                           /* a part of it was told by looks or stacks of others */
+    uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */
+    uint32_t api; /* of the call that waited, or in which the time was; 0: none */
+    int64_t most_ns;
+};
+
+struct gv_ledger_rows {
+    struct gv_ledger_row *rows;
+    size_t count, room;
+    struct gv_key_map numbers, places; /* of rows; of stacks */
+};
+
+/* split.c: 0 or -errno; free *rows in any case. */
+int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
+void gv_ledger_rows_free(struct gv_ledger_rows *rows);
+
+#endif

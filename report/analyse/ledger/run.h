@@ -1,0 +1,227 @@
+/* Shared by the parts of report/analyse/ledger. */
+#ifndef GV_LEDGER_RUN_H
+#define GV_LEDGER_RUN_H
+
+#include "report/analyse/gpu_unseen.h"
+#include "report/analyse/ledger/accounts.h"
+#include "report/analyse/stalls/causes.h"
+#include "report/pass/pass.h"
+#include "report/store/id_table.h"
+#include "report/store/key_map.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Behind accounts and causes: time of the host outside of calls, of which looks must tell what it
+ * was; SHORT: and which is launching if they do not. */
+#define GV_LEDGER_OUTSIDE (GV_ACCOUNTS + GV_CAUSE_COUNT)
+#define GV_LEDGER_SHORT   (GV_LEDGER_OUTSIDE + 1u)
+
+enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
+
+/* What a call is: its entry point, and what it launches. 0: none. */
+#define GV_LEDGER_CALL(api, kernel) ((uint64_t)(api) << 32 | (kernel))
+#define GV_LEDGER_API(what)         ((uint32_t)((what) >> 32))
+
+/* Two calls of a thread that follow each other. What is not known of one piece of time between and
+ * in them is taken from others of the same pair. */
+struct gv_ledger_pair {
+    uint32_t thread;
+    uint64_t before, after;
+    uint32_t tallies; /* the first of its list, + 1 */
+};
+
+/* How often a pair was seen so: by a look outside of its calls, or by the stack of its second one.
+ */
+struct gv_ledger_tally {
+    uint32_t next; /* + 1 */
+    uint32_t stack;
+    uint32_t verdict; /* of a look; + 1; 0: the stack of the call */
+    double weight;    /* of the look; of calls that were chosen at random */
+    double others;    /* of other calls */
+};
+
+/* Time of one lane, phase and account; the cells of a lane add up to its run. */
+struct gv_ledger_cell {
+    uint32_t lane, pair;
+    uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
+    uint32_t verdict; /* of looks in these pieces; + 1 */
+    uint32_t what;
+    enum gv_ledger_phase phase;
+    uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
+    int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
+    int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
+};
+
+/* A call, or a look at its thread, while a lane was idle, or might become so. */
+struct gv_ledger_entry {
+    int64_t start_ns, end_ns, call; /* call 0: a look */
+    uint32_t thread, pair, stack;
+    uint32_t verdict; /* of a look */
+    uint32_t api;
+    int32_t device; /* -1: not known */
+};
+
+struct gv_ledger_span {
+    int64_t start_ns, end_ns;
+    uint32_t pair, stack;
+    uint32_t what;
+};
+
+struct gv_ledger_lane {
+    int64_t process, device; /* device -1: host only */
+    int64_t begin_ns, end_ns;
+    int64_t main_ns, main_end_ns;    /* where the phases begin and end */
+    int64_t step_series;             /* 0: no steps */
+    int64_t steps;                   /* in main */
+    int64_t work_ns;                 /* of its operations, also of those that overlap */
+    int64_t busy_until_ns;           /* no computing beyond is known yet */
+    uint32_t feeder;                 /* the thread that gave the last work */
+    bool is_collective;              /* the last computing was one */
+    size_t busy_cell;                /* of the last computing, + 1 */
+    struct gv_ledger_entry *entries; /* by start */
+    size_t entry_count, entry_room;
+    struct gv_ledger_span *copies; /* disjoint, by start; those that may be in the gap */
+    size_t copy_count, copy_room, copy_at;
+    size_t unseen_at; /* the next unseen time of the process */
+    /* The wait that opened the idle time, from then on. */
+    int64_t waited_ns;
+    uint32_t opener_pair, opener_stack; /* opener_pair: + 1 */
+    uint32_t *open;                     /* cells with open_ns */
+    size_t open_count, open_room;
+    /* The same, of a wait that has not returned at the piece that is booked. */
+    int64_t next_open_ns, next_waited_ns;
+    uint32_t next_pair, next_stack;
+    /* Host only: */
+    bool worked, drained;
+    int64_t working_ns;
+    int64_t computing_ns; /* all busy time, for choosing a lane */
+};
+
+struct gv_ledger_wait {
+    int64_t start_ns, end_ns;
+    uint32_t thread, pair, stack;
+};
+
+/* Calls that may still wait when the device runs dry: one for each thread that does so. */
+#define GV_LEDGER_WAITS 16u
+
+struct gv_ledger_process {
+    int64_t start_ns, end_ns;
+    bool has_gpu;
+    uint32_t first_thread;
+    uint32_t *lanes;
+    size_t lane_count, lane_room;
+    struct gv_ledger_wait waits[GV_LEDGER_WAITS];
+    uint32_t wait_at;
+    bool known;
+};
+
+struct gv_ledger_thread {
+    uint32_t process;
+    uint64_t last; /* GV_LEDGER_CALL */
+    int64_t last_end_ns;
+};
+
+struct gv_ledger_launch {
+    int64_t id, start_ns, end_ns;
+    uint32_t thread, pair, stack, api;
+};
+
+/* Calls that have put work into a queue and may not have started: the last so many. */
+#define GV_LEDGER_LAUNCHES (1u << 18)
+
+struct gv_ledger_stall {
+    int64_t stalled_ns;
+    uint32_t what;
+};
+
+struct gv_ledger_verdict {
+    uint32_t what;
+    char *detail; /* NULL: none */
+};
+
+struct gv_ledger {
+    sqlite3 *trace;
+    struct gv_id_table apis; /* enum gv_api_class, gpu_work, whether it begins or ends a capture */
+    struct gv_id_table places;           /* process, device */
+    struct gv_id_table contexts;         /* device + 1 */
+    struct gv_id_table streams;          /* context */
+    struct gv_id_table shapes;           /* 1: of a collective */
+    struct gv_ledger_process *processes; /* by id */
+    size_t process_count;                /* one more than the highest id */
+    struct gv_ledger_thread *threads;    /* by id */
+    size_t thread_count;                 /* the same */
+    struct gv_ledger_lane *lanes;
+    size_t lane_count, lane_room;
+    struct gv_gpu_unseen_list unseen;
+    struct gv_ledger_pair *pairs; /* 0: the rest */
+    size_t pair_count, pair_room;
+    struct gv_key_map pair_numbers;
+    struct gv_ledger_tally *tallies;
+    size_t tally_count, tally_room;
+    struct gv_key_map tally_numbers;
+    struct gv_ledger_cell *cells;
+    size_t cell_count, cell_room;
+    struct gv_key_map cell_numbers;
+    struct gv_ledger_stall *stalls;
+    size_t stall_count, stall_room;
+    struct gv_key_map stall_numbers; /* by call */
+    struct gv_ledger_launch *launches;
+    struct gv_ledger_verdict *verdicts;
+    size_t verdict_count, verdict_room;
+    uint32_t *looks_seen; /* scratch of gaps.c */
+    size_t looks_seen_room;
+    struct gv_pass *pass;
+    struct gv_pass_sorted *looks;
+};
+
+/* lanes.c: the lanes of the trace, and their phases. */
+int gv_ledger_lanes_find(struct gv_ledger *ledger);
+
+/* looks.c: what each look says, in the order of time. */
+struct gv_ledger_look {
+    struct gv_pass_key key;
+    uint32_t thread, stack, verdict;
+};
+int gv_ledger_looks_read(struct gv_ledger *ledger);
+
+/* events.c: takes what the pass gives, and then the rest of each lane. */
+int gv_ledger_take(struct gv_ledger *ledger);
+
+/* gaps.c: books the idle time of a lane from busy_until_ns to `until_ns`, ended by the work of this
+ * call; NULL: it is not known. The lane is then busy until there. */
+int gv_ledger_gap(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns,
+                  const struct gv_ledger_launch *launch);
+/* The same of a time that the lane's last feeder fills, as there is no next work. */
+int gv_ledger_gap_open(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns);
+
+/* Whether such a call may return when the device has run dry. */
+bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api);
+
+/* book.c */
+struct gv_ledger_piece {
+    int64_t from_ns, to_ns;
+    uint32_t pair, stack, verdict, what;
+};
+int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
+                      uint32_t *pair);
+int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack);
+int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of);
+/* What is idle goes to the next opener too, until that is known. */
+int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
+/* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies
+ * in that one's phase. */
+void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);
+/* From now on, idle time of the lane is claimed by a wait of waited_ns. */
+int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, uint32_t pair,
+                   uint32_t stack);
+
+static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
+{
+    return gv_id_table_get(&ledger->apis, api, column);
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* Splits cells by what was seen of their pairs: looks outside of calls, stacks of calls. */
+#include "report/analyse/ledger/rows.h"
+
+#include "report/analyse/names/places.h"
+#include "report/store/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct part {
+    uint32_t what, stack, verdict; /* verdict: + 1 */
+    double weight;
+};
+
+struct parts {
+    struct part *list;
+    size_t count, room;
+    double total, seen; /* of all weights; how many looks or stacks stand behind them */
+};
+
+struct splitting {
+    struct gv_ledger *ledger;
+    struct gv_ledger_rows *rows;
+    struct parts own, claims;
+};
+
+static int add_part(struct parts *parts, uint32_t what, uint32_t stack, uint32_t verdict,
+                    double weight)
+{
+    int error;
+
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->list[i].what == what && parts->list[i].stack == stack &&
+            parts->list[i].verdict == verdict) {
+            parts->list[i].weight += weight;
+            parts->total += weight;
+            return 0;
+        }
+    error = gv_array_room(&parts->list, parts->count, &parts->room, sizeof(*parts->list));
+    if (error)
+        return error;
+    parts->list[parts->count++] = (struct part){what, stack, verdict, weight};
+    parts->total += weight;
+    return 0;
+}
+
+static void clear(struct parts *parts)
+{
+    parts->count = 0;
+    parts->total = parts->seen = 0;
+}
+
+/* ---- what was seen of a pair ---- */
+
+static int take_looks(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts)
+{
+    int error = 0;
+
+    for (uint32_t at = ledger->pairs[pair].tallies; at && !error;
+         at = ledger->tallies[at - 1].next) {
+        const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
+        if (!tally->verdict)
+            continue;
+        parts->seen += tally->weight;
+        error = add_part(parts, ledger->verdicts[tally->verdict - 1].what, tally->stack,
+                         tally->verdict, tally->weight);
+    }
+    return error;
+}
+
+/* Calls that were chosen at random tell it without a bias; others only where there are none. */
+static int take_stacks(const struct gv_ledger *ledger, uint32_t pair, uint32_t what, bool chosen,
+                       struct parts *parts)
+{
+    int error = 0;
+
+    for (uint32_t at = ledger->pairs[pair].tallies; at && !error;
+         at = ledger->tallies[at - 1].next) {
+        const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
+        double weight = chosen ? tally->weight : tally->others;
+        if (tally->verdict || weight <= 0)
+            continue;
+        parts->seen++;
+        error = add_part(parts, what, tally->stack, 0, weight);
+    }
+    return error;
+}
+
+static int take_stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                          struct parts *parts)
+{
+    int error = take_stacks(ledger, pair, what, true, parts);
+
+    return error || parts->count ? error : take_stacks(ledger, pair, what, false, parts);
+}
+
+/* Of other pairs of the thread with the same second call; what 0: their looks, else their stacks.
+ */
+static int take_others(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                       struct parts *parts)
+{
+    const struct gv_ledger_pair *of = &ledger->pairs[pair];
+    int error = 0;
+
+    for (uint32_t i = 1; i < ledger->pair_count && pair && !error; i++) {
+        if (i == pair || ledger->pairs[i].after != of->after ||
+            ledger->pairs[i].thread != of->thread)
+            continue;
+        error = what == GV_LEDGER_OUTSIDE ? take_looks(ledger, i, parts)
+                                          : take_stacks_of(ledger, i, what, parts);
+    }
+    return error;
+}
+
+static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                     struct parts *parts)
+{
+    int error = take_stacks_of(ledger, pair, what, parts);
+
+    if (!error && !parts->count)
+        error = take_others(ledger, pair, what, parts);
+    if (!error && !parts->count)
+        error = add_part(parts, what, 0, 0, 1);
+    return error;
+}
+
+/* The host ran, and nothing special. */
+static bool is_plain(uint32_t what)
+{
+    return what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE || what == GV_ACCOUNT_UNKNOWN ||
+           what == GV_ACCOUNT_THREAD_LOCK || what == GV_ACCOUNT_GPUVERIFY;
+}
+
+static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
+                         struct parts *parts)
+{
+    double plain = 0;
+    int error = take_looks(ledger, cell->pair, parts);
+
+    if (!error && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
+        error = take_others(ledger, cell->pair, GV_LEDGER_OUTSIDE, parts);
+    for (size_t i = 0; i < parts->count; i++)
+        plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
+    if (error || (parts->count && (cell->what == GV_LEDGER_OUTSIDE || plain < parts->total / 2)))
+        return error;
+    clear(parts);
+    return stacks_of(ledger, cell->pair,
+                     cell->what == GV_LEDGER_SHORT ? GV_ACCOUNT_LAUNCHING : GV_ACCOUNT_HOST_CODE,
+                     parts);
+}
+
+static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
+                      struct parts *parts)
+{
+    clear(parts);
+    if (cell->what >= GV_LEDGER_OUTSIDE)
+        return outside_parts(ledger, cell, parts);
+    if (cell->stack || cell->verdict || !cell->pair)
+        return add_part(parts, cell->what, cell->stack, cell->verdict, 1);
+    return stacks_of(ledger, cell->pair, cell->what, parts);
+}
+
+/* ---- rows ---- */
+
+static int add_row(struct splitting *splitting, const struct gv_ledger_row *wanted,
+                   const struct gv_ledger_cell *cell, int64_t ns, double share, double variance)
+{
+    struct gv_ledger_rows *rows = splitting->rows;
+    const struct gv_key key = {
+        {(uint64_t)wanted->lane << 32 | (uint64_t)wanted->what << 8 | (uint64_t)wanted->phase,
+         (uint64_t)wanted->place, (uint64_t)wanted->claimed}};
+    int64_t number = gv_key_map_find(&rows->numbers, &key);
+    struct gv_ledger_row *row;
+    int error = 0;
+
+    if (!number) {
+        error = gv_array_room(&rows->rows, rows->count, &rows->room, sizeof(*rows->rows));
+        if (error)
+            return error;
+        rows->rows[rows->count] = *wanted;
+        number = (int64_t)++rows->count;
+        error = gv_key_map_add(&rows->numbers, &key, number);
+    }
+    row = &rows->rows[number - 1];
+    row->total_ns += ns;
+    row->first_ns += (int64_t)((double)cell->first_ns * share);
+    row->count += (int64_t)((double)cell->count * share + 0.5);
+    row->variance += variance;
+    row->sampled |= wanted->sampled;
+    if (ns > row->most_ns) {
+        row->most_ns = ns;
+        row->stack = wanted->stack;
+        row->claimed_stack = wanted->claimed_stack;
+        row->verdict = wanted->verdict;
+        row->api = wanted->api;
+    }
+    return error;
+}
+
+static int place_of(struct splitting *splitting, uint32_t stack, int64_t *place)
+{
+    *place = 0;
+    return stack
+               ? gv_place_of_stack(splitting->ledger->trace, &splitting->rows->places, stack, place)
+               : 0;
+}
+
+static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *cell)
+{
+    const struct parts *own = &splitting->own, *claims = &splitting->claims;
+    double before = 0;
+    int64_t given_ns = 0;
+    uint32_t pair = cell->claimer_pair ? cell->claimer_pair - 1 : cell->pair;
+    uint32_t api = GV_LEDGER_API(splitting->ledger->pairs[pair].after);
+    int error = cell_parts(splitting->ledger, cell, &splitting->own);
+
+    clear(&splitting->claims);
+    if (!error && cell->claimer_pair && cell->claimer_stack)
+        error = add_part(&splitting->claims, GV_ACCOUNT_WAITS, cell->claimer_stack, 0, 1);
+    else if (!error && cell->claimer_pair)
+        error = stacks_of(splitting->ledger, cell->claimer_pair - 1, GV_ACCOUNT_WAITS,
+                          &splitting->claims);
+    else if (!error)
+        error = add_part(&splitting->claims, GV_ACCOUNT_UNKNOWN, 0, 0, 1);
+    for (size_t i = 0; i < own->count && !error; i++) {
+        for (size_t j = 0; j < claims->count && !error; j++) {
+            const struct part *part = &own->list[i], *claim = &claims->list[j];
+            double share = part->weight / own->total * (claim->weight / claims->total);
+            double p = part->weight / own->total;
+            struct gv_ledger_row row = {.lane = cell->lane,
+                                        .what = part->what,
+                                        .phase = cell->phase,
+                                        .stack = part->stack,
+                                        .claimed_stack = cell->claimer_pair ? claim->stack : 0,
+                                        .verdict = part->verdict,
+                                        .sampled = own->seen > 0,
+                                        .api = api};
+            int64_t until_ns;
+            before += share;
+            until_ns = i + 1 == own->count && j + 1 == claims->count
+                           ? cell->total_ns
+                           : (int64_t)((double)cell->total_ns * before);
+            if (until_ns > cell->total_ns)
+                until_ns = cell->total_ns;
+            if (until_ns <= given_ns)
+                continue;
+            error = place_of(splitting, row.stack, &row.place);
+            if (!error && cell->claimer_pair) {
+                error = place_of(splitting, row.claimed_stack, &row.claimed);
+                row.claimed = row.claimed ? row.claimed : -1; /* somebody's */
+            }
+            double ns = (double)(until_ns - given_ns);
+            if (!error)
+                error = add_row(splitting, &row, cell, until_ns - given_ns, share,
+                                own->seen > 0 ? ns * ns / p * (1 - p) / own->seen
+                                : cell->what >= GV_LEDGER_OUTSIDE ? ns * ns
+                                                                  : 0);
+            given_ns = until_ns;
+        }
+    }
+    return error;
+}
+
+int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
+{
+    struct splitting splitting = {.ledger = ledger, .rows = rows};
+    int error = 0;
+
+    for (size_t i = 0; i < ledger->cell_count && !error; i++)
+        if (ledger->cells[i].total_ns > 0)
+            error = split_cell(&splitting, &ledger->cells[i]);
+    free(splitting.own.list);
+    free(splitting.claims.list);
+    return error;
+}
+
+void gv_ledger_rows_free(struct gv_ledger_rows *rows)
+{
+    gv_key_map_free(&rows->numbers);
+    gv_key_map_free(&rows->places);
+    free(rows->rows);
+}

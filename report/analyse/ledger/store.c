@@ -1,0 +1,85 @@
+/* Writes the ledger into the trace. */
+#include "report/analyse/ledger/findings.h"
+
+#include "report/analyse_ledger_ledger.inc"
+#include "report/store/database.h"
+
+#include <math.h>
+#include <string.h>
+
+static int bind(sqlite3_stmt *statement, const int64_t *values, int count, const char *const *texts,
+                int text_count)
+{
+    int result = SQLITE_OK;
+
+    for (int i = 0; i < count && result == SQLITE_OK; i++)
+        result = sqlite3_bind_int64(statement, i + 1, values[i]);
+    for (int i = 0; i < text_count && result == SQLITE_OK; i++)
+        result = sqlite3_bind_text(statement, count + i + 1, texts[i], -1, SQLITE_TRANSIENT);
+    return result == SQLITE_OK ? gv_database_step(statement)
+                               : gv_database_error(sqlite3_db_handle(statement), result);
+}
+
+static const char *confidence(const struct gv_ledger_lane *lane, bool sampled)
+{
+    return lane->device < 0 ? "inferred" : sampled ? "sampled" : "measured";
+}
+
+static int store_lane(sqlite3_stmt *add, const struct gv_ledger_lane *lane)
+{
+    const int64_t values[] = {lane->process,     lane->device, lane->begin_ns,    lane->main_ns,
+                              lane->main_end_ns, lane->end_ns, lane->step_series, lane->steps};
+
+    return bind(add, values, 8, NULL, 0);
+}
+
+static int store_row(const struct gv_ledger *ledger, sqlite3_stmt *add,
+                     const struct gv_ledger_row *row)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[row->lane];
+    const int64_t values[] = {
+        lane->process, lane->device,  row->phase, row->place,
+        row->claimed,  row->total_ns, row->count, (int64_t)sqrt(row->variance),
+        row->first_ns, row->stack};
+    const char *texts[] = {gv_account_say(row->what).name, confidence(lane, row->sampled),
+                           row->verdict ? ledger->verdicts[row->verdict - 1].detail : NULL};
+
+    return bind(add, values, 10, texts, 3);
+}
+
+static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
+                         const struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
+    const int64_t values[] = {
+        lane->process,     lane->device,
+        finding->phase,    finding->place,
+        finding->lost_ns,  finding->saves_ns,
+        finding->phase_ns, (int64_t)sqrt(finding->variance),
+        finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0};
+    const char *texts[] = {gv_account_say(finding->what).name, confidence(lane, finding->sampled),
+                           finding->title, finding->fix, *finding->then ? finding->then : NULL};
+
+    return bind(add, values, 10, texts, 5);
+}
+
+int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                    const struct gv_ledger_findings *findings)
+{
+    sqlite3_stmt *adds[3] = {NULL};
+    const char *const texts[] = {sql_add_lane, sql_add_row, sql_add_finding};
+    int error = 0;
+
+    for (int i = 0; i < 3 && !error; i++)
+        error = gv_database_error(ledger->trace,
+                                  sqlite3_prepare_v2(ledger->trace, texts[i], -1, &adds[i], NULL));
+    for (size_t i = 0; i < ledger->lane_count && !error; i++)
+        error = store_lane(adds[0], &ledger->lanes[i]);
+    for (size_t i = 0; i < rows->count && !error; i++)
+        error = store_row(ledger, adds[1], &rows->rows[i]);
+    for (size_t i = 0; i < findings->count && !error; i++)
+        error = store_finding(ledger, adds[2], &findings->list[i]);
+    for (int i = 0; i < 3; i++)
+        sqlite3_finalize(adds[i]);
+    return error;
+}

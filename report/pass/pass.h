@@ -1,0 +1,69 @@
+/*
+ * Reads a finished trace once, by the time at which things began: its calls and operations, and
+ * what a consumer adds, such as looks at threads. Consumers get them one after the other.
+ *
+ * Rows are stored as they drain, so they are put in order first (report/pass/sorted.h); no index is
+ * kept for that in the trace. Ids and numbers that no trace of ours has are read as 0. One thread.
+ */
+#ifndef GV_PASS_PASS_H
+#define GV_PASS_PASS_H
+
+#include "report/pass/sorted.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* A row of `call`. */
+struct gv_pass_call {
+    struct gv_pass_key key; /* its start */
+    int64_t end_ns;         /* of polls that are one row: of the last */
+    uint32_t thread, api, kernel, stream, context;
+    int32_t result;
+    uint32_t stack; /* 0: none */
+    uint32_t
+        one_of; /* its stack stands for so many calls, as it was chosen at random; 0: it was not */
+};
+
+/* A row of `gpu_op` with its times. */
+struct gv_pass_operation {
+    struct gv_pass_key key; /* its start */
+    int64_t end_ns;
+    int64_t call; /* 0: not known */
+    uint32_t place, shape;
+    uint32_t kind; /* enum gv_gpu_kind */
+    int32_t copy_kind;
+};
+
+/* Each may be NULL. 0: go on; anything else ends the pass. */
+struct gv_pass_consumer {
+    void *context;
+    int (*call)(void *context, const struct gv_pass_call *call);
+    int (*operation)(void *context, const struct gv_pass_operation *operation);
+};
+
+/* Records of a consumer's own, sorted; they begin with a struct gv_pass_key. */
+struct gv_pass_stream {
+    struct gv_pass_sorted *records;
+    void *context;
+    int (*take)(void *context, const void *record);
+};
+
+struct gv_pass;
+
+/* Puts the trace's rows in order. Close *pass in any case. 0 or -errno. */
+int gv_pass_open(struct gv_pass **pass, sqlite3 *trace);
+void gv_pass_close(struct gv_pass *pass);
+
+/* What the operations of a row of gpu_place took. */
+struct gv_pass_times {
+    int64_t first_ns, last_ns; /* first_ns > last_ns: none */
+    int64_t total_ns;          /* of all operations */
+};
+struct gv_pass_times gv_pass_times_of_place(const struct gv_pass *pass, int64_t place);
+
+/* Gives all to the consumer; of the same moment: calls first, then the streams' records, then
+ * operations. It can be called again. 0, -errno, or what the consumer ended with. */
+int gv_pass_run(struct gv_pass *pass, const struct gv_pass_consumer *consumer,
+                const struct gv_pass_stream *stream);
+
+#endif
