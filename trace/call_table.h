@@ -33,6 +33,8 @@ enum gv_call_trait {
     GV_TRAIT_PINS = 4,     /* allocates HOST memory */
     GV_TRAIT_RARE = 8,     /* CONTEXT, INIT, ASK: more than a record is to be done */
     GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
+    GV_TRAIT_SAMPLED =
+        32, /* its stack is taken now and then, at random: what idle time is told by */
 };
 
 /* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, STOPPED, flags. */
@@ -110,6 +112,11 @@ enum gv_call_traits {
         (GV_CLASS_##class == GV_CLASS_CONTEXT || GV_CLASS_##class == GV_CLASS_INIT ||              \
                  GV_CLASS_##class == GV_CLASS_ASK                                                  \
              ? GV_TRAIT_RARE                                                                       \
+             : 0) |                                                                                \
+        (GV_GPU_WORK_##work != GV_GPU_WORK_NONE || GV_CLASS_##class == GV_CLASS_SYNC ||            \
+                 GV_CLASS_##class == GV_CLASS_ALLOC || GV_CLASS_##class == GV_CLASS_FREE ||        \
+                 GV_CLASS_##class == GV_CLASS_GRAPH                                                \
+             ? GV_TRAIT_SAMPLED                                                                    \
              : 0) |                                                                                \
         GV_STOPPED_##stopped,
 #include "trace/call_kinds.def"

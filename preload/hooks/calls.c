@@ -25,7 +25,7 @@
 
 #define HELD_MOST_NS 100000000u /* who holds calls does so for less than a millisecond */
 
-/* Why a call that puts work on the GPU gets a stack; any other number is its `one_of`. */
+/* Why a sampled call gets a stack; any other number is its `one_of`. */
 #define GV_NOT_CHOSEN    0u
 #define GV_FIRST_OF_SITE UINT32_MAX
 
@@ -486,7 +486,7 @@ __attribute__((noinline)) static uint32_t choose(struct gv_thread *thread,
     return gv_stacks_wanted_of_first(thread, &site) ? GV_FIRST_OF_SITE : GV_NOT_CHOSEN;
 }
 
-/* Whether a call gets a stack because it puts work on the GPU. */
+/* Whether a call gets a stack because calls like it are sampled. */
 static inline uint32_t chosen_of(struct gv_thread *thread, const struct gv_call *call,
                                  uint64_t end_ns, const struct gv_facts *facts)
 {
@@ -512,8 +512,8 @@ static inline bool is_much(const struct gv_call *call, const struct gv_facts *fa
 /* Nothing but its record is wanted of such a call, if it succeeds at once. */
 static inline bool is_frequent(const struct gv_call *call, const struct gv_facts *facts)
 {
-    return !(call->traits & (GV_TRAIT_RARE | GV_TRAIT_ALLOCATES)) ||
-           (call->traits == GV_TRAIT_ALLOCATES && !is_much(call, facts));
+    return !(call->traits & GV_TRAIT_RARE) &&
+           (!(call->traits & GV_TRAIT_ALLOCATES) || !is_much(call, facts));
 }
 
 static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t duration_ns,

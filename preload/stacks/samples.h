@@ -1,6 +1,6 @@
 /*
- * Which calls that put work on the GPU are chosen at random to get a stack: about
- * GV_SAMPLES_A_SECOND in each thread.
+ * Which calls that put work on the GPU, wait for it, allocate, free or make graphs are chosen at
+ * random to get a stack: about GV_SAMPLES_A_SECOND in each thread.
  *
  * Calls are counted, not timed: a clock would prefer calls after a pause. They are taken in blocks
  * of N, and one call of each block is chosen, each with the same probability, so that no loop is in

@@ -60,7 +60,7 @@ void gv_stacks_start(const struct gv_settings *settings, bool forked)
     gv_python_prepare((uint32_t)syscall(SYS_gettid));
     gv_stacks_least_ns =
         settings->stacks == GV_STACKS_ALL ? 0 : (uint64_t)settings->stall_us * 1000u;
-    gv_stacks_chosen_traits = settings->stacks == GV_STACKS_STALLS ? GV_TRAIT_WORKS_ON_GPU : 0;
+    gv_stacks_chosen_traits = settings->stacks == GV_STACKS_STALLS ? GV_TRAIT_SAMPLED : 0;
 }
 
 /* ---- what is known ---- */
