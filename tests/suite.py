@@ -619,7 +619,8 @@ def run_all(parts, quick):
 
 def main():
     names = [part.name for part in PARTS]
-    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs all tests.")
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs all tests.",
+                                     epilog="On a GPU: scripts/test --gpu, scripts/test --gpu-programs; each has its own --help.")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="what is worth running after each change")
     length.add_argument("--all", action="store_true", help="all parts, with their further builds")
