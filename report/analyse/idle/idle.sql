@@ -13,7 +13,8 @@ FROM idle_sample WHERE thread IS NOT NULL
 
 -- name: frames
 -- CUDA's code, and ours, are known by their library.
-SELECT function, coalesce(iif(kind = 'runtime', library, file), library) FROM frame
+SELECT function, coalesce(iif(kind = 'runtime', library, file), library),
+    kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%' FROM frame
 WHERE stack = ?1 ORDER BY depth;
 
 -- name: thread_name

@@ -84,15 +84,20 @@ static enum gv_idle_reason frame_reason(const char *function, const char *file)
 static int stack_read(struct idle_reading *reading, int64_t id, struct gv_idle_stack *stack)
 {
     char line[GV_IDLE_TEXT_BYTES] = "";
+    bool has_own = false;
     int result, error;
 
     *stack = (struct gv_idle_stack){.reason = GV_REASONS};
     sqlite3_bind_int64(reading->frames, 1, id);
+    /* What the program's own line asked for: the outermost below it. Compiling imports and collects
+     * garbage, too. */
     while ((result = sqlite3_step(reading->frames)) == SQLITE_ROW) {
         const char *function = (const char *)sqlite3_column_text(reading->frames, 0);
         const char *file = (const char *)sqlite3_column_text(reading->frames, 1);
-        if (stack->reason == GV_REASONS)
-            stack->reason = frame_reason(function ? function : "", file ? file : "");
+        enum gv_idle_reason reason = frame_reason(function ? function : "", file ? file : "");
+        if (reason != GV_REASONS && (stack->reason == GV_REASONS || !has_own))
+            stack->reason = reason;
+        has_own |= sqlite3_column_int(reading->frames, 2) != 0;
     }
     sqlite3_reset(reading->frames);
     error = gv_database_error(reading->run->trace, result);
@@ -160,7 +165,9 @@ static enum gv_idle_reason call_reason(const struct gv_idle_run *run, int64_t nu
         case GV_IDLE_TARGET_PIPE:
             return GV_REASON_CHILD;
         case GV_IDLE_TARGET_SOCKET:
-            return GV_REASON_NETWORK;
+            return calls[i].reason == GV_REASON_NO_REQUEST || calls[i].reason == GV_REASON_SLEEP
+                       ? GV_REASON_NO_REQUEST
+                       : GV_REASON_NETWORK;
         case GV_IDLE_TARGET_OTHER:
             return calls[i].reason == GV_REASON_IO ? GV_REASON_LOCK : calls[i].reason;
         default:
@@ -209,10 +216,10 @@ static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_s
 
     if (about == GV_IDLE_GIL)
         return GV_REASON_GIL;
-    if (signs & GV_IDLE_COLLECTS)
-        return GV_REASON_GC;
     if (own->reason != GV_REASONS)
         return own->reason;
+    if (signs & GV_IDLE_COLLECTS)
+        return GV_REASON_GC;
     if (about == GV_IDLE_CHILD)
         return (text && is_compiler(text)) || other->reason == GV_REASON_COMPILE ? GV_REASON_COMPILE
                : other->reason == GV_REASON_DATA                                 ? GV_REASON_DATA

@@ -59,7 +59,8 @@ static int take_looks(const struct gv_ledger *ledger, uint32_t pair, struct part
     for (uint32_t at = ledger->pairs[pair].tallies; at && !error;
          at = ledger->tallies[at - 1].next) {
         const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
-        if (!tally->verdict)
+        /* That nobody asked for anything is said only of the piece in which it was seen. */
+        if (!tally->verdict || ledger->verdicts[tally->verdict - 1].what == GV_ACCOUNT_NO_REQUEST)
             continue;
         parts->seen += tally->weight;
         error = add_part(parts, ledger->verdicts[tally->verdict - 1].what, tally->stack,

@@ -1,0 +1,313 @@
+/* Where the time of a device goes. */
+#include "report/analyse/ledger/analysis.h"
+#include "tests/unit/report/totals_fixture.h"
+
+#include <stdio.h>
+
+#define RUN_NS 100000000
+
+static void begin(void)
+{
+    totals_execute(
+        "DELETE FROM process; DELETE FROM thread;"
+        "INSERT INTO process (id, identity, pid, start_ns, end_ns, gpu, ended) VALUES"
+        " (1, 1, 100, 0, 100000000, 'cupti', 'exit');"
+        "INSERT INTO thread (id, process, serial, tid, records) VALUES (1, 1, 1, 100, 0), (2, 1, "
+        "2, 101, 0);"
+        "INSERT INTO api (id, name, class) VALUES (71, 'cuLaunchKernel', 'launch'),"
+        " (72, 'cuMemcpyHtoD_v2', 'copy'), (73, 'cuEventRecord', 'event'),"
+        " (74, 'cuStreamSynchronize', 'sync'), (75, 'cuMemAlloc_v2', 'alloc');"
+        "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 0, 1, 8), (3, 1, 1, 2, 9);");
+}
+
+static int setup(void **state)
+{
+    totals_open(state);
+    begin();
+    return 0;
+}
+
+static void call(int64_t id, int64_t thread, int64_t api, int64_t start_ns, int64_t duration_ns)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES (%lld, "
+             "%lld, %lld, %lld, %lld, 0)",
+             (long long)id, (long long)thread, (long long)api, (long long)start_ns,
+             (long long)duration_ns);
+    totals_execute(sql);
+}
+
+static void operation(int64_t id, int64_t place, int64_t kind, int64_t start_ns,
+                      int64_t duration_ns, int64_t of_call)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES (%lld, "
+             "%lld, %lld, %lld, %lld, %lld)",
+             (long long)id, (long long)place, (long long)kind, (long long)start_ns,
+             (long long)duration_ns, (long long)of_call);
+    totals_execute(sql);
+}
+
+static int64_t booked(const char *what)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT coalesce(sum(total_ns), 0) FROM ledger_row WHERE what = '%s'", what);
+    return totals_number(sql);
+}
+
+static void make(void)
+{
+    totals_execute("DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding");
+    assert_int_equal(gv_ledger_make(totals_trace), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM lane l WHERE end_ns - begin_ns <>"
+                                   " (SELECT sum(total_ns) FROM ledger_row WHERE process = "
+                                   "l.process AND device IS l.device)"),
+                     0);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_row WHERE total_ns < 0 OR first_half_ns < 0"
+                      " OR first_half_ns > total_ns"),
+        0);
+}
+
+/* ---- one gap at a time ---- */
+
+#define MS 1000000
+
+static void work_is_busy_time(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, 20 * MS, 1);
+    make();
+    assert_int_equal(booked("kernel"), 20 * MS);
+}
+
+/* The one that began first has the time that two run at once. */
+static void overlapping_work_counts_once(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 11 * MS, 10000);
+    operation(1, 1, 1, 12 * MS, 20 * MS, 1);
+    operation(2, 2, 4, 22 * MS, 20 * MS, 2);
+    make();
+    assert_int_equal(booked("kernel"), 20 * MS);
+    assert_int_equal(booked("graph"), 10 * MS);
+}
+
+/* Waits 20 ms, then works alone for 30: overlapping would save 20. */
+static void a_wait_claims_what_it_waited(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 74, 11 * MS, 20 * MS);
+    call(3, 1, 71, 61 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, 20 * MS, 1);
+    operation(2, 1, 1, 61 * MS, 39 * MS, 3);
+    make();
+    assert_int_equal(
+        totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 20 * MS);
+    assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE what = 'waits'"), 20 * MS);
+    assert_int_equal(booked("host-code"), 10 * MS + 30 * MS);
+}
+
+/* Only waits shorter than the idle time claim all that they waited; longer ones claim it all. */
+static void a_long_wait_claims_all(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 74, 11 * MS, 60 * MS);
+    call(3, 1, 71, 81 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, 60 * MS, 1);
+    operation(2, 1, 1, 81 * MS, 19 * MS, 3);
+    make();
+    assert_int_equal(
+        totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 10 * MS);
+}
+
+static void copies_are_no_idle_time(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 72, 30 * MS, 10 * MS);
+    call(3, 1, 71, 50 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 2, 32 * MS, 6 * MS, 2);
+    operation(3, 1, 1, 51 * MS, 10 * MS, 3);
+    make();
+    assert_int_equal(booked("copy"), 6 * MS);
+    assert_int_equal(booked("copying"), 4 * MS);
+}
+
+/* Less than 100 us between launches is launching; inside of them in any case. */
+static void launching(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < 100; i++) {
+        call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
+        operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
+    }
+    make();
+    assert_int_equal(booked("kernel"), 100 * 8000);
+    assert_int_equal(booked("launching"), 20000 + 99 * 50000);
+    assert_int_equal(booked("between-kernels"), 100 * 2000);
+}
+
+/* The thread that launches got its work from another one: until then it is that one's time. */
+static void another_threads_time(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 75, 21 * MS, 9 * MS);
+    call(3, 2, 71, 40 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 41 * MS, 10 * MS, 3);
+    make();
+    assert_int_equal(booked("allocating"), 9 * MS);
+}
+
+static void a_look_tells_it(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 50 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 51 * MS, 10 * MS, 2);
+    /* In nanosleep. */
+    totals_execute(
+        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs)"
+        " VALUES (1, 1, 30000000, 0, 'S', 35, 0, 0)");
+    make();
+    assert_int_equal(booked("sleep"),
+                     30 * MS + 10 * MS); /* and before the first launch, which is like it */
+}
+
+static void no_request_is_nobodys_fault(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 50 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 51 * MS, 10 * MS, 2);
+    /* In epoll_wait. */
+    totals_execute(
+        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs)"
+        " VALUES (1, 1, 30000000, 0, 'S', 232, 0, 0)");
+    make();
+    assert_int_equal(booked("no-request"), 30 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'no-request'"), 0);
+}
+
+static void without_a_gpu_side(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET gpu = 'off'; DELETE FROM gpu_place");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 74, 20 * MS, 30 * MS);
+    call(3, 1, 71, 70 * MS, 10000);
+    make();
+    assert_int_equal(totals_number("SELECT device IS NULL FROM lane"), 1);
+    assert_int_equal(booked("kernel"), 30 * MS);
+    assert_int_equal(booked("unknown"), 10 * MS + 30 * MS);
+}
+
+/* ---- anything ---- */
+
+static uint64_t random_state = 88172645463325252u;
+
+static int64_t any(int64_t below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (int64_t)(random_state % (uint64_t)below);
+}
+
+/* Of calls, operations and looks in no order that a program could make. */
+static void generate(void)
+{
+    int64_t calls = any(30), operations = any(30), looks = any(10);
+
+    totals_execute(
+        "DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample; DELETE FROM stall; DELETE "
+        "FROM step;"
+        " DELETE FROM step_series; DELETE FROM call_stack; UPDATE process SET gpu = 'cupti'");
+    if (any(5) == 0)
+        totals_execute("UPDATE process SET gpu = 'off'");
+    for (int64_t i = 1; i <= calls; i++) {
+        call(i, 1 + any(2), 71 + any(5), any(RUN_NS), any(2) ? any(20 * MS) : any(100000));
+        if (any(4) == 0) {
+            char sql[256];
+            snprintf(
+                sql, sizeof(sql),
+                "INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+                " VALUES (%lld, 'lock', 0, 0, %lld, 0, 'measured')",
+                (long long)i, (long long)any(20 * MS));
+            totals_execute(sql);
+        }
+    }
+    for (int64_t i = 1; i <= operations; i++)
+        operation(i, 1 + any(3), (const int64_t[]){1, 2, 3, 4}[any(4)],
+                  any(RUN_NS + 10 * MS) - 5 * MS, any(3) ? any(10 * MS) : any(10000),
+                  any(calls + 5));
+    for (int64_t i = 0; i < looks; i++) {
+        char sql[256];
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, "
+                 "target, signs)"
+                 " VALUES (1, %lld, %lld, 0, 'S', %lld, 0, 0)",
+                 (long long)(1 + any(2)), (long long)any(RUN_NS), (long long)any(300));
+        totals_execute(sql);
+    }
+    if (any(2)) {
+        totals_execute("INSERT INTO step_series (id, process, thread, source, kinds) VALUES (1, 1, "
+                       "1, 'launches', 1)");
+        for (int64_t i = 0, at_ns = any(50 * MS); i < 6; i++) {
+            char sql[256];
+            int64_t took_ns = any(10 * MS);
+            snprintf(
+                sql, sizeof(sql),
+                "INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns, gpu_ns)"
+                " VALUES (1, %lld, 1, %d, %lld, %lld, 100000000)",
+                (long long)i + 1, i == 0, (long long)at_ns, (long long)took_ns);
+            totals_execute(sql);
+            at_ns += took_ns;
+        }
+    }
+}
+
+static void it_always_adds_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1500; i++) {
+        generate();
+        make();
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(work_is_busy_time),
+        TEST(overlapping_work_counts_once),
+        TEST(a_wait_claims_what_it_waited),
+        TEST(a_long_wait_claims_all),
+        TEST(copies_are_no_idle_time),
+        TEST(launching),
+        TEST(another_threads_time),
+        TEST(a_look_tells_it),
+        TEST(no_request_is_nobodys_fault),
+        TEST(without_a_gpu_side),
+        TEST(it_always_adds_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
