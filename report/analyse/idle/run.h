@@ -169,6 +169,8 @@ void gv_idle_run_close(struct gv_idle_run *run);
 
 /* samples.c: reads all looks, and decides what each says. */
 int gv_idle_samples_read(struct gv_idle_run *run);
+/* What the frames of a stack say that its line does; GV_REASONS: nothing. */
+int gv_idle_stack_reason(sqlite3 *trace, int64_t stack, enum gv_idle_reason *reason);
 /* The first sample of a thread at `at_ns` or later; it may be another thread's, or the end. */
 size_t gv_idle_samples_from(const struct gv_idle_run *run, int64_t thread, int64_t at_ns);
 /* Counts one look. */

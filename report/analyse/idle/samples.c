@@ -81,26 +81,46 @@ static enum gv_idle_reason frame_reason(const char *function, const char *file)
     return GV_REASONS;
 }
 
+/* What the program's own line asked for: the outermost below it. Compiling imports and collects
+ * garbage, too. Without a reason there, the innermost above. */
+static int read_reason(sqlite3_stmt *frames, int64_t id, enum gv_idle_reason *reason)
+{
+    bool has_own = false;
+    int result;
+
+    *reason = GV_REASONS;
+    sqlite3_bind_int64(frames, 1, id);
+    while ((result = sqlite3_step(frames)) == SQLITE_ROW) {
+        const char *function = (const char *)sqlite3_column_text(frames, 0);
+        const char *file = (const char *)sqlite3_column_text(frames, 1);
+        enum gv_idle_reason of = frame_reason(function ? function : "", file ? file : "");
+        if (of != GV_REASONS && (*reason == GV_REASONS || !has_own))
+            *reason = of;
+        has_own |= sqlite3_column_int(frames, 2) != 0;
+    }
+    sqlite3_reset(frames);
+    return gv_database_error(sqlite3_db_handle(frames), result);
+}
+
+int gv_idle_stack_reason(sqlite3 *trace, int64_t id, enum gv_idle_reason *reason)
+{
+    sqlite3_stmt *frames = NULL;
+    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_frames, -1, &frames, NULL));
+
+    *reason = GV_REASONS;
+    if (!error)
+        error = read_reason(frames, id, reason);
+    sqlite3_finalize(frames);
+    return error;
+}
+
 static int stack_read(struct idle_reading *reading, int64_t id, struct gv_idle_stack *stack)
 {
     char line[GV_IDLE_TEXT_BYTES] = "";
-    bool has_own = false;
-    int result, error;
+    int error;
 
     *stack = (struct gv_idle_stack){.reason = GV_REASONS};
-    sqlite3_bind_int64(reading->frames, 1, id);
-    /* What the program's own line asked for: the outermost below it. Compiling imports and collects
-     * garbage, too. */
-    while ((result = sqlite3_step(reading->frames)) == SQLITE_ROW) {
-        const char *function = (const char *)sqlite3_column_text(reading->frames, 0);
-        const char *file = (const char *)sqlite3_column_text(reading->frames, 1);
-        enum gv_idle_reason reason = frame_reason(function ? function : "", file ? file : "");
-        if (reason != GV_REASONS && (stack->reason == GV_REASONS || !has_own))
-            stack->reason = reason;
-        has_own |= sqlite3_column_int(reading->frames, 2) != 0;
-    }
-    sqlite3_reset(reading->frames);
-    error = gv_database_error(reading->run->trace, result);
+    error = read_reason(reading->frames, id, &stack->reason);
     if (!error)
         error = gv_stack_text(reading->run->trace, id, 1, line, sizeof(line));
     return error ? error : line_number(reading->run, line, &stack->line);

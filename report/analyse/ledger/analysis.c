@@ -83,9 +83,9 @@ static int room_by_id(struct gv_ledger *ledger)
 static int ledger_open(struct gv_ledger *ledger)
 {
     uint32_t rest;
-    int error = gv_id_table_read(
-        &ledger->apis, ledger->trace,
-        "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + coalesce(ends_capture, 0) FROM api");
+    int error = gv_id_table_read(&ledger->apis, ledger->trace,
+                                 "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
+                                 "coalesce(ends_capture, 0) FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
@@ -122,7 +122,8 @@ static void ledger_close(struct gv_ledger *ledger)
     struct gv_id_table *tables[] = {&ledger->apis, &ledger->places, &ledger->contexts,
                                     &ledger->streams, &ledger->shapes};
     struct gv_key_map *maps[] = {&ledger->pair_numbers, &ledger->tally_numbers,
-                                 &ledger->cell_numbers, &ledger->stall_numbers};
+                                 &ledger->cell_numbers, &ledger->stall_numbers,
+                                 &ledger->stack_reasons};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         gv_id_table_free(tables[i]);

@@ -21,11 +21,10 @@ int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before
     *pair = (uint32_t)known;
     if (known)
         return 0;
-    if (ledger->pair_count >= PAIRS_MOST) {
-        if (before == 0 || ledger->pair_count >= 2 * PAIRS_MOST)
-            return 0;
-        return gv_ledger_pair_of(ledger, thread, 0, after, pair);
-    }
+    if (ledger->pair_count >= PAIRS_MOST && before != GV_LEDGER_ANY)
+        return gv_ledger_pair_of(ledger, thread, GV_LEDGER_ANY, after, pair);
+    if (ledger->pair_count >= 2 * PAIRS_MOST)
+        return 0;
     error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
                           sizeof(*ledger->pairs));
     if (error)
@@ -57,26 +56,51 @@ static int tally_of(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, u
     return gv_key_map_add(&ledger->tally_numbers, &key, (int64_t)ledger->tally_count);
 }
 
-int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack)
+/* What all pairs with this second call have in common. */
+static int others_of(struct gv_ledger *ledger, uint32_t pair, uint32_t *others)
+{
+    const struct gv_ledger_pair of = ledger->pairs[pair];
+    int error = 0;
+
+    *others = of.others;
+    if (of.others || !pair || of.before == GV_LEDGER_ANY)
+        return 0;
+    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, others);
+    ledger->pairs[pair].others = *others;
+    return error;
+}
+
+static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                 double weight, double other)
 {
     struct gv_ledger_tally *tally;
-    int error = tally_of(ledger, pair, verdict + 1, stack, &tally);
+    int error = tally_of(ledger, pair, verdict, stack, &tally);
 
-    if (!error && tally)
-        tally->weight++;
-    return error;
+    if (error || !tally)
+        return error;
+    tally->weight += weight;
+    tally->others += other;
+    return 0;
+}
+
+int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack)
+{
+    uint32_t others;
+    int error = count(ledger, pair, verdict + 1, stack, 1, 0);
+
+    if (!error)
+        error = others_of(ledger, pair, &others);
+    return error || !others ? error : count(ledger, others, verdict + 1, stack, 1, 0);
 }
 
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of)
 {
-    struct gv_ledger_tally *tally;
-    int error = tally_of(ledger, pair, 0, stack, &tally);
+    uint32_t others;
+    int error = count(ledger, pair, 0, stack, one_of, one_of ? 0 : 1);
 
-    if (!error && tally && one_of)
-        tally->weight += one_of;
-    else if (!error && tally)
-        tally->others++;
-    return error;
+    if (!error)
+        error = others_of(ledger, pair, &others);
+    return error || !others ? error : count(ledger, others, 0, stack, one_of, one_of ? 0 : 1);
 }
 
 /* The number of the cell, + 1. */

@@ -164,6 +164,12 @@ static int take_call(void *context, const struct gv_pass_call *call)
                                    waits_for_all(ledger, call->api, call->result));
     }
     thread->last = what;
+    if (call->result == 0 && gv_ledger_api(ledger, call->api, 2) == 1) {
+        thread->capture_pair = launch.pair + 1;
+        thread->capture_stack = launch.stack;
+    } else if (gv_ledger_api(ledger, call->api, 2) == 2) {
+        thread->capture_pair = 0;
+    }
     return error;
 }
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
-#define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth */
+#define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth, */
+#define LEAST_OF_RUN      200 /* and of the run */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
 /* What the summary's lines about the start say anyway, and no line changes, comes last. */
@@ -227,6 +228,27 @@ static uint32_t spread_from(const struct forming *forming, const struct claim *m
     return function;
 }
 
+/* One cause, at whatever line it shows: it is named at the deepest function that has nearly all. */
+static bool is_one_cause(uint32_t what)
+{
+    return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK ||
+           what == GV_ACCOUNT_TRACEBACK || what == GV_ACCOUNT_INSTANTIATING;
+}
+
+static uint32_t in_common(const struct forming *forming, const struct claim *most)
+{
+    const struct chain *chain = &forming->chains[most->chain];
+    int64_t all_ns = 0;
+
+    for (size_t i = 0; i < forming->claim_count; i++)
+        if (!forming->claims[i].taken && forming->claims[i].what == most->what)
+            all_ns += forming->claims[i].ns;
+    for (size_t i = 0; i < chain->count; i++)
+        if (sum_of(forming, most->what, chain->functions[i]) >= all_ns / 10 * 9)
+            return chain->functions[i];
+    return chain->functions[0];
+}
+
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
 {
     claim->taken = true;
@@ -304,6 +326,8 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 int64_t phase_ns)
 {
     struct gv_ledger_findings *findings = forming->findings;
+    const struct gv_ledger_lane *of = &forming->ledger->lanes[lane];
+    int64_t run_ns = of->end_ns - of->begin_ns;
     int error = 0;
 
     for (size_t made = 0; made < FINDINGS_OF_PHASE && !error; made++) {
@@ -311,7 +335,8 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         struct gv_ledger_finding finding = {.lane = lane, .phase = phase, .phase_ns = phase_ns};
         if (!most)
             break;
-        uint32_t function = spread_from(forming, most);
+        uint32_t function =
+            is_one_cause(most->what) ? in_common(forming, most) : spread_from(forming, most);
         finding.what = most->what;
         finding.api = most->row->api;
         finding.verdict = most->row->verdict;
@@ -325,7 +350,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         for (size_t i = 0; i < forming->claim_count && most->place; i++)
             if (!forming->claims[i].taken && forming->claims[i].place == most->place)
                 take(&finding, &forming->claims[i]);
-        if (finding.lost_ns < phase_ns / LEAST_SHARE)
+        if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
         finding.saves_ns =
             finding.what == GV_ACCOUNT_COPY_PAGEABLE ? finding.lost_ns / 3 * 2 : finding.lost_ns;

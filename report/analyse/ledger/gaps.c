@@ -155,6 +155,14 @@ bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api)
     }
 }
 
+/* All that a thread does while it captures makes the graph, at the line that began it. */
+static struct gv_ledger_piece captured(const struct gv_ledger_entry *entry)
+{
+    return (struct gv_ledger_piece){.pair = entry->capture_pair - 1,
+                                    .stack = entry->capture_stack,
+                                    .what = GV_ACCOUNT_INSTANTIATING};
+}
+
 /* From the cursor to `to_ns`. */
 static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int64_t to_ns)
 {
@@ -167,6 +175,8 @@ static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int
 
     if (to_ns - walk->cursor_ns >= OWN_STACK_NS)
         piece.stack = entry->stack;
+    if (entry->capture_pair)
+        return book_idle(walk, to_ns, captured(entry));
     if (lane->device >= 0 && entry->device >= 0 && entry->device != lane->device)
         piece.what = GV_ACCOUNT_OTHER_DEVICE;
     else if (entry->start_ns < lane->busy_until_ns && gv_ledger_may_wait(ledger, entry->api))
@@ -244,7 +254,9 @@ static int walk_thread(struct walk *walk, uint32_t thread, int64_t to_ns, uint64
             continue;
         }
         after = ledger->pairs[entry->pair].after;
-        if (entry->start_ns > walk->cursor_ns)
+        if (entry->start_ns > walk->cursor_ns && entry->capture_pair)
+            error = book_idle(walk, entry->start_ns, captured(entry));
+        else if (entry->start_ns > walk->cursor_ns)
             error = book_outside(walk, entry->pair, entry->start_ns);
         if (!error && entry->end_ns > walk->cursor_ns)
             error = book_call(walk, entry, entry->end_ns < to_ns ? entry->end_ns : to_ns);

@@ -21,6 +21,8 @@ static const uint32_t accounts[GV_REASONS] = {
     [GV_REASON_SLEEP] = GV_ACCOUNT_SLEEP,
     [GV_REASON_CHILD] = GV_ACCOUNT_CHILD,
     [GV_REASON_NETWORK] = GV_ACCOUNT_NETWORK,
+    [GV_REASON_BENCHMARK] = GV_ACCOUNT_BENCHMARK,
+    [GV_REASON_TRACEBACK] = GV_ACCOUNT_TRACEBACK,
     [GV_REASON_NO_REQUEST] = GV_ACCOUNT_NO_REQUEST,
     [GV_REASON_DESCHEDULED] = GV_ACCOUNT_NO_CPU,
     [GV_REASON_START] = GV_ACCOUNT_UNKNOWN,
@@ -68,5 +70,28 @@ int gv_ledger_looks_read(struct gv_ledger *ledger)
         error = gv_pass_sorted_add(ledger->looks, &look);
     }
     gv_idle_run_close(run);
+    return error;
+}
+
+/* Loading code, allocating and launching are a part of these, and so is waiting for them. */
+static bool is_purpose(uint32_t what)
+{
+    return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_IMPORT;
+}
+
+int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what)
+{
+    const struct gv_key key = {{stack, 0, 0}};
+    int64_t known = stack ? gv_key_map_find(&ledger->stack_reasons, &key) : 1 + GV_REASONS;
+    enum gv_idle_reason reason = (enum gv_idle_reason)(known - 1);
+    int error = 0;
+
+    if (!known) {
+        error = gv_idle_stack_reason(ledger->trace, stack, &reason);
+        if (!error)
+            error = gv_key_map_add(&ledger->stack_reasons, &key, reason + 1);
+    }
+    if (!error && reason < GV_REASONS && is_purpose(accounts[reason]))
+        *what = accounts[reason];
     return error;
 }

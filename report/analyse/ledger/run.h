@@ -31,7 +31,11 @@ struct gv_ledger_pair {
     uint32_t thread;
     uint64_t before, after;
     uint32_t tallies; /* the first of its list, + 1 */
+    uint32_t others;  /* all pairs of the thread with the same second call; 0: not known */
 };
+
+/* As the first call of a pair: any. */
+#define GV_LEDGER_ANY UINT64_MAX
 
 /* How often a pair was seen so: by a look outside of its calls, or by the stack of its second one.
  */
@@ -61,7 +65,8 @@ struct gv_ledger_entry {
     uint32_t thread, pair, stack;
     uint32_t verdict; /* of a look */
     uint32_t api;
-    int32_t device; /* -1: not known */
+    int32_t device;                       /* -1: not known */
+    uint32_t capture_pair, capture_stack; /* as in the thread */
 };
 
 struct gv_ledger_span {
@@ -121,8 +126,8 @@ struct gv_ledger_process {
 
 struct gv_ledger_thread {
     uint32_t process;
-    uint64_t last; /* GV_LEDGER_CALL */
-    int64_t last_end_ns;
+    uint64_t last;                        /* GV_LEDGER_CALL */
+    uint32_t capture_pair, capture_stack; /* of the call that began a capture; pair: + 1; 0: none */
 };
 
 struct gv_ledger_launch {
@@ -145,11 +150,11 @@ struct gv_ledger_verdict {
 
 struct gv_ledger {
     sqlite3 *trace;
-    struct gv_id_table apis; /* enum gv_api_class, gpu_work, whether it begins or ends a capture */
-    struct gv_id_table places;           /* process, device */
-    struct gv_id_table contexts;         /* device + 1 */
-    struct gv_id_table streams;          /* context */
-    struct gv_id_table shapes;           /* 1: of a collective */
+    struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2 */
+    struct gv_id_table places;   /* process, device */
+    struct gv_id_table contexts; /* device + 1 */
+    struct gv_id_table streams;  /* context */
+    struct gv_id_table shapes;   /* 1: of a collective */
     struct gv_ledger_process *processes; /* by id */
     size_t process_count;                /* one more than the highest id */
     struct gv_ledger_thread *threads;    /* by id */
@@ -170,6 +175,7 @@ struct gv_ledger {
     size_t stall_count, stall_room;
     struct gv_key_map stall_numbers; /* by call */
     struct gv_ledger_launch *launches;
+    struct gv_key_map stack_reasons; /* enum gv_idle_reason + 1 of a stack's frames */
     struct gv_ledger_verdict *verdicts;
     size_t verdict_count, verdict_room;
     uint32_t *looks_seen; /* scratch of gaps.c */
@@ -187,6 +193,8 @@ struct gv_ledger_look {
     uint32_t thread, stack, verdict;
 };
 int gv_ledger_looks_read(struct gv_ledger *ledger);
+/* What a call's stack says that it was made for, as an account; `what`: it does not say. */
+int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what);
 
 /* events.c: takes what the pass gives, and then the rest of each lane. */
 int gv_ledger_take(struct gv_ledger *ledger);

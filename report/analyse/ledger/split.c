@@ -12,6 +12,9 @@ struct part {
     double weight;
 };
 
+#define PARTS_MOST  128u
+#define CLAIMS_MOST 32u
+
 struct parts {
     struct part *list;
     size_t count, room;
@@ -27,21 +30,32 @@ struct splitting {
 static int add_part(struct parts *parts, uint32_t what, uint32_t stack, uint32_t verdict,
                     double weight)
 {
-    int error;
+    int error = gv_array_room(&parts->list, parts->count, &parts->room, sizeof(*parts->list));
 
-    for (size_t i = 0; i < parts->count; i++)
-        if (parts->list[i].what == what && parts->list[i].stack == stack &&
-            parts->list[i].verdict == verdict) {
-            parts->list[i].weight += weight;
-            parts->total += weight;
-            return 0;
-        }
-    error = gv_array_room(&parts->list, parts->count, &parts->room, sizeof(*parts->list));
     if (error)
         return error;
     parts->list[parts->count++] = (struct part){what, stack, verdict, weight};
     parts->total += weight;
     return 0;
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct part *one = left, *other = right;
+
+    return one->weight > other->weight ? -1 : one->weight < other->weight;
+}
+
+/* The largest so many stand for all. */
+static void keep_largest(struct parts *parts, size_t most)
+{
+    if (parts->count <= most)
+        return;
+    qsort(parts->list, parts->count, sizeof(*parts->list), compare_parts);
+    parts->count = most;
+    parts->total = 0;
+    for (size_t i = 0; i < most; i++)
+        parts->total += parts->list[i].weight;
 }
 
 static void clear(struct parts *parts)
@@ -95,22 +109,13 @@ static int take_stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_
     return error || parts->count ? error : take_stacks(ledger, pair, what, false, parts);
 }
 
-/* Of other pairs of the thread with the same second call; what 0: their looks, else their stacks.
- */
-static int take_others(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
-                       struct parts *parts)
+/* Of a pair that nothing was seen of, other pairs may have been seen. */
+static uint32_t others_of(const struct gv_ledger *ledger, uint32_t pair)
 {
     const struct gv_ledger_pair *of = &ledger->pairs[pair];
-    int error = 0;
+    const struct gv_key key = {{GV_LEDGER_ANY, of->after, of->thread}};
 
-    for (uint32_t i = 1; i < ledger->pair_count && pair && !error; i++) {
-        if (i == pair || ledger->pairs[i].after != of->after ||
-            ledger->pairs[i].thread != of->thread)
-            continue;
-        error = what == GV_LEDGER_OUTSIDE ? take_looks(ledger, i, parts)
-                                          : take_stacks_of(ledger, i, what, parts);
-    }
-    return error;
+    return pair ? (uint32_t)gv_key_map_find(&ledger->pair_numbers, &key) : 0;
 }
 
 static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
@@ -119,7 +124,7 @@ static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t wha
     int error = take_stacks_of(ledger, pair, what, parts);
 
     if (!error && !parts->count)
-        error = take_others(ledger, pair, what, parts);
+        error = take_stacks_of(ledger, others_of(ledger, pair), what, parts);
     if (!error && !parts->count)
         error = add_part(parts, what, 0, 0, 1);
     return error;
@@ -139,7 +144,7 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
     int error = take_looks(ledger, cell->pair, parts);
 
     if (!error && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
-        error = take_others(ledger, cell->pair, GV_LEDGER_OUTSIDE, parts);
+        error = take_looks(ledger, others_of(ledger, cell->pair), parts);
     for (size_t i = 0; i < parts->count; i++)
         plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
     if (error || (parts->count && (cell->what == GV_LEDGER_OUTSIDE || plain < parts->total / 2)))
@@ -206,6 +211,29 @@ static int place_of(struct splitting *splitting, uint32_t stack, int64_t *place)
                : 0;
 }
 
+/* A call is a part of what it was made for, and so is what its wait claims. */
+static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, bool *is_claimed)
+{
+    uint32_t purpose = row->what, wait = GV_ACCOUNT_WAITS;
+    bool is_busy = row->what <= GV_ACCOUNT_SET;
+    int error = gv_ledger_purpose(ledger, row->stack, &purpose);
+
+    if (!error && row->claimed_stack)
+        error = gv_ledger_purpose(ledger, row->claimed_stack, &wait);
+    if (error || (is_busy && purpose != GV_ACCOUNT_BENCHMARK))
+        return error;
+    if (row->what < GV_ACCOUNT_COMPILE || row->what == GV_ACCOUNT_HOST_CODE ||
+        row->what >= GV_ACCOUNTS)
+        row->what = purpose;
+    if (wait != GV_ACCOUNT_WAITS) {
+        row->what = wait;
+        row->stack = row->claimed_stack;
+        row->claimed_stack = 0;
+        *is_claimed = false;
+    }
+    return 0;
+}
+
 static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *cell)
 {
     const struct parts *own = &splitting->own, *claims = &splitting->claims;
@@ -223,6 +251,8 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                           &splitting->claims);
     else if (!error)
         error = add_part(&splitting->claims, GV_ACCOUNT_UNKNOWN, 0, 0, 1);
+    keep_largest(&splitting->own, PARTS_MOST);
+    keep_largest(&splitting->claims, CLAIMS_MOST);
     for (size_t i = 0; i < own->count && !error; i++) {
         for (size_t j = 0; j < claims->count && !error; j++) {
             const struct part *part = &own->list[i], *claim = &claims->list[j];
@@ -236,6 +266,7 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .verdict = part->verdict,
                                         .sampled = own->seen > 0,
                                         .api = api};
+            bool is_claimed = cell->claimer_pair != 0;
             int64_t until_ns;
             before += share;
             until_ns = i + 1 == own->count && j + 1 == claims->count
@@ -245,8 +276,10 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                 until_ns = cell->total_ns;
             if (until_ns <= given_ns)
                 continue;
-            error = place_of(splitting, row.stack, &row.place);
-            if (!error && cell->claimer_pair) {
+            error = name_purpose(splitting->ledger, &row, &is_claimed);
+            if (!error)
+                error = place_of(splitting, row.stack, &row.place);
+            if (!error && is_claimed) {
                 error = place_of(splitting, row.claimed_stack, &row.claimed);
                 row.claimed = row.claimed ? row.claimed : -1; /* somebody's */
             }
