@@ -1,6 +1,7 @@
 """Which lines asked for the GPU's time. The truth is a run of the same program with a stack of every call: slower, but its
 shares are the same, apart from what the GPU's own times differ by from run to run."""
 
+import collections
 import os
 import select
 import statistics
@@ -24,13 +25,13 @@ PACKAGE_CHOSEN_S = 12
 # What a line's part of the time differs by from run to run, as a part of itself.
 NOISE = 0.05
 TURNS, TURN_S, START_S = 20, 0.1, 100
-# What no two lines of a script ask for: how often, and how long it takes.
+# What no two lines of a script ask for, how often, and for how long.
 OPERATIONS = """
 WITH line_of AS (SELECT stack, line, min(depth) FROM frames WHERE file LIKE '%/' || ?1 GROUP BY stack)
-SELECT kind, o.name, o.bytes, min(line), count(*), avg(o.duration_ns)
+SELECT kind, o.name, o.bytes, min(line), count(*), sum(o.duration_ns)
 FROM gpu_ops o JOIN calls c ON c.id = o.call LEFT JOIN line_of l ON l.stack = c.stack
 GROUP BY 1, 2, 3 HAVING count(DISTINCT coalesce(line, 0)) = 1 AND min(line) > 0"""
-LASTED = "SELECT avg(duration_ns) FROM gpu_ops WHERE (kind, name, bytes) IS (?1, ?2, ?3)"
+LASTED = "SELECT count(*), coalesce(sum(duration_ns), 0) FROM gpu_ops WHERE (kind, name, bytes) IS (?1, ?2, ?3)"
 
 
 def record(bench, folder, command, **environment):
@@ -55,15 +56,20 @@ def check_whole(trace):
 
 
 def lasting_as_in(trace, every, script, operations):
-    """The shares of a run with every stack, if what only one line asks for took as long as in this trace: copies from the host
-    take 36 us in one run and 42 us in another."""
-    lasted = {line: one.ns for line, one in every.items()}
-    for *operation, line, count, mean_ns in operations:
-        now_ns, key = trace.execute(LASTED, operation).fetchone()[0], expected.Line(script, line, 0)
-        if now_ns is not None and key in lasted:
-            lasted[key] += count * (now_ns - mean_ns)
-    total_ns = sum(lasted.values())
-    return {line: ns / total_ns for line, ns in lasted.items()}
+    """The shares of a run with every stack, if what only one line asks for took what it takes in this trace: copies from the
+    host last 36 us in one run and 42 us in another, and what comes before the steps is more of a short run. The rest grows with
+    the steps."""
+    lasted, now_ns, grown = {line: one.ns for line, one in every.items()}, collections.Counter(), [1]
+    for *operation, line, count, ns in operations:
+        key = expected.Line(script, line, 0)
+        if key in lasted:
+            now, its_ns = trace.execute(LASTED, operation).fetchone()
+            lasted[key] -= ns
+            now_ns[key] += its_ns
+            grown += [now / count] * count
+    ratio = statistics.median(grown)
+    lasted = {line: ratio * ns + now_ns[line] for line, ns in lasted.items()}
+    return {line: ns / sum(lasted.values()) for line, ns in lasted.items()}
 
 
 def compare(bench, folder, command_of, chosen_s=CHOSEN_S, check_all=None):
