@@ -45,14 +45,26 @@ def record(bench, folder, command, **environment):
     return folder, done.stdout
 
 
-def check_whole(trace):
-    """With every stack, the estimate is the truth only if no stack was left out."""
+def left_out(trace):
+    """With every stack, the estimate is the truth only if no stack was left out. What to say if some were."""
     calls, without, stacks = trace.execute(
         "SELECT count(*), count(*) - count(stack), count(DISTINCT stack) FROM calls WHERE id IN (SELECT call FROM gpu_ops)"
     ).fetchone()
     losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute(
         "SELECT what, class, count FROM losses UNION ALL SELECT what, reason, count FROM not_taken"))
-    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; missing: {losses or 'nothing'}")
+    return (f"{without} of {calls} calls have no stack, the others {stacks}; missing: {losses or 'nothing'}"
+            if without > calls / 100 else None)
+
+
+def record_whole(bench, folder, command):
+    """A collector that is held up for 10 ms leaves stacks out, and on a shared machine it is: then once more."""
+    for name in ("all", "again"):
+        found, said = record(bench, os.path.join(folder, name), command, GPUVERIFY_STACKS="all")
+        with trace_of(found) as trace:
+            missing = left_out(trace)
+        if not missing:
+            return found, said
+    raise Failure(missing)
 
 
 def lasting_as_in(trace, every, script, operations):
@@ -75,10 +87,9 @@ def lasting_as_in(trace, every, script, operations):
 def compare(bench, folder, command_of, chosen_s=CHOSEN_S, check_all=None):
     """Runs it with every stack and with chosen ones. What to say: how many lines keep the promise, and the table."""
     try:
-        found, said = record(bench, os.path.join(folder, "all"), command_of(ALL_S), GPUVERIFY_STACKS="all")
+        found, said = record_whole(bench, folder, command_of(ALL_S))
         with trace_of(found) as trace:
             expected.check_sums(trace)
-            check_whole(trace)
             if check_all:
                 check_all(trace, expected.said(said))
             every, script = expected.estimates(trace), os.path.basename(command_of(ALL_S)[1])
