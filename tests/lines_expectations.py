@@ -82,11 +82,6 @@ def estimates(trace):
     return found
 
 
-def exact_shares(trace):
-    """The truth of a program that cannot tell it: its trace with GPUVERIFY_STACKS=all."""
-    return {line: estimate.share for line, estimate in estimates(trace).items()}
-
-
 def table(truth, found):
     """Lines of text: each line's true share, the estimate and its standard error. truth: {line: share}"""
     rows = []

@@ -1,5 +1,6 @@
 #include "preload/idle/children.h"
 
+#include "preload/base/clock.h"
 #include "preload/idle/proc_file.h"
 #include "preload/idle/tasks.h"
 
@@ -11,16 +12,19 @@
 #define TASKS_MOST     256u /* of one process */
 #define TICK_NS        10000000u
 #define WHOLE_EVERY    5u
+#define WHOLE_OF_1000  1u /* of the time */
 #define WORKS_OF_100   2u /* of the time */
 
 static struct gv_child known[GV_CHILDREN_MOST];
 static unsigned known_count;
 static uint32_t parents[GV_CHILDREN_MOST]; /* threads of this process that have children */
 static unsigned parent_count, searches;
+static uint64_t whole_again_ns;
 
 void gv_children_start_over(void)
 {
     known_count = parent_count = searches = 0;
+    whole_again_ns = 0;
 }
 
 bool gv_children_exist(void)
@@ -48,11 +52,13 @@ unsigned gv_children_parse(const char *text, uint32_t *pids, unsigned count, uns
     return count;
 }
 
-/* Each thread has its own children. A program may have hundreds of threads, so most searches look
- * only at those of its threads that had some. */
-static unsigned list_own_tasks(uint32_t pid, uint32_t tids[TASKS_MOST], bool *is_whole)
+/* Each thread has its own children. A program may have hundreds of threads, which take half a
+ * millisecond, so most searches look only at those of its threads that had some. Without any they
+ * would take all the time that looks may take. */
+static unsigned list_own_tasks(uint32_t pid, uint64_t now_ns, uint32_t tids[TASKS_MOST],
+                               bool *is_whole)
 {
-    *is_whole = parent_count == 0 || searches++ % WHOLE_EVERY == 0;
+    *is_whole = now_ns >= whole_again_ns && (parent_count == 0 || searches++ % WHOLE_EVERY == 0);
     if (*is_whole)
         return gv_tasks_list(pid, tids, TASKS_MOST);
     memcpy(tids, parents, parent_count * sizeof parents[0]);
@@ -63,6 +69,7 @@ static unsigned find_pids(uint32_t except, uint32_t pids[GV_CHILDREN_MOST])
 {
     static uint32_t tids[TASKS_MOST];
     uint32_t self = (uint32_t)syscall(SYS_getpid);
+    uint64_t start_ns = gv_clock_now_ns();
     char text[CHILDREN_BYTES];
     unsigned count = 0, tasks;
     bool is_whole = false;
@@ -71,8 +78,8 @@ static unsigned find_pids(uint32_t except, uint32_t pids[GV_CHILDREN_MOST])
         uint32_t pid = next == 0 ? self : pids[next - 1];
         unsigned before = count;
 
-        tasks =
-            next == 0 ? list_own_tasks(pid, tids, &is_whole) : gv_tasks_list(pid, tids, TASKS_MOST);
+        tasks = next == 0 ? list_own_tasks(pid, start_ns, tids, &is_whole)
+                          : gv_tasks_list(pid, tids, TASKS_MOST);
         if (next == 0 && is_whole)
             parent_count = 0;
         for (unsigned i = 0; i < tasks; i++) {
@@ -82,6 +89,11 @@ static unsigned find_pids(uint32_t except, uint32_t pids[GV_CHILDREN_MOST])
                 count = gv_children_parse(text, pids, count, GV_CHILDREN_MOST);
             if (next == 0 && is_whole && count > had && parent_count < GV_CHILDREN_MOST)
                 parents[parent_count++] = tids[i];
+        }
+        if (next == 0 && is_whole) {
+            uint64_t now_ns = gv_clock_now_ns();
+
+            whole_again_ns = now_ns + (now_ns - start_ns) * 1000 / WHOLE_OF_1000;
         }
         for (unsigned i = before; i < count;)
             if (pids[i] == except)

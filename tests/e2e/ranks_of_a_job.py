@@ -159,6 +159,7 @@ class Job:
                 "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7)",
                 "INSERT INTO range_text VALUES (1, 1, 1, 'step')",
                 "INSERT INTO stack VALUES (1, 1, 1)",
+                "INSERT INTO stack_end VALUES (1, 'truncated')",  # as with PyTorch: all ranks have the same one
                 "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
                 " (1, 0, 'python', '__getitem__', '/home/u/data.py', 41), (1, 1, 'python', 'train', '/home/u/train.py', 30)"):
             database.execute(statement)

@@ -143,7 +143,7 @@ def two_devices(bench, folder):
     with trace_of(folder) as trace:
         devices = one(trace, "SELECT count(DISTINCT device) FROM gpu_ops")
         known = one(trace, "SELECT count(DISTINCT uuid) FROM devices")
-    check((devices, known) == (2, 2), f"work on {devices} devices, {known} known")
+    check(devices == 2 and known >= 2, f"work on {devices} devices, {known} known")
     return launches_are_named(folder, 4)
 
 

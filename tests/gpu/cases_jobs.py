@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 
-from ground import ROOT, Skip, check, one, same_output, times_itself
+from ground import PYTHON_WORKLOADS, ROOT, Skip, check, one, same_output, times_itself
 
 RANKS = 2
 LAUNCH = os.path.join(ROOT, "kernels", "ranks", "launch")
@@ -141,6 +141,11 @@ def said_late_s(done, rank):
     return float(re.search(rf"rank {rank}: \d+ steps; timed ([\d.]+) s late", done.stdout).group(1))
 
 
+def line_of(script, words):
+    with open(os.path.join(PYTHON_WORKLOADS, script), encoding="utf-8") as lines:
+        return next(number for number, line in enumerate(lines, 1) if words in line)
+
+
 @times_itself
 def ddp_slow(bench, folder):
     done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["80", "slow=1"], folder)
@@ -150,9 +155,16 @@ def ddp_slow(bench, folder):
 
 @times_itself
 def ddp_late(bench, folder):
-    done, trace, path = job_of(bench, bench.python("torch_ddp.py", "torch") + ["40", "late=0"], folder)
+    """Next to what PyTorch takes to start it may be too little for a finding."""
+    done, trace, _ = job_of(bench, bench.python("torch_ddp.py", "torch") + ["40", "late=0"], folder)
+    rank, waited_ms, line = trace.execute("""SELECT late_rank, wait_ns / 1e6,
+        (SELECT line FROM frames f WHERE f.stack = c.stack AND file LIKE '%/torch_ddp.py' ORDER BY depth)
+        FROM collectives c ORDER BY wait_ns DESC LIMIT 1""").fetchone()
     trace.close()
-    return finding(bench, path, 0, said_late_s(done, 0) * 1000, 2, "torch_ddp.py")
+    late_ms = said_late_s(done, 0) * 1000
+    check(rank == 0 and abs(waited_ms - late_ms) <= 0.1 * late_ms, f"rank {rank} by {waited_ms:.1f} ms, not 0 by {late_ms:.1f} ms")
+    check(line == line_of("torch_ddp.py", "# the late line"), f"not at the late line: {line}")
+    return f"rank 0 is late by {waited_ms:.1f} ms in one step, at line {line}"
 
 
 @times_itself

@@ -1,6 +1,7 @@
 """Which lines asked for the GPU's time. The truth is a run of the same program with a stack of every call: slower, but its
 shares are the same, apart from what the GPU's own times differ by from run to run."""
 
+import collections
 import os
 import select
 import statistics
@@ -24,6 +25,13 @@ PACKAGE_CHOSEN_S = 12
 # What a line's part of the time differs by from run to run, as a part of itself.
 NOISE = 0.05
 TURNS, TURN_S, START_S = 20, 0.1, 100
+# What no two lines of a script ask for, how often, and for how long.
+OPERATIONS = """
+WITH line_of AS (SELECT stack, line, min(depth) FROM frames WHERE file LIKE '%/' || ?1 GROUP BY stack)
+SELECT kind, o.name, o.bytes, min(line), count(*), sum(o.duration_ns)
+FROM gpu_ops o JOIN calls c ON c.id = o.call LEFT JOIN line_of l ON l.stack = c.stack
+GROUP BY 1, 2, 3 HAVING count(DISTINCT coalesce(line, 0)) = 1 AND min(line) > 0"""
+LASTED = "SELECT count(*), coalesce(sum(duration_ns), 0) FROM gpu_ops WHERE (kind, name, bytes) IS (?1, ?2, ?3)"
 
 
 def record(bench, folder, command, **environment):
@@ -37,33 +45,63 @@ def record(bench, folder, command, **environment):
     return folder, done.stdout
 
 
-def check_whole(trace):
-    """With every stack, the estimate is the truth only if no stack was left out."""
+def left_out(trace):
+    """With every stack, the estimate is the truth only if no stack was left out. What to say if some were."""
     calls, without, stacks = trace.execute(
         "SELECT count(*), count(*) - count(stack), count(DISTINCT stack) FROM calls WHERE id IN (SELECT call FROM gpu_ops)"
     ).fetchone()
     losses = "; ".join(f"{what} {of}: {count}" for what, of, count in trace.execute(
         "SELECT what, class, count FROM losses UNION ALL SELECT what, reason, count FROM not_taken"))
-    check(without <= calls / 100, f"{without} of {calls} calls have no stack, the others {stacks}; missing: {losses or 'nothing'}")
+    return (f"{without} of {calls} calls have no stack, the others {stacks}; missing: {losses or 'nothing'}"
+            if without > calls / 100 else None)
+
+
+def record_whole(bench, folder, command):
+    """A collector that is held up for 10 ms leaves stacks out, and on a shared machine it is: then once more."""
+    for name in ("all", "again"):
+        found, said = record(bench, os.path.join(folder, name), command, GPUVERIFY_STACKS="all")
+        with trace_of(found) as trace:
+            missing = left_out(trace)
+        if not missing:
+            return found, said
+    raise Failure(missing)
+
+
+def lasting_as_in(trace, every, script, operations):
+    """The shares of a run with every stack, if what only one line asks for took what it takes in this trace: copies from the
+    host last 36 us in one run and 42 us in another, and what comes before the steps is more of a short run. The rest grows with
+    the steps."""
+    lasted, now_ns, grown = {line: one.ns for line, one in every.items()}, collections.Counter(), [1]
+    for *operation, line, count, ns in operations:
+        key = expected.Line(script, line, 0)
+        if key in lasted:
+            now, its_ns = trace.execute(LASTED, operation).fetchone()
+            lasted[key] -= ns
+            now_ns[key] += its_ns
+            grown += [now / count] * count
+    ratio = statistics.median(grown)
+    lasted = {line: ratio * ns + now_ns[line] for line, ns in lasted.items()}
+    return {line: ns / sum(lasted.values()) for line, ns in lasted.items()}
 
 
 def compare(bench, folder, command_of, chosen_s=CHOSEN_S, check_all=None):
     """Runs it with every stack and with chosen ones. What to say: how many lines keep the promise, and the table."""
     try:
-        found, said = record(bench, os.path.join(folder, "all"), command_of(ALL_S), GPUVERIFY_STACKS="all")
+        found, said = record_whole(bench, folder, command_of(ALL_S))
         with trace_of(found) as trace:
-            truth = expected.exact_shares(trace)
             expected.check_sums(trace)
-            check_whole(trace)
             if check_all:
                 check_all(trace, expected.said(said))
-            every = expected.estimates(trace)
+            every, script = expected.estimates(trace), os.path.basename(command_of(ALL_S)[1])
+            operations = trace.execute(OPERATIONS, (script,)).fetchall()
         found, said = record(bench, os.path.join(folder, "chosen"), command_of(chosen_s))
         asked = expected.said(said)
         if asked:  # it counted its calls; threads get different shares from run to run
             truth = expected.shares({line: expected.Asked(one.calls, one.calls * every[line].ns / every[line].launches)
                                      for line, one in asked.items()})
         with trace_of(found) as trace:
+            if not asked:
+                truth = lasting_as_in(trace, every, script, operations)
             expected.check_sums(trace)
             estimates = expected.estimates(trace)
         expected.check_errors(truth, estimates, NOISE)

@@ -23,6 +23,7 @@ OURS = re.compile(r"/lib(gpuverify|chains_shim)\.so$")
 INTERPRETER = re.compile(r"/(python|libpython)[^/]*$")
 MOST = 256  # frames that backtrace() was asked for, with ours
 SLACK_ns = 2000  # clocks are compared once
+PAGE_BYTES = 4096
 
 Record = collections.namedtuple("Record", "at_ns count frames")  # count: with ours; frames: (object, offset)
 Difference = collections.namedtuple("Difference", "call depth trace backtrace ended")
@@ -108,9 +109,18 @@ def without_interpreter(frames):
     return [frame for frame in frames if its is None or frame[0] != its]
 
 
+def is_same(frame, said, bases):
+    """The loader does not list libcudnn_ops.so.9 while it is loaded by another library. Such an object has one base."""
+    (path, offset), (said_path, address) = frame, said
+    if said_path or not path:
+        return frame == said
+    base = address - offset
+    return base % PAGE_BYTES == 0 and bases.setdefault(path, base) == base
+
+
 def compare(trace, records, offset_ns):
     """Counts, and the differences."""
-    count, differences, stacks = collections.Counter(), [], read_stacks(trace)
+    count, differences, stacks, bases = collections.Counter(), [], read_stacks(trace), {}
     for row, name, stack, record in calls_with_record(trace, records, offset_ns):
         if record is None or stack is None:
             count["no stack" if stack is None else "no backtrace"] += 1
@@ -118,7 +128,7 @@ def compare(trace, records, offset_ns):
         frames, has_python, ended = stacks[stack]
         said = without_interpreter(record.frames) if has_python else record.frames
         most = min(len(frames), len(said))
-        depth = next((i for i in range(most) if frames[i] != said[i]), most)
+        depth = next((i for i in range(most) if not is_same(frames[i], said[i], bases)), most)
         # Neither goes on for ever.
         is_cut = ended == "truncated" or record.count == MOST
         count.update(stacks=1, frames=max(most, 0 if is_cut else len(said)), equal=depth,

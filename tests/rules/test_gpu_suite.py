@@ -163,6 +163,12 @@ class Chains(unittest.TestCase):
         self.assertEqual(self.compare(whole, whole[:2]), (1, 2, 0, 1))
         self.assertEqual(self.compare([self.LIBRARY, ("/lib/libpython3.12.so", 33), self.MAIN], whole), (1, 1, 0, 0))
 
+    def test_an_object_that_is_not_listed_has_one_base(self):
+        frames = [self.LIBRARY, (self.LIBRARY[0], 64), self.MAIN]
+        self.assertEqual(self.compare(frames, [(None, 0x7000 + 16), (None, 0x7000 + 64), self.MAIN]), (0, 3, 0, 0))
+        self.assertEqual(self.compare(frames, [(None, 0x7000 + 16), (None, 0x8000 + 64), self.MAIN]), (1, 1, 0, 0))
+        self.assertEqual(self.compare(frames, [(None, 0x7000 + 17), (None, 0x7000 + 65), self.MAIN]), (1, 0, 0, 0))
+
     def test_python_frames_stand_for_the_interpreter(self):
         whole = [self.LIBRARY, self.PYTHON, self.MAIN]
         self.assertEqual(self.compare([self.LIBRARY, self.MAIN], whole, python=True), (0, 2, 0, 0))
