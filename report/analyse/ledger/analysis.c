@@ -96,9 +96,13 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_id_table_read(&ledger->contexts, ledger->trace,
                                  "SELECT context, device + 1 FROM context_device");
     if (!error)
-        error = gv_id_table_read(&ledger->streams, ledger->trace, "SELECT id, context FROM stream");
+        error = gv_id_table_read(&ledger->streams, ledger->trace,
+                                 "SELECT id, context, kind = 'legacy default' FROM stream");
     if (!error)
         error = gv_id_table_read(&ledger->shapes, ledger->trace, sql_collectives);
+    ledger->place_ends_ns = calloc(ledger->places.rows + 1, sizeof(*ledger->place_ends_ns));
+    if (!error && !ledger->place_ends_ns)
+        error = -ENOMEM;
     if (!error)
         error = room_by_id(ledger);
     if (!error)
@@ -148,6 +152,9 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->launches);
     free(ledger->verdicts);
     free(ledger->looks_seen);
+    free(ledger->place_ends_ns);
+    free(ledger->serialised);
+    gv_key_map_free(&ledger->serialised_numbers);
     free(ledger->unseen.times);
     gv_pass_close(ledger->pass);
     gv_pass_sorted_close(ledger->looks);

@@ -10,9 +10,10 @@
 #include <string.h>
 
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */
-#define ENTRIES_MOST 32768u
-#define COPIES_MOST  4096u
-#define PAGEABLE     1 /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
+#define ENTRIES_MOST  32768u
+#define COPIES_MOST   4096u
+#define SERIALISED_NS 10000
+#define PAGEABLE      1 /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
@@ -130,7 +131,9 @@ static int take_call(void *context, const struct gv_pass_call *call)
                                       .end_ns = call->end_ns,
                                       .thread = call->thread,
                                       .stack = call->stack,
-                                      .api = call->api};
+                                      .api = call->api,
+                                      .is_legacy =
+                                          gv_id_table_get(&ledger->streams, call->stream, 1) != 0};
     int error;
 
     if (!process || !process->lane_count)
@@ -173,6 +176,25 @@ static int take_call(void *context, const struct gv_pass_call *call)
     return error;
 }
 
+static void note_waited_at(struct gv_ledger_process *process, uint32_t stack)
+{
+    struct gv_ledger_waited_at *free_one = NULL;
+
+    for (size_t i = 0; i < GV_LEDGER_WAITED_AT; i++) {
+        struct gv_ledger_waited_at *at = &process->waited_at[i];
+        if (at->looks && at->stack == stack) {
+            at->looks++;
+            return;
+        }
+        if (!at->looks)
+            free_one = at;
+    }
+    if (free_one)
+        *free_one = (struct gv_ledger_waited_at){stack, 1};
+    for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !free_one; i++)
+        process->waited_at[i].looks--;
+}
+
 static int take_look(void *context, const void *record)
 {
     struct gv_ledger *ledger = context;
@@ -187,8 +209,10 @@ static int take_look(void *context, const void *record)
 
     if (look->thread >= ledger->thread_count)
         return 0;
-    const struct gv_ledger_process *process =
-        &ledger->processes[ledger->threads[look->thread].process];
+    struct gv_ledger_process *process = &ledger->processes[ledger->threads[look->thread].process];
+    if (look->thread == process->first_thread && look->stack &&
+        ledger->verdicts[look->verdict].what == GV_ACCOUNT_THREAD_LOCK)
+        note_waited_at(process, look->stack);
     for (size_t i = 0; i < process->lane_count && !error; i++)
         if (look->key.at_ns > ledger->lanes[process->lanes[i]].busy_until_ns)
             error = add_entry(ledger, process->lanes[i], &entry);
@@ -277,6 +301,57 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     return gv_ledger_book(ledger, number, &piece);
 }
 
+/* An operation that was queued before one of the legacy default stream had ended, and begins when
+ * that has, waited for it: nothing else kept its own stream. */
+static int take_serialised(struct gv_ledger *ledger, uint32_t number,
+                           const struct gv_pass_operation *operation,
+                           const struct gv_ledger_launch *launch)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t *last_ns = &ledger->place_ends_ns[operation->place];
+    int64_t queued_ns = launch && launch->end_ns > *last_ns ? launch->end_ns : *last_ns;
+    struct gv_ledger_serialised *of;
+    int64_t known;
+    int error;
+
+    *last_ns = operation->end_ns > *last_ns ? operation->end_ns : *last_ns;
+    if (!launch)
+        return 0;
+    if (launch->is_legacy) {
+        lane->legacy_end_ns = operation->end_ns;
+        lane->legacy_launch_ns = launch->start_ns;
+        lane->legacy_pair = launch->pair;
+        lane->legacy_stack = launch->stack;
+        lane->legacy_place = operation->place;
+        return 0;
+    }
+    if (!lane->legacy_pair || operation->place == lane->legacy_place ||
+        operation->key.at_ns < lane->legacy_end_ns ||
+        operation->key.at_ns >= lane->legacy_end_ns + SERIALISED_NS ||
+        queued_ns >= lane->legacy_end_ns || lane->legacy_launch_ns >= launch->start_ns)
+        return 0;
+    const struct gv_key key = {{number, lane->legacy_pair, 0}};
+    known = gv_key_map_find(&ledger->serialised_numbers, &key);
+    if (!known) {
+        error = gv_array_room(&ledger->serialised, ledger->serialised_count,
+                              &ledger->serialised_room, sizeof(*ledger->serialised));
+        if (error)
+            return error;
+        known = (int64_t)++ledger->serialised_count;
+        ledger->serialised[known - 1] = (struct gv_ledger_serialised){
+            .lane = number, .pair = lane->legacy_pair, .stack = lane->legacy_stack};
+        error = gv_key_map_add(&ledger->serialised_numbers, &key, known);
+        if (error)
+            return error;
+    }
+    of = &ledger->serialised[known - 1];
+    if (lane->legacy_stack)
+        of->stack = lane->legacy_stack;
+    of->waited_ns += lane->legacy_end_ns - queued_ns;
+    of->count++;
+    return 0;
+}
+
 static int take_operation(void *context, const struct gv_pass_operation *operation)
 {
     struct gv_ledger *ledger = context;
@@ -288,6 +363,9 @@ static int take_operation(void *context, const struct gv_pass_operation *operati
         return 0;
     if (operation->call <= 0 || launch->id != operation->call)
         launch = NULL;
+    int error = take_serialised(ledger, (uint32_t)number, operation, launch);
+    if (error)
+        return error;
     if (operation->kind == GV_GPU_KERNEL || operation->kind == GV_GPU_GRAPH)
         return take_computing(ledger, (uint32_t)number, operation, launch);
     return take_copy(ledger, (uint32_t)number, operation, launch);

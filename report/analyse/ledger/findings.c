@@ -1,6 +1,7 @@
 /* Forms findings: rows that one change of the program would take away. */
 #include "report/analyse/ledger/findings.h"
 
+#include "report/analyse/names/places.h"
 #include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
@@ -14,6 +15,7 @@
 #define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
 #define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth, */
 #define LEAST_OF_RUN      200 /* and of the run */
+#define SERIALISED_LEAST  10  /* time that streams waited for another: a tenth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
 /* What the summary's lines about the start say anyway, and no line changes, comes last. */
@@ -249,6 +251,26 @@ static uint32_t in_common(const struct forming *forming, const struct claim *mos
     return chain->functions[0];
 }
 
+/* Memory that is given back is taken again: one cause, at the line that frees. */
+static struct claim *with_frees(struct forming *forming, struct claim *most)
+{
+    int64_t sums[2] = {0};
+    struct claim *freed = NULL;
+
+    if (most->what != GV_ACCOUNT_ALLOCATING && most->what != GV_ACCOUNT_FREEING)
+        return most;
+    for (size_t i = 0; i < forming->claim_count; i++) {
+        struct claim *claim = &forming->claims[i];
+        if (claim->taken ||
+            (claim->what != GV_ACCOUNT_ALLOCATING && claim->what != GV_ACCOUNT_FREEING))
+            continue;
+        sums[claim->what == GV_ACCOUNT_FREEING] += claim->ns;
+        if (claim->what == GV_ACCOUNT_FREEING && (!freed || claim->ns > freed->ns))
+            freed = claim;
+    }
+    return freed && sums[1] >= (sums[0] + sums[1]) / 10 ? freed : most;
+}
+
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
 {
     claim->taken = true;
@@ -335,6 +357,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         struct gv_ledger_finding finding = {.lane = lane, .phase = phase, .phase_ns = phase_ns};
         if (!most)
             break;
+        most = with_frees(forming, most);
         uint32_t function =
             is_one_cause(most->what) ? in_common(forming, most) : spread_from(forming, most);
         finding.what = most->what;
@@ -347,8 +370,13 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 take(&finding, &forming->claims[i]);
                 finding.lines++;
             }
+        for (size_t i = 0; i < forming->claim_count && most->what == GV_ACCOUNT_FREEING; i++)
+            if (!forming->claims[i].taken && (forming->claims[i].what == GV_ACCOUNT_FREEING ||
+                                              forming->claims[i].what == GV_ACCOUNT_ALLOCATING))
+                take(&finding, &forming->claims[i]);
         for (size_t i = 0; i < forming->claim_count && most->place; i++)
-            if (!forming->claims[i].taken && forming->claims[i].place == most->place)
+            if (!forming->claims[i].taken && forming->claims[i].place == most->place &&
+                !forming->claims[i].row->borrowed)
                 take(&finding, &forming->claims[i]);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
@@ -362,6 +390,40 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
             findings->list[findings->count++] = finding;
     }
     return error;
+}
+
+/* ---- what is in no account ---- */
+
+static int form_serialised(struct forming *forming, const struct gv_ledger_serialised *of,
+                           struct gv_key_map *places)
+{
+    struct gv_ledger_findings *findings = forming->findings;
+    const struct gv_ledger_lane *lane = &forming->ledger->lanes[of->lane];
+    struct gv_ledger_finding finding = {
+        .lane = of->lane,
+        .phase = GV_LEDGER_MAIN,
+        .what = GV_ACCOUNT_SERIALISED,
+        .lost_ns = of->waited_ns,
+        .saves_ns = -1,
+        .phase_ns = lane->main_end_ns - lane->main_ns,
+        .count = of->count,
+    };
+    int error;
+
+    if (of->waited_ns < finding.phase_ns / SERIALISED_LEAST)
+        return 0;
+    error = of->stack ? gv_place_of_stack(forming->ledger->trace, places, of->stack, &finding.place)
+                      : 0;
+    if (!error)
+        error = gv_array_room(&findings->list, findings->count, &findings->room,
+                              sizeof(*findings->list));
+    if (error)
+        return error;
+    const struct gv_account_words words = gv_account_say(finding.what);
+    snprintf(finding.title, sizeof(finding.title), "%s", words.meaning);
+    snprintf(finding.fix, sizeof(finding.fix), "%s", words.advice);
+    findings->list[findings->count++] = finding;
+    return 0;
 }
 
 /* ---- the order ---- */
@@ -395,13 +457,16 @@ static int compare(const void *left, const void *right)
         return one_computes > other_computes ? -1 : 1;
     if (rank_of(one) != rank_of(other))
         return rank_of(one) - rank_of(other);
-    return one->saves_ns > other->saves_ns ? -1 : one->saves_ns < other->saves_ns;
+    int64_t one_ns = one->saves_ns >= 0 ? one->saves_ns : 0;
+    int64_t other_ns = other->saves_ns >= 0 ? other->saves_ns : 0;
+    return one_ns > other_ns ? -1 : one_ns < other_ns;
 }
 
 int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings)
 {
     struct forming forming = {.ledger = ledger, .findings = findings};
+    struct gv_key_map places = {0};
     int error = 0;
 
     for (uint32_t lane = 0; lane < ledger->lane_count && !error; lane++) {
@@ -421,6 +486,9 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
                 error = form(&forming, lane, (enum gv_ledger_phase)phase, phase_ns);
         }
     }
+    for (size_t i = 0; i < ledger->serialised_count && !error; i++)
+        error = form_serialised(&forming, &ledger->serialised[i], &places);
+    gv_key_map_free(&places);
     sorted_of = ledger;
     if (findings->count)
         qsort(findings->list, findings->count, sizeof(*findings->list), compare);

@@ -38,6 +38,11 @@ WHERE stack = ?1 AND file IS NOT NULL AND CASE WHEN EXISTS (SELECT 1 FROM frame 
     ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END
 ORDER BY depth;
 
+-- name: has_own
+SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND file IS NOT NULL AND CASE WHEN kind = 'python'
+    THEN NOT {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
+    ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END);
+
 -- name: add_lane
 INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)
 VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8);

@@ -99,6 +99,9 @@ struct gv_ledger_lane {
     /* The same, of a wait that has not returned at the piece that is booked. */
     int64_t next_open_ns, next_waited_ns;
     uint32_t next_pair, next_stack;
+    /* The last operation of the legacy default stream, which others wait for. */
+    int64_t legacy_end_ns, legacy_launch_ns;
+    uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
     int64_t working_ns;
@@ -113,6 +116,10 @@ struct gv_ledger_wait {
 /* Calls that may still wait when the device runs dry: one for each thread that does so. */
 #define GV_LEDGER_WAITS 16u
 
+/* Where the first thread was most when it waited for another one: a thread without frames of the
+ * program works for that line. Misra and Gries: of more stacks, those that are frequent stay. */
+#define GV_LEDGER_WAITED_AT 8u
+
 struct gv_ledger_process {
     int64_t start_ns, end_ns;
     bool has_gpu;
@@ -121,6 +128,9 @@ struct gv_ledger_process {
     size_t lane_count, lane_room;
     struct gv_ledger_wait waits[GV_LEDGER_WAITS];
     uint32_t wait_at;
+    struct gv_ledger_waited_at {
+        uint32_t stack, looks;
+    } waited_at[GV_LEDGER_WAITED_AT];
     bool known;
 };
 
@@ -133,6 +143,7 @@ struct gv_ledger_thread {
 struct gv_ledger_launch {
     int64_t id, start_ns, end_ns;
     uint32_t thread, pair, stack, api;
+    bool is_legacy; /* into the legacy default stream */
 };
 
 /* Calls that have put work into a queue and may not have started: the last so many. */
@@ -153,7 +164,7 @@ struct gv_ledger {
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2 */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */
-    struct gv_id_table streams;  /* context */
+    struct gv_id_table streams;  /* context; whether it is the legacy default one */
     struct gv_id_table shapes;   /* 1: of a collective */
     struct gv_ledger_process *processes; /* by id */
     size_t process_count;                /* one more than the highest id */
@@ -180,6 +191,14 @@ struct gv_ledger {
     size_t verdict_count, verdict_room;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
+    int64_t *place_ends_ns;               /* by place: the end of its last operation */
+    struct gv_key_map serialised_numbers; /* by lane and pair, + 1 in serialised */
+    struct gv_ledger_serialised {
+        uint32_t lane, pair, stack;
+        enum gv_ledger_phase phase;
+        int64_t waited_ns, count;
+    } * serialised; /* time that streams waited for the legacy default one, in no account */
+    size_t serialised_count, serialised_room;
     struct gv_pass *pass;
     struct gv_pass_sorted *looks;
 };

@@ -2,7 +2,9 @@
 #include "report/analyse/ledger/rows.h"
 
 #include "report/analyse/names/places.h"
+#include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -198,8 +200,53 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->stack = wanted->stack;
         row->claimed_stack = wanted->claimed_stack;
         row->verdict = wanted->verdict;
+        row->borrowed = wanted->borrowed;
         row->api = wanted->api;
     }
+    return error;
+}
+
+/* Where the program's first thread waits for one that has no frames of the program. */
+static uint32_t borrowed(const struct gv_ledger *ledger, uint32_t thread)
+{
+    const struct gv_ledger_process *process =
+        &ledger->processes[thread < ledger->thread_count ? ledger->threads[thread].process : 0];
+    const struct gv_ledger_waited_at *most = &process->waited_at[0];
+
+    if (thread == process->first_thread)
+        return 0;
+    for (size_t i = 1; i < GV_LEDGER_WAITED_AT; i++)
+        if (process->waited_at[i].looks > most->looks)
+            most = &process->waited_at[i];
+    return most->looks ? most->stack : 0;
+}
+
+/* Whether a stack has a line of the program. */
+static int has_own(struct gv_ledger *ledger, uint32_t stack, bool *has)
+{
+    const struct gv_key key = {{stack, 1, 0}};
+    int64_t known = gv_key_map_find(&ledger->stack_reasons, &key), id = stack, own = 0;
+    int error = 0;
+
+    if (!known && stack) {
+        error = gv_database_number(ledger->trace, sql_has_own, &id, 1, &own);
+        known = own ? 2 : 1;
+        if (!error)
+            error = gv_key_map_add(&ledger->stack_reasons, &key, known);
+    }
+    *has = known == 2;
+    return error;
+}
+
+static int borrow(struct gv_ledger *ledger, uint32_t thread, uint32_t *stack, bool *is_borrowed)
+{
+    uint32_t instead = borrowed(ledger, thread);
+    bool has = true;
+    int error = instead ? has_own(ledger, *stack, &has) : 0;
+
+    *is_borrowed = !has;
+    if (!has)
+        *stack = instead;
     return error;
 }
 
@@ -277,6 +324,12 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
             if (until_ns <= given_ns)
                 continue;
             error = name_purpose(splitting->ledger, &row, &is_claimed);
+            if (!error && row.what > GV_ACCOUNT_SET)
+                error = borrow(splitting->ledger, splitting->ledger->pairs[cell->pair].thread,
+                               &row.stack, &row.borrowed);
+            if (!error && is_claimed)
+                error = borrow(splitting->ledger, splitting->ledger->pairs[pair].thread,
+                               &row.claimed_stack, &row.borrowed);
             if (!error)
                 error = place_of(splitting, row.stack, &row.place);
             if (!error && is_claimed) {
