@@ -349,6 +349,7 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
         of->stack = lane->legacy_stack;
     of->waited_ns += lane->legacy_end_ns - queued_ns;
     of->count++;
+    lane->legacy_pair = 0; /* others wait at the same time */
     return 0;
 }
 

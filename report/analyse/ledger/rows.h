@@ -9,8 +9,9 @@ struct gv_ledger_row {
     enum gv_ledger_phase phase;
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
-    double variance;                        /* of total_ns */
-    bool sampled;                           /* a part of it was told by looks or stacks of others */
+    double variance; /* of total_ns */
+    bool borrowed;   /* the line is where the first thread waits for this one */
+    bool sampled;    /* a part of it was told by looks or stacks of others */
     uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */
     uint32_t api; /* of the call that waited, or in which the time was; 0: none */
     int64_t most_ns;
