@@ -347,9 +347,11 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
     of = &ledger->serialised[known - 1];
     if (lane->legacy_stack)
         of->stack = lane->legacy_stack;
-    of->waited_ns += lane->legacy_end_ns - queued_ns;
+    if (queued_ns < lane->serialised_until_ns)
+        queued_ns = lane->serialised_until_ns;
+    of->waited_ns += lane->legacy_end_ns > queued_ns ? lane->legacy_end_ns - queued_ns : 0;
+    lane->serialised_until_ns = lane->legacy_end_ns;
     of->count++;
-    lane->legacy_pair = 0; /* others wait at the same time */
     return 0;
 }
 

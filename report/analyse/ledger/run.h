@@ -100,7 +100,7 @@ struct gv_ledger_lane {
     int64_t next_open_ns, next_waited_ns;
     uint32_t next_pair, next_stack;
     /* The last operation of the legacy default stream, which others wait for. */
-    int64_t legacy_end_ns, legacy_launch_ns;
+    int64_t legacy_end_ns, legacy_launch_ns, serialised_until_ns;
     uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
