@@ -443,8 +443,16 @@ static int rank_of(const struct gv_ledger_finding *finding)
     bool has_loop = lane->steps && lane->main_end_ns - lane->main_ns >= run_ns / 10;
 
     if (!has_loop)
-        return is_of_start(finding);
+        return 0;
     return finding->phase == GV_LEDGER_MAIN ? 0 : is_of_start(finding) ? 2 : 1;
+}
+
+/* What no line changes much counts half. */
+static int64_t weight_of(const struct gv_ledger_finding *finding)
+{
+    int64_t ns = finding->saves_ns >= 0 ? finding->saves_ns : 0;
+
+    return is_of_start(finding) ? ns / 2 : ns;
 }
 
 static int compare(const void *left, const void *right)
@@ -457,8 +465,7 @@ static int compare(const void *left, const void *right)
         return one_computes > other_computes ? -1 : 1;
     if (rank_of(one) != rank_of(other))
         return rank_of(one) - rank_of(other);
-    int64_t one_ns = one->saves_ns >= 0 ? one->saves_ns : 0;
-    int64_t other_ns = other->saves_ns >= 0 ? other->saves_ns : 0;
+    int64_t one_ns = weight_of(one), other_ns = weight_of(other);
     return one_ns > other_ns ? -1 : one_ns < other_ns;
 }
 

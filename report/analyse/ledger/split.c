@@ -258,6 +258,26 @@ static int place_of(struct splitting *splitting, uint32_t stack, int64_t *place)
                : 0;
 }
 
+/* Work that is needed is lost because of the wait before it: overlapping is what helps. What can be
+ * left out is lost by itself. */
+static bool is_needed(uint32_t what)
+{
+    switch (what) {
+    case GV_ACCOUNT_PYTHON:
+    case GV_ACCOUNT_NATIVE:
+    case GV_ACCOUNT_HOST_CODE:
+    case GV_ACCOUNT_LAUNCHING:
+    case GV_ACCOUNT_COPYING:
+    case GV_ACCOUNT_ROUND_TRIP:
+    case GV_ACCOUNT_OTHER_DEVICE:
+    case GV_ACCOUNT_BETWEEN_KERNELS:
+    case GV_ACCOUNT_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A call is a part of what it was made for, and so is what its wait claims. */
 static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, bool *is_claimed)
 {
@@ -272,6 +292,8 @@ static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, boo
     if (row->what < GV_ACCOUNT_COMPILE || row->what == GV_ACCOUNT_HOST_CODE ||
         row->what >= GV_ACCOUNTS)
         row->what = purpose;
+    if (!is_needed(row->what))
+        *is_claimed = false;
     if (wait != GV_ACCOUNT_WAITS) {
         row->what = wait;
         row->stack = row->claimed_stack;

@@ -3,7 +3,7 @@
 //
 // mechanism: each step waits for the loss; then the host plans the next step for 8 ms, while the GPU has nothing to do
 // FIX=1: the loss is read at the end
-// truth: {"cause": "waiting for the loss in each step, so that planning does not overlap with the GPU", "line_function": "read_loss", "line": 30, "also_ok": [], "half_ok": ["host code in plan"], "lost_share": 0.44, "what": ["waits"], "lines": [30]}
+// truth: {"cause": "waiting for the loss in each step, so that planning does not overlap with the GPU", "line_function": "read_loss", "line": 30, "also_ok": [], "half_ok": ["host code in plan"], "lost_share": 0.44, "what": ["waits"], "lines": [30, "read_loss"]}
 // clang-format on
 #include "tests/programs/sim/program.h"
 
