@@ -160,9 +160,9 @@ static void ledger_close(struct gv_ledger *ledger)
     gv_pass_sorted_close(ledger->looks);
 }
 
-int gv_ledger_make(sqlite3 *trace)
+int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part)
 {
-    struct gv_ledger ledger = {.trace = trace};
+    struct gv_ledger ledger = {.trace = trace, .part = *part};
     struct gv_ledger_rows rows = {0};
     struct gv_ledger_findings findings = {0};
     int error = ledger_open(&ledger);

@@ -186,7 +186,8 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, enum gv_ledg
     return 0;
 }
 
-int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_piece *piece)
+static int book_in_part(struct gv_ledger *ledger, uint32_t number,
+                        const struct gv_ledger_piece *piece)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[number];
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
@@ -200,6 +201,26 @@ int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_le
                               piece, counts);
         counts = false;
     }
+    return error;
+}
+
+int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_piece *piece)
+{
+    const struct gv_totals_part *part = &ledger->part;
+    struct gv_ledger_piece cut = *piece;
+    int error = 0;
+
+    if (part->thread && ledger->pairs[piece->pair].thread != part->thread)
+        return 0;
+    cut.from_ns = cut.from_ns > part->from_ns ? cut.from_ns : part->from_ns;
+    cut.to_ns = cut.to_ns < part->to_ns ? cut.to_ns : part->to_ns;
+    if (!part->ranges)
+        return cut.to_ns > cut.from_ns ? book_in_part(ledger, number, &cut) : 0;
+    for (int64_t end_ns = cut.to_ns;
+         !error && cut.to_ns > cut.from_ns &&
+         gv_range_choice_cut(part->ranges, ledger->lanes[number].process, &cut.from_ns, &cut.to_ns);
+         cut.from_ns = cut.to_ns, cut.to_ns = end_ns)
+        error = book_in_part(ledger, number, &cut);
     return error;
 }
 

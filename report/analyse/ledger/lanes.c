@@ -17,7 +17,9 @@ static int add_lane(struct gv_ledger *ledger, int64_t process, int64_t device)
     struct gv_ledger_process *of = &ledger->processes[process];
     int error;
 
-    if (ledger->lane_count >= LANES_MOST)
+    if (ledger->lane_count >= LANES_MOST ||
+        (ledger->part.process && process != ledger->part.process) ||
+        (ledger->part.device >= 0 && device >= 0 && device != ledger->part.device))
         return 0;
     error = gv_array_room(&ledger->lanes, ledger->lane_count, &ledger->lane_room,
                           sizeof(*ledger->lanes));

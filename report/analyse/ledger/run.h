@@ -5,6 +5,7 @@
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
+#include "report/analyse/totals/part.h"
 #include "report/pass/pass.h"
 #include "report/store/id_table.h"
 #include "report/store/key_map.h"
@@ -161,6 +162,7 @@ struct gv_ledger_verdict {
 
 struct gv_ledger {
     sqlite3 *trace;
+    struct gv_totals_part part;  /* what is booked */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2 */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */

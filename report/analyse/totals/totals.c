@@ -259,7 +259,7 @@ int gv_totals_keep(sqlite3 *trace)
     if (!error)
         error = totals_make(trace, &all, true);
     if (!error)
-        error = gv_ledger_make(trace);
+        error = gv_ledger_make(trace, &all);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);

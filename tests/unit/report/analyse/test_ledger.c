@@ -61,10 +61,15 @@ static int64_t booked(const char *what)
     return totals_number(sql);
 }
 
-static void make(void)
+static void make_part(const struct gv_totals_part *part)
 {
     totals_execute("DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding");
-    assert_int_equal(gv_ledger_make(totals_trace), 0);
+    assert_int_equal(gv_ledger_make(totals_trace, part), 0);
+}
+
+static void make(void)
+{
+    make_part(&GV_TOTALS_ALL);
     assert_int_equal(totals_number("SELECT count(*) FROM lane l WHERE end_ns - begin_ns <>"
                                    " (SELECT sum(total_ns) FROM ledger_row WHERE process = "
                                    "l.process AND device IS l.device)"),
@@ -204,6 +209,26 @@ static void no_request_is_nobodys_fault(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'no-request'"), 0);
 }
 
+/* Its phases are those of the whole run. */
+static void of_a_part(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 50 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 51 * MS, 10 * MS, 2);
+    part.from_ns = 15 * MS;
+    part.to_ns = 56 * MS;
+    make_part(&part);
+    assert_int_equal(booked("kernel"), 5 * MS + 5 * MS);
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row"), 41 * MS);
+    part.process = 2;
+    make_part(&part);
+    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+}
+
 static void without_a_gpu_side(void **state)
 {
     (void)state;
@@ -305,6 +330,7 @@ int main(void)
         TEST(another_threads_time),
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
+        TEST(of_a_part),
         TEST(without_a_gpu_side),
         TEST(it_always_adds_up),
     };
