@@ -124,7 +124,6 @@ static uint32_t what_of_call(const struct gv_ledger *ledger, uint32_t api)
         return GV_ACCOUNT_FREEING;
     case GV_CLASS_LOAD:
     case GV_CLASS_UNLOAD:
-    case GV_CLASS_FUNCTION:
         return GV_ACCOUNT_LOADING;
     case GV_CLASS_GRAPH:
         return GV_ACCOUNT_INSTANTIATING;
@@ -173,6 +172,10 @@ static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int
     struct gv_ledger_piece piece = {.pair = entry->pair, .what = what_of_call(ledger, entry->api)};
     int error = 0;
 
+    /* A short one only asks: PyTorch does before each launch. */
+    if (gv_ledger_api(ledger, entry->api, 0) == GV_CLASS_FUNCTION &&
+        entry->end_ns - entry->start_ns >= SHORT_NS)
+        piece.what = GV_ACCOUNT_LOADING;
     if (to_ns - walk->cursor_ns >= OWN_STACK_NS)
         piece.stack = entry->stack;
     if (entry->capture_pair)

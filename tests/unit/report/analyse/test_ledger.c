@@ -164,6 +164,22 @@ static void launching(void **state)
     assert_int_equal(booked("between-kernels"), 100 * 2000);
 }
 
+/* To ask for a function is a part of launching, unless that loads code. */
+static void asking_for_functions(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class) VALUES (76, 'cuFuncGetAttribute', 'function')");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 76, 20 * MS + 10000, 20000);
+    call(3, 1, 76, 20 * MS + 40000, 5 * MS);
+    call(4, 1, 71, 25 * MS + 50000, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 25 * MS + 60000, 10 * MS, 4);
+    make();
+    assert_int_equal(booked("loading"), 5 * MS);
+}
+
 /* The thread that launches got its work from another one: until then it is that one's time. */
 static void another_threads_time(void **state)
 {
@@ -327,6 +343,7 @@ int main(void)
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(launching),
+        TEST(asking_for_functions),
         TEST(another_threads_time),
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
