@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define DETECTOR_SELDOM     16u /* fewer waits may be to log */
+#define DETECTOR_INNER      10u /* so many steps, at least, are between two of them */
 #define DETECTOR_CANDIDATES 96u
 #define DETECTOR_KEYS       3u
 /* The shares of an anchor's launches, and of the thread's, that must be in pieces like others. */
@@ -313,6 +315,27 @@ static struct choice best_of(const struct choice *choices, size_t count, bool wo
     return best;
 }
 
+/* A program that waits only now and then, as to log, has its loop between two waits: the work that
+ * repeats there most seldom. */
+static struct choice inner_of(const struct choice *choices, size_t count,
+                              const struct choice *outer)
+{
+    struct choice inner = {0};
+
+    if (outer->candidate->count >= DETECTOR_SELDOM)
+        return *outer;
+    for (size_t i = 0; i < count; i++) {
+        const struct choice *one = &choices[i];
+        if (one->candidate->class != GV_STEP_ANCHOR_WORK || one->votes < 2 ||
+            one->candidate->count < DETECTOR_INNER * outer->candidate->count)
+            continue;
+        if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
+            (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))
+            inner = *one;
+    }
+    return inner.candidate ? inner : *outer;
+}
+
 bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_step_anchor *anchor)
 {
     struct choice choices[DETECTOR_CANDIDATES], best;
@@ -342,6 +365,7 @@ bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_
     }
     if (!best.candidate)
         return false;
+    best = inner_of(choices, count, &best);
     *anchor = (struct gv_step_anchor){
         .class = best.candidate->class, .key = best.candidate->key, .first = best.candidate->first};
     for (size_t i = 0; i < best.candidate->kinds.count; i++)
