@@ -203,6 +203,25 @@ static int64_t middle(int64_t one_ns, int64_t other_ns)
     return one_ns + (other_ns - one_ns) / 2;
 }
 
+/* Frames of Python that change too fast cannot be read: then the look before, or the next, of the
+ * same piece says what it was. */
+static const struct gv_ledger_entry *told_by(const struct walk *walk, size_t number)
+{
+    const struct gv_ledger *ledger = walk->ledger;
+    const struct gv_ledger_entry *entries = ledger->lanes[walk->lane].entries;
+    const struct gv_ledger_entry *look = &entries[ledger->looks_seen[number]];
+
+    if (look->stack || ledger->verdicts[look->verdict].what != GV_ACCOUNT_PYTHON)
+        return look;
+    for (size_t i = number; i-- > 0;)
+        if (entries[ledger->looks_seen[i]].stack)
+            return &entries[ledger->looks_seen[i]];
+    for (size_t i = number + 1; i < walk->look_count; i++)
+        if (entries[ledger->looks_seen[i]].stack)
+            return &entries[ledger->looks_seen[i]];
+    return look;
+}
+
 /* From the cursor to `to_ns`, in which the looks fell that were noted. */
 static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
 {
@@ -214,17 +233,17 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
     int error = 0;
 
     for (size_t i = 0; i < walk->look_count && !error; i++) {
-        const struct gv_ledger_entry *look = &lane->entries[ledger->looks_seen[i]];
+        const struct gv_ledger_entry *look = told_by(walk, i);
         error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack);
     }
     if (taken_ns < SHORT_NS && is_launching(ledger, of->before) && is_launching(ledger, of->after))
         piece.what = GV_LEDGER_SHORT;
     for (size_t i = 0; i < walk->look_count && taken_ns >= LOOKED_AT_NS && !error; i++) {
-        const struct gv_ledger_entry *look = &lane->entries[ledger->looks_seen[i]];
-        int64_t until_ns =
-            i + 1 < walk->look_count
-                ? middle(look->start_ns, lane->entries[ledger->looks_seen[i + 1]].start_ns)
-                : to_ns;
+        const struct gv_ledger_entry *look = told_by(walk, i);
+        int64_t until_ns = i + 1 < walk->look_count
+                               ? middle(lane->entries[ledger->looks_seen[i]].start_ns,
+                                        lane->entries[ledger->looks_seen[i + 1]].start_ns)
+                               : to_ns;
         piece.what = ledger->verdicts[look->verdict].what;
         piece.stack = look->stack;
         piece.verdict = look->verdict + 1;
