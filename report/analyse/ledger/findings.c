@@ -44,6 +44,7 @@ struct forming {
     size_t chain_count, chain_room;
     struct gv_key_map chain_numbers, function_numbers; /* of stacks; of names */
     uint32_t function_count;
+    int64_t kernels, kernel_ns; /* of the lane and phase: how many took how long */
 };
 
 /* ---- own functions ---- */
@@ -325,6 +326,12 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, which then has nothing to do: %s", name.text,
                  *name.text ? " " : "", then);
+    } else if (finding->what == GV_ACCOUNT_LAUNCHING && forming->kernels > 0) {
+        double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
+        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us each%s",
+                 words.meaning, (double)forming->kernels / steps,
+                 (double)forming->kernel_ns / 1e3 / (double)forming->kernels,
+                 steps > 1 ? " a step" : "");
     } else {
         snprintf(finding->title, sizeof(finding->title), "%s%s%s%s", words.meaning,
                  detail                                       ? ": "
@@ -480,6 +487,7 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
         for (unsigned phase = 0; phase < GV_LEDGER_PHASES && !error; phase++) {
             int64_t phase_ns = 0;
             forming.claim_count = 0;
+            forming.kernels = forming.kernel_ns = 0;
             for (size_t i = 0; i < rows->count && !error; i++) {
                 const struct gv_ledger_row *row = &rows->rows[i];
                 if (row->lane != lane || row->phase != phase)
@@ -488,6 +496,10 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
                     phase_ns += row->total_ns;
                 if (is_lost(row))
                     error = add_claim(&forming, row);
+                if (row->what == GV_ACCOUNT_KERNEL) {
+                    forming.kernels += row->count;
+                    forming.kernel_ns += row->total_ns;
+                }
             }
             if (!error)
                 error = form(&forming, lane, (enum gv_ledger_phase)phase, phase_ns);
