@@ -154,7 +154,8 @@ static bool is_lost(const struct gv_ledger_row *row)
            gv_account_say(row->what).group == GV_ACCOUNT_LOST;
 }
 
-/* The claim in the group with the most, by what and innermost function. */
+/* The claim in the group with the most, by what and innermost function. A borrowed line is seldom
+ * the one to change. */
 static struct claim *largest(struct forming *forming)
 {
     struct claim *most = NULL;
@@ -170,7 +171,7 @@ static struct claim *largest(struct forming *forming)
             if (other->taken || other->what != claim->what ||
                 innermost(forming, other) != innermost(forming, claim))
                 continue;
-            ns += other->ns;
+            ns += other->row->borrowed ? other->ns / 2 : other->ns;
             if (other->ns > worst->ns)
                 worst = other;
         }
