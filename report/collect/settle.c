@@ -5,6 +5,7 @@
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
+#include "report/analyse/verdict/facts.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 
@@ -36,5 +37,6 @@ void gv_settle(struct gv_database *database, const char *path)
     tell(path, "compute the totals", gv_totals_keep(database->handle));
     tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));
     tell(path, "compare the ranks", gv_collectives_settle(database->handle));
+    tell(path, "find the facts", gv_facts_keep(database->handle));
     tell(path, "compute the sums by minute", gv_minutes_keep(database->handle));
 }

@@ -1,5 +1,7 @@
 #include "report/commands/statement_rows.h"
 
+#include "report/store/database.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,4 +62,45 @@ int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format f
     if (!error && result != SQLITE_DONE)
         error = ferror(out) ? -EIO : -EINVAL;
     return error;
+}
+
+int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values, int count,
+                          FILE *out, enum gv_format format, struct gv_json *json)
+{
+    struct gv_column columns[GV_STATEMENT_COLUMNS];
+    sqlite3_stmt *statement = NULL;
+    int result = gv_database_ask(trace, sql, values, count, &statement), error;
+    int width = result == SQLITE_OK ? sqlite3_column_count(statement) : 0;
+
+    if (width > GV_STATEMENT_COLUMNS)
+        width = GV_STATEMENT_COLUMNS;
+    for (int i = 0; i < width; i++)
+        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
+    error = result == SQLITE_OK
+                ? gv_statement_rows_write(statement, out, format, columns, width,
+                                          sqlite3_step(statement), json)
+                : gv_database_error(trace, result);
+    sqlite3_finalize(statement);
+    return error;
+}
+
+void gv_statement_rows_fields(sqlite3_stmt *row, struct gv_json *json)
+{
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        const char *name = sqlite3_column_name(row, i);
+        switch (sqlite3_column_type(row, i)) {
+        case SQLITE_INTEGER:
+            gv_json_number(json, name, sqlite3_column_int64(row, i));
+            break;
+        case SQLITE_FLOAT:
+            gv_json_real(json, name, sqlite3_column_double(row, i));
+            break;
+        case SQLITE_TEXT:
+            gv_json_text(json, name, (const char *)sqlite3_column_text(row, i));
+            break;
+        default:
+            gv_json_null(json, name);
+            break;
+        }
+    }
 }

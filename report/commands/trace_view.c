@@ -6,6 +6,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
+#include "report/analyse/verdict/facts.h"
 #include "report/commands/exit.h"
 #include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"
@@ -41,6 +42,8 @@ static void trace_view_analyse(const char *path, sqlite3 *trace)
         gv_message("cannot compare the ranks of %s: %s", path, gv_trace_open_why(trace, error));
     gv_progress_begin(trace, "gpuverify: adding up");
     error = gv_totals_ensure(trace, &all);
+    if (!error)
+        error = gv_facts_ensure(trace);
     gv_progress_end(trace);
     if (error)
         gv_message("cannot compute the totals of %s: %s", path, gv_trace_open_why(trace, error));

@@ -342,6 +342,13 @@ SELECT
     f.idle AS idle -- an idle time that shows it; id in idle
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
+CREATE VIEW facts AS -- what is true of the run beside its ledger
+SELECT
+    process AS process, -- id in processes; NULL: of several
+    name AS name, -- out of memory, memory full, no CUDA, no kernel, launch-blocking, unfinished, late rank, accelerated
+    detail AS detail -- in words
+FROM run_fact;
+
 CREATE VIEW gpu_lines AS -- one line of the program that asked for the GPU's time
 SELECT
     p.file AS file, -- source file; NULL: unknown

@@ -2,6 +2,8 @@
 
 #include "report/analyse/stalls/causes.h"
 
+#include <string.h>
+
 static const struct gv_account_words accounts[] = {
 #define GV_ACCOUNT(id, name, group, meaning, advice) {name, GV_ACCOUNT_##group, meaning, advice},
 #include "report/analyse/ledger/accounts.def"
@@ -23,4 +25,12 @@ unsigned gv_account_of_cause(const char *name)
     enum gv_cause cause = name ? gv_cause_find(name) : GV_CAUSE_COUNT;
 
     return cause < GV_CAUSE_COUNT ? GV_ACCOUNTS + cause : GV_ACCOUNT_UNKNOWN;
+}
+
+unsigned gv_account_find(const char *name)
+{
+    for (unsigned what = 0; name && what < GV_ACCOUNTS; what++)
+        if (strcmp(accounts[what].name, name) == 0)
+            return what;
+    return gv_account_of_cause(name);
 }

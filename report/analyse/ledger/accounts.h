@@ -24,5 +24,7 @@ struct gv_account_words gv_account_say(unsigned what);
 
 /* GV_ACCOUNTS + the cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
 unsigned gv_account_of_cause(const char *cause);
+/* The account or cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
+unsigned gv_account_find(const char *name);
 
 #endif

@@ -18,7 +18,7 @@ static const char *const totals_tables[] = {
 };
 static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
                                            "range_summary", "steps",        "scaled",
-                                           "ledger",        "findings"};
+                                           "ledger",        "findings",     "facts"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 

@@ -37,6 +37,7 @@ static const struct gv_fact_member {
 #define GV_RUN_FACT(name) GV_NUMBER(name),
 #include "report/analyse/verdict/run_facts.def"
     GV_NUMBER(processes),
+    GV_NUMBER(first_process),
     GV_NUMBER(lived_ns),
     GV_NUMBER(seen_processes),
     GV_NUMBER(unseen_processes),
@@ -82,6 +83,7 @@ static const struct gv_fact_member {
     GV_NUMBER(own_cost_most_ppm),
     GV_NUMBER(stacks_spared),
     GV_TEXT(flight),
+    GV_NUMBER(flight_process),
     GV_NUMBER(flight_ns),
     GV_NUMBER(flight_running),
     GV_NUMBER(lost),
@@ -366,15 +368,22 @@ static void facts_known(struct gv_run_facts *facts)
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
+    int error = gv_totals_ensure(trace, part);
+
+    memset(facts, 0, sizeof(*facts));
+    return error ? error : gv_run_facts_read_made(trace, part, facts);
+}
+
+int gv_run_facts_read_made(sqlite3 *trace, const struct gv_totals_part *part,
+                           struct gv_run_facts *facts)
+{
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     char short_name[GV_FACTS_TEXT_BYTES];
     int64_t complete = 0, stopped = 0;
     int error;
 
     memset(facts, 0, sizeof(*facts));
-    error = gv_totals_ensure(trace, part);
-    if (!error)
-        error = gv_stack_text_install(trace);
+    error = gv_stack_text_install(trace);
     if (!error)
         error =
             gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept, facts);

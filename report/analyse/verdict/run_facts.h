@@ -38,7 +38,7 @@ struct gv_run_facts {
 
     int64_t lived_ns; /* from the first process's start to the last one's end */
 
-    int64_t processes, threads;
+    int64_t processes, first_process, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
     bool gpu_seen;  /* of all processes: what is missing in known_ns did not happen */
     bool gpu_whole; /* and known_ns is the whole window, without losses */
@@ -111,7 +111,7 @@ struct gv_run_facts {
     const char *idle_lack;         /* why the trace cannot tell; NULL: it can */
     struct gv_minutes_older older; /* that is in nothing else here */
     struct gv_late_rank late;
-    int64_t flight_ns, flight_running;
+    int64_t flight_process, flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */
 };
@@ -148,5 +148,8 @@ bool gv_run_facts_not_run(const struct gv_run_facts *facts);
 /* 0 or -errno. */
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part,
                       struct gv_run_facts *facts);
+/* The same after gv_totals_keep(), of a trace that is not marked as finished yet. */
+int gv_run_facts_read_made(sqlite3 *trace, const struct gv_totals_part *part,
+                           struct gv_run_facts *facts);
 
 #endif

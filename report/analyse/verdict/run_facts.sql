@@ -8,7 +8,7 @@
 CAST(total({what}) AS INTEGER)
 
 -- name: processes
-SELECT count(*) AS processes, count(CASE WHEN gpu = 'cupti' THEN 1 END) AS seen_processes,
+SELECT count(*) AS processes, min(id) AS first_process, count(CASE WHEN gpu = 'cupti' THEN 1 END) AS seen_processes,
     count(CASE WHEN gpu <> 'cupti' THEN 1 END) AS unseen_processes,
     count(CASE WHEN ended = 'killed' THEN 1 END) AS killed,
     (SELECT value FROM meta WHERE key = 'snapshot_ns') AS snapshot_ns,
@@ -92,7 +92,7 @@ SELECT count(*) AS in_flight, count(CASE WHEN class = 'sync' THEN 1 END) AS sync
 FROM in_flight WHERE {is_of_process(process)};
 
 -- name: flight
-SELECT f.name AS flight, f.elapsed_ns AS flight_ns, p.ended IS NULL AS flight_running
+SELECT f.process AS flight_process, f.name AS flight, f.elapsed_ns AS flight_ns, p.ended IS NULL AS flight_running
 FROM in_flight f JOIN processes p ON p.id = f.process
 WHERE (p.ended IS NULL OR p.ended = 'killed') AND {in_part(f.process, f.thread, f.start_ns)}
 ORDER BY f.elapsed_ns DESC LIMIT 1;

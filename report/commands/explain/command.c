@@ -1,4 +1,4 @@
-/* gpuverify explain [FILE] [STALL|IDLE]: one stall or idle time in plain words. */
+/* gpuverify explain [FILE] [FINDING|STALL|IDLE]: one of these in plain words. */
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/capture_note.h"
@@ -11,6 +11,7 @@
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 #include "report/show/value_text.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,22 +19,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What to explain: the stall or idle time `id`, or if that is 0 the worst and the calls that have
- * not returned.
+/* What to explain: the finding, stall or idle time `id`, or if that is 0 the first finding and the
+ * calls that have not returned.
  */
 struct gv_explain {
     const char *path;
     int64_t id;
-    bool idle; /* `id` is an idle time's */
+    char kind; /* of `id`: f, s or i */
     bool json;
 };
 
-/* s15, or 15; or i3, an idle time. 0: it is neither's name. */
+/* f1; s15, or 15; i3. 0: it is no such name. */
 static int64_t explain_id(const char *word)
 {
     int64_t id = 0;
+    bool is_named = word[0] == 'f' || word[0] == 's' || word[0] == 'i';
 
-    return gv_value_number(word + (word[0] == 's' || word[0] == 'i'), &id) == 0 ? id : 0;
+    return gv_value_number(word + is_named, &id) == 0 ? id : 0;
 }
 
 static int explain_row(sqlite3 *trace, const struct gv_stall_row *row,
@@ -101,16 +103,50 @@ static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out 
     return error;
 }
 
-/* The calls that have not returned, the worst stall of those that have, and the first lost capture.
- */
+/* A finding, and then the stall or the idle time that shows it best. */
+static int explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+{
+    struct gv_finding_evidence evidence = {0};
+    int64_t known = 0;
+    int shown = 1, error = gv_database_number(trace, "SELECT id FROM findings WHERE id = ?", &id, 1,
+                                              &known);
+
+    if (error || !known) {
+        if (to->json && !error)
+            gv_json_null(to->json, "finding");
+        return error;
+    }
+    if (*told && !to->json)
+        putchar('\n');
+    if (to->json)
+        gv_json_open(to->json, "finding", '{');
+    error = gv_explain_finding(trace, id, to, &evidence);
+    if (to->json)
+        gv_json_close(to->json, '}');
+    *told += 1;
+    if (!error && evidence.stall)
+        error = explain_one(trace, evidence.stall, to, &shown);
+    else if (!error && evidence.idle) {
+        if (!to->json)
+            putchar('\n');
+        error = explain_idle(trace, evidence.idle, to, &shown);
+    }
+    return error;
+}
+
+/* The calls that have not returned, the first finding, or without one the worst stall of the calls
+ * that have, and the first lost capture. */
 static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
 {
     bool silent = false, lost = false;
-    int told = 0, error = gv_explain_flights(trace, to, &told);
+    int told = 0, flights, error = gv_explain_flights(trace, to, &told);
 
+    flights = told;
     if (to->json)
         gv_json_close(to->json, ']');
     if (!error)
+        error = explain_finding(trace, 1, to, &told);
+    if (!error && told == flights)
         error = explain_one(trace, 0, to, &told);
     if (error || to->json)
         return error;
@@ -119,8 +155,17 @@ static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
     if (!error)
         error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
     if (!error && !told)
-        puts(silent ? "No unexpected stalls in the calls that returned." : "No unexpected stalls.");
+        puts(silent ? "No unexpected stalls in the calls that returned."
+                    : "No findings, and no unexpected stalls.");
     return error;
+}
+
+static int explain_named(sqlite3 *trace, const struct gv_explain *explain,
+                         const struct gv_explain_out *to, int *told)
+{
+    return explain->kind == 'f'   ? explain_finding(trace, explain->id, to, told)
+           : explain->kind == 'i' ? explain_idle(trace, explain->id, to, told)
+                                  : explain_one(trace, explain->id, to, told);
 }
 
 static int explain_json(sqlite3 *trace, const struct gv_explain *explain, struct gv_explain_out *to,
@@ -135,8 +180,7 @@ static int explain_json(sqlite3 *trace, const struct gv_explain *explain, struct
     gv_json_open(&json, "in_flight", '[');
     if (explain->id) {
         gv_json_close(&json, ']');
-        error = explain->idle ? explain_idle(trace, explain->id, to, told)
-                              : explain_one(trace, explain->id, to, told);
+        error = explain_named(trace, explain, to, told);
     } else {
         error = explain_all(trace, to);
     }
@@ -156,16 +200,17 @@ static int explain_trace(sqlite3 *trace, void *context)
         return -ENOMEM;
     if (explain->json)
         error = explain_json(trace, explain, &to, &told);
-    else if (explain->idle)
-        error = explain_idle(trace, explain->id, &to, &told);
     else
-        error = explain->id ? explain_one(trace, explain->id, &to, &told) : explain_all(trace, &to);
+        error = explain->id ? explain_named(trace, explain, &to, &told) : explain_all(trace, &to);
     if (fclose(to.text) != 0 && !error)
         error = -ENOMEM;
     free(to.written);
     if (error || told || !explain->id)
         return error;
-    gv_message("%s has no %s%" PRId64, explain->path, explain->idle ? "idle time i" : "stall s",
+    gv_message("%s has no %s%" PRId64, explain->path,
+               explain->kind == 'f'   ? "finding f"
+               : explain->kind == 'i' ? "idle time i"
+                                      : "stall s",
                explain->id);
     return GV_EXIT_FAILED;
 }
@@ -192,10 +237,11 @@ int gv_command_explain(const struct gv_arguments *arguments)
     if (stall && (explain.id = explain_id(stall)) == 0)
         return gv_arguments_refuse(
             arguments->command,
-            "'%s' is neither a stall such as s15, which 'gpuverify stalls' "
-            "lists, nor an idle time such as i3, which 'gpuverify idle' lists",
+            "'%s' is no finding such as f1, which 'gpuverify report' lists, no stall such as s15, "
+            "which 'gpuverify stalls' lists, and no idle time such as i3, which 'gpuverify idle' "
+            "lists",
             stall);
-    explain.idle = stall && stall[0] == 'i';
+    explain.kind = stall ? stall[0] : 0;
     if (path)
         path = gv_offer_join(arguments, stall ? count - 1 : count);
     explain.path = gv_offer_choose(arguments->command, path, &code);

@@ -49,6 +49,13 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
 int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
                     const struct gv_explain_out *to);
 
+/* A finding of the ledger, and what shows it best: 0 or -errno. */
+struct gv_finding_evidence {
+    int64_t stall, idle; /* 0: none is known */
+};
+int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to,
+                       struct gv_finding_evidence *evidence);
+
 /* All unfinished calls. *told: their number. 0 or -errno. */
 int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told);
 

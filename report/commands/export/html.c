@@ -9,8 +9,6 @@
 #include "report/commands/export/stories.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
-#include "report/commands/summary/activity.h"
-#include "report/commands/summary/findings.h"
 #include "report/commands/summary/summary.h"
 #include "report/show/xml.h"
 
@@ -32,6 +30,7 @@
 struct html {
     sqlite3 *trace;
     struct gv_report *report;
+    const struct gv_summary_ledger *ledger;
     FILE *page;
     FILE *out; /* escaped for where it lands in the page */
 };
@@ -75,12 +74,12 @@ static int html_title(struct html *html)
     return 0;
 }
 
-static int html_verdict(struct html *html, FILE *out)
+static int html_text_summary(struct html *html, FILE *out)
 {
     struct gv_report *report = html->report;
 
     memset(report->wanted, 0, sizeof(report->wanted));
-    report->wanted[GV_SECTION_verdict] = true;
+    report->wanted[GV_SECTION_findings] = true;
     report->format = GV_FORMAT_TABLE;
     report->out = out;
     return gv_report_write(report);
@@ -90,7 +89,7 @@ static int html_verdict(struct html *html, FILE *out)
 static int html_summary(struct html *html)
 {
     char *text = NULL;
-    int error = html_print(html, html_verdict, &text);
+    int error = html_print(html, html_text_summary, &text);
 
     if (!error)
         gv_xml_text(html->page, text);
@@ -119,57 +118,96 @@ static struct gv_summary html_subject(struct html *html, FILE *out)
     return summary;
 }
 
-static void html_finding(void *context, const struct gv_summary_item *item)
+static void html_finding(struct html *html, const struct gv_summary_ledger *ledger,
+                         const struct gv_summary_finding *finding, struct gv_json *json)
 {
-    struct gv_json *json = context;
-    char id[32] = "";
+    struct gv_summary summary = html_subject(html, NULL);
+    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES];
 
-    if (item->stall || item->idle)
-        snprintf(id, sizeof(id), "%c%" PRId64, item->stall ? 's' : 'i',
-                 item->stall ? item->stall : item->idle);
+    snprintf(id, sizeof(id), "f%" PRId64, finding->id);
+    gv_summary_fix(&summary, finding, fix);
     gv_json_open(json, NULL, '{');
-    gv_json_text(json, "name", item->name);
-    gv_json_text(json, "id", id[0] ? id : NULL);
-    gv_json_known(json, "cost_ns", item->cost_ns, item->cost_ns >= 0 && item->name[0]);
-    gv_json_known(json, "saves_ns", item->saves_ns, item->saves_ns >= 0 && item->name[0]);
-    gv_json_bool(json, "good", item->good);
-    gv_json_bool(json, "may", item->may);
-    gv_json_text(json, "text", item->text);
-    gv_json_text(json, "evidence", item->evidence);
-    gv_json_text(json, "fix", item->fix[0] ? item->fix : NULL);
+    gv_json_text(json, "id", id);
+    gv_json_text(json, "name", finding->what);
+    gv_json_number(json, "lost_ns", gv_summary_each_ns(ledger, finding->lost_ns));
+    gv_json_text(json, "share", gv_summary_share(finding->lost_ns, ledger->shown_ns, share));
+    gv_json_bool(json, "may", !finding->sure);
+    gv_json_text(json, "line", finding->place[0] ? finding->place : NULL);
+    gv_json_text(json, "text", finding->title);
+    gv_json_text(json, "fix", fix[0] ? fix : NULL);
+    gv_json_close(json, '}');
+}
+
+static void html_fact(const struct gv_fact *fact, const char *path, struct gv_json *json)
+{
+    char next[GV_OFFER_BYTES];
+
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "name", fact->text);
+    gv_json_text(json, "text", fact->detail);
+    gv_json_text(json, "fix", gv_offer_fill(next, sizeof(next), fact->next, path, true));
     gv_json_close(json, '}');
 }
 
 static int html_about(struct html *html, FILE *out)
 {
     struct gv_summary summary = html_subject(html, out);
+    int error = gv_summary_print_head(&summary, html->ledger);
 
-    return gv_summary_print_about(&summary);
+    return error ? error : gv_summary_print_rest(&summary, html->ledger);
 }
 
-/* What is above the tables: each line of the summary's beginning, and the findings. */
+static int html_say(struct html *html, const char *text, struct gv_json *json)
+{
+    const struct gv_summary_ledger *ledger = html->ledger;
+    struct gv_summary summary = html_subject(html, NULL);
+    const struct gv_summary_time all = gv_summary_time_of(&ledger->lanes[0], false);
+    char time[GV_SUMMARY_TEXT_BYTES], headline[GV_SUMMARY_TEXT_BYTES + 40];
+    char busy[GV_SUMMARY_TEXT_BYTES];
+    int64_t run_ns = ledger->lanes_told ? gv_summary_time_sum(&all) : 0;
+    int error = gv_summary_say_busy(&summary, busy);
+
+    gv_summary_say_time(ledger, time);
+    snprintf(headline, sizeof(headline), "%s: %s", ledger->stepped ? "One step" : "The run", time);
+    if (!time[0])
+        gv_verdict_say_headline(summary.facts, headline);
+    gv_json_text(json, "version", GV_VERSION);
+    gv_json_text(json, "headline", headline);
+    gv_json_text(json, "busy", busy[0] ? busy : NULL);
+    if (run_ns > 0)
+        gv_json_real(json, "busy_share", (double)all.busy_ns / (double)run_ns);
+    else
+        gv_json_null(json, "busy_share");
+    gv_json_text(json, "about", text);
+    return error;
+}
+
+/* What is above the tables: the summary's lines, and the findings. */
 static int html_findings(struct html *html)
 {
     struct gv_summary summary = html_subject(html, NULL);
-    const struct gv_run_facts *facts = summary.facts;
-    char *text = NULL, *rest = NULL, busy[GV_SUMMARY_BUSY_BYTES];
+    struct gv_summary_ledger *ledger = calloc(1, sizeof(*ledger));
+    char *text = NULL;
     struct gv_json json;
-    int error = html_print(html, html_about, &text);
+    int error = ledger ? gv_summary_ledger_read(&summary, ledger) : -ENOMEM;
 
-    gv_summary_busy(facts, busy);
+    html->ledger = ledger;
+    if (!error)
+        error = html_print(html, html_about, &text);
     gv_json_begin(&json, html->out, '{');
-    gv_json_text(&json, "version", GV_VERSION);
-    gv_json_text(&json, "busy", facts->gpu_known || facts->operations > 0 ? busy : NULL);
-    gv_json_open(&json, "about", '[');
-    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest))
-        gv_json_text(&json, NULL, line + strspn(line, " "));
+    if (!error)
+        error = html_say(html, text, &json);
+    gv_json_open(&json, "facts", '[');
+    for (size_t i = 0; !error && i < html->report->list.count; i++)
+        html_fact(&html->report->list.facts[i], html->report->path, &json);
     gv_json_close(&json, ']');
     gv_json_open(&json, "findings", '[');
-    if (!error)
-        gv_summary_each(&summary, html_finding, &json);
+    for (size_t i = 0; !error && i < ledger->told; i++)
+        html_finding(html, ledger, &ledger->findings[i], &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
+    html->ledger = NULL;
+    free(ledger);
     free(text);
     return error;
 }

@@ -5,6 +5,7 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/store/time_sum.h"
 #include "report/analyse/totals/totals.h"
+#include "report/analyse/verdict/facts.h"
 #include "report/commands/merge/copy.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
@@ -360,6 +361,8 @@ static int analyse(struct merge *merge)
         error = gv_collectives_keep(job);
     if (!error)
         error = gv_totals_keep(job);
+    if (!error)
+        error = gv_facts_keep(job);
     if (error)
         gv_message("cannot compare the ranks: %s", gv_trace_open_why(job, error));
     return error;

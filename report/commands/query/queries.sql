@@ -1,6 +1,18 @@
 -- The named queries of `gpuverify query`, which are examples of the views too. The help of a name is
 -- what `gpuverify query --list` prints.
 
+-- name: findings: what could be saved, the most first
+SELECT 'f' || id AS finding, what, lost_ns, saves_ns, share, phase, steps, file, line, function, title, fix
+FROM findings ORDER BY id;
+
+-- name: ledger: where the time of each device went, by account and line
+SELECT process, device, phase, what, total_ns, error_ns, file, line, function,
+    claimed_by_file, claimed_by_line, detail
+FROM ledger ORDER BY process, device, total_ns DESC;
+
+-- name: facts: what is true of the run beside its ledger
+SELECT process, name, detail FROM facts;
+
 -- name: kernels: kernels by time on the GPU
 SELECT name, count, total_ns, min_ns, median_ns, max_ns, share
 FROM kernel_summary ORDER BY total_ns DESC;

@@ -108,10 +108,6 @@ int gv_command_report(const struct gv_arguments *arguments)
     const char *path;
     int code = GV_EXIT_USAGE, chosen;
 
-    if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
-        gv_verdict_explain(stdout, gv_terminal_columns(stdout));
-        return GV_EXIT_FINE;
-    }
     path = gv_offer_choose(arguments->command, gv_offer_join(arguments, arguments->operand_count),
                            &code);
     if (!path)

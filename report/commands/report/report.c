@@ -4,8 +4,8 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/summary/error_notes.h"
-#include "report/commands/summary/findings.h"
 #include "report/commands/summary/notes.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands/trace_view.h"
@@ -127,13 +127,14 @@ static int words_of_minutes(struct gv_report *report, const struct gv_section_ga
 #define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
-    {.name = "verdict"},
+    {.name = "findings"},
+    {.name = "verdict"}, /* the same */
 #define GV_SECTION(name, shape, title, ...)                                                        \
     {#name, title, sql_##name, {__VA_ARGS__}, SECTION_##shape},
 #include "report/commands/report/sections.def"
 };
 
-const char gv_report_section_words[] = " verdict"
+const char gv_report_section_words[] = " findings verdict"
 #define GV_SECTION(name, shape, title, ...) " " #name
 #include "report/commands/report/sections.def"
     ;
@@ -366,7 +367,7 @@ static int section_write(struct gv_report *report, enum gv_section_id id)
     return error;
 }
 
-/* The verdict and its facts, for programs. */
+/* The numbers of the run, for programs. */
 static void report_json_facts(struct gv_report *report)
 {
     const struct gv_run_facts *facts = &report->facts;
@@ -379,7 +380,7 @@ static void report_json_facts(struct gv_report *report)
 #include "report/commands/report/facts.def"
     };
 
-    gv_json_open(&report->json, "facts", '{');
+    gv_json_open(&report->json, "numbers", '{');
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         gv_json_known(&report->json, values[i].key, values[i].value, values[i].known);
     gv_json_close(&report->json, '}');
@@ -411,7 +412,7 @@ struct gv_summary gv_report_summary(const struct gv_report *report)
         .columns = report->columns,
         .part = &report->part,
         .facts = &report->facts,
-        .verdict = &report->verdict,
+        .list = &report->list,
         .ended = &report->ended,
         .evidence = report->evidence,
     };
@@ -445,56 +446,30 @@ static int report_json_notes(struct gv_report *report)
     return error;
 }
 
-static int report_json_verdict(struct gv_report *report)
+/* A view under its own name. */
+static int report_json_view(struct gv_report *report, const char *name, const char *sql)
 {
     int error;
-    struct gv_json *json = &report->json;
-    char next[GV_VERDICT_NEXT_BYTES];
 
-    gv_json_open(json, "verdict", '{');
-    gv_json_text(json, "headline", report->verdict.headline);
-    gv_json_open(json, "findings", '[');
-    for (size_t i = 0; i < report->verdict.count; i++) {
-        const struct gv_finding *finding = &report->verdict.findings[i];
-        gv_json_open(json, NULL, '{');
-        gv_json_text(json, "class", gv_verdict_name(finding->class));
-        gv_json_real(json, "weight", finding->weight);
-        int64_t saves_ns = gv_summary_saves(&report->facts, finding);
-        gv_json_known(json, "saves_ns", saves_ns, saves_ns >= 0);
-        gv_json_text(json, "evidence", finding->evidence);
-        gv_json_text(json, "next", gv_verdict_next_of(finding, report->path, next));
-        gv_json_close(json, '}');
-    }
-    gv_json_close(json, ']');
-    error = report_json_notes(report);
-    gv_json_close(json, '}');
+    gv_json_open(&report->json, name, '[');
+    error = gv_statement_rows_ask(report->trace, sql, NULL, 0, report->out, GV_FORMAT_JSON,
+                                  &report->json);
+    gv_json_close(&report->json, ']');
     return error;
 }
 
-static int report_csv_verdict(struct gv_report *report)
-{
-    static const struct gv_column columns[] = {
-        {"class", GV_COLUMN_TEXT},
-        {"weight", GV_COLUMN_NUMBER},
-        {"evidence", GV_COLUMN_TEXT},
-        {"next", GV_COLUMN_TEXT},
-    };
-    char next[GV_VERDICT_NEXT_BYTES];
-    struct gv_rows rows;
+static const char sql_all_findings[] = "SELECT * FROM findings ORDER BY id";
 
-    gv_rows_begin(&rows, report->out, GV_FORMAT_CSV, columns, sizeof(columns) / sizeof(columns[0]),
-                  NULL);
-    for (size_t i = 0; i < report->verdict.count; i++) {
-        const struct gv_finding *finding = &report->verdict.findings[i];
-        gv_rows_text(&rows, gv_verdict_name(finding->class));
-        gv_rows_real(&rows, finding->weight);
-        gv_rows_text(&rows, finding->evidence);
-        gv_rows_text(&rows, gv_verdict_next_of(finding, report->path, next));
-    }
-    return gv_rows_end(&rows);
+static int report_json_findings(struct gv_report *report)
+{
+    int error = report_json_view(report, "facts", "SELECT * FROM facts");
+
+    if (!error)
+        error = report_json_view(report, "findings", sql_all_findings);
+    return error ? error : report_json_notes(report);
 }
 
-static int report_verdict(struct gv_report *report)
+static int report_summary(struct gv_report *report)
 {
     struct gv_summary summary = gv_report_summary(report);
 
@@ -519,8 +494,8 @@ static int report_json(struct gv_report *report)
     gv_json_number(&report->json, "older_minutes", report->facts.older.minutes);
     report_json_facts(report);
     report_json_scaled(report);
-    if (report->wanted[GV_SECTION_verdict])
-        error = report_json_verdict(report);
+    if (report->wanted[GV_SECTION_findings])
+        error = report_json_findings(report);
     gv_json_open(&report->json, "sections", '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report_is_for_programs(report, i))
@@ -537,14 +512,16 @@ static int report_csv(struct gv_report *report)
     int error = 0;
 
     for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        wanted += report_is_for_programs(report, i);
+        wanted += i != GV_SECTION_verdict && report_is_for_programs(report, i);
     for (size_t i = 0; i < GV_SECTIONS_COUNT && !error; i++) {
-        if (!report_is_for_programs(report, i))
+        if (i == GV_SECTION_verdict || !report_is_for_programs(report, i))
             continue;
         if (wanted > 1)
             fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", sections[i].name);
-        error = i == GV_SECTION_verdict ? report_csv_verdict(report)
-                                        : section_write(report, (enum gv_section_id)i);
+        error = i == GV_SECTION_findings
+                    ? gv_statement_rows_ask(report->trace, sql_all_findings, NULL, 0, report->out,
+                                            GV_FORMAT_CSV, NULL)
+                    : section_write(report, (enum gv_section_id)i);
     }
     return error;
 }
@@ -569,16 +546,17 @@ int gv_report_write(struct gv_report *report)
     gv_progress_end(report->trace);
     if (error)
         return error;
-    gv_verdict_make(&report->facts, &report->verdict);
-    if (!report->wanted[GV_SECTION_verdict] && report->facts.older.minutes > 0 &&
+    gv_facts_make(&report->facts, &report->list);
+    report->wanted[GV_SECTION_findings] |= report->wanted[GV_SECTION_verdict];
+    if (!report->wanted[GV_SECTION_findings] && report->facts.older.minutes > 0 &&
         wants_full(report))
         gv_trace_view_say_older(report->trace, report->path);
     if (report->format == GV_FORMAT_JSON)
         return report_json(report);
     if (report->format == GV_FORMAT_CSV)
         return report_csv(report);
-    if (report->wanted[GV_SECTION_verdict])
-        error = report_draw(report, report_verdict);
+    if (report->wanted[GV_SECTION_findings])
+        error = report_draw(report, report_summary);
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report->wanted[i])
             error = section_write(report, (enum gv_section_id)i);

@@ -14,7 +14,8 @@
 #include <stdio.h>
 
 enum gv_section_id {
-    GV_SECTION_verdict,
+    GV_SECTION_findings,
+    GV_SECTION_verdict, /* an older name of it */
 #define GV_SECTION(name, shape, title, ...) GV_SECTION_##name,
 #include "report/commands/report/sections.def"
     GV_SECTIONS_COUNT
@@ -35,7 +36,7 @@ struct gv_report {
     bool minutes;  /* their tables are made */
     bool minutes_scaled;
     struct gv_run_facts facts;
-    struct gv_verdict verdict;
+    struct gv_fact_list list;
     struct gv_json json;
 };
 

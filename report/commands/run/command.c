@@ -175,7 +175,7 @@ struct run_told {
     bool page;
 };
 
-static int run_print_verdict(sqlite3 *trace, void *context)
+static int run_print_summary(sqlite3 *trace, void *context)
 {
     struct run_told *told = context;
     int error;
@@ -215,7 +215,7 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     if (error == -ENODATA) {
         fputc('\n', stderr);
         run_name(program, name, sizeof(name));
-        gv_summary_print_without(stderr, name, program[0], gv_run_note_read(note, status),
+        gv_no_trace_print(stderr, name, program[0], gv_run_note_read(note, status),
                                  gv_terminal_columns(stderr));
         return;
     }
@@ -236,8 +236,8 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     report->columns = gv_terminal_columns(stderr);
     report->part = GV_TOTALS_ALL;
     report->ended = (struct gv_ended){pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-    report->wanted[GV_SECTION_verdict] = true;
-    gv_trace_view_read_older(path, run_print_verdict, told);
+    report->wanted[GV_SECTION_findings] = true;
+    gv_trace_view_read_older(path, run_print_summary, told);
     free(told);
 }
 

@@ -128,7 +128,7 @@ int gv_run_note_open(void)
     return fd;
 }
 
-enum gv_verdict_class gv_run_note_read(int fd, int status)
+enum gv_no_trace gv_run_note_read(int fd, int status)
 {
     char letters[4096];
     ssize_t count = 0;
@@ -144,13 +144,13 @@ enum gv_verdict_class gv_run_note_read(int fd, int status)
     if (fd >= 0)
         close(fd);
     if (failed)
-        return GV_VERDICT_NOT_RECORDED;
+        return GV_NO_TRACE_NOT_RECORDED;
     if (driver)
-        return GV_VERDICT_NOT_INITIALISED;
+        return GV_NO_TRACE_NOT_INITIALISED;
     /* One that is killed cannot say what it had loaded. */
     if (here)
-        return WIFSIGNALED(status) ? GV_VERDICT_KILLED_BEFORE : GV_VERDICT_NOT_LOADED;
+        return WIFSIGNALED(status) ? GV_NO_TRACE_KILLED_BEFORE : GV_NO_TRACE_NOT_LOADED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == GV_EXIT_NOT_FOUND)
-        return GV_VERDICT_NOT_STARTED;
-    return GV_VERDICT_NOT_THERE;
+        return GV_NO_TRACE_NOT_STARTED;
+    return GV_NO_TRACE_NOT_THERE;
 }

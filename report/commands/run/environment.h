@@ -2,7 +2,7 @@
 #ifndef GV_COMMANDS_RUN_ENVIRONMENT_H
 #define GV_COMMANDS_RUN_ENVIRONMENT_H
 
-#include "report/analyse/verdict/verdict.h"
+#include "report/commands/summary/no_trace.h"
 
 #include <stddef.h>
 
@@ -18,8 +18,8 @@ int gv_run_set_environment(const char *library, const char *trace);
 /* Makes the note's file and names it in the environment, before the program starts. Its descriptor,
  * or -errno: then nothing will be known. */
 int gv_run_note_open(void);
-/* What the verdict is of a program that left no trace, and ended with this status of
+/* Why a program left no trace that ended with this status of
  * waitpid. Closes the file. */
-enum gv_verdict_class gv_run_note_read(int fd, int status);
+enum gv_no_trace gv_run_note_read(int fd, int status);
 
 #endif

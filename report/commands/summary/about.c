@@ -1,6 +1,7 @@
 /* The beginning of a summary: the run. */
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/steps/compare.h"
+#include "report/analyse/verdict/text.h"
 #include "report/commands/summary/activity.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands_summary_summary.inc"
@@ -9,29 +10,54 @@
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
+#include "report/store/time_sum.h"
 #include "trace/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
-/* With fewer columns than these, there is no line of levels, which has so many. */
-#define GV_SUMMARY_NARROW       70
-#define GV_SUMMARY_LINE_COLUMNS 20
+/* With fewer columns than these, there is no bar, which has so many. */
+#define GV_SUMMARY_NARROW 70
+#define GV_SUMMARY_BAR    40
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 #define GV_SUMMARY_ONCE_NS  1000000
-/* Lines of GPU time are of interest if the GPU was busy for a tenth of the time. */
-#define GV_SUMMARY_BUSY 10
-/* A share with a larger standard error is "about" that. */
-#define GV_SUMMARY_EXACT 0.0025
 
 #define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
 
-/* The program's name, how long it took, and where. */
+struct head {
+    const struct gv_summary *summary;
+    const struct gv_summary_ledger *ledger;
+};
+
+/* "   start 9.1 s   136 steps of 79.5 ms   end 0.1 s" */
+static void say_phases(const struct gv_summary_ledger *ledger, char *text)
+{
+    const struct gv_summary_lane *lane = &ledger->lanes[0];
+    int64_t ns[GV_SUMMARY_PHASES];
+    char took[GV_FORMAT_BYTES], count[GV_FORMAT_BYTES];
+
+    if (ledger->lanes_told == 0)
+        return;
+    for (size_t i = 0; i < GV_SUMMARY_PHASES; i++)
+        ns[i] = gv_summary_time_sum(&lane->phases[i]);
+    if (ns[0] > 0)
+        add(text, ": start %s", gv_format_duration(took, ns[0]));
+    if (lane->steps > 0 && ns[1] > 0)
+        add(text, "%s %s step%s of %s", ns[0] > 0 ? "," : ":", gv_format_count(count, lane->steps),
+            gv_format_plural(lane->steps), gv_format_duration(took, ns[1] / lane->steps));
+    else if (ns[1] > 0)
+        add(text, "%s main %s", ns[0] > 0 ? "," : ":", gv_format_duration(took, ns[1]));
+    if (ns[2] > 0 && ns[0] + ns[1] > 0)
+        add(text, ", end %s", gv_format_duration(took, ns[2]));
+}
+
+/* The program's name, how long it took, where, and the phases of the lane that computes most. */
 static int say_head(void *context, sqlite3_stmt *row)
 {
-    const struct gv_summary *summary = context;
+    const struct head *head = context;
+    const struct gv_summary *summary = head->summary;
     const struct gv_run_facts *facts = summary->facts;
     FILE *out = summary->out;
     const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -53,121 +79,92 @@ static int say_head(void *context, sqlite3_stmt *row)
         if (facts->recorded_periods > 1)
             add(text, ", in %s periods", gv_format_count(took, facts->recorded_periods));
     }
+    say_phases(head->ledger, text);
     fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD), gv_colour(out, GV_COLOUR_NONE));
     gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
     return 0;
 }
 
-/* Adds pieces to a line, each after three blanks, or on a new line. */
-__attribute__((format(printf, 3, 4))) static void print_piece(const struct gv_summary *summary,
-                                                              int *column, const char *format, ...)
-{
-    char piece[160];
-    va_list values;
-
-    va_start(values, format);
-    vsnprintf(piece, sizeof(piece), format, values);
-    va_end(values);
-    int width = (int)gv_text_width(piece);
-    if (*column > 2 && *column + 3 + width > summary->columns) {
-        fputs("\n  ", summary->out);
-        *column = 2;
-    } else if (*column > 2) {
-        fputs("   ", summary->out);
-        *column += 3;
-    }
-    fputs(piece, summary->out);
-    *column += width;
-}
-
-static void print_busy(const struct gv_summary *summary, int *column)
-{
-    const struct gv_run_facts *facts = summary->facts;
-    double levels[GV_SUMMARY_LINE_COLUMNS];
-    char busy[GV_SUMMARY_BUSY_BYTES];
-
-    gv_summary_busy(facts, busy);
-    print_piece(summary, column, "GPU%s busy %s", facts->devices_used > 1 ? "s" : "", busy);
-    if (summary->columns < GV_SUMMARY_NARROW ||
-        gv_summary_levels(summary->trace, facts, levels, GV_SUMMARY_LINE_COLUMNS) != 0)
-        return;
-    fputs("  ", summary->out);
-    gv_sparkline(summary->out, levels, GV_SUMMARY_LINE_COLUMNS);
-    *column += GV_SUMMARY_LINE_COLUMNS + 2;
-}
-
-/* Prints whether the GPU did the work, how busy it was, and the counts. */
-static void print_numbers(const struct gv_summary *summary)
+/* What the run is, if its ledger does not say that. */
+static void print_headline(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
-    bool headline = !ran || !facts->whole || !facts->complete;
-    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
-                gv_run_facts_lacks_launches(facts);
-    const char *least = some ? "at least " : "";
-    char count[GV_FORMAT_BYTES];
-    int column = 2;
+    char headline[GV_VERDICT_TEXT_BYTES], busy[GV_SUMMARY_BUSY_BYTES];
 
-    if (headline)
-        gv_text_lines(summary->out, 2, "", summary->verdict->headline, summary->columns);
-    fputs("  ", summary->out);
-    if (ran && !facts->ranges[0])
-        print_busy(summary, &column);
-    if (ran && facts->kernels_run > 0)
-        print_piece(summary, &column, "%s%s kernel%s", least,
-                    gv_format_count(count, facts->kernels_run),
-                    gv_format_plural(facts->kernels_run));
-    if (ran && facts->graphs > 0)
-        print_piece(summary, &column, "%s graph%s", gv_format_count(count, facts->graphs),
-                    gv_format_plural(facts->graphs));
-    if (!ran)
-        print_piece(summary, &column, "%s call%s", gv_format_count(count, facts->calls),
-                    gv_format_plural(facts->calls));
-    print_piece(summary, &column, "%s stall%s", gv_format_count(count, facts->stalls),
-                gv_format_plural(facts->stalls));
-    print_piece(summary, &column, "%s error%s", gv_format_count(count, facts->failed),
-                gv_format_plural(facts->failed));
-    if (facts->lost > 0)
-        print_piece(summary, &column, "%s record%s lost", gv_format_count(count, facts->lost),
-                    gv_format_plural(facts->lost));
-    else
-        print_piece(summary, &column, "nothing lost");
-    fputc('\n', summary->out);
+    gv_verdict_say_headline(facts, headline);
+    if (!ran || !facts->whole || !facts->complete)
+        gv_text_lines(summary->out, 2, "", headline, summary->columns);
+    if (!ran || !facts->scaled || facts->ranges[0])
+        return;
+    gv_summary_busy(facts, busy);
+    gv_text_say(summary->out, 2, "", summary->columns, "GPU%s busy %s",
+                facts->devices_used > 1 ? "s" : "", busy);
 }
 
-/* One line of the program, after the others; "about" if it is an estimate. */
-static int gpu_lines_say(void *context, sqlite3_stmt *row)
+bool gv_summary_worked(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
-    const struct gv_frame_names frame = {
-        .function = (const char *)sqlite3_column_text(row, 0),
-        .library = (const char *)sqlite3_column_text(row, 1),
-        .file = (const char *)sqlite3_column_text(row, 2),
-        .line = sqlite3_column_int64(row, 3),
-    };
-    char *text = context, place[GV_SUMMARY_TEXT_BYTES / 4];
-
-    gv_frame_text(&frame, place, sizeof(place));
-    add(text, "%s %s %s%.0f %%", text[0] ? "," : "Most GPU time:", place,
-        sqlite3_column_double(row, 5) > GV_SUMMARY_EXACT ? "about " : "",
-        sqlite3_column_double(row, 4) * 100);
-    return 0;
+    for (size_t i = 0; i < summary->list->count; i++)
+        if (summary->list->facts[i].name == GV_FACT_NO_KERNEL ||
+            summary->list->facts[i].name == GV_FACT_NO_CUDA)
+            return false;
+    return ledger->lanes_told > 0;
 }
 
-/* The lines that asked for most of the GPU's time, unless it had little to do. */
-static int print_gpu_lines(const struct gv_summary *summary)
+void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES])
 {
-    const struct gv_run_facts *facts = summary->facts;
-    char text[GV_SUMMARY_TEXT_BYTES] = "";
-    int error = 0;
+    const struct gv_summary_lane *lane = &ledger->lanes[0];
+    const struct gv_summary_time time = gv_summary_time_of(lane, ledger->stepped);
+    char *text = out, part[GV_FORMAT_BYTES];
+    const struct {
+        const char *before, *after;
+        int64_t ns;
+    } rest[] = {{"idle ", "", time.idle_ns},
+                {"for ", " not known", time.unknown_ns},
+                {"", " without a request", time.no_request_ns},
+                {"", " not seen", time.not_seen_ns}};
 
-    if (facts->whole && facts->busy_ns >= gv_run_facts_device_ns(facts) / GV_SUMMARY_BUSY)
-        error = gv_database_each(summary->trace, sql_gpu_lines, NULL, 0, gpu_lines_say, text);
-    if (text[0])
-        gv_text_lines(summary->out, 2, "", text, summary->columns);
-    return error;
+    out[0] = '\0';
+    if (ledger->lanes_told == 0)
+        return;
+    add(text, "GPU busy %s%s", lane->device < 0 ? "at least " : "",
+        gv_format_duration(part, gv_summary_each_ns(ledger, time.busy_ns)));
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+        if (rest[i].ns > 0)
+            add(text, ", %s%s%s", rest[i].before,
+                gv_format_duration(part, gv_summary_each_ns(ledger, rest[i].ns)), rest[i].after);
 }
 
-/* The program's steps: how many, how long, and which took longer. Not of chosen ranges only. */
+/* The time in which the GPU was busy, and in which it was not; blanks for what is in no share. */
+static void print_bar(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    double all_ns = (double)gv_summary_time_sum(&time), busy_ns = (double)time.busy_ns;
+    double aside_ns = (double)time.no_request_ns + (double)time.not_seen_ns;
+    bool wide = summary->columns >= GV_SUMMARY_NARROW;
+    char text[GV_SUMMARY_TEXT_BYTES];
+    double levels[GV_SUMMARY_BAR];
+
+    if (all_ns <= 0)
+        return;
+    gv_summary_say_time(ledger, text);
+    for (size_t i = 0; i < GV_SUMMARY_BAR; i++) {
+        double at_ns = ((double)i + 0.5) / GV_SUMMARY_BAR * all_ns;
+        levels[i] = at_ns < busy_ns ? 1 : at_ns < all_ns - aside_ns ? 0 : -1;
+    }
+    if (busy_ns > 0)
+        levels[0] = 1;
+    fprintf(summary->out, "  %s   ", ledger->stepped ? "one step" : "the run");
+    if (wide) {
+        gv_sparkline(summary->out, levels, GV_SUMMARY_BAR);
+        fputs("   ", summary->out);
+    }
+    gv_text_lines_on(summary->out, 2,
+                     (ledger->stepped ? 13 : 12) + (wide ? GV_SUMMARY_BAR + 3 : 0), text,
+                     summary->columns);
+}
+
+/* The program's steps, if they differ. Not of chosen ranges only. */
 static int print_steps(const struct gv_summary *summary)
 {
     struct gv_steps_compared steps;
@@ -176,6 +173,9 @@ static int print_steps(const struct gv_summary *summary)
 
     if (error || summary->facts->ranges[0] || steps.count == 0)
         return error;
+    if (steps.warmup == 0 && steps.slowest == 0 && steps.drift == 0 && steps.kinds <= 1 &&
+        !steps.name[0])
+        return 0;
     add(text, "%s step%s of %s", gv_format_count(count, steps.count), gv_format_plural(steps.count),
         gv_format_duration(took, steps.median_ns));
     if (steps.name[0])
@@ -222,17 +222,76 @@ static void print_own_cost(const struct gv_summary *summary)
     gv_text_lines(summary->out, 2, "", text, summary->columns);
 }
 
-int gv_summary_print_about(const struct gv_summary *summary)
+/* The calls that should have returned at once, with the worst. */
+static int take_worst(void *context, sqlite3_stmt *row)
 {
+    const struct gv_summary *summary = context;
+    const struct gv_run_facts *facts = summary->facts;
+    const char *cause = (const char *)sqlite3_column_text(row, 1);
+    const char *name = (const char *)sqlite3_column_text(row, 4);
+    char where[GV_SUMMARY_TEXT_BYTES / 4], lost[GV_FORMAT_BYTES], count[GV_FORMAT_BYTES];
+    int error =
+        gv_stack_text(summary->trace, sqlite3_column_int64(row, 3), 1, where, sizeof(where));
+
+    gv_text_say(summary->out, 2, "", summary->columns,
+                "Unexpected waits: %s, the worst %s (s%" PRId64 " %.60s, %.400s).",
+                gv_format_count(count, facts->stalls),
+                gv_format_duration(lost, gv_time_column_duration(row, 2)),
+                (int64_t)sqlite3_column_int64(row, 0), cause ? cause : "?",
+                !error && where[0] ? where
+                : name             ? name
+                                   : "a call");
+    return error;
+}
+
+static int take_start(void *context, sqlite3_stmt *row)
+{
+    char *text = context, took[GV_FORMAT_BYTES];
+
+    add(text, "%s %.40s %s", text[0] ? "," : "Start:", (const char *)sqlite3_column_text(row, 0),
+        gv_format_duration(took, gv_time_column_duration(row, 1)));
+    return 0;
+}
+
+/* What the time before the loop was. */
+static int print_start(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    const int64_t values[] = {ledger->lanes[0].process, ledger->lanes[0].device};
+    char text[GV_SUMMARY_TEXT_BYTES] = "";
+    int error = ledger->stepped
+                    ? gv_database_each(summary->trace, sql_start, values, 2, take_start, text)
+                    : 0;
+
+    if (text[0])
+        gv_text_lines(summary->out, 2, "", text, summary->columns);
+    return error;
+}
+
+int gv_summary_print_head(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    struct head head = {.summary = summary, .ledger = ledger};
     int error = gv_database_each(summary->trace, sql_head, &summary->facts->last_ns, 1, say_head,
-                                 (void *)summary);
+                                 &head);
 
     if (error)
         return error;
-    print_numbers(summary);
-    error = print_steps(summary);
+    print_headline(summary);
+    if (gv_summary_worked(summary, ledger))
+        print_bar(summary, ledger);
+    return 0;
+}
+
+int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    const struct gv_totals_part *part = summary->part;
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    int error = gv_database_each(summary->trace, sql_worst_stall, values, 4, take_worst,
+                                 (void *)summary);
+
     if (!error)
-        error = print_gpu_lines(summary);
+        error = print_start(summary, ledger);
+    if (!error)
+        error = print_steps(summary);
     if (!error)
         print_own_cost(summary);
     return error;

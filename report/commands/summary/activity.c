@@ -54,17 +54,6 @@ static int take_unseen(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static int take_busy(void *context, sqlite3_stmt *row)
-{
-    const struct gv_summary_line *line = context;
-    double from = (sqlite3_column_double(row, 0) - line->from_ns) / line->column_ns;
-    double to = from + sqlite3_column_double(row, 1) / line->column_ns;
-
-    add_time(line, line->levels, from, to,
-             sqlite3_column_double(row, 2) / line->column_ns / line->devices, to - from);
-    return 0;
-}
-
 int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
                             size_t count)
 {
@@ -86,25 +75,4 @@ int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, doub
     }
     free(unseen);
     return error;
-}
-
-int gv_summary_levels(sqlite3 *trace, const struct gv_run_facts *facts, double *levels,
-                      size_t count)
-{
-    struct gv_summary_line line = {.from_ns = (double)facts->first_ns,
-                                   .column_ns =
-                                       (double)(facts->last_ns - facts->first_ns) / (double)count,
-                                   .devices = (double)facts->devices_used,
-                                   .count = count,
-                                   .levels = levels};
-    int error;
-
-    memset(levels, 0, count * sizeof(*levels));
-    error = gv_database_each(
-        trace,
-        "SELECT t.stretch * s.value, s.value, total(t.taken_ns) FROM timeline t, fact s WHERE"
-        " s.key = 'stretch_ns' AND t.lane GLOB 'busy*' GROUP BY t.stretch",
-        NULL, 0, take_busy, &line);
-    return error ? error
-                 : gv_summary_blank_unseen(trace, facts->first_ns, facts->last_ns, levels, count);
 }

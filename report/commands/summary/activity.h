@@ -2,7 +2,7 @@
 #ifndef GV_COMMANDS_SUMMARY_ACTIVITY_H
 #define GV_COMMANDS_SUMMARY_ACTIVITY_H
 
-#include "report/analyse/verdict/verdict.h"
+#include "report/analyse/verdict/run_facts.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -10,10 +10,6 @@
 /* "62 % of the first 3.00 s": after operations were seen. */
 #define GV_SUMMARY_BUSY_BYTES (GV_FACTS_SHARE_BYTES + GV_FACTS_SEEN_BYTES + 16)
 void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES]);
-
-/* Over the time of the run, of all devices. 0 or -errno. */
-int gv_summary_levels(sqlite3 *trace, const struct gv_run_facts *facts, double *levels,
-                      size_t count);
 
 /* Blanks the columns of a line of levels, of [from_ns, to_ns), in which the GPU side was not seen.
  * If windows of it were, a level is of these. 0 or -errno. */

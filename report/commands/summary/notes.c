@@ -15,6 +15,7 @@
 
 #define GV_NOTES_NAME     120
 #define GV_NOTES_BAD_ENDS 3
+#define GV_NOTES_ERRORS   3
 
 /* A note on the trace: what printf makes of a format. */
 #define print_note(summary, ...)                                                                   \
@@ -240,7 +241,7 @@ static int print_errors(const struct gv_summary *summary, bool fatal, bool named
         .named = named,
         .first = GV_SUMMARY_NOTE,
         .told = gv_run_facts_launches_failed(facts) ? facts->launch_result : facts->init_result,
-        .most = GV_VERDICT_TOLD,
+        .most = GV_NOTES_ERRORS,
         .fatal = fatal,
         .other = !fatal,
         .captures = captures,

@@ -3,7 +3,7 @@
 #define GV_COMMANDS_SUMMARY_SUBJECT_H
 
 #include "report/analyse/ended.h"
-#include "report/analyse/verdict/verdict.h"
+#include "report/analyse/verdict/facts.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct gv_summary {
     int columns;
     const struct gv_totals_part *part;
     const struct gv_run_facts *facts; /* of that part */
-    const struct gv_verdict *verdict;
+    const struct gv_fact_list *list; /* what is true of it beside the ledger */
     const struct gv_ended *ended; /* how one of its processes ended, if that is known */
     bool evidence;                /* below each finding, its evidence */
 };

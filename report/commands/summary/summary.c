@@ -1,13 +1,15 @@
 #include "report/commands/summary/summary.h"
 
-#include "report/commands/doctor/driver_file.h"
+#include "report/analyse/names/stack_text.h"
 #include "report/commands/offer.h"
-#include "report/commands/summary/findings.h"
 #include "report/commands/summary/notes.h"
+#include "report/commands_summary_summary.inc"
 #include "report/show/format.h"
 #include "report/show/shown_path.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
+#include "report/store/database.h"
+#include "report/store/time_sum.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -15,99 +17,197 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of a finding's number and name. */
+/* Columns of a finding's number, of its name, and of its time. */
 #define GV_SUMMARY_INDENT 5
 #define GV_SUMMARY_WORD   15
+#define GV_SUMMARY_TIME   8
 /* With fewer columns than these, a finding's text has its own lines. */
 #define GV_SUMMARY_NARROW 90
-/* Saving less than this share of the run is "little". */
-#define GV_SUMMARY_LITTLE 100
+/* A share with a larger standard error is "about" that. */
+#define GV_SUMMARY_EXACT 0.0025
+/* Kernels that leave so much of the GPU empty are worth saying. */
+#define GV_SUMMARY_UNDERFILLED 0.5
 
-/* Prints a finding's text, with what it saves at the end of the first line. */
-static void item_print_text(const struct gv_summary *summary, int column, const char *text,
-                            const char *saves)
-{
-    int room = summary->columns - (saves[0] ? (int)strlen(saves) + 2 : 0);
-    char *lines = NULL, *end;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&lines, &bytes);
+#define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
 
-    if (out)
-        gv_text_lines_on(out, column, column, text, room);
-    if (!out || fclose(out) == EOF || !(end = strchr(lines, '\n'))) {
-        fputc('\n', summary->out);
-        free(lines);
-        return;
-    }
-    *end = '\0';
-    fputs(lines, summary->out);
-    if (saves[0])
-        fprintf(summary->out, "%*s%s", room - column - (int)gv_text_width(lines) + 2, "", saves);
-    fprintf(summary->out, "\n%s", end + 1);
-    free(lines);
-}
-
-struct gv_summary_printed {
-    const struct gv_summary *summary;
-    size_t count;
+struct row {
+    const char *number, *name, *share, *text;
+    int64_t ns; /* -1: none */
+    enum gv_colour colour;
 };
 
-static void item_print(void *context, const struct gv_summary_item *item)
+static void print_row(const struct gv_summary *summary, const struct row *row)
 {
-    struct gv_summary_printed *printed = context;
-    const struct gv_summary *summary = printed->summary;
     FILE *out = summary->out;
-    char cost[GV_FORMAT_BYTES] = "", saves[64] = "", most[GV_FORMAT_BYTES];
-    int column, name = (int)strlen(item->name);
+    char time[GV_FORMAT_BYTES] = "";
+    int column = GV_SUMMARY_INDENT, name = (int)strlen(row->name);
 
-    if (!item->name[0]) {
-        gv_text_lines(out, GV_SUMMARY_INDENT, "", item->text, summary->columns);
-        return;
+    if (row->ns >= 0)
+        gv_format_duration(time, row->ns);
+    fprintf(out, "  %-3s%s%-*s%s %s%*s%s", row->number, gv_colour(out, GV_COLOUR_BOLD),
+            GV_SUMMARY_WORD, row->name, gv_colour(out, GV_COLOUR_NONE), gv_colour(out, row->colour),
+            GV_SUMMARY_TIME, time, gv_colour(out, GV_COLOUR_NONE));
+    column += (name > GV_SUMMARY_WORD ? name : GV_SUMMARY_WORD) + 1 +
+              (strlen(time) > GV_SUMMARY_TIME ? (int)strlen(time) : GV_SUMMARY_TIME);
+    if (row->share[0]) {
+        fprintf(out, "  %4s", row->share);
+        column += 2 + (strlen(row->share) > 4 ? (int)strlen(row->share) : 4);
     }
-    if (printed->count++ == 0)
+    if (!row->text[0]) {
         fputc('\n', out);
-    if (item->cost_ns >= 0)
-        gv_format_duration(cost, item->cost_ns);
-    if (item->saves_ns >= summary->facts->window_ns / GV_SUMMARY_LITTLE)
-        snprintf(saves, sizeof(saves), "%s up to %s", item->may ? "may save" : "saves",
-                 gv_format_duration(most, item->saves_ns));
-    else if (item->saves_ns >= 0)
-        snprintf(saves, sizeof(saves), "saves little");
-    fprintf(out, "  %zu  %s%-*s %s%8s%s", printed->count, gv_colour(out, GV_COLOUR_BOLD),
-            GV_SUMMARY_WORD, item->name,
-            gv_colour(out, item->good  ? GV_COLOUR_NONE
-                           : item->may ? GV_COLOUR_MAY
-                                       : GV_COLOUR_COST),
-            cost, gv_colour(out, GV_COLOUR_NONE));
-    column = GV_SUMMARY_INDENT + (name > GV_SUMMARY_WORD ? name : GV_SUMMARY_WORD) + 1 +
-             (strlen(cost) > 8 ? (int)strlen(cost) : 8) + 2;
-    if (summary->columns < GV_SUMMARY_NARROW) {
-        fprintf(out, "%s%s\n%*s", saves[0] ? "   " : "", saves, GV_SUMMARY_INDENT, "");
-        item_print_text(summary, GV_SUMMARY_INDENT, item->text, "");
+    } else if (summary->columns < GV_SUMMARY_NARROW) {
+        fputc('\n', out);
+        gv_text_lines(out, GV_SUMMARY_INDENT, "     ", row->text, summary->columns);
     } else {
         fputs("  ", out);
-        item_print_text(summary, column, item->text, saves);
+        gv_text_lines_on(out, column + 2, column + 2, row->text, summary->columns);
     }
-    if (summary->evidence && item->evidence)
-        gv_text_say(out, GV_SUMMARY_INDENT, "", summary->columns, "%s.", item->evidence);
-    if (item->fix[0])
-        gv_text_lines(out, GV_SUMMARY_INDENT, "", item->fix, summary->columns);
+}
+
+/* What is true beside the ledger; not what its first line says anyway. */
+static void print_facts(const struct gv_summary *summary)
+{
+    char next[GV_OFFER_BYTES];
+
+    for (size_t i = 0; i < summary->list->count; i++) {
+        const struct gv_fact *fact = &summary->list->facts[i];
+        if (fact->name == GV_FACT_ACCELERATED)
+            continue;
+        fprintf(summary->out, "%s  %s%s%s   ", i ? "" : "\n",
+                gv_colour(summary->out, GV_COLOUR_COST), fact->text,
+                gv_colour(summary->out, GV_COLOUR_NONE));
+        gv_text_lines_on(summary->out, GV_SUMMARY_INDENT, (int)strlen(fact->text) + 5, fact->detail,
+                         summary->columns);
+        gv_text_say(summary->out, GV_SUMMARY_INDENT, "", summary->columns, "fix: %s",
+                    gv_offer_fill(next, sizeof(next), fact->next, summary->path, false));
+    }
+}
+
+static void print_finding(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                          const struct gv_summary_finding *finding)
+{
+    char share[GV_FORMAT_BYTES], number[24], *text = calloc(1, GV_SUMMARY_TEXT_BYTES);
+
+    if (!text)
+        return;
+    snprintf(number, sizeof(number), "%" PRId64, finding->id);
+    add(text, "%s%s%s", finding->place, finding->place[0] && finding->title[0] ? ": " : "",
+        finding->title);
+    print_row(summary, &(struct row){.number = number,
+                                     .name = finding->what,
+                                     .share = gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
+                                     .text = text,
+                                     .ns = gv_summary_each_ns(ledger, finding->lost_ns),
+                                     .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
+    gv_summary_fix(summary, finding, text);
+    if (text[0])
+        gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);
+    free(text);
+}
+
+/* What no finding above is about, and what the GPU did. */
+static int print_sums(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    int64_t all_ns = ledger->shown_ns;
+    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns), more;
+    char share[GV_FORMAT_BYTES], offer[GV_OFFER_BYTES];
+    char *text = calloc(1, GV_SUMMARY_TEXT_BYTES);
+    int error = text ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < ledger->told; i++)
+        rest_ns -= ledger->findings[i].lost_ns;
+    more = ledger->finding_count - (int64_t)ledger->told;
+    if (!error && more > 0)
+        add(text, "%" PRId64 " more: %s", more,
+            gv_offer_fill(offer, sizeof(offer), "gpuverify query FILE findings", summary->path,
+                          false));
+    if (!error && gv_summary_each_ns(ledger, rest_ns) > 0)
+        print_row(summary, &(struct row){.number = "",
+                                         .name = "the rest",
+                                         .share = gv_summary_share(rest_ns, all_ns, share),
+                                         .text = text,
+                                         .ns = gv_summary_each_ns(ledger, rest_ns)});
+    if (!error)
+        error = gv_summary_say_busy(summary, text);
+    if (!error && time.busy_ns > 0) {
+        print_row(summary, &(struct row){.number = "",
+                                         .name = "busy",
+                                         .share = gv_summary_share(time.busy_ns, all_ns, share),
+                                         .text = text,
+                                         .ns = gv_summary_each_ns(ledger, time.busy_ns)});
+    }
+    free(text);
+    return error;
+}
+
+/* One line for each lane but the first. */
+static void print_lanes(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    char text[GV_SUMMARY_TEXT_BYTES], share[GV_FORMAT_BYTES], all[GV_FORMAT_BYTES];
+    char offer[GV_OFFER_BYTES];
+
+    for (size_t i = 1; i < ledger->lanes_told; i++) {
+        const struct gv_summary_lane *lane = &ledger->lanes[i];
+        const struct gv_summary_time time = gv_summary_time_of(lane, false);
+        int64_t all_ns = gv_summary_time_sum(&time);
+        text[0] = '\0';
+        if (lane->device >= 0)
+            add(text, "Device %" PRId64 " of process %" PRId64, lane->device, lane->pid);
+        else
+            add(text, "Process %" PRId64, lane->pid);
+        add(text, ": GPU busy %s of %s", gv_summary_share(time.busy_ns, all_ns, share),
+            gv_format_duration(all, all_ns));
+        if (lane->first.id)
+            add(text, "; first f%" PRId64 ", %s%s%s", lane->first.id, lane->first.what,
+                lane->first.place[0] ? " at " : "", lane->first.place);
+        gv_text_lines(summary->out, 2, "", text, summary->columns);
+    }
+    if (ledger->lane_count > (int64_t)ledger->lanes_told)
+        gv_text_say(summary->out, 2, "", summary->columns,
+                    "and %" PRId64 " more devices of processes: %s",
+                    ledger->lane_count - (int64_t)ledger->lanes_told,
+                    gv_offer_fill(offer, sizeof(offer), "gpuverify query FILE ledger",
+                                  summary->path, false));
+}
+
+static int print_findings(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], false);
+    char share[GV_FORMAT_BYTES];
+    int error;
+
+    if (!gv_summary_worked(summary, ledger))
+        return 0;
+    fputc('\n', summary->out);
+    for (size_t i = 0; i < ledger->told; i++)
+        print_finding(summary, ledger, &ledger->findings[i]);
+    if (ledger->told == 0 && time.busy_ns > 0)
+        gv_text_say(summary->out, 2, "", summary->columns,
+                    "No findings: the GPU was busy for %s of the run.",
+                    gv_summary_share(time.busy_ns, gv_summary_time_sum(&time), share));
+    error = print_sums(summary, ledger);
+    print_lanes(summary, ledger);
+    return error;
 }
 
 /* Prints the next command, and the trace's path. */
-static void print_next(const struct gv_summary *summary, const struct gv_summary_next *what)
+static void print_next(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
     FILE *out = summary->out;
     char next[GV_OFFER_BYTES], trace[GV_SHELL_WORD_BYTES], command[64] = "";
+    bool hangs = false;
     int width = 2;
 
-    if (what->idle && !what->flight)
-        snprintf(command, sizeof(command), "gpuverify explain FILE i%" PRId64, what->idle);
-    else if (what->stall && !what->flight)
-        snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, what->stall);
-    else if (what->flight || !summary->evidence)
-        snprintf(command, sizeof(command), "gpuverify %s FILE",
-                 what->flight ? "explain" : "report");
+    for (size_t i = 0; i < summary->list->count; i++)
+        hangs |= summary->list->facts[i].name == GV_FACT_UNFINISHED;
+    if (ledger->told > 0 && gv_summary_worked(summary, ledger) && !hangs)
+        snprintf(command, sizeof(command), "gpuverify explain FILE f%" PRId64,
+                 ledger->findings[0].id);
+    else if (hangs || summary->facts->stalls > 0)
+        snprintf(command, sizeof(command), "gpuverify explain FILE");
+    else if (!summary->evidence)
+        snprintf(command, sizeof(command), "gpuverify report FILE");
     gv_shown_word(trace, summary->path);
     fprintf(out, "%s  ", gv_colour(out, GV_COLOUR_DIM));
     if (command[0]) {
@@ -117,6 +217,51 @@ static void print_next(const struct gv_summary *summary, const struct gv_summary
                 width + 7 + (int)gv_text_width(trace) <= summary->columns ? "   " : "\n  ");
     }
     fprintf(out, "trace: %s%s\n", trace, gv_colour(out, GV_COLOUR_NONE));
+}
+
+/* ---- what took the busy time ---- */
+
+static int take_gpu_line(void *context, sqlite3_stmt *row)
+{
+    const struct gv_frame_names frame = {
+        .function = (const char *)sqlite3_column_text(row, 0),
+        .library = (const char *)sqlite3_column_text(row, 1),
+        .file = (const char *)sqlite3_column_text(row, 2),
+        .line = sqlite3_column_int64(row, 3),
+    };
+    char *text = context, place[GV_SUMMARY_TEXT_BYTES / 4];
+
+    gv_frame_text(&frame, place, sizeof(place));
+    add(text, "%s%s%.0f %% %s", text[0] ? ", " : "",
+        sqlite3_column_double(row, 5) > GV_SUMMARY_EXACT ? "about " : "",
+        sqlite3_column_double(row, 4) * 100, place);
+    return 0;
+}
+
+int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES])
+{
+    const struct gv_run_facts *facts = summary->facts;
+    char *text = out, count[GV_FORMAT_BYTES];
+    int error;
+
+    out[0] = '\0';
+    error = gv_database_each(summary->trace, sql_gpu_lines, NULL, 0, take_gpu_line, out);
+    if (!out[0] && facts->graph_time_ns > facts->kernel_time_ns)
+        add(text, "mostly graphs");
+    else if (!out[0] && facts->top_kernel[0])
+        add(text, "mostly %.200s", facts->top_kernel);
+    if (gv_run_facts_underfilled(facts) >= GV_SUMMARY_UNDERFILLED &&
+        gv_run_facts_filled(facts) < GV_SUMMARY_UNDERFILLED)
+        add(text, "; the GPU's multiprocessors filled to %.*f %%",
+            gv_run_facts_filled(facts) < 0.0995 ? 1 : 0, 100 * gv_run_facts_filled(facts));
+    if (facts->kernels_run > 0)
+        add(text, "; %s kernel%s in all", gv_format_count(count, facts->kernels_run),
+            gv_format_plural(facts->kernels_run));
+    if (facts->graphs > 0)
+        add(text, "%s %s graph%s%s", facts->kernels_run > 0 ? "," : ";",
+            gv_format_count(count, facts->graphs), gv_format_plural(facts->graphs),
+            facts->kernels_run > 0 ? "" : " in all");
+    return error;
 }
 
 /* A paragraph that a function prints, after an empty line. */
@@ -142,42 +287,27 @@ static int print_paragraph(const struct gv_summary *summary,
 
 int gv_summary_print(const struct gv_summary *summary)
 {
-    struct gv_summary_printed printed = {.summary = summary};
-    struct gv_summary_next next;
-    int error = gv_summary_print_about(summary);
+    struct gv_summary_ledger *ledger = malloc(sizeof(*ledger));
+    int error = ledger ? gv_summary_ledger_read(summary, ledger) : -ENOMEM;
 
     if (!error)
+        error = gv_summary_print_head(summary, ledger);
+    if (!error)
         error = print_paragraph(summary, gv_summary_print_broken);
-    if (error)
-        return error;
-    next = gv_summary_each(summary, item_print, &printed);
-    error = print_paragraph(summary, gv_summary_print_notes);
-    if (error)
-        return error;
-    fputc('\n', summary->out);
-    print_next(summary, &next);
-    return 0;
-}
-
-/* ---- without a trace ---- */
-
-void gv_summary_print_without(FILE *out, const char *name, const char *program,
-                              enum gv_verdict_class class, int columns)
-{
-    char said[GV_VERDICT_TEXT_BYTES], offered[GV_OFFER_BYTES], why[256];
-    const char *next = gv_verdict_next(class), *place = strstr(next, "PROGRAM");
-    bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
-
-    fprintf(out, "%sgpuverify: ", gv_colour(out, GV_COLOUR_BOLD));
-    gv_format_text(out, name, GV_SUMMARY_NAME, 0);
-    fprintf(out, "%s %s\n", gv_colour(out, GV_COLOUR_NONE),
-            class == GV_VERDICT_NOT_RECORDED ? "left no trace" : "made no CUDA call: no trace");
-    gv_text_say(out, 2, "", columns, "%s%s", gv_verdict_meaning(class),
-                missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
-    if (place)
-        snprintf(said, sizeof(said), "Next: %.*s%.200s%s", (int)(place - next), next, program,
-                 place + strlen("PROGRAM"));
-    else
-        snprintf(said, sizeof(said), "Next: %s", next);
-    gv_text_lines(out, 2, "", gv_offer_fill(offered, sizeof(offered), said, "", true), columns);
+    if (!error) {
+        print_facts(summary);
+        error = print_findings(summary, ledger);
+    }
+    if (!error)
+        fputc('\n', summary->out);
+    if (!error)
+        error = gv_summary_print_rest(summary, ledger);
+    if (!error)
+        error = print_paragraph(summary, gv_summary_print_notes);
+    if (!error) {
+        fputc('\n', summary->out);
+        print_next(summary, ledger);
+    }
+    free(ledger);
+    return error;
 }

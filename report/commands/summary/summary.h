@@ -2,14 +2,19 @@
 #ifndef GV_COMMANDS_SUMMARY_SUMMARY_H
 #define GV_COMMANDS_SUMMARY_SUMMARY_H
 
-#include "report/commands/summary/subject.h"
+#include "report/commands/summary/ledger.h"
 
 /* The whole summary. 0 or -errno. */
 int gv_summary_print(const struct gv_summary *summary);
-/* Its beginning: the run, not what to do. 0 or -errno. */
-int gv_summary_print_about(const struct gv_summary *summary);
-/* The summary of a program that left no trace: its name, and how it was started. */
-void gv_summary_print_without(FILE *out, const char *name, const char *program,
-                              enum gv_verdict_class class, int columns);
+/* Parts of it: the run and a bar; and what follows the findings. 0 or -errno. */
+int gv_summary_print_head(const struct gv_summary *summary, const struct gv_summary_ledger *ledger);
+int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summary_ledger *ledger);
+/* Whether anything ran on a GPU, so that its time is worth telling. */
+bool gv_summary_worked(const struct gv_summary *summary, const struct gv_summary_ledger *ledger);
+/* "GPU busy 9.00 ms, idle 70.5 ms", of a step if they are told; "" without a lane. */
+void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES]);
+/* What took the GPU's busy time: "34 % of it model.py:34 forward; ..."; "" if there is none. 0 or
+ * -errno. */
+int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES]);
 
 #endif

@@ -15,6 +15,41 @@ WHERE known AND share >= max(0.1, (SELECT total(share) FROM line WHERE NOT known
     AND (SELECT total(known) FROM line) > 1
 ORDER BY share DESC, file, line LIMIT 2;
 
+-- ---- the ledger ----
+
+-- name: lanes
+-- The one that computes most first. ?1: a process, or 0; ?2: a device, or -1.
+SELECT l.process, coalesce(l.device, -1), l.steps, p.pid
+FROM lane l LEFT JOIN process p ON p.id = l.process
+WHERE (?1 = 0 OR l.process = ?1) AND (?2 < 0 OR l.device = ?2)
+ORDER BY (SELECT total(r.total_ns) FROM ledger_row r WHERE r.process = l.process AND r.device IS l.device
+    AND r.what IN ('kernel', 'graph', 'collective')) DESC, l.id;
+
+-- name: lane_time
+SELECT phase, what, sum(total_ns) FROM ledger_row
+WHERE process = ?1 AND coalesce(device, -1) = ?2 GROUP BY phase, what;
+
+-- name: lane_findings
+-- Without words of its own, a stall that shows it has some.
+SELECT f.id, f.phase, f.what, f.lost_ns, f.saves_ns, f.confidence,
+    gv_line(p.function, p.library, p.file, p.line), f.title,
+    coalesce(nullif(f.fix, ''), (SELECT advice FROM stalls WHERE id = f.stall)), f.afterwards
+FROM finding f LEFT JOIN place p ON p.id = f.place
+WHERE f.process = ?1 AND coalesce(f.device, -1) = ?2 ORDER BY f.id;
+
+-- name: start
+-- What the time before the loop was.
+SELECT what, sum(total_ns) AS ns FROM ledger_row
+WHERE process = ?1 AND coalesce(device, -1) = ?2 AND phase = 0 GROUP BY what
+HAVING ns * 20 >= (SELECT sum(total_ns) FROM ledger_row WHERE process = ?1 AND coalesce(device, -1) = ?2 AND phase = 0)
+ORDER BY ns DESC LIMIT 4;
+
+-- name: worst_stall
+-- ?1 to ?4: the part of the trace, as in the fragment in_part.
+SELECT id, cause, wait_ns + jit_ns, stack, name FROM stalls
+WHERE NOT expected AND {in_part(process, thread, start_ns)} AND gv_in_ranges(call)
+ORDER BY wait_ns + jit_ns DESC, id LIMIT 1;
+
 -- ---- notes ----
 
 -- define: signal_of(process)

@@ -1,0 +1,152 @@
+/* One finding: what of the ledger it is made of, and where in the code. */
+#include "report/analyse/names/stack_text.h"
+#include "report/commands/explain/explain.h"
+#include "report/commands/offer.h"
+#include "report/commands_explain_finding.inc"
+#include "report/commands/statement_rows.h"
+#include "report/show/format.h"
+#include "report/show/text_lines.h"
+#include "report/store/database.h"
+#include "report/store/time_sum.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDING_FRAMES      6
+#define FINDING_WHERE_BYTES 8192
+
+static const char *text_of(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? text : "";
+}
+
+struct telling {
+    sqlite3 *trace;
+    const struct gv_explain_out *to;
+    int64_t steps;
+    int64_t stack, told;
+    struct gv_finding_evidence *evidence;
+};
+
+/* The columns are those of the query `finding`. */
+static int tell_finding(void *context, sqlite3_stmt *row)
+{
+    struct telling *telling = context;
+    const struct gv_explain_out *to = telling->to;
+    int64_t lost_ns = gv_time_column_duration(row, 3), steps = sqlite3_column_int64(row, 6);
+    int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
+    bool saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
+    char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
+
+    telling->steps = steps;
+    telling->stack = sqlite3_column_int64(row, 13);
+    telling->evidence->stall = sqlite3_column_int64(row, 14);
+    telling->evidence->idle = sqlite3_column_int64(row, 15);
+    if (!to->json) {
+        fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
+        gv_format_text(to->out, text_of(row, 1), 40, 0);
+        fprintf(to->out, "   %s   %.*f %% of %s   ", gv_format_duration(lost, lost_ns),
+                sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0,
+                100 * sqlite3_column_double(row, 5),
+                text_of(row, 2));
+        gv_format_text(to->out, text_of(row, 9), 40, 0);
+        fputc('\n', to->out);
+    }
+    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", text_of(row, 10),
+            text_of(row, 10)[0] && text_of(row, 11)[0] ? ": " : "", text_of(row, 11));
+    if (steps > 0)
+        fprintf(to->text, " %s a step, in %" PRId64 " steps.",
+                gv_format_duration(each, lost_ns / steps), steps);
+    fprintf(to->text, " %" PRId64 " piece%s of time", count, gv_format_plural(count));
+    if (sqlite3_column_int64(row, 8) > 0)
+        fprintf(to->text, ", with an error of %s",
+                gv_format_duration(error, gv_time_column_duration(row, 8)));
+    fputc('.', to->text);
+    if (saves)
+        fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
+                gv_format_duration(lost, saves_ns), text_of(row, 16)[0] ? "; " : "",
+                text_of(row, 16));
+    return gv_explain_end(to, "what");
+}
+
+/* What the time was, by account and line. Whose wait it follows is said where that is not the
+ * finding's own line. */
+static int tell_row(void *context, sqlite3_stmt *row)
+{
+    struct telling *telling = context;
+    const struct gv_explain_out *to = telling->to;
+    char took[GV_FORMAT_BYTES], line[900];
+    int64_t ns = gv_time_column_duration(row, 1);
+
+    fprintf(to->out, "  %-8s%8s  %-15.15s",
+            telling->told++     ? ""
+            : telling->steps > 0 ? "a step"
+                                 : "of it",
+            gv_format_duration(took, telling->steps > 0 ? ns / telling->steps : ns),
+            text_of(row, 0));
+    snprintf(line, sizeof(line), "%s%s%.400s",
+             text_of(row, 2)[0] ? text_of(row, 2) : "a line that is not known",
+             sqlite3_column_int(row, 4) ? ", after the wait at " : "",
+             sqlite3_column_int(row, 4) ? text_of(row, 3) : "");
+    gv_text_lines_on(to->out, 37, 36, line, to->columns);
+    return 0;
+}
+
+static int take_fix(void *context, sqlite3_stmt *row)
+{
+    const struct gv_explain_out *to = context;
+    char fix[GV_OFFER_BYTES];
+
+    if (text_of(row, 0)[0])
+        gv_explain_lines(to, "fix", gv_offer_fill(fix, sizeof(fix), text_of(row, 0), to->path, false));
+    return 0;
+}
+
+static int take_json(void *context, sqlite3_stmt *row)
+{
+    const struct gv_explain_out *to = context;
+
+    gv_statement_rows_fields(row, to->json);
+    return 0;
+}
+
+static int tell_json(sqlite3 *trace, int64_t id, const struct gv_explain_out *to)
+{
+    int error;
+
+    error = gv_database_each(trace, "SELECT * FROM findings WHERE id = ?", &id, 1, take_json,
+                             (void *)to);
+    gv_json_open(to->json, "ledger", '[');
+    if (!error)
+        error = gv_statement_rows_ask(trace, sql_rows, &id, 1, to->out, GV_FORMAT_JSON, to->json);
+    gv_json_close(to->json, ']');
+    return error;
+}
+
+int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to,
+                       struct gv_finding_evidence *evidence)
+{
+    struct telling telling = {.trace = trace, .to = to, .evidence = evidence};
+    char *where = malloc(FINDING_WHERE_BYTES);
+    int error = where ? gv_stack_text_install(trace) : -ENOMEM;
+
+    *evidence = (struct gv_finding_evidence){0};
+    if (!error && to->json)
+        error = tell_json(trace, id, to);
+    if (!error)
+        error = gv_database_each(trace, sql_finding, &id, 1, tell_finding, &telling);
+    if (!error && !to->json)
+        error = gv_database_each(trace, sql_rows, &id, 1, tell_row, &telling);
+    if (!error)
+        error = gv_stack_text(trace, telling.stack, FINDING_FRAMES, where, FINDING_WHERE_BYTES);
+    if (!error && where[0])
+        gv_explain_lines(to, "where", where);
+    if (!error)
+        error = gv_database_each(trace, sql_fix, &id, 1, take_fix, (void *)to);
+    free(where);
+    return error;
+}
