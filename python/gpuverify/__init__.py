@@ -7,7 +7,7 @@
     gpuverify.mark("epoch 2")
 
     with gpuverify.open("train.db") as trace:
-        print(trace.verdict)
+        print(trace.findings)
         for stall in trace.stalls:
             print(stall.cause, stall.wait_ns)
 

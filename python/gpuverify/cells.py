@@ -27,9 +27,8 @@ _FETCHED_S = 2.0
 _STORED_S = 20.0
 _MOST_ROWS = 5
 _COLUMNS = 80
-# Findings that hold for the calls of a cell; others judge the time around them, which is below the verdict for a cell.
-_OF_CALLS = ("out of memory", "launch-blocking", "memory full", "descheduled", "load/JIT-bound", "transfer-bound",
-             "launch-bound", "under-filled")
+# Facts that hold for the calls of a cell; others judge the time around them.
+_OF_CALLS = ("out of memory", "launch-blocking", "memory full")
 _NOT_RECORDED = (
     "gpuverify is not loaded here, so nothing was recorded. In a notebook, choose the kernel 'Python 3 (gpuverify)', which "
     "`gpuverify jupyter install` adds. In a terminal, start `gpuverify run -o ipython.db -- ipython`. If that is how "
@@ -96,7 +95,7 @@ class Report:
         lines += [f"{lane.label:12} {''.join(' ▁▂▃▄▅▆▇█'[math.ceil(level * 8)] for level in levels)}|" for lane, levels in self.lanes]
         lines += [f"{'':12} 0{self.span:>{_COLUMNS - 1}}"] * bool(self.lanes)
         for what, fix in self.findings:
-            lines += [what, f"  fix: {fix}"]
+            lines += [what, *[f"  fix: {fix}"] * bool(fix)]
         if self.idle:
             rows = [list(_IDLE), *self.idle]
             widths = [max(map(len, column)) for column in zip(*rows)]
@@ -114,7 +113,7 @@ class Report:
                 for lane, levels in self.lanes)]
             parts.append(f'<tr><td></td><td><span style="float:left">0</span>{text(self.span)}</td></tr></table>')
         if self.findings:
-            parts += ["<ul>", *(f"<li>{text(what)}<br>fix: {text(fix)}</li>" for what, fix in self.findings), "</ul>"]
+            parts += ["<ul>", *(f"<li>{text(what)}{'<br>fix: ' * bool(fix)}{text(fix)}</li>" for what, fix in self.findings), "</ul>"]
         if self.idle:
             parts += ["<table><tr>", *(f"<th{left}>{text(name)}</th>" for name in _IDLE), "</tr>"]
             parts += ["<tr>" + "".join(f"<td{left}>{text(value)}</td>" for value in row) + "</tr>" for row in self.idle]
@@ -219,7 +218,7 @@ class _Cells:
             importlib.import_module("IPython.display").display(shown)
 
     def magic(self, line: str, cell: str | None = None) -> Any:
-        """Shows what the cell lost on the GPU: its verdict, stalls and idle time. %%gpuverify is a cell's first line."""
+        """Shows what the cell lost on the GPU: its findings, stalls and idle time. %%gpuverify is a cell's first line."""
         if line.strip():
             raise importlib.import_module("IPython.core.error").UsageError("%%gpuverify takes no arguments")
         if self._open and self._open[0]:
@@ -271,25 +270,24 @@ class _Cells:
         text = _Texts(trace, self._shell)
         start_ns, end_ns = stored.start_ns, max(stored.end_ns, stored.finished_ns or 0)
         process = ("--process", str(os.getpid()))
-        said = trace._ask("report", "--section", "verdict", *process, "--from", f"{start_ns}ns", "--to", f"{end_ns + 1}ns")
+        said = trace._ask("report", "--section", "findings", *process, "--from", f"{start_ns}ns", "--to", f"{end_ns + 1}ns")
         idle = trace._ask("idle", *process, "--range", name)
         stalls = [row for row in trace._ask("stalls", "--range", name)["stalls"] if start_ns <= row["start_ns"] < end_ns]
-        shown = Report(_headline(name, said["facts"], stalls, stored.end_ns - start_ns, end_ns - start_ns))
+        shown = Report(_headline(name, said["numbers"], stalls, stored.end_ns - start_ns, end_ns - start_ns))
         groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for stall in stalls:
             groups.setdefault(tuple(map(text, (stall["name"], stall["where"], stall["cause"]))), []).append(stall)
         worst = sorted(groups.items(), key=lambda group: -sum(map(_lost, group[1])))
         shown.findings = [(f"stalled for {_time(sum(map(_lost, group)))}: {', '.join(key)} ({_counted(len(group), 'call')})",
                            text(group[0]["advice"])) for key, group in worst[:_MOST_ROWS]]
-        shown.findings += [(text(f"{finding['class']}: {finding['evidence']}"), text(finding["next"]))
-                           for finding in said["verdict"]["findings"] if finding["class"] in _OF_CALLS]
+        shown.findings += [(text(f"{fact['name']}: {fact['detail']}"), "") for fact in said["facts"] if fact["name"] in _OF_CALLS]
         shown.idle = [[_time(row["total_ns"]), *map(text, (row["reason"], row["detail"], row["where"]))]
                       for row in idle["lines"][:_MOST_ROWS] if row["total_ns"] * 100 >= idle["run_ns"]]
         shown.span = _time(end_ns - start_ns)
         width_ns = max((end_ns - start_ns) // _COLUMNS, 1)
         shown.lanes = _lanes(trace.query(_TIMELINE, (stored.process, start_ns, end_ns, width_ns)), stalls, start_ns, end_ns)
         # That the trace is a snapshot, and what it lacks of the GPU's work, is always so, and said below.
-        shown.notes = [text(note) for note in said["verdict"]["notes"] if not note.startswith(("Snapshot ", "GPU activity after "))]
+        shown.notes = [text(note) for note in said["notes"] if not note.startswith(("Snapshot ", "GPU activity after "))]
         if stored.pending:
             shown.notes.append(f"Work of {_counted(stored.pending, 'call')} is missing: the GPU had not finished it, or it was "
                                "captured into a graph. Wait for the GPU in the cell to see all of its work.")

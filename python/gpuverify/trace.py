@@ -1,4 +1,4 @@
-"""Reads a trace: every view of docs/views.md as rows or as a data frame, and the verdict."""
+"""Reads a trace: every view of docs/views.md as rows or as a data frame, and the findings."""
 
 from __future__ import annotations
 
@@ -30,26 +30,56 @@ class TraceError(Exception):
 
 
 class Finding(NamedTuple):
-    """One finding of a verdict, as in `verdict.findings[]` of docs/json.md."""
+    """One thing that could be saved, as in the view `findings` of docs/views.md."""
 
-    class_: str
-    weight: float
+    id: int
+    key: str
+    process: int
+    device: int | None
+    phase: str
+    what: str
+    file: str | None
+    line: int | None
+    function: str | None
+    lost_ns: int
     saves_ns: int | None
-    evidence: str
-    next: str
-
-
-class Verdict(NamedTuple):
-    """The answer at the top of a report."""
-
-    headline: str
-    findings: list[Finding]
-    notes: list[str]
+    share: float | None
+    error_ns: int
+    count: int
+    steps: int
+    confidence: str
+    title: str | None
+    fix: str | None
+    then: str | None
+    stall: int | None
+    idle: int | None
 
     def __str__(self) -> str:
-        lines = [self.headline]
-        for finding in self.findings:
-            lines += [f"{finding.class_}: {finding.evidence}", f"  fix: {finding.next}"]
+        where = f"{os.path.basename(self.file)}:{self.line} {self.function}: " if self.file else ""
+        each = f"{self.lost_ns / 1e6 / max(self.steps, 1):.3g} ms" + (" a step" if self.steps else "")
+        return f"f{self.id} {self.what}, {each}, {100 * (self.share or 0):.0f} % of {self.phase}: {where}{self.title or ''}"
+
+
+class Fact(NamedTuple):
+    """What is true of the run beside its findings, as in the view `facts`."""
+
+    process: int | None
+    name: str
+    detail: str
+
+
+class Findings(list[Finding]):
+    """The answer at the top of a report: the findings, the most first, the facts, and the notes."""
+
+    def __init__(self, findings: Iterable[Finding], facts: list[Fact], notes: list[str]) -> None:
+        super().__init__(findings)
+        self.facts = facts
+        self.notes = notes
+
+    def __str__(self) -> str:
+        lines = [f"{fact.name}: {fact.detail}" for fact in self.facts]
+        for finding in self:
+            lines += [str(finding), *[f"  fix: {finding.fix}"] * bool(finding.fix)]
         return "\n".join(lines + [f"! {note}" for note in self.notes])
 
 
@@ -175,7 +205,7 @@ class Trace:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
         self._read = self.path
-        self._verdict: Verdict | None = None
+        self._findings: Findings | None = None
         self._connection = connect(self.path)
         try:
             if _meta(self._connection).get("state") != "complete":
@@ -199,13 +229,13 @@ class Trace:
         self._connection = connect(self._read)
 
     @property
-    def verdict(self) -> Verdict:
+    def findings(self) -> Findings:
         """What `gpuverify report` says first."""
-        if self._verdict is None:
-            said = self._ask("report", "--section", "verdict")["verdict"]
-            findings = [Finding(finding["class"], *(finding[name] for name in Finding._fields[1:])) for finding in said["findings"]]
-            self._verdict = Verdict(said["headline"], findings, said["notes"])
-        return self._verdict
+        if self._findings is None:
+            said = self._ask("report", "--section", "findings")
+            self._findings = Findings((Finding(**{name: finding[name] for name in Finding._fields}) for finding in said["findings"]),
+                                      [Fact(**fact) for fact in said["facts"]], said["notes"])
+        return self._findings
 
     @property
     def stalls(self) -> Rows:

@@ -173,6 +173,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
         gv_verdict_say_headline(summary.facts, headline);
     gv_json_text(json, "version", GV_VERSION);
     gv_json_text(json, "headline", headline);
+    gv_json_text(json, "of", ledger->stepped ? "a step" : "the run");
     gv_json_text(json, "busy", busy[0] ? busy : NULL);
     if (run_ns > 0)
         gv_json_real(json, "busy_share", (double)all.busy_ns / (double)run_ns);

@@ -1,5 +1,5 @@
 "use strict";
-// The page: the verdict and what to change, the story of one stall or idle time, search, keys.
+// The page: the run and what to change, the story of one stall or idle time, search, keys.
 const gvPage = (() => {
   const {data, make, duration, share, moment, number, plural, value} = gvText;
   const byId = (id) => document.getElementById(id);
@@ -12,12 +12,12 @@ const gvPage = (() => {
   const HITS = 40; // shown of a search,
   const HITS_EACH = 6; // and of each kind
 
-  // ---- stories: "s6", "i1", and "f1" of a call that had not returned ----
+  // ---- stories: "s6", "i1", and "c1" of a call that had not returned ----
 
   let flights = 0;
   for (const story of stories) {
     story.kind ??= "flight";
-    story.name_ = story.kind === "flight" ? `f${++flights}` : `${story.kind[0]}${story.id}`;
+    story.name_ = story.kind === "flight" ? `c${++flights}` : `${story.kind[0]}${story.id}`;
     story.line ??= (story.where || "").split(" <- ")[0];
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));
@@ -176,18 +176,19 @@ const gvPage = (() => {
     else if (opened) close();
   };
 
-  // ---- the verdict ----
+  // ---- the run ----
 
-  const showVerdict = () => {
+  const showRun = () => {
     const run = report.sections.run?.[0] || {};
-    const facts = report.facts;
-    const first = (told.about[0] || "").replace(/^gpuverify: /, "");
+    const facts = report.numbers;
+    const lines = (told.about || "").split("\n").map((line) => line.trim()).filter(Boolean);
+    const first = (lines.shift() || "").replace(/^gpuverify: /, "");
     byId("program").textContent = run.program || file;
     document.title = `${run.program || file} - gpuverify`;
     byId("run").textContent = [first, run.started, run.host].filter(Boolean).join(" · ");
-    byId("headline").textContent = report.verdict.headline;
+    byId("headline").textContent = told.headline;
     const numbers = [
-      ["GPU busy", told.busy || "unknown", told.busy ? parseFloat(told.busy.replace("at least ", "")) / 100 : null],
+      ["GPU busy", told.busy_share === null ? "unknown" : `${share(told.busy_share)} of the run`, told.busy_share],
       ["Kernels run", value(facts.kernels_run, "number")],
       ["Stalled", facts.stalls ? `${duration(facts.stalled_ns)} in ${plural(facts.stalls, "stall")}` : "0 stalls"],
       ["Loading code", `${duration(facts.loading_ns + (facts.compiling_ns || 0))} in ${plural(facts.loads, "load")}`],
@@ -203,62 +204,50 @@ const gvPage = (() => {
       }
       return made;
     }));
-    // What the numbers above do not say: steps, lines with most GPU time, what gpuverify itself cost.
-    const lines = told.about.slice(1).filter((line) => line !== report.verdict.headline && !/\S {3}\S/.test(line));
+    // What the numbers above do not say: the start, steps, lines with most GPU time, what gpuverify itself cost.
+    const bar = /^(one step|the run) {3}/;
     const own = (line) => line.startsWith("gpuverify cost");
-    byId("about").append(...lines.filter((line) => !own(line)).map((line) => make("p", {}, line)));
+    if (told.busy) lines.push(`Busy: ${told.busy}`);
+    byId("about").append(...lines.filter((line) => !own(line) && !bar.test(line) && line !== told.headline).map((line) => make("p", {}, line)));
     byId("foot").append(...lines.filter(own).map((line) => make("p", {}, `${line}.`)),
       make("p", {}, `Made by gpuverify ${told.version} from ${file}. Times are since the start of the trace.`));
   };
 
-  // "s6 module-load: ..., load.c:26 f" without the name and the line, which stand by themselves.
-  const withoutName = (finding, line) => {
-    const text = finding.id && finding.text.startsWith(`${finding.id} `) ? finding.text.slice(finding.id.length + 1) : finding.text;
-    return line ? text.replace(`, ${line}`, "").replace(`: ${line}`, "") : text;
-  };
+  // The stall or idle time that shows a finding best: the first story at its line.
+  const storyOf = (finding) => stories.find((one) => finding.line && one.line === finding.line);
 
-  const saves = (finding) => {
-    if (finding.saves_ns === null) return null;
-    const part = report.facts.window_ns > 0 ? finding.saves_ns / report.facts.window_ns : 0;
-    if (part < 0.01) return make("span", {class: "saves"}, "saves little");
-    const made = make("span", {class: "saves"}, `${finding.may ? "may save" : "saves"} up to `, make("strong", {}, duration(finding.saves_ns)),
-      ` (${Math.round(Math.min(part, 1) * 100)} % of the run)`);
-    return made;
+  const fact = (one) => {
+    const story = one.name === "unfinished" ? byName.get("c1") : null;
+    return make("li", {class: "cost"}, make("div", {class: "item-head"}, make("h3", {}, one.name)),
+      make("p", {class: "what"}, one.text),
+      make("p", {class: "fix"}, make("b", {}, "Fix: "), story?.fix || one.fix),
+      story ? make("p", {class: "actions"}, make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`)) : null);
   };
 
   const item = (finding) => {
-    // The story of an unfinished call has a better fix than where to read it. Host work is the longest idle time of the first reason and line.
-    const story = finding.name === "unfinished" ? byName.get("f1")
-      : finding.name === "load/JIT-bound" ? stories.find((one) => one.kind === "stall" && (one.jit_ns > 0 || /load|jit/.test(one.cause)))
-      : byName.get(finding.name === "mostly host work" ? report.sections.idle?.[0]?.longest : finding.id);
-    const busiest = finding.name === "under-filled" ? report.sections.gpu_lines?.[0] : null;
-    const fix = finding.name === "unfinished" && story?.fix ? ["", "fix", story.fix] : finding.fix ? finding.fix.match(/^(fix|next): ([^]*)$/) : null;
-    if (!finding.name) return make("li", {class: "more"}, finding.text);
-    return make("li", {class: finding.good ? "good" : finding.may ? "may" : "cost"},
-      make("div", {class: "item-head"}, make("h3", {}, finding.name),
-        finding.cost_ns === null ? null : make("span", {class: "cost"}, duration(finding.cost_ns)), saves(finding)),
-      story?.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
-      busiest?.line ? make("p", {class: "line"}, make("code", {}, busiest.line),
-        make("span", {class: "dim"}, ` asked for ${share(busiest.share)} of the GPU time`)) : null,
-      make("p", {class: "what"}, withoutName(finding, story?.line)),
-      fix ? make("p", {class: "fix"}, make("b", {}, fix[1] === "fix" ? "Fix: " : "Next: "), fix[2]) : null,
-      finding.evidence ? make("p", {class: "dim"}, `${finding.evidence}.`) : null,
+    const story = storyOf(finding);
+    return make("li", {class: finding.may ? "may" : "cost"},
+      make("div", {class: "item-head"}, make("h3", {}, finding.name), make("span", {class: "cost"}, duration(finding.lost_ns)),
+        make("span", {class: "saves"}, `${finding.share} of ${told.of}`)),
+      finding.line ? make("p", {class: "line"}, make("code", {}, finding.line)) : null,
+      make("p", {class: "what"}, finding.text),
+      finding.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), finding.fix.replace(/^fix: /, "")) : null,
       story ? make("p", {class: "actions"},
         make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
         hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
   };
 
   const showFindings = () => {
-    const problems = told.findings.some((finding) => finding.name && !finding.good);
-    byId("findings-title").textContent = problems ? "What to change" : "What was found";
-    byId("items").append(...told.findings.map(item));
+    const facts = told.facts.filter((one) => one.name !== "accelerated");
+    if (told.findings.length + facts.length === 0) byId("findings-title").textContent = "No findings";
+    byId("items").append(...facts.map(fact), ...told.findings.map(item));
     const unfinished = stories.filter((story) => story.kind === "flight");
     byId("notes").append(
       ...unfinished.length === 0 ? [] : [make("li", {}, `${plural(unfinished.length, "call")} had not returned: `,
         ...unfinished.slice(0, 20).flatMap((story, i) => [i ? ", " : "",
           make("button", {type: "button", class: "link", onclick: () => open(story)}, `${story.name || "a call"} (${story.name_})`)]),
         unfinished.length > 20 ? ` and ${number(unfinished.length - 20)} more` : "")],
-      ...report.verdict.notes.map((note) => make("li", {}, note)));
+      ...report.notes.map((note) => make("li", {}, note)));
   };
 
   // ---- tables ----
@@ -452,7 +441,7 @@ const gvPage = (() => {
   const keys = {
     "/": () => query.focus(),
     f: () => {
-      const story = byName.get(told.findings.find((finding) => byName.has(finding.id))?.id) || stories[0];
+      const story = told.findings.map(storyOf).find(Boolean) || stories[0];
       if (story) open(story);
     },
     n: () => opened ? next(1) : stories[0] && open(stories[0]),
@@ -481,7 +470,7 @@ const gvPage = (() => {
   const start = () => {
     byId("bar").hidden = false;
     byId("page").hidden = false;
-    showVerdict();
+    showRun();
     showFindings();
     showTables();
     gvFlame.show(byId("flames"), data("flames"));
