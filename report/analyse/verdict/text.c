@@ -98,34 +98,26 @@ static const char *say_not_run(const struct gv_run_facts *facts)
                             : ": the GPU did not run your code";
 }
 
+/* How busy it was, the ledger says. */
 static void say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char busy[GV_FACTS_SHARE_BYTES], work[128], time[160], known[64], seen[GV_FACTS_SEEN_BYTES];
-    const char *where = say_gpu(facts), *least = say_gaps(facts) ? "at least " : "";
+    char work[128], devices[64] = "", known[64], rest[96] = "";
 
     say_work(facts, work, sizeof(work));
-    gv_run_facts_seen(facts, "it", seen);
-    if (gv_run_facts_are_of_little(facts))
-        snprintf(time, sizeof(time), "the %s from first to last call%s",
-                 gv_format_duration(known, facts->window_ns), seen);
-    else
-        snprintf(time, sizeof(time), "the time%s", seen);
+    if (facts->kernels_run + facts->graphs == 0) {
+        gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.",
+               say_gpu(facts), say_where(facts), facts->launch_calls,
+               facts->launch_calls == 1 ? "" : "es");
+        return;
+    }
+    if (facts->devices_used > 1)
+        snprintf(devices, sizeof(devices), ", on %" PRId64 " devices", facts->devices_used);
     if (say_partly(facts))
-        snprintf(time, sizeof(time), "%s; what it did %s is unknown",
+        snprintf(rest, sizeof(rest), " These are of %s; what it did %s is unknown.",
                  say_known(facts, facts->known_ns, known),
                  facts->known_first ? "after that" : "in the rest");
-    if (facts->kernels_run + facts->graphs == 0)
-        gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.", where,
-               say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
-    else if (facts->devices_used > 1)
-        gv_say(out,
-               "The %ss ran your code%s: %s, on %" PRId64
-               " devices. Together they were busy %s%s of %s.",
-               where, say_part(facts), work, facts->devices_used, least,
-               gv_run_facts_busy(facts, busy), time);
-    else
-        gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where, say_part(facts),
-               work, least, gv_run_facts_busy(facts, busy), time);
+    gv_say(out, "The %s%s ran your code%s: %s%s.%s", say_gpu(facts),
+           facts->devices_used > 1 ? "s" : "", say_where(facts), work, devices, rest);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)": the most frequent error of launches. */

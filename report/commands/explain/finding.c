@@ -29,6 +29,7 @@ struct telling {
     const struct gv_explain_out *to;
     int64_t steps;
     int64_t stack, told;
+    char line[400];
     struct gv_finding_evidence *evidence;
 };
 
@@ -43,6 +44,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
     telling->steps = steps;
+    snprintf(telling->line, sizeof(telling->line), "%s", text_of(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
     telling->evidence->stall = sqlite3_column_int64(row, 14);
     telling->evidence->idle = sqlite3_column_int64(row, 15);
@@ -70,7 +72,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
         fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
                 gv_format_duration(lost, saves_ns), text_of(row, 16)[0] ? "; " : "",
                 text_of(row, 16));
-    return gv_explain_end(to, "what");
+    return gv_explain_end(to, to->json ? "told" : "what");
 }
 
 /* What the time was, by account and line. Whose wait it follows is said where that is not the
@@ -81,6 +83,7 @@ static int tell_row(void *context, sqlite3_stmt *row)
     const struct gv_explain_out *to = telling->to;
     char took[GV_FORMAT_BYTES], line[900];
     int64_t ns = gv_time_column_duration(row, 1);
+    bool is_of_other = text_of(row, 3)[0] && strcmp(text_of(row, 3), telling->line) != 0;
 
     fprintf(to->out, "  %-8s%8s  %-15.15s",
             telling->told++     ? ""
@@ -90,8 +93,8 @@ static int tell_row(void *context, sqlite3_stmt *row)
             text_of(row, 0));
     snprintf(line, sizeof(line), "%s%s%.400s",
              text_of(row, 2)[0] ? text_of(row, 2) : "a line that is not known",
-             sqlite3_column_int(row, 4) ? ", after the wait at " : "",
-             sqlite3_column_int(row, 4) ? text_of(row, 3) : "");
+             is_of_other ? ", after the wait at " : "",
+             is_of_other ? text_of(row, 3) : "");
     gv_text_lines_on(to->out, 37, 36, line, to->columns);
     return 0;
 }
@@ -145,7 +148,7 @@ int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *
         error = gv_stack_text(trace, telling.stack, FINDING_FRAMES, where, FINDING_WHERE_BYTES);
     if (!error && where[0])
         gv_explain_lines(to, "where", where);
-    if (!error)
+    if (!error && !to->json)
         error = gv_database_each(trace, sql_fix, &id, 1, take_fix, (void *)to);
     free(where);
     return error;

@@ -34,8 +34,7 @@ WHERE f.id = ?1;
 
 -- name: rows
 SELECT r.what, sum(r.total_ns) AS total_ns, {line_of(p)} AS line,
-    CASE WHEN r.claimed IS NOT NULL THEN coalesce({line_of(c)}, '?') END AS claimed_by,
-    r.claimed IS NOT NULL AND r.claimed IS NOT f.place AS is_of_other
+    CASE WHEN r.claimed IS NOT NULL THEN coalesce({line_of(c)}, '?') END AS claimed_by
 FROM finding f JOIN ledger_row r ON {is_of_finding(r)}
     LEFT JOIN place p ON p.id = r.place LEFT JOIN place c ON c.id = r.claimed
 WHERE f.id = ?1 GROUP BY r.what, r.place, r.claimed ORDER BY total_ns DESC LIMIT 12;
