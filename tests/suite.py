@@ -161,7 +161,7 @@ def patterns(*names):
 
 # What is worth running after each change: every hook and every command once.
 QUICK_CASES = ("test_commands.", "test_json.", "test_libcupti.", "test_linkage.", "test_lookups.", "test_query.",
-               "test_report.", "test_stored.", "test_trace.", "test_traps.", "test_verdicts.", "test_words.")
+               "test_report.", "test_stored.", "test_trace.", "test_traps.", "test_findings.", "test_words.")
 
 
 def part_e2e(run):

@@ -48,7 +48,7 @@ class Anonymised(harness.Case):
 
     def check_commands(self, copy):
         """What is made of the copy lacks the names too."""
-        for words in (["report"], ["stalls", "--all"], ["idle"], ["explain"], ["report", "--explain-verdict"]):
+        for words in (["report"], ["stalls", "--all"], ["idle"], ["explain"]):
             self.command(*words, copy, sim=False)
         for name in ("html", "perfetto"):
             self.command("export", copy, "--to", name, "-o", self.path("out"), "--force", sim=False)

@@ -223,7 +223,7 @@ class Report(harness.Case):
                     if re.search(r"\bcuLaunchKernel\b", line))
         self.assertRegex(line, r"\b3\b")
 
-    @harness.depends_on_time("what a verdict says first depends on how long things took")
+    @harness.depends_on_time("what a summary says first depends on how long things took")
     def test_two_runs_read_the_same_but_for_the_numbers(self):
         runs = []
         for _ in range(2):

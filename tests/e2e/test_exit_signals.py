@@ -44,7 +44,7 @@ class ExitSignal(harness.Case):
             os.kill(int(children.read().split()[0]), signal.SIGKILL)
         _, err = process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(self.trace(losses=True).rows(ENDED), [("killed", signal.SIGKILL)])
-        for told in err.decode(), self.report("-s", "verdict"):
+        for told in err.decode(), self.report("-s", "findings"):
             self.assertRegex(told, r"process \d+ was killed \(SIGKILL\) in cuStreamSynchronize")
             self.assertEqual(told.count("SIGKILL"), 1, told)
 
@@ -78,8 +78,8 @@ class ExitSignal(harness.Case):
                              " exit 0")
         self.assertEqual(result.status, 0, str(result))
         self.trace(losses=True)
-        notes = json.loads(self.report("-s", "verdict", "--format", "json"))["verdict"]["notes"]
-        for told in result.err, self.report("-s", "verdict"), "\n".join("  !  " + note for note in notes):
+        notes = json.loads(self.report("-s", "findings", "--format", "json"))["notes"]
+        for told in result.err, self.report("-s", "findings"), "\n".join("  !  " + note for note in notes):
             self.assertEqual(re.findall(r"^  ! +(?:process \d+ )?(.*(?:killed|crashed|code|badly).*)$", told, re.M),
                              ["was killed or crashed", "crashed (SIGABRT)", "was killed (SIGKILL)",
                               "2 more processes ended badly"], told)

@@ -156,7 +156,7 @@ class Hostile(Lines):
                             database.execute(f"UPDATE OR IGNORE {table} SET {column} = {value}")
                 database.commit()
                 database.close()
-                self.read("report", "-s", "gpu_lines", "-s", "verdict")
+                self.read("report", "-s", "gpu_lines", "-s", "findings")
                 for words in (["export", "--to", "folded"], ["export", "--to", "svg"],
                               ["check", "--max-gpu-of", "model.py=5%"], ["diff", self.path("trace.db")]):
                     self.assertIn(self.read(*words, status=None).status, (0, 1, 3), words)
@@ -171,7 +171,6 @@ class Report(Lines):
         self.make()
         for words, ns in (((), 8_400_000_000), (("--from", "2s", "--to", "3s"), 840_000_000), (("--process", "4242"), 8_400_000_000)):
             self.assertAlmostEqual(sum(line["gpu_time_ns"] for line in self.lines(*words)), ns, delta=2)
-        self.assertNotIn("Most GPU time", self.read("report", "-s", "verdict", "--to", "9s").out)
 
     def test_the_unknown_is_last(self):
         self.make("UPDATE gpu_op SET duration_ns = 26000000 WHERE shape = 2")
@@ -182,11 +181,11 @@ class Report(Lines):
         self.make(*UNSEEN)
         self.assertEqual({line["gpu_time_ns"] for line in self.lines()}, {None})
         self.assertEqual(sum(line["launches"] for line in self.lines()), 600)
-        self.assertNotIn("Most GPU time", self.read("report", "-s", "verdict").out)
+        self.assertNotRegex(self.read("report", "-s", "findings").out, r"\n     busy .* model\.py")
 
-    def test_a_gpu_with_little_to_do_has_no_line_in_the_summary(self):
-        self.make("UPDATE gpu_op SET duration_ns = duration_ns / 10")
-        self.assertNotIn("Most GPU time", self.read("report", "-s", "verdict").out)
+    def test_the_summary_names_the_lines_of_the_busy_time(self):
+        self.make()
+        self.assertRegex(" ".join(self.read("report", "-s", "findings").out.split()), r" busy \S+ m?s \d+ % (about )?\d+ % model\.py:41 ")
 
 
 class Check(Lines):

@@ -133,7 +133,7 @@ class Lost(Seen):
         for end in (lambda: harness.pause(1), lambda: (process.kill(), process.communicate(), self.settle())):
             end()
             self.assertEqual(set(self.outcomes(*self.GPU_RULES).values()), {"not known"})
-            facts = json.loads(self.command("report", self.path("trace.db"), "-f", "json", sim=False).out)["facts"]
+            facts = json.loads(self.command("report", self.path("trace.db"), "-f", "json", sim=False).out)["numbers"]
             for fact in ("kernels_run", "devices", "busy_ns", "computing_ns", "copies", "compiling_ns"):
                 self.assertIsNone(facts[fact], fact)
             out = self.command("report", self.path("trace.db"), sim=False).out

@@ -44,7 +44,7 @@ class Jobs(harness.Case):
     def test_the_late_rank_is_named_with_its_line(self):
         job = Job(ranks=8, steps=100, slow=3, late_ns=LATE_NS)
         trace = self.merge(job)
-        finding = self.report("--section", "verdict")
+        finding = self.report("--section", "findings")
         self.assertRegex(finding, r"rank 3 is late by 4[01]\.\d ms in 96 % of steps: .*data\.py:41 __getitem__")
         late = trace.rows("SELECT wait_ns FROM collectives WHERE late_rank = 3 AND reason IS NOT NULL")
         self.assertEqual(len(late), 96)
@@ -83,7 +83,7 @@ class Jobs(harness.Case):
                 "INSERT INTO device (id, process, device, name, uuid, multiprocessors)"
                 f" VALUES (1, 1, 0, 'H100', 'GPU-{rank}', 132)"))
         self.command("merge", self.dir, "-o", self.path("job.db"))
-        return self.report("--section", "verdict")
+        return self.report("--section", "findings")
 
     def test_a_finding_counts_one_reason_where_no_line_is_known(self):
         said = self.two_ranks([40_000_000] * 5 + [140_000_000] * 5, 5)
@@ -122,7 +122,7 @@ class Jobs(harness.Case):
         trace = self.merge(job, of_host=2, graphs=True)
         self.assertEqual(trace.rows("SELECT count(*), max(replay), max(kind) FROM collectives"), [(100, 100, "graph")])
         self.assert_clock_contains_truth(trace, job, of_host=2)
-        self.assertIn("rank 1 is late by", self.report("--section", "verdict"))
+        self.assertIn("rank 1 is late by", self.report("--section", "findings"))
 
     def test_collectives_that_are_captured_in_each_step(self):
         trace = self.merge(Job(ranks=4, steps=20, slow=1, late_ns=LATE_NS), of_host=2, graphs="each")

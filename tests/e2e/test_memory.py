@@ -90,14 +90,14 @@ class Memory(harness.Case):
 
     # ---- no memory left ----
 
-    def test_out_of_memory_is_the_first_finding(self):
+    def test_out_of_memory_is_the_first_fact(self):
         truth, _ = self.ran("full", status=1)
-        first = json.loads(self.command("report", "trace.db", "-s", "verdict", "-f", "json").out)["verdict"]["findings"][0]
-        self.assertEqual(first["class"], "out of memory")
-        self.assertEqual(first["evidence"],
+        first = json.loads(self.command("report", "trace.db", "-s", "findings", "-f", "json").out)["facts"][0]
+        self.assertEqual(first["name"], "out of memory")
+        self.assertEqual(first["detail"],
                          f"cuMemAlloc_v2 of 768 MiB failed at memory.c:{truth['refused_line']} fill. At the peak,"
                          f" memory.c:{truth['held_line']} fill held 768 MiB of the device's 1.00 GiB")
-        self.assertIn("query trace.db memory-peak", self.said("report", "trace.db", "-s", "verdict"))
+        self.assertIn("query trace.db memory-peak", self.said("report", "trace.db", "-s", "findings"))
 
     def test_program_that_goes_on_is_not_out_of_memory(self):
         for way, words in (("full_again", "and succeeded later"), ("full_less", "and the program went on without it")):
@@ -105,20 +105,19 @@ class Memory(harness.Case):
                 path = self.path(way + ".db")
                 self.run_well([harness.workload("memory/memory"), way], env={**SMALL, "GPUVERIFY_TRACE": path})
                 self.settle()
-                findings = json.loads(self.command("report", path, "-s", "verdict", "-f", "json").out)["verdict"]["findings"]
-                self.assertEqual([words in finding["evidence"] for finding in findings
-                                  if finding["class"] == "memory full"], [True])
-                self.assertNotIn("out of memory", [finding["class"] for finding in findings])
+                facts = json.loads(self.command("report", path, "-s", "findings", "-f", "json").out)["facts"]
+                self.assertEqual([words in fact["detail"] for fact in facts if fact["name"] == "memory full"], [True])
+                self.assertNotIn("out of memory", [fact["name"] for fact in facts])
 
-    def test_device_that_is_nearly_full_is_the_first_finding(self):
+    def test_device_that_is_nearly_full_is_a_fact(self):
         for size_mb, found in ((113, ["97 % of the device's 113 MiB was in use. At the peak,"]), (140, [])):
             with self.subTest(size_mb):
                 path = self.path(f"{size_mb}.db")
                 self.run_well([harness.workload("memory/memory"), "peak"],
                               env={"GV_SIM_MEMORY_MB": str(size_mb), "GPUVERIFY_TRACE": path})
                 self.settle()
-                findings = json.loads(self.command("report", path, "-s", "verdict", "-f", "json").out)["verdict"]["findings"]
-                full = [finding["evidence"] for finding in findings[:1] if finding["class"] == "memory full"]
+                facts = json.loads(self.command("report", path, "-s", "findings", "-f", "json").out)["facts"]
+                full = [fact["detail"] for fact in facts if fact["name"] == "memory full"]
                 self.assertEqual([text[:len(words)] for text, words in zip(full, found, strict=True)], found)
 
     # ---- commands ----

@@ -80,8 +80,8 @@ with gpuverify.open(os.environ["GPUVERIFY_TRACE"]) as trace:
     print([range.message for range in trace.ranges])
     print([stall.where for stall in trace.stalls if stall.cause == "module-load"])
     print([call.name for call in trace.calls].count("cuModuleLoadData"))
-    print("stalled" in [finding.class_ for finding in trace.verdict.findings])
-    print(trace.path == os.environ["GPUVERIFY_TRACE"], os.environ["TMPDIR"] in str(trace.verdict))
+    print(len(trace.findings) > 0)
+    print(trace.path == os.environ["GPUVERIFY_TRACE"], os.environ["TMPDIR"] in str(trace.findings))
 print(os.listdir(os.environ["TMPDIR"]))
 """
 
@@ -204,11 +204,12 @@ class Traces(harness.Case):
         with self.assertRaises(AttributeError):
             trace.other.clear()
 
-    def test_verdict_stalls_and_idle_are_the_commands(self):
+    def test_findings_stalls_and_idle_are_the_commands(self):
         trace = self.open()
-        self.assertIn("ran your code: 3 runs of 1 kernel", trace.verdict.headline)
-        self.assertIn("stalled", [finding.class_ for finding in trace.verdict.findings])
-        self.assertIn("\nstalled: ", str(trace.verdict))
+        said = json.loads(self.command("report", self.path_of_trace, "-s", "findings", "-f", "json").out)
+        self.assertEqual([finding._asdict() for finding in trace.findings], said["findings"])
+        self.assertEqual([fact._asdict() for fact in trace.findings.facts], said["facts"])
+        self.assertRegex(str(trace.findings), r"(?m)^f1 \S+, [\d.]+ ms( a step)?, \d+ % of \w+: ")
         for name in ("stalls", "idle"):
             listed = self.command(name, self.path_of_trace, "--format", "csv").out.splitlines()
             self.assertEqual(getattr(trace, name).columns, listed[0].split(","))

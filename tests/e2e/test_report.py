@@ -23,7 +23,8 @@ class Report(harness.Case):
 
     def sections(self):
         result = self.report("--section", "nonsense", status=2)
-        return re.search(r"choose from:(.*)", result.err)[1].split()
+        names = re.search(r"choose from:(.*)", result.err)[1].split()
+        return [name for name in names if name != "verdict"]  # an older name of findings
 
     def test_every_section_is_in_the_help(self):
         told = " ".join(self.command("report", "--help", sim=False).out.split())
@@ -63,7 +64,7 @@ class Report(harness.Case):
                                "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
         database.close()
         for name in names:
-            if name == "verdict":
+            if name == "findings":
                 continue
             rows = json.loads(self.report("-f", "json", "-s", name, "--top", "0").out)["sections"][name]
             self.assertTrue(rows, f"the stored trace has nothing for {name}")
@@ -77,10 +78,10 @@ class Report(harness.Case):
 
     def test_document_of_the_whole_report_leaves_thousands_of_rows_to_those_who_ask(self):
         out = self.report("--format", "json").out
-        self.assertEqual(set(json.loads(out)["sections"]), set(self.sections()) - {"verdict", "timeline", "samples"})
+        self.assertEqual(set(json.loads(out)["sections"]), set(self.sections()) - {"findings", "timeline", "samples"})
         self.assertLess(len(out.splitlines()), 1000)
 
-    def test_pictures_and_the_verdict_are_fenced_in_markdown(self):
+    def test_pictures_and_the_summary_are_fenced_in_markdown(self):
         out = self.report("--format", "markdown").out
         self.assertLess(len(out.splitlines()), 280)
         parts = out.split("```\n")
@@ -126,20 +127,6 @@ class Report(harness.Case):
         self.assertEqual(compiling("UPDATE process SET ended = 'exit'", lost), [1060000000, None])
         # Machine code is not compiled.
         self.assertEqual(compiling("UPDATE load SET kind = 'cubin'"), [1060000000, 0])
-
-    def test_idle_gpu_of_a_host_that_was_in_calls(self):
-        part = ("-s", "verdict", "--process", "4242", "--from", "1.5s", "--to", "1.7s", "--device", "0")
-        self.assertIn("fix: look at what the program does between its CUDA calls", " ".join(self.report(*part).out.split()))
-        trace = sqlite3.connect(self.path("add.db"))
-        with trace:
-            trace.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)"
-                          " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-                          " SELECT 60 + i, 1, 7, 1513000000 + i * 30000000, 28000000, 0 FROM n")
-        trace.close()
-        said = " ".join(self.report(*part).out.split())
-        self.assertRegex(said, r"in its longest gaps it was in cuMemAlloc_v2 for 1\d\d ms fix: see which CUDA calls "
-                               r"the host was in: gpuverify report --section gaps")
-        self.assertNotIn("between its CUDA calls", said)
 
     def test_a_part_by_the_clock_is_that_part(self):
         """The trace began at 22:13:20."""
@@ -205,7 +192,7 @@ class Report(harness.Case):
                 self.assertNotEqual(self.run_program([load, "1"], env={"GV_SIM_FAIL": fail, "GPUVERIFY_TRACE": trace}).status, 0)
                 self.settle()
                 told, errors = (" ".join(self.command("report", trace, "-s", section).out.split())
-                                for section in ("verdict", "errors"))
+                                for section in ("findings", "errors"))
                 self.assertIn(said, told)
                 self.assertIn(said, errors)
                 if "209" in fail:
@@ -242,7 +229,7 @@ class Report(harness.Case):
                         continue
                     self.assertRegex(told, said)
                     self.assertEqual(told.count("(900)"), 1, told)
-                    for command in (["report", trace, "-s", "verdict"], ["explain", trace]):
+                    for command in (["report", trace, "-s", "findings"], ["explain", trace]):
                         self.assertRegex(" ".join(self.command(*command).out.split()), said)
                     self.assertEqual([(row["result"], row["begun_by"]) for row in rows], [(900, "cuStreamBeginCapture_v2")])
                     self.assertIn("cuStreamBeginCapture_v2", self.command("query", trace, "lost-captures").out)
@@ -258,7 +245,7 @@ print(*children, *[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child 
         first, second, *codes = self.run_well(["python3", script]).out.split()
         self.assertEqual(codes, ["3", "3"])
         self.settle()
-        told = " ".join(self.command("report", "trace.db", "-s", "verdict").out.split())
+        told = " ".join(self.command("report", "trace.db", "-s", "findings").out.split())
         self.assertIn("CUDA was started before the fork and cannot be used in the child. Fix: start children with spawn or "
                       "forkserver", told)
         errors = json.loads(self.command("report", "trace.db", "-s", "errors", "--format", "json").out)["sections"]["errors"]
@@ -337,8 +324,7 @@ for device in range(2):
             return {name: list(csv.DictReader(io.StringIO(table))) for name, table in parts}
         shown = tables(self.report("--format", "csv").out)
         document = json.loads(self.report("--format", "json").out)
-        findings = [finding["class"] for finding in document["verdict"]["findings"]]
-        self.assertEqual([row["class"] for row in shown.pop("verdict")], findings)
+        self.assertEqual([row["key"] for row in shown.pop("findings")], [finding["key"] for finding in document["findings"]])
         self.assertEqual(list(shown), list(document["sections"]))
         for name, rows in document["sections"].items():
             self.assertEqual(len(shown[name]), len(rows), name)
@@ -347,8 +333,10 @@ for device in range(2):
         picked = self.report("--format", "csv", "-s", "copies", "-s", "kernels").out
         self.assertEqual(list(tables(picked)), ["kernels", "copies"])
         # One section is a table alone; its lines end as those of any text.
-        alone = self.report("--format", "csv", "-s", "verdict").out
-        self.assertEqual(alone.splitlines()[0], "class,weight,evidence,next")
+        alone = self.report("--format", "csv", "-s", "findings").out
+        self.assertEqual(alone.splitlines()[0].split(","), list(document["findings"][0]))
+        # The older name of the section.
+        self.assertEqual(self.report("--format", "csv", "-s", "verdict").out, alone)
         self.assertNotIn("\r", picked + alone)
 
     def test_top(self):
@@ -360,14 +348,14 @@ for device in range(2):
         return json.loads(self.report("--format", "json", "--top", "0", *words).out)
 
     def test_parts_add_up(self):
-        whole = self.part()["facts"]
-        parts = [self.part("--process", pid)["facts"] for pid in ("4242", "4243")]
+        whole = self.part()["numbers"]
+        parts = [self.part("--process", pid)["numbers"] for pid in ("4242", "4243")]
         for key in ("calls", "launches", "loads", "stalls", "in_flight", "lost_records",
                     "kernels_run"):
             values = [part[key] or 0 for part in parts]
             self.assertEqual(sum(values), whole[key] if whole[key] is not None else sum(values), key)
         before, after = self.part("--to", "1.6s"), self.part("--from", "1.6s")
-        self.assertEqual(before["facts"]["calls"] + after["facts"]["calls"], whole["calls"])
+        self.assertEqual(before["numbers"]["calls"] + after["numbers"]["calls"], whole["calls"])
 
     def test_device(self):
         one = self.part("--device", "1")
@@ -375,7 +363,7 @@ for device in range(2):
         self.assertEqual(one["sections"]["copies"], [])
 
     def test_thread(self):
-        self.assertEqual(self.part("--thread", "4243")["facts"]["calls"], 1)
+        self.assertEqual(self.part("--thread", "4243")["numbers"]["calls"], 1)
         self.assertIn("this trace has no thread 1", self.report("--thread", "1", status=3).err)
         self.assertIn("this trace has no process 1", self.report("--process", "1", status=3).err)
 
@@ -429,7 +417,7 @@ for device in range(2):
         def notes(*changes):
             path = self.path("other.db")
             stored.make_anew("other_profiler", path, "DELETE FROM gpu_change WHERE at_ns > 2000000000", *changes)
-            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["verdict"]["notes"]
+            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["notes"]
         self.assertEqual(notes(), ["From 2.00 s to 9.00 s torch.profiler had the GPU side: stalls of that time are inferred."])
         running = "UPDATE process SET end_ns = NULL, ended = 'killed'"
         self.assertIn("From 2.00 s on torch.profiler had the GPU side: stalls of that time are inferred.", notes(running))
@@ -443,33 +431,9 @@ for device in range(2):
         def notes(*changes):
             path = self.path("python.db")
             stored.make_anew("add", path, *changes)
-            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["verdict"]["notes"]
+            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["notes"]
         note = "Stacks have no native frames: gpuverify was built without libunwind."
         frames, built_without = "UPDATE frame SET kind = '{}'", "INSERT INTO meta VALUES ('native_frames', 'no libunwind')"
         self.assertIn(note, notes(frames.format("python"), built_without))
         self.assertNotIn(note, notes(frames.format("python")))
         self.assertNotIn(note, notes(frames.format("native"), built_without))
-
-    def test_stalls_of_one_line_are_told_together(self):
-        """With the worst one's name. Those that do not fit are in a query."""
-        def told(*changes):
-            path = self.path("lines.db")
-            stored.make_anew("lazy_launch", path, *changes)
-            return " ".join(self.command("report", path, "-s", "verdict", sim=False).out.split())
-        stall = ("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-                 " SELECT 100 + id, id, 'queue-full', 0, 0, {} + id, 0, 'measured' FROM call WHERE id <= {}")
-        stack = "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id <= 3"
-        first = told(stack, stall.format(1000000000, 3))
-        self.assertRegex(first, r" 1 stalled 3\.00 s s103 queue-full: cudaLaunchKernel of gemm, .* step \(3 calls\)")
-        self.assertRegex(first, r" 2 stalled 853 ms s1 lazy-load: .* 1 call behind it lost 813 ms")
-        self.assertNotIn("stall-lines", first)
-        # Another kernel at the same line.
-        self.assertRegex(told(stack, "UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3)),
-                         r"cudaLaunchKernel, train\.py:31 .*step \(3 calls\)")
-        # The location is unknown, so the kernel distinguishes them.
-        split = told("UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3))
-        self.assertRegex(split, r"2\.00 s s103 queue-full: cudaLaunchKernel of gemm .*1\.00 s s102 queue-full")
-        many = told("UPDATE call SET kernel = id", "INSERT INTO kernel (id, process, number, name) SELECT 100 + id, 1, 100 + id,"
-                    " 'k' || id FROM call WHERE id <= 9", "UPDATE call SET kernel = 100 + id WHERE id <= 9",
-                    stall.format(1000000000, 9))
-        self.assertRegex(many, r"and \d+ more: gpuverify query lines\.db stall-lines")

@@ -37,40 +37,18 @@ class Told(harness.Case):
             if "unknown" not in result.err:
                 break
         for told in result.err, self.command("report", self.path("trace.db")).out:
-            self.assertRegex(" ".join(told.split()), r"stalled \S+ m?s s\d+ module-load: cuModuleLoadData.* behind it lost")
-        worst = re.search(r"Next: gpuverify (explain s\d+)", result.err)[1]
-        self.assertIn("cuModuleLoadData", self.command(*worst.split()).out)
+            self.assertRegex(" ".join(told.split()), r"Unexpected waits: \d+, the worst \S+ m?s \(s\d+ module-load, ")
+        worst = re.search(r"\((s\d+) module-load", " ".join(result.err.split()))[1]
+        self.assertIn("cuModuleLoadData", self.command("explain", worst).out)
 
     def test_summary_of_a_part_names_the_worst_of_that_part(self):
         stored.make("lazy_launch", self.path("trace.db"))
         start_s = 4.21
         for part, named in (((), "s1"), (("--from", "4.22s"), "s2"), (("--to", "4.22s"), "s1")):
-            out = self.command("report", "trace.db", "-s", "verdict", *part, sim=False).out
-            self.assertIn(f"explain {named}", out)
+            out = self.command("report", "trace.db", "-s", "findings", *part, sim=False).out
+            self.assertRegex(" ".join(out.split()), rf"Unexpected waits: \d+, the worst .* \({named} ")
             self.assertNotIn("explain trace.db", out)
-        self.assertNotIn("stalled", self.command("report", "trace.db", "-s", "verdict", "--to", f"{start_s}s", sim=False).out)
-
-    def test_nothing_of_the_evidence_is_said_twice(self):
-        stored.make("lazy_launch", self.path("trace.db"))
-        out = self.command("report", "trace.db", "-s", "verdict", sim=False).out
-        self.assertEqual(out.count("the GPU computed"), 1, out)
-
-    def test_what_nothing_explains_comes_last(self):
-        stored.make_anew("unexplained", self.path("trace.db"), "DELETE FROM stall WHERE id = 2",
-                         "UPDATE stall SET wait_ns = 10000000, work_ns = 20190000 WHERE id = 1")
-        out = self.command("report", "trace.db", "-s", "verdict", sim=False).out
-        names = re.findall(r"^  \d  (\S+)", out, re.M)
-        self.assertIn("stalled", names)
-        self.assertEqual(names[-1], "unexplained", out)
-
-    def test_calls_behind_one_that_worked_are_one_finding(self):
-        """Its line is the one to change."""
-        stored.make_anew("lazy_launch", self.path("trace.db"), "DELETE FROM stall WHERE cause <> 'lock'",
-                         "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, blocked_by,"
-                         " confidence) SELECT 9, 38, cause, 0, 0, 20000000, 0, blocked_by, confidence FROM stall")
-        out = " ".join(self.command("report", "trace.db", "-s", "verdict", sim=False).out.split())
-        self.assertRegex(out, "s2 lock: 2 calls behind cudaLaunchKernel,.* train.py:31 step")
-        self.assertEqual(out.count("lock:"), 1, out)
+        self.assertNotIn("Unexpected waits", self.command("report", "trace.db", "-s", "findings", "--to", f"{start_s}s", sim=False).out)
 
     def test_stall_before_its_trace_is_refused_in_words(self):
         stored.make("lazy_launch", self.path("trace.db"))

@@ -89,8 +89,7 @@ class Terminal(harness.Case):
             script.write("#!/bin/sh\n")
         os.chmod(self.path("start"), 0o755)
         path = f"{self.dir}:{os.environ['PATH']}"
-        for words, whole in ((("report", "add.db", "-s", "verdict"), "(219 ms)"),
-                             (("report", "add.db", "-s", "verdict"), " --section errors)"),
+        for words, whole in ((("report", "add.db", "-s", "findings"), " --section errors)"),
                              (("doctor", "--no-trial", "start", "x"), "gpuverify run -- start x;")):
             for columns in range(60, 100, 7):
                 out = self.command(*words, sim=False, status=None, env={"COLUMNS": str(columns), "PATH": path}).out

@@ -86,7 +86,7 @@ class Hanging(Hangs):
     def silence(self, name):
         if not os.path.exists(self.path(name)):
             return None
-        told = self.command("report", name, "-s", "verdict", status=None)
+        told = self.command("report", name, "-s", "findings", status=None)
         text = " ".join(told.out.split())
         return text if told.status == 0 and "The last record is" in text else None
 

@@ -35,15 +35,14 @@ class Words(harness.Case):
     def test_options_that_would_be_ignored_are_refused(self):
         self.make()
         for words in (("help", "--man", "--completion", "bash"), ("help", "--man", "run"),
-                      ("help", "--completion", "zsh", "run"), ("report", "--explain-verdict", "--format", "json"),
-                      ("report", "--explain-verdict", "-s", "run"), ("query", "--list", "--value"),
+                      ("help", "--completion", "zsh", "run"), ("query", "--list", "--value"),
                       ("query", "trace.db", "SELECT 1", "--value", "--format", "json"),
                       ("check", "trace.db", "--no-jit", "--junit", "-", "--format", "json"),
                       ("probe", "--json", "-", "--format", "json")):
             with self.subTest(words):
                 self.assertIn("cannot be used with", self.refused(*words))
         for words in (("help", "--man"), ("help", "--completion", "zsh"), ("query", "--list", "--format", "json"),
-                      ("report", "--explain-verdict"), ("check", "trace.db", "--no-jit", "--junit", "-")):
+                      ("check", "trace.db", "--no-jit", "--junit", "-")):
             self.command(*words, sim=False)
 
     def test_tables_are_shown_to_those_who_ask_for_tables(self):

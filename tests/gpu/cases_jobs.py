@@ -73,7 +73,7 @@ def job_of(bench, command, folder):
 
 def finding(bench, path, rank, late_ms, steps, where=""):
     """The report's first sentences say that this rank is late, how much, how often, and where."""
-    said = " ".join(gpuverify(bench, "report", path, "--section", "verdict").split())
+    said = " ".join(gpuverify(bench, "report", path, "--section", "findings").split())
     found = re.search(r"rank (\d+) is late by ([\d.]+) (ms|s) in (\d+) % of (?:steps|collectives): (.*?);", said)
     check(found, f"no rank is late: {said[:600]}")
     ms = float(found.group(2)) * (1000 if found.group(3) == "s" else 1)

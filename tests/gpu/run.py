@@ -33,11 +33,11 @@ import cases_ranges
 import cases_soak
 import cases_stalls
 import cases_steps
-import cases_verdicts
+import cases_findings
 from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
-         + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES + cases_idle.CASES
+         + cases_probe.CASES + cases_findings.CASES + cases_diff.CASES + cases_idle.CASES
          + cases_lines.CASES + cases_memory.CASES + cases_ranges.CASES + cases_steps.CASES
          + cases_jobs.CASES)
 

@@ -153,7 +153,7 @@ class Deb(unittest.TestCase):
         library = inside("gpuverify", "--library").strip()
         inside(f"LD_PRELOAD={library}", "GPUVERIFY_TRACE=/tmp/gv/preloaded.db", "/tmp/gv/sim/driver_tour")
         self.assertIn("cuLaunchKernel", inside("gpuverify", "report", "/tmp/gv/preloaded.db"))
-        said = inside("python3", "-c", "import gpuverify; print(gpuverify.open('/tmp/gv/run.db').verdict)")
+        said = inside("python3", "-c", "import gpuverify; print(gpuverify.open('/tmp/gv/run.db').findings)")
         self.assertNotIn(said.strip(), ("", "None"))
         self.assertRegex(inside("python3", "-m", "gpuverify", "--version"), r"^gpuverify \d")
         self.assertIn("gpuverify.pytest_plugin", inside("python3", "-c", "from importlib.metadata import entry_points as find; "
