@@ -101,7 +101,7 @@ static const char *say_not_run(const struct gv_run_facts *facts)
 /* How busy it was, the ledger says. */
 static void say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char work[128], devices[64] = "", known[64], rest[96] = "";
+    char work[128], devices[64] = "", known[64], rest[160] = "";
 
     say_work(facts, work, sizeof(work));
     if (facts->kernels_run + facts->graphs == 0) {
