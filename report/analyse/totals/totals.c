@@ -308,6 +308,6 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     if (!error)
         error = totals_make(trace, part, false);
     if (!error)
-        error = gv_ledger_make(trace);
+        error = gv_ledger_make(trace, part);
     return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }
