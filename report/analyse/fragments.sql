@@ -88,10 +88,6 @@ CASE WHEN instr(substr({place}, 1, instr({place} || ' ', ' ')), ':') > 0
 -- (H100, driver 580).
 (SELECT process FROM variable WHERE name = 'CUDA_LAUNCH_BLOCKING' AND value = '1')
 
--- define: is_avoidable
--- Of a row of stalls: the program can do something about it, and no finding of its own tells it.
-NOT expected AND cause NOT IN ('launch-blocking', 'descheduled', 'unknown')
-
 -- define: capture_marks
 -- Begins and ends of captures. An attempt to end a capture that left it on (908: from another
 -- thread) is none; with 901 and 904 it ends, and there is no graph.

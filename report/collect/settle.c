@@ -5,7 +5,7 @@
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
-#include "report/analyse/verdict/facts.h"
+#include "report/analyse/facts/facts.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 

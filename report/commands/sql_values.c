@@ -6,7 +6,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/ranges/range_name.h"
-#include "report/analyse/verdict/occupancy.h"
+#include "report/analyse/facts/occupancy.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
 

@@ -6,7 +6,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
-#include "report/analyse/verdict/facts.h"
+#include "report/analyse/facts/facts.h"
 #include "report/commands/exit.h"
 #include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"

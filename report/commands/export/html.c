@@ -170,7 +170,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
     gv_summary_say_time(ledger, time);
     snprintf(headline, sizeof(headline), "%s: %s", ledger->stepped ? "One step" : "The run", time);
     if (!time[0])
-        gv_verdict_say_headline(summary.facts, headline);
+        gv_facts_say_headline(summary.facts, headline);
     gv_json_text(json, "version", GV_VERSION);
     gv_json_text(json, "headline", headline);
     gv_json_text(json, "of", ledger->stepped ? "a step" : "the run");

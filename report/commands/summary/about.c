@@ -1,7 +1,7 @@
 /* The beginning of a summary: the run. */
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/steps/compare.h"
-#include "report/analyse/verdict/text.h"
+#include "report/analyse/facts/text.h"
 #include "report/commands/summary/activity.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands_summary_summary.inc"
@@ -90,9 +90,9 @@ static void print_headline(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
-    char headline[GV_VERDICT_TEXT_BYTES], busy[GV_SUMMARY_BUSY_BYTES];
+    char headline[GV_FACTS_SENTENCE_BYTES], busy[GV_SUMMARY_BUSY_BYTES];
 
-    gv_verdict_say_headline(facts, headline);
+    gv_facts_say_headline(facts, headline);
     if (!ran || !facts->whole || !facts->complete)
         gv_text_lines(summary->out, 2, "", headline, summary->columns);
     if (!ran || !facts->scaled || facts->ranges[0])

@@ -2,7 +2,7 @@
 #ifndef GV_COMMANDS_SUMMARY_ACTIVITY_H
 #define GV_COMMANDS_SUMMARY_ACTIVITY_H
 
-#include "report/analyse/verdict/run_facts.h"
+#include "report/analyse/facts/run_facts.h"
 
 #include <sqlite3.h>
 #include <stddef.h>

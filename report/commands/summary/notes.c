@@ -232,7 +232,7 @@ static void print_lost(const struct gv_summary *summary, int64_t lost)
                                         : "");
 }
 
-/* Results in words, except the one that the verdict explains, and those of lost captures. */
+/* Results in words, except the one that a fact explains, and those of lost captures. */
 static int print_errors(const struct gv_summary *summary, bool fatal, bool named, bool captures)
 {
     const struct gv_run_facts *facts = summary->facts;

@@ -3,7 +3,7 @@
 #define GV_COMMANDS_SUMMARY_SUBJECT_H
 
 #include "report/analyse/ended.h"
-#include "report/analyse/verdict/facts.h"
+#include "report/analyse/facts/facts.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

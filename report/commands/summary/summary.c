@@ -265,8 +265,10 @@ int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TE
 }
 
 /* A paragraph that a function prints, after an empty line. */
-static int print_paragraph(const struct gv_summary *summary,
-                           int (*print)(const struct gv_summary *, bool))
+typedef int print_part(const struct gv_summary *summary, const struct gv_summary_ledger *ledger);
+
+static int print_paragraph(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                           print_part *print)
 {
     struct gv_summary part = *summary;
     char *text = NULL;
@@ -276,13 +278,25 @@ static int print_paragraph(const struct gv_summary *summary,
     part.out = open_memstream(&text, &bytes);
     if (!part.out)
         return -ENOMEM;
-    error = print(&part, false);
+    error = print(&part, ledger);
     if (fclose(part.out) == EOF && !error)
         error = -ENOMEM;
     if (!error && bytes > 0)
         fprintf(summary->out, "\n%s", text);
     free(text);
     return error;
+}
+
+static int print_broken(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    (void)ledger;
+    return gv_summary_print_broken(summary, false);
+}
+
+static int print_notes(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+{
+    (void)ledger;
+    return gv_summary_print_notes(summary, false);
 }
 
 int gv_summary_print(const struct gv_summary *summary)
@@ -293,17 +307,15 @@ int gv_summary_print(const struct gv_summary *summary)
     if (!error)
         error = gv_summary_print_head(summary, ledger);
     if (!error)
-        error = print_paragraph(summary, gv_summary_print_broken);
+        error = print_paragraph(summary, ledger, print_broken);
     if (!error) {
         print_facts(summary);
         error = print_findings(summary, ledger);
     }
     if (!error)
-        fputc('\n', summary->out);
+        error = print_paragraph(summary, ledger, gv_summary_print_rest);
     if (!error)
-        error = gv_summary_print_rest(summary, ledger);
-    if (!error)
-        error = print_paragraph(summary, gv_summary_print_notes);
+        error = print_paragraph(summary, ledger, print_notes);
     if (!error) {
         fputc('\n', summary->out);
         print_next(summary, ledger);

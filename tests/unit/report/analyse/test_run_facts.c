@@ -1,5 +1,5 @@
 /* The numbers of a run with several processes: simultaneous time counts once. */
-#include "report/analyse/verdict/run_facts.h"
+#include "report/analyse/facts/run_facts.h"
 #include "tests/unit/report/totals_fixture.h"
 
 static struct gv_run_facts facts;
@@ -26,75 +26,12 @@ static void read_part(struct gv_totals_part part)
     assert_int_equal(gv_run_facts_read(totals_trace, &part, &facts), 0);
 }
 
-static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
-{
-    (void)state;
-    totals_execute(
-        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-        " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
-        " (2, 4, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
-        " (3, 5, 'lock', 0, 0, 300, 100, 'measured');");
-    read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.window_ns, 10000);
-    assert_int_equal(facts.waits, 3);
-    assert_int_equal(facts.wait_ns, 6000 + 300); /* [2000, 8000), [9000, 9300) */
-    assert_string_equal(facts.top_stall, "sync-copy");
-    assert_int_equal(facts.top_stall_ns, 6000);
-    assert_int_equal(facts.top_stall_count, 2);
-    struct gv_totals_part part = GV_TOTALS_ALL;
-    part.process = 2;
-    read_part(part);
-    assert_int_equal(facts.wait_ns, 5000);
-    assert_false(facts.whole);
-}
-
-/* 200,000 waits of 900 us each, one after the other, stored in no order. */
-static void many_waits_are_counted_to_the_last(void **state)
-{
-    (void)state;
-    totals_execute(
-        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
-        " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-        " SELECT 300000 - i, 1, 2, 10000 + i * 1000000, 900000, 0 FROM n;"
-        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-        " SELECT id, id, 'sync-copy', 0, 0, 900000, 0, 'measured' FROM call WHERE id > 100000");
-    read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.waits, 200000);
-    assert_int_equal(facts.wait_ns, INT64_C(180000000000));
-    assert_int_equal(facts.top_stall_ns, INT64_C(180000000000));
-}
-
 static void no_part_is_larger_than_the_whole(void **state)
 {
     (void)state;
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.start_ns, 1500);
-    assert_int_equal(facts.first_use_ns, 1500);
-    assert_int_equal(facts.copy_ns, 12000);
-    assert_int_equal(facts.thread_copy_ns, 6000);
-    assert_int_equal(facts.thread_launch_ns, 900);
     assert_int_equal(gv_run_facts_device_ns(&facts), 10000);
-}
-
-/* Their waits are stalls; the threads' order may change. */
-static void waits_are_no_copying_or_launching(void **state)
-{
-    (void)state;
-    totals_execute(
-        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-        " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'inferred'),"
-        " (2, 4, 'sync-copy', 0, 0, 2000, 4000, 'inferred'),"
-        " (3, 6, 'queue-full', 0, 0, 800, 100, 'inferred');");
-    read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.thread_copy_ns, 4000);
-    assert_int_equal(facts.thread_launch_ns, 400);
-    struct gv_totals_part part = GV_TOTALS_ALL;
-    part.process = 1;
-    read_part(part);
-    assert_int_equal(facts.thread_copy_ns, 1000);
-    totals_execute("UPDATE stall SET expected = 1");
-    read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.thread_copy_ns, 6000);
 }
 
 static void loads_that_failed_are_known(void **state)
@@ -155,18 +92,6 @@ static void calls_after_the_drivers_end_are_no_failures(void **state)
     assert_string_equal(facts.failed_most, "cuLaunchKernel");
 }
 
-/* As the list of stalls has it. */
-static void of_causes_that_cost_the_same_the_first_stall_counts(void **state)
-{
-    (void)state;
-    totals_execute(
-        "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
-        " VALUES (1, 3, 'module-load', 0, 0, 500, 0, 'measured'),"
-        " (2, 5, 'free', 0, 0, 500, 0, 'measured');");
-    read_part(GV_TOTALS_ALL);
-    assert_string_equal(facts.top_stall, "module-load");
-}
-
 /* Process 1 was killed: its copies were seen, its launches not. */
 static void what_is_missing_is_not_known(void **state)
 {
@@ -219,13 +144,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
-        TEST(of_causes_that_cost_the_same_the_first_stall_counts),
         TEST(what_is_missing_is_not_known),
-        TEST(processes_that_wait_at_the_same_time_lose_it_once),
         TEST(a_call_is_unfinished_if_its_process_did_not_end_by_itself),
-        TEST(many_waits_are_counted_to_the_last),
         TEST(no_part_is_larger_than_the_whole),
-        TEST(waits_are_no_copying_or_launching),
         TEST(loads_that_failed_are_known),
         TEST(records_that_found_no_room_are_known),
         TEST(launches_that_failed_are_known),

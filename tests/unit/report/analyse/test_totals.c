@@ -4,7 +4,7 @@
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/timeline_lane.h"
 #include "report/analyse/totals/totals.h"
-#include "report/analyse/verdict/occupancy.h"
+#include "report/analyse/facts/occupancy.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "report/analyse/verdict/facts.h"
+#include "report/analyse/facts/facts.h"
 
 #include "report/analyse/totals/totals.h"
-#include "report/analyse_verdict_facts.inc"
+#include "report/analyse_facts_facts.inc"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -20,7 +20,7 @@ static const struct {
     const char *text, *next;
 } words[] = {
 #define GV_FACT(name, text, next) {text, next},
-#include "report/analyse/verdict/facts.def"
+#include "report/analyse/facts/facts.def"
 };
 
 static struct gv_fact *add(struct gv_fact_list *list, const struct gv_run_facts *run,
@@ -45,11 +45,11 @@ static void add_memory(struct gv_fact_list *list, const struct gv_run_facts *run
         run->device_bytes > 0 ? (double)used_bytes / (double)run->device_bytes : 0;
 
     if (run->memory_refused > 0)
-        gv_verdict_say_refused(
+        gv_facts_say_refused(
             run, went_on,
             add(list, run, went_on ? GV_FACT_MEMORY_FULL : GV_FACT_OUT_OF_MEMORY)->detail);
     else if (used >= MEMORY_FULL)
-        gv_verdict_say_full(run, used < 1 ? used : 1, add(list, run, GV_FACT_MEMORY_FULL)->detail);
+        gv_facts_say_full(run, used < 1 ? used : 1, add(list, run, GV_FACT_MEMORY_FULL)->detail);
 }
 
 /* Nothing ran. The rest of a part, or of a run that goes on, may have launched. */
@@ -59,24 +59,24 @@ static void add_nothing(struct gv_fact_list *list, const struct gv_run_facts *ru
     struct gv_fact *fact;
 
     if (run->init_result != 0) {
-        gv_verdict_say_no_kernel(run, add(list, run, GV_FACT_NO_CUDA)->detail);
+        gv_facts_say_no_kernel(run, add(list, run, GV_FACT_NO_CUDA)->detail);
     } else if (gv_run_facts_launches_failed(run)) {
         fact = add(list, run, GV_FACT_NO_KERNEL);
-        gv_verdict_say_launch_failed(run, fact->detail);
+        gv_facts_say_launch_failed(run, fact->detail);
         error = gv_error_words_of("launch", run->launch_result);
         fact->next = error ? error->remedy
                            : "see what the launches returned, and whether the program checks it: "
                              "gpuverify report FILE --section errors";
     } else if (gv_run_facts_not_run(run)) {
         fact = add(list, run, GV_FACT_NO_KERNEL);
-        gv_verdict_say_not_run(run, fact->detail);
+        gv_facts_say_not_run(run, fact->detail);
         fact->next = "check whether they were captured into a graph that was never launched, "
                      "whether the program exited without waiting for them, and what failed: "
                      "gpuverify report FILE --section errors";
     } else if (run->kernels_run + run->graphs + run->launch_calls == 0 && run->whole &&
                run->complete) {
         fact = add(list, run, GV_FACT_NO_KERNEL);
-        gv_verdict_say_no_kernel(run, fact->detail);
+        gv_facts_say_no_kernel(run, fact->detail);
         if (run->killed > 0)
             fact->next = "find out why the program crashed, or was killed, before it launched "
                          "anything";
@@ -89,7 +89,7 @@ static void say_accelerated(const struct gv_run_facts *run, char *out)
 {
     char computing[GV_FORMAT_BYTES], lived[GV_FORMAT_BYTES];
 
-    snprintf(out, GV_VERDICT_TEXT_BYTES, "the GPU computed for %s of the %s that the run took%s",
+    snprintf(out, GV_FACTS_SENTENCE_BYTES, "the GPU computed for %s of the %s that the run took%s",
              gv_format_duration(computing, run->kernel_ns / run->devices_used),
              gv_format_duration(lived, run->lived_ns),
              run->devices_used > 1 ? ", on average of its devices" : "");
@@ -105,16 +105,16 @@ void gv_facts_make(const struct gv_run_facts *run, struct gv_fact_list *list)
     add_memory(list, run);
     add_nothing(list, run);
     if (run->blocking_launches > 0)
-        gv_verdict_say_blocking(run, add(list, run, GV_FACT_LAUNCH_BLOCKING)->detail);
+        gv_facts_say_blocking(run, add(list, run, GV_FACT_LAUNCH_BLOCKING)->detail);
     if (run->flight_ns > 0 && run->flight_ns >= run->window_ns / UNFINISHED_PART) {
         fact = add(list, run, GV_FACT_UNFINISHED);
         fact->process = run->flight_process;
-        gv_verdict_say_unfinished(run, fact->detail);
+        gv_facts_say_unfinished(run, fact->detail);
     }
     if (run->late.process && run->late.total_ns >= run->window_ns / LATE_PART) {
         fact = add(list, run, GV_FACT_LATE_RANK);
         fact->process = run->late.process;
-        gv_verdict_say_late_rank(run, fact->detail);
+        gv_facts_say_late_rank(run, fact->detail);
     }
     if (run->gpu_known && run->devices_used > 0 &&
         run->kernel_ns >= gv_time_product(run->lived_ns, run->devices_used) / ACCELERATED)

@@ -2,15 +2,15 @@
  * What is true of a run beside its ledger (facts.def): whether it used the GPU at all, ran out of
  * memory, hangs. Texts contain names from the trace: escape them for printing.
  */
-#ifndef GV_ANALYSE_VERDICT_FACTS_H
-#define GV_ANALYSE_VERDICT_FACTS_H
+#ifndef GV_ANALYSE_FACTS_FACTS_H
+#define GV_ANALYSE_FACTS_FACTS_H
 
-#include "report/analyse/verdict/run_facts.h"
-#include "report/analyse/verdict/text.h"
+#include "report/analyse/facts/run_facts.h"
+#include "report/analyse/facts/text.h"
 
 enum gv_fact_name {
 #define GV_FACT(name, text, next) GV_FACT_##name,
-#include "report/analyse/verdict/facts.def"
+#include "report/analyse/facts/facts.def"
     GV_FACT_COUNT
 };
 
@@ -18,7 +18,7 @@ struct gv_fact {
     enum gv_fact_name name;
     int64_t process; /* 0: of several, or not known */
     const char *text, *next;
-    char detail[GV_VERDICT_TEXT_BYTES];
+    char detail[GV_FACTS_SENTENCE_BYTES];
 };
 
 struct gv_fact_list {

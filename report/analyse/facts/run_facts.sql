@@ -19,11 +19,11 @@ FROM process WHERE {is_of_process(id)};
 SELECT count(*) AS threads FROM threads WHERE {is_of_process(process)} AND (?2 = 0 OR id = ?2);
 
 -- name: devices
-SELECT count(*) AS devices_used, max(busy_ns) AS busiest_ns, {sum(kernel_ns)} AS seen_kernel_ns
+SELECT count(*) AS devices_used, {sum(kernel_ns)} AS seen_kernel_ns
 FROM device_total;
 
 -- name: busiest_device
-SELECT d.name AS device, d.multiprocessors AS multiprocessors
+SELECT d.name AS device
 FROM device_total t JOIN device d ON d.id = t.device ORDER BY t.busy_ns DESC LIMIT 1;
 
 -- name: simulated
@@ -34,31 +34,11 @@ SELECT EXISTS (SELECT 1 FROM device WHERE name GLOB 'GV_SIM *') AS simulated;
 SELECT count(*) AS kernel_names, {sum(count)} AS kernels_run FROM kernel_total;
 
 -- name: top_kernel
-SELECT k.name AS top_kernel, s.grid_x * s.grid_y * s.grid_z AS least_blocks
-FROM kernel_total k LEFT JOIN gpu_shape s ON s.id = k.shape
-ORDER BY k.total_ns DESC, k.rank LIMIT 1;
+SELECT name AS top_kernel FROM kernel_total ORDER BY total_ns DESC, rank LIMIT 1;
 
 -- name: copies
-SELECT {sum(count)} AS copies, {sum(bytes)} AS copied_bytes,
-    {sum(CASE copy_kind >> 4 WHEN 1 THEN bytes END)} AS pageable_bytes,
-    {sum(CASE copy_kind >> 4 WHEN 2 THEN bytes END)} AS pinned_bytes
+SELECT {sum(count)} AS copies, {sum(bytes)} AS copied_bytes
 FROM copy_total WHERE copy_kind & 15 BETWEEN 1 AND 4;
-
--- name: gap_call
-SELECT a.name AS gap_call, {sum(g.total_ns)} AS gap_call_ns
-FROM gap_call g JOIN api a ON a.id = g.api
-GROUP BY a.id ORDER BY gap_call_ns DESC, a.name LIMIT 1;
-
--- name: copy_stack
-SELECT s.stack AS copy_stack
-FROM call_stack s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api
-    LEFT JOIN thread t ON t.id = c.thread
-WHERE a.class = 'copy' AND {in_part(t.process, c.thread, c.start_ns)} AND gv_in_ranges(c.id)
-GROUP BY s.stack ORDER BY total(c.duration_ns) DESC LIMIT 1;
-
--- name: launch_median
-SELECT t.median_ns AS launch_median_ns FROM api_total t JOIN api a ON a.id = t.api
-WHERE a.class = 'launch' ORDER BY t.count DESC LIMIT 1;
 
 -- name: failed
 SELECT {sum(count)} AS failed FROM error_total;
@@ -68,24 +48,8 @@ SELECT a.name AS failed_most FROM error_total t JOIN api a ON a.id = t.api
 GROUP BY a.id ORDER BY sum(t.count) DESC, a.name LIMIT 1;
 
 -- name: stalls
-SELECT count(*) AS stalls, {sum(wait_ns + jit_ns)} AS stall_ns,
-    count(CASE WHEN cause = 'descheduled' THEN 1 END) AS delays,
-    count(CASE WHEN cause = 'unknown' THEN 1 END) AS unknowns
+SELECT count(*) AS stalls, {sum(wait_ns + jit_ns)} AS stall_ns
 FROM stalls WHERE NOT expected AND {in_part(process, thread, start_ns)};
-
--- name: avoidable_stalls
-SELECT count(CASE WHEN wait_ns > 0 THEN 1 END) AS waits,
-    {sum(CASE WHEN wait_ns > 0 THEN jit_ns END)} AS wait_jit_ns
-FROM stalls WHERE {is_avoidable} AND {in_part(process, thread, start_ns)};
-
--- name: unsure
-SELECT {sum(wait_ns)} AS unsure_ns
-FROM stalls s WHERE {is_unsure_ptx(s)} AND {in_part(process, thread, start_ns)};
-
--- name: top_stall
-SELECT cause AS top_stall, {sum(wait_ns)} AS top_stall_ns, count(*) AS top_stall_count
-FROM stalls WHERE {is_avoidable} AND wait_ns > 0 AND {in_part(process, thread, start_ns)}
-GROUP BY cause ORDER BY top_stall_ns DESC, max(wait_ns + jit_ns) DESC, min(id) LIMIT 1;
 
 -- name: in_flight
 SELECT count(*) AS in_flight, count(CASE WHEN class = 'sync' THEN 1 END) AS sync_flights

@@ -1,12 +1,8 @@
-#include "report/analyse/verdict/run_facts.h"
+#include "report/analyse/facts/run_facts.h"
 
-#include "report/analyse/idle/reason_words.h"
-#include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/store/time_sum.h"
-#include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
-#include "report/analyse_verdict_waits.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -16,7 +12,7 @@
 
 static const char *const fact_queries[] = {
 #define GV_SQL(name, help, text) text,
-#include "report/analyse_verdict_run_facts.inc"
+#include "report/analyse_facts_run_facts.inc"
 };
 
 #define GV_NUMBER(member)                                                                          \
@@ -35,7 +31,7 @@ static const struct gv_fact_member {
     size_t size; /* of a text; 0: a number */
 } gv_fact_members[] = {
 #define GV_RUN_FACT(name) GV_NUMBER(name),
-#include "report/analyse/verdict/run_facts.def"
+#include "report/analyse/facts/run_facts.def"
     GV_NUMBER(processes),
     GV_NUMBER(first_process),
     GV_NUMBER(lived_ns),
@@ -44,35 +40,18 @@ static const struct gv_fact_member {
     GV_NUMBER(killed),
     GV_NUMBER(threads),
     GV_NUMBER(devices_used),
-    GV_NUMBER(busiest_ns),
     GV_NUMBER(seen_kernel_ns),
     GV_TEXT(device),
-    GV_NUMBER(multiprocessors),
     GV_NUMBER(simulated),
     GV_NUMBER(kernel_names),
     GV_NUMBER(kernels_run),
     GV_TEXT(top_kernel),
-    GV_NUMBER(least_blocks),
     GV_NUMBER(copies),
     GV_NUMBER(copied_bytes),
-    GV_NUMBER(pageable_bytes),
-    GV_NUMBER(pinned_bytes),
-    GV_TEXT(gap_call),
-    GV_NUMBER(gap_call_ns),
-    GV_NUMBER(copy_stack),
-    GV_NUMBER(launch_median_ns),
     GV_NUMBER(failed),
     GV_TEXT(failed_most),
     GV_NUMBER(stalls),
     GV_NUMBER(stall_ns),
-    GV_NUMBER(delays),
-    GV_NUMBER(unknowns),
-    GV_NUMBER(waits),
-    GV_NUMBER(wait_jit_ns),
-    GV_NUMBER(unsure_ns),
-    GV_TEXT(top_stall),
-    GV_NUMBER(top_stall_ns),
-    GV_NUMBER(top_stall_count),
     GV_NUMBER(snapshot_ns),
     GV_NUMBER(in_flight),
     GV_NUMBER(sync_flights),
@@ -160,85 +139,6 @@ static int facts_take_kept(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-/* Simultaneous waits of threads and processes count once. */
-struct gv_facts_waits {
-    const struct gv_run_facts *facts;
-    struct gv_time_union avoidable, top, descheduled, unknown;
-};
-
-static int facts_take_wait(void *context, sqlite3_stmt *row)
-{
-    struct gv_facts_waits *waits = context;
-    int64_t start_ns = facts_sound(sqlite3_column_int64(row, 0));
-    int64_t end_ns = start_ns + facts_sound(sqlite3_column_int64(row, 1));
-    const char *cause = (const char *)sqlite3_column_text(row, 3);
-
-    if (sqlite3_column_int(row, 2))
-        gv_time_union_add(&waits->avoidable, start_ns, end_ns);
-    if (cause && strcmp(cause, waits->facts->top_stall) == 0)
-        gv_time_union_add(&waits->top, start_ns, end_ns);
-    if (cause && strcmp(cause, "descheduled") == 0)
-        gv_time_union_add(&waits->descheduled, start_ns, end_ns);
-    if (cause && strcmp(cause, "unknown") == 0)
-        gv_time_union_add(&waits->unknown, start_ns, end_ns);
-    return 0;
-}
-
-static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_facts *facts)
-{
-    struct gv_facts_waits waits = {.facts = facts};
-    int error = gv_database_each(trace, sql_waits, part, 4, facts_take_wait, &waits);
-
-    facts->wait_ns = facts_sound(waits.avoidable.sum_ns);
-    facts->top_stall_ns = facts_sound(waits.top.sum_ns);
-    facts->delay_ns = facts_sound(waits.descheduled.sum_ns);
-    facts->unknown_ns = facts_sound(waits.unknown.sum_ns);
-    return error;
-}
-
-/* Calls and stalls have findings of their own. Without a look at a thread that was outside of
- * calls, what came before the first operation and after the last one is starting and ending CUDA.
- */
-static bool facts_tells_idle(const struct gv_idle_line *line, unsigned traits)
-{
-    return !(traits & GV_IDLE_TOLD_ELSEWHERE) &&
-           (line->samples > 0 || !(traits & GV_IDLE_IN_CALLS)) &&
-           ((line->where[0] && line->samples > 0) || !(traits & GV_IDLE_EDGE));
-}
-
-static int facts_idle(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
-{
-    struct gv_idle_sums sums;
-    int error = gv_idle_sums_read(trace, part, &sums);
-
-    for (size_t i = 0; i < sums.count && !error; i++) {
-        const struct gv_idle_line *line = &sums.lines[i];
-        const struct gv_idle_reason_words *words = gv_idle_reason_find(line->reason);
-        unsigned traits = words ? words->traits : 0;
-        bool is_own = traits & GV_IDLE_OWN;
-        if (is_own)
-            facts->own_idle_ns = gv_time_sum(facts->own_idle_ns, line->total_ns);
-        if (facts->idle_lines == GV_FACTS_IDLE || !facts_tells_idle(line, traits))
-            continue;
-        struct gv_facts_idle *idle = &facts->idle[facts->idle_lines++];
-        *idle = (struct gv_facts_idle){.id = line->longest,
-                                       .total_ns = facts_sound(line->total_ns),
-                                       .saves_ns = facts_sound(line->saves_ns),
-                                       .inside_ns = facts_sound(line->inside_ns),
-                                       .gaps = line->gaps,
-                                       .inferred = line->inferred,
-                                       .own = is_own};
-        snprintf(idle->reason, sizeof(idle->reason), "%s", line->reason);
-        gv_idle_reason_say(line->reason, line->detail, line->where, idle->text, sizeof(idle->text));
-    }
-    facts->idle_ns = facts_sound(sums.total_ns);
-    facts->own_idle_ns = facts_sound(facts->own_idle_ns);
-    facts->run_ns = facts_sound(sums.run_ns);
-    facts->idle_lack = gv_idle_sums_lack(&sums);
-    gv_idle_sums_free(&sums);
-    return error;
-}
-
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
 {
     return gv_time_product(facts->known_ns, facts->devices_used > 1 ? facts->devices_used : 1);
@@ -284,25 +184,6 @@ bool gv_run_facts_are_of_little(const struct gv_run_facts *facts)
 {
     return facts->whole && facts->known_ns == facts->window_ns &&
            facts->window_ns < facts->lived_ns / 10 * 9;
-}
-
-int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts)
-{
-    return facts->window_ns > facts->thread_ns ? facts->window_ns - facts->thread_ns : 0;
-}
-
-bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts)
-{
-    int64_t devices = facts->devices_used > 1 ? facts->devices_used : 1;
-    int64_t idle_ns = (gv_run_facts_device_ns(facts) - facts->busy_ns) / devices;
-
-    return facts->known_ns == facts->window_ns && gv_run_facts_outside_ns(facts) < idle_ns / 2;
-}
-
-bool gv_run_facts_idle_call_is_known(const struct gv_run_facts *facts)
-{
-    return gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0 &&
-           facts->gap_call_ns >= (gv_run_facts_device_ns(facts) - facts->busy_ns) / 10;
 }
 
 double gv_run_facts_underfilled(const struct gv_run_facts *facts)
@@ -389,15 +270,8 @@ int gv_run_facts_read_made(sqlite3 *trace, const struct gv_totals_part *part,
             gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept, facts);
     for (size_t i = 0; i < sizeof(fact_queries) / sizeof(fact_queries[0]) && !error; i++)
         error = gv_database_each(trace, fact_queries[i], values, 4, facts_take_columns, facts);
-    if (!error)
-        error = facts_waits(trace, values, facts);
-    if (!error)
-        error = facts_idle(trace, part, facts);
     if (!error && gv_totals_is_all(part))
         error = gv_late_rank_read(trace, &facts->late);
-    if (!error && facts->copy_stack)
-        error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
-                              sizeof(facts->copy_where));
     if (!error && facts->refused_stack)
         error = gv_stack_text(trace, facts->refused_stack, 1, facts->refused_where,
                               sizeof(facts->refused_where));

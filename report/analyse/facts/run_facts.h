@@ -1,9 +1,9 @@
 /*
  * A run in numbers, from the sums (report/analyse/totals/totals.h) and the small tables of an open
- * trace. The verdict and the report's head use them.
+ * trace. Its facts and the report's head use them.
  */
-#ifndef GV_ANALYSE_VERDICT_RUN_FACTS_H
-#define GV_ANALYSE_VERDICT_RUN_FACTS_H
+#ifndef GV_ANALYSE_FACTS_RUN_FACTS_H
+#define GV_ANALYSE_FACTS_RUN_FACTS_H
 
 #include "report/analyse/jobs/late.h"
 #include "report/analyse/names/kernel_name.h"
@@ -15,23 +15,11 @@
 #include <stdint.h>
 
 #define GV_FACTS_TEXT_BYTES 256
-/* Reasons and lines of idle time that are kept: those that a fix saves most of. */
-#define GV_FACTS_IDLE 5
-
-/* Idle time for one reason at one line (struct gv_idle_line). */
-struct gv_facts_idle {
-    int64_t id; /* the row with the most time; id in idle */
-    int64_t total_ns, saves_ns, inside_ns, gaps;
-    bool inferred; /* at least so much */
-    bool own;      /* the program's own work on the host */
-    char reason[32];
-    char text[2 * GV_FACTS_TEXT_BYTES]; /* "waiting for data: data.py:41 __getitem__" */
-};
 
 struct gv_run_facts {
     /* as in the table fact */
 #define GV_RUN_FACT(name) int64_t name;
-#include "report/analyse/verdict/run_facts.def"
+#include "report/analyse/facts/run_facts.def"
     int64_t window_ns; /* from the first call's start to the last one's end, as far as recorded */
     int64_t known_ns;  /* the part in which the GPU side is known */
     bool known_first;  /* it is the first part */
@@ -53,31 +41,17 @@ struct gv_run_facts {
     char
         ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
 
-    /* all devices together, in known_ns, and the busiest one */
-    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;
+    /* all devices together, in known_ns */
+    int64_t devices_used, busy_ns, kernel_ns, copied_ns;
     int64_t seen_kernel_ns; /* also outside of known_ns: missing kernels do not matter */
-    int64_t multiprocessors;
     char device[GV_FACTS_TEXT_BYTES];
 
     int64_t kernel_names, kernels_run;
-    int64_t launch_median_ns, least_blocks;
     char top_kernel[GV_KERNEL_NAME_LONG];
 
-    int64_t copies, copied_bytes, pageable_bytes, pinned_bytes; /* between host and device */
-    int64_t copy_stack;                   /* of the copies that took longest; 0: unknown */
-    char copy_where[GV_FACTS_TEXT_BYTES]; /* its line */
+    int64_t copies, copied_bytes; /* between host and device */
 
-    int64_t gap_call_ns; /* the call in which the host was most in the longest gaps */
-    char gap_call[GV_FACTS_TEXT_BYTES];
-
-    /* unexpected stalls; those that waited: simultaneous waits count once */
-    int64_t stalls, stall_ns, waits, wait_ns;
-    /* Stalls that are not in these waits: threads waited for a CPU, or nothing explains them. */
-    int64_t delays, delay_ns, unknowns, unknown_ns;
-    int64_t unsure_ns;   /* of wait_ns, summed over threads: may be compilation instead */
-    int64_t wait_jit_ns; /* compilation in calls that also waited */
-    int64_t top_stall_ns, top_stall_count; /* of the cause with the most lost time */
-    char top_stall[GV_FACTS_TEXT_BYTES];
+    int64_t stalls, stall_ns; /* unexpected ones */
 
     int64_t sync_flights; /* unfinished requested waits, which sync_ns lacks */
     int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
@@ -103,12 +77,6 @@ struct gv_run_facts {
     int64_t own_cost_once_ns; /* at the processes' start and end */
     int64_t own_cost_most_ppm, stacks_spared;
     char own_cost_most[GV_FACTS_TEXT_BYTES]; /* its most expensive part */
-    /* Why devices were idle, most saving first. Without what calls and stalls explain. run_ns: from
-     * the processes' start to their end. own_idle_ns: the program's own work on the host, of
-     * idle_ns; both of all devices together. */
-    struct gv_facts_idle idle[GV_FACTS_IDLE];
-    int64_t idle_lines, idle_ns, own_idle_ns, run_ns;
-    const char *idle_lack;         /* why the trace cannot tell; NULL: it can */
     struct gv_minutes_older older; /* that is in nothing else here */
     struct gv_late_rank late;
     int64_t flight_process, flight_ns, flight_running;
@@ -130,12 +98,6 @@ bool gv_run_facts_are_of_little(const struct gv_run_facts *facts);
 #define GV_FACTS_SEEN_BYTES 120
 const char *gv_run_facts_seen(const struct gv_run_facts *facts, const char *of,
                               char out[GV_FACTS_SEEN_BYTES]);
-/* How long the thread with the most time in CUDA calls was outside of them; and whether the host
- * was in them for most of the GPUs' idle time. */
-int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts);
-bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts);
-/* And the longest gaps, which do not include the time before the first operation, show in which. */
-bool gv_run_facts_idle_call_is_known(const struct gv_run_facts *facts);
 /* The share of the kernels' and graphs' time in kernels with fewer blocks than multiprocessors;
  * and how much of the device the kernels with known grids filled. */
 double gv_run_facts_underfilled(const struct gv_run_facts *facts);

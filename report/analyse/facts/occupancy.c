@@ -1,4 +1,4 @@
-#include "report/analyse/verdict/occupancy.h"
+#include "report/analyse/facts/occupancy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct gv_multiprocessor {
 static const struct gv_multiprocessor multiprocessors[] = {
 #define GV_OCCUPANCY(capability, warps, blocks, shared_bytes)                                      \
     {capability, warps, blocks, shared_bytes},
-#include "report/analyse/verdict/occupancy.def"
+#include "report/analyse/facts/occupancy.def"
 };
 
 static int64_t round_up(int64_t value, int64_t unit)

@@ -1,6 +1,6 @@
 /* The share of a multiprocessor's warps that a kernel's blocks can fill. */
-#ifndef GV_ANALYSE_VERDICT_OCCUPANCY_H
-#define GV_ANALYSE_VERDICT_OCCUPANCY_H
+#ifndef GV_ANALYSE_FACTS_OCCUPANCY_H
+#define GV_ANALYSE_FACTS_OCCUPANCY_H
 
 #include <stdint.h>
 
