@@ -53,6 +53,7 @@ int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
 struct gv_finding_evidence {
     int64_t stall, idle; /* 0: none is known */
 };
+int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_evidence *evidence);
 int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to,
                        struct gv_finding_evidence *evidence);
 

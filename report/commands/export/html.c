@@ -6,6 +6,7 @@
 #include "report/commands/export/export.h"
 #include "report/commands/export/timeline.h"
 #include "report/commands/export/flame.h"
+#include "report/commands/explain/explain.h"
 #include "report/commands/export/stories.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
@@ -118,13 +119,18 @@ static struct gv_summary html_subject(struct html *html, FILE *out)
     return summary;
 }
 
-static void html_finding(struct html *html, const struct gv_summary_ledger *ledger,
+static int html_finding(struct html *html, const struct gv_summary_ledger *ledger,
                          const struct gv_summary_finding *finding, struct gv_json *json)
 {
     struct gv_summary summary = html_subject(html, NULL);
-    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES];
+    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES], story[32] = "";
+    struct gv_finding_evidence evidence;
+    int error = gv_explain_finding_evidence(html->trace, finding->id, &evidence);
 
     snprintf(id, sizeof(id), "f%" PRId64, finding->id);
+    if (evidence.stall || evidence.idle)
+        snprintf(story, sizeof(story), "%c%" PRId64, evidence.stall ? 's' : 'i',
+                 evidence.stall ? evidence.stall : evidence.idle);
     gv_summary_fix(&summary, finding, fix);
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "id", id);
@@ -135,7 +141,9 @@ static void html_finding(struct html *html, const struct gv_summary_ledger *ledg
     gv_json_text(json, "line", finding->place[0] ? finding->place : NULL);
     gv_json_text(json, "text", finding->title);
     gv_json_text(json, "fix", fix[0] ? fix : NULL);
+    gv_json_text(json, "story", story[0] ? story : NULL);
     gv_json_close(json, '}');
+    return error;
 }
 
 static void html_fact(const struct gv_fact *fact, const char *path, struct gv_json *json)
@@ -204,7 +212,7 @@ static int html_findings(struct html *html)
     gv_json_close(&json, ']');
     gv_json_open(&json, "findings", '[');
     for (size_t i = 0; !error && i < ledger->told; i++)
-        html_finding(html, ledger, &ledger->findings[i], &json);
+        error = html_finding(html, ledger, &ledger->findings[i], &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     html->ledger = NULL;

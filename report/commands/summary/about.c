@@ -108,7 +108,7 @@ bool gv_summary_worked(const struct gv_summary *summary, const struct gv_summary
         if (summary->list->facts[i].name == GV_FACT_NO_KERNEL ||
             summary->list->facts[i].name == GV_FACT_NO_CUDA)
             return false;
-    return ledger->lanes_told > 0;
+    return ledger->lanes_told > 0 && ledger->shown_ns > 0;
 }
 
 void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES])
@@ -120,7 +120,7 @@ void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUM
         const char *before, *after;
         int64_t ns;
     } rest[] = {{"idle ", "", time.idle_ns},
-                {"for ", " not known", time.unknown_ns},
+                {"", " not known", time.unknown_ns},
                 {"", " without a request", time.no_request_ns},
                 {"", " not seen", time.not_seen_ns}};
 

@@ -184,8 +184,11 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
         print_finding(summary, ledger, &ledger->findings[i]);
     if (ledger->told == 0 && time.busy_ns > 0)
         gv_text_say(summary->out, 2, "", summary->columns,
-                    "No findings: the GPU was busy for %s of the run.",
-                    gv_summary_share(time.busy_ns, gv_summary_time_sum(&time), share));
+                    "No findings: the GPU was busy for %s of the run%s.",
+                    gv_summary_share(time.busy_ns, ledger->shown_ns, share),
+                    time.not_seen_ns > 0      ? ", as far as it was seen"
+                    : time.no_request_ns > 0 ? ", without the time between requests"
+                                             : "");
     error = print_sums(summary, ledger);
     print_lanes(summary, ledger);
     return error;

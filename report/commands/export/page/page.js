@@ -213,8 +213,8 @@ const gvPage = (() => {
       make("p", {}, `Made by gpuverify ${told.version} from ${file}. Times are since the start of the trace.`));
   };
 
-  // The stall or idle time that shows a finding best: the first story at its line.
-  const storyOf = (finding) => stories.find((one) => finding.line && one.line === finding.line);
+  // The stall or idle time that shows a finding best, or the first story at its line.
+  const evidenceOf = (finding) => byName.get(finding.story) || stories.find((one) => finding.line && one.line === finding.line);
 
   const fact = (one) => {
     const story = one.name === "unfinished" ? byName.get("c1") : null;
@@ -225,7 +225,7 @@ const gvPage = (() => {
   };
 
   const item = (finding) => {
-    const story = storyOf(finding);
+    const story = evidenceOf(finding);
     return make("li", {class: finding.may ? "may" : "cost"},
       make("div", {class: "item-head"}, make("h3", {}, finding.name), make("span", {class: "cost"}, duration(finding.lost_ns)),
         make("span", {class: "saves"}, `${finding.share} of ${told.of}`)),
@@ -441,7 +441,7 @@ const gvPage = (() => {
   const keys = {
     "/": () => query.focus(),
     f: () => {
-      const story = told.findings.map(storyOf).find(Boolean) || stories[0];
+      const story = told.findings.map(evidenceOf).find(Boolean) || stories[0];
       if (story) open(story);
     },
     n: () => opened ? next(1) : stories[0] && open(stories[0]),
