@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import importlib
 import json
 import keyword
@@ -29,7 +30,8 @@ class TraceError(Exception):
     """The file cannot be read as a trace."""
 
 
-class Finding(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Finding:
     """One thing that could be saved, as in the view `findings` of docs/views.md."""
 
     id: int
@@ -233,7 +235,8 @@ class Trace:
         """What `gpuverify report` says first."""
         if self._findings is None:
             said = self._ask("report", "--section", "findings")
-            self._findings = Findings((Finding(**{name: finding[name] for name in Finding._fields}) for finding in said["findings"]),
+            fields = [field.name for field in dataclasses.fields(Finding)]
+            self._findings = Findings((Finding(**{name: finding[name] for name in fields}) for finding in said["findings"]),
                                       [Fact(**fact) for fact in said["facts"]], said["notes"])
         return self._findings
 

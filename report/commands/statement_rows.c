@@ -76,10 +76,9 @@ int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values
         width = GV_STATEMENT_COLUMNS;
     for (int i = 0; i < width; i++)
         columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
-    error = result == SQLITE_OK
-                ? gv_statement_rows_write(statement, out, format, columns, width,
-                                          sqlite3_step(statement), json)
-                : gv_database_error(trace, result);
+    error = result == SQLITE_OK ? gv_statement_rows_write(statement, out, format, columns, width,
+                                                          sqlite3_step(statement), json)
+                                : gv_database_error(trace, result);
     sqlite3_finalize(statement);
     return error;
 }

@@ -50,17 +50,23 @@ class Pages(exported.Exported):
         return page.value(f"[...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[{at}].textContent)")
 
     def test_the_line_to_change_is_on_top(self):
-        page = self.open("lazy_launch")
+        page = self.open("lines")
+        self.assertRegex(page.value("document.getElementById('headline').innerText"), r"One step: GPU busy 83\.2 ms, idle 15\.8 ms")
         first = page.value("document.querySelector('#items li').innerText")
-        self.assertIn("train.py:31 step", first)
-        self.assertIn("Fix: Load it before the loop queues work", first)
-        self.assertRegex(first, r"saves up to 141 ms \(14 % of the run\)")
+        self.assertIn("data.py:7 batches", first)
+        self.assertIn("Fix: ", first)
+        self.assertRegex(first, r"9\.91 ms\s+10 % of a step")
         below = page.value("document.querySelector('#items li .fix').getBoundingClientRect().bottom")
         self.assertLess(below, 600)  # without scrolling
 
     def test_a_story_is_one_click_away(self):
+        page = self.open("add")
+        page.click("#items li:nth-child(2) .actions button")
+        story = page.value("document.getElementById('story').innerText")
+        for words in ("jit", "cuLibraryLoadData", "gpuverify explain add.db s1"):
+            self.assertIn(words, story)
         page = self.open("lazy_launch")
-        page.click("#items li:first-child .actions button")
+        page.key("f")
         story = page.value("document.getElementById('story').innerText")
         for words in ("lazy-load", "853 ms lost", "only when its context is idle", "train.py:88 main",
                       "thread 2 lost 813 ms", "cudaLaunchKernel of gemm", "gpuverify explain lazy_launch.db s1"):

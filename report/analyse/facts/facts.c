@@ -41,8 +41,7 @@ static void add_memory(struct gv_fact_list *list, const struct gv_run_facts *run
     bool went_on = run->memory_still_refused == 0 || run->refused_ended_well;
     int64_t used_bytes =
         gv_time_sum(gv_time_sum(run->peak_bytes, run->outside_bytes), run->other_bytes);
-    double used =
-        run->device_bytes > 0 ? (double)used_bytes / (double)run->device_bytes : 0;
+    double used = run->device_bytes > 0 ? (double)used_bytes / (double)run->device_bytes : 0;
 
     if (run->memory_refused > 0)
         gv_facts_say_refused(

@@ -108,8 +108,8 @@ static int explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_o
 {
     struct gv_finding_evidence evidence = {0};
     int64_t known = 0;
-    int shown = 1, error = gv_database_number(trace, "SELECT id FROM findings WHERE id = ?", &id, 1,
-                                              &known);
+    int shown = 1,
+        error = gv_database_number(trace, "SELECT id FROM findings WHERE id = ?", &id, 1, &known);
 
     if (error || !known) {
         if (to->json && !error)

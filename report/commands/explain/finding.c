@@ -60,8 +60,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
         gv_format_text(to->out, text_of(row, 1), 40, 0);
         fprintf(to->out, "   %s   %.*f %% of %s   ", gv_format_duration(lost, lost_ns),
-                sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0,
-                100 * sqlite3_column_double(row, 5),
+                sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0, 100 * sqlite3_column_double(row, 5),
                 text_of(row, 2));
         gv_format_text(to->out, text_of(row, 9), 40, 0);
         fputc('\n', to->out);
@@ -94,15 +93,14 @@ static int tell_row(void *context, sqlite3_stmt *row)
     bool is_of_other = text_of(row, 3)[0] && strcmp(text_of(row, 3), telling->line) != 0;
 
     fprintf(to->out, "  %-8s%8s  %-15.15s",
-            telling->told++     ? ""
+            telling->told++      ? ""
             : telling->steps > 0 ? "a step"
                                  : "of it",
             gv_format_duration(took, telling->steps > 0 ? ns / telling->steps : ns),
             text_of(row, 0));
     snprintf(line, sizeof(line), "%s%s%.400s",
              text_of(row, 2)[0] ? text_of(row, 2) : "a line that is not known",
-             is_of_other ? ", after the wait at " : "",
-             is_of_other ? text_of(row, 3) : "");
+             is_of_other ? ", after the wait at " : "", is_of_other ? text_of(row, 3) : "");
     gv_text_lines_on(to->out, 37, 36, line, to->columns);
     return 0;
 }
@@ -113,7 +111,8 @@ static int take_fix(void *context, sqlite3_stmt *row)
     char fix[GV_OFFER_BYTES];
 
     if (text_of(row, 0)[0])
-        gv_explain_lines(to, "fix", gv_offer_fill(fix, sizeof(fix), text_of(row, 0), to->path, false));
+        gv_explain_lines(to, "fix",
+                         gv_offer_fill(fix, sizeof(fix), text_of(row, 0), to->path, false));
     return 0;
 }
 
@@ -143,8 +142,7 @@ int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_ev
     int error = gv_stack_text_install(trace);
 
     *evidence = (struct gv_finding_evidence){0};
-    return error ? error
-                 : gv_database_each(trace, sql_finding, &id, 1, take_evidence, evidence);
+    return error ? error : gv_database_each(trace, sql_finding, &id, 1, take_evidence, evidence);
 }
 
 int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to,

@@ -22,7 +22,8 @@ SELECT f.id, f.what, CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'e
         ELSE (SELECT r.stack FROM ledger_row r WHERE {is_of_finding(r)} ORDER BY r.total_ns DESC LIMIT 1) END,
     coalesce(f.stall, (SELECT s.id FROM stalls s JOIN stack_place x ON x.stack = s.stack
         WHERE NOT s.expected AND s.process = f.process AND {own_place(x.place)} AND (f.what = 'waits' OR s.cause = f.what)
-        ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1)),
+        ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1), (SELECT s.id FROM stalls s
+        WHERE NOT s.expected AND s.process = f.process AND f.place IS NULL AND s.cause = f.what ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1)),
     coalesce(f.idle, (SELECT i.id FROM idle i JOIN stack_place x ON x.stack = i.stack
         WHERE i.process = f.process AND i.device IS f.device AND i.gaps = 1 AND i.start_ns >= CASE f.phase WHEN 0 THEN l.begin_ns WHEN 1 THEN l.main_ns ELSE l.main_end_ns END
             AND i.start_ns < CASE f.phase WHEN 0 THEN l.main_ns WHEN 1 THEN l.main_end_ns ELSE l.end_ns END AND x.place IN

@@ -120,7 +120,7 @@ static struct gv_summary html_subject(struct html *html, FILE *out)
 }
 
 static int html_finding(struct html *html, const struct gv_summary_ledger *ledger,
-                         const struct gv_summary_finding *finding, struct gv_json *json)
+                        const struct gv_summary_finding *finding, struct gv_json *json)
 {
     struct gv_summary summary = html_subject(html, NULL);
     char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES], story[32] = "";

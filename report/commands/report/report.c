@@ -127,8 +127,7 @@ static int words_of_minutes(struct gv_report *report, const struct gv_section_ga
 #define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
-    {.name = "findings"},
-    {.name = "verdict"}, /* the same */
+    {.name = "findings"}, {.name = "verdict"}, /* the same */
 #define GV_SECTION(name, shape, title, ...)                                                        \
     {#name, title, sql_##name, {__VA_ARGS__}, SECTION_##shape},
 #include "report/commands/report/sections.def"

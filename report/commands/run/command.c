@@ -216,7 +216,7 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
         fputc('\n', stderr);
         run_name(program, name, sizeof(name));
         gv_no_trace_print(stderr, name, program[0], gv_run_note_read(note, status),
-                                 gv_terminal_columns(stderr));
+                          gv_terminal_columns(stderr));
         return;
     }
     if (error) {

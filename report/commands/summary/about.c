@@ -159,9 +159,8 @@ static void print_bar(const struct gv_summary *summary, const struct gv_summary_
         gv_sparkline(summary->out, levels, GV_SUMMARY_BAR);
         fputs("   ", summary->out);
     }
-    gv_text_lines_on(summary->out, 2,
-                     (ledger->stepped ? 13 : 12) + (wide ? GV_SUMMARY_BAR + 3 : 0), text,
-                     summary->columns);
+    gv_text_lines_on(summary->out, 2, (ledger->stepped ? 13 : 12) + (wide ? GV_SUMMARY_BAR + 3 : 0),
+                     text, summary->columns);
 }
 
 /* The program's steps, if they differ. Not of chosen ranges only. */
@@ -270,8 +269,8 @@ static int print_start(const struct gv_summary *summary, const struct gv_summary
 int gv_summary_print_head(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
     struct head head = {.summary = summary, .ledger = ledger};
-    int error = gv_database_each(summary->trace, sql_head, &summary->facts->last_ns, 1, say_head,
-                                 &head);
+    int error =
+        gv_database_each(summary->trace, sql_head, &summary->facts->last_ns, 1, say_head, &head);
 
     if (error)
         return error;
@@ -285,8 +284,8 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
 {
     const struct gv_totals_part *part = summary->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-    int error = gv_database_each(summary->trace, sql_worst_stall, values, 4, take_worst,
-                                 (void *)summary);
+    int error =
+        gv_database_each(summary->trace, sql_worst_stall, values, 4, take_worst, (void *)summary);
 
     if (!error)
         error = print_start(summary, ledger);

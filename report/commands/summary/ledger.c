@@ -47,11 +47,11 @@ static int take_account(void *context, sqlite3_stmt *row)
     if (phase >= GV_SUMMARY_PHASES)
         return 0;
     struct gv_summary_time *time = &lane->phases[phase];
-    sum = is_busy                              ? &time->busy_ns
-          : what == GV_ACCOUNT_NO_REQUEST      ? &time->no_request_ns
-          : what == GV_ACCOUNT_NOT_SEEN        ? &time->not_seen_ns
+    sum = is_busy                                          ? &time->busy_ns
+          : what == GV_ACCOUNT_NO_REQUEST                  ? &time->no_request_ns
+          : what == GV_ACCOUNT_NOT_SEEN                    ? &time->not_seen_ns
           : what == GV_ACCOUNT_UNKNOWN && lane->device < 0 ? &time->unknown_ns
-                                               : &time->idle_ns;
+                                                           : &time->idle_ns;
     *sum = gv_time_sum(*sum, ns);
     if (is_busy && (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE))
         time->lost_busy_ns = gv_time_sum(time->lost_busy_ns, ns);
@@ -112,7 +112,8 @@ int gv_summary_ledger_read(const struct gv_summary *summary, struct gv_summary_l
         const int64_t values[] = {lane->process, lane->device};
         error = gv_database_each(summary->trace, sql_lane_time, values, 2, take_account, lane);
         if (!error)
-            error = gv_database_each(summary->trace, sql_lane_findings, values, 2, take_first, lane);
+            error =
+                gv_database_each(summary->trace, sql_lane_findings, values, 2, take_first, lane);
         if (error || i > 0)
             continue;
         ledger->stepped = lane->steps > 0 && lane->first.phase == GV_SUMMARY_MAIN && lane->first.id;

@@ -20,9 +20,9 @@ struct gv_summary {
     int columns;
     const struct gv_totals_part *part;
     const struct gv_run_facts *facts; /* of that part */
-    const struct gv_fact_list *list; /* what is true of it beside the ledger */
-    const struct gv_ended *ended; /* how one of its processes ended, if that is known */
-    bool evidence;                /* below each finding, its evidence */
+    const struct gv_fact_list *list;  /* what is true of it beside the ledger */
+    const struct gv_ended *ended;     /* how one of its processes ended, if that is known */
+    bool evidence;                    /* below each finding, its evidence */
 };
 
 #endif

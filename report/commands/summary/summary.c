@@ -93,12 +93,13 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
     snprintf(number, sizeof(number), "%" PRId64, finding->id);
     add(text, "%s%s%s", finding->place, finding->place[0] && finding->title[0] ? ": " : "",
         finding->title);
-    print_row(summary, &(struct row){.number = number,
-                                     .name = finding->what,
-                                     .share = gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
-                                     .text = text,
-                                     .ns = gv_summary_each_ns(ledger, finding->lost_ns),
-                                     .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
+    print_row(summary,
+              &(struct row){.number = number,
+                            .name = finding->what,
+                            .share = gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
+                            .text = text,
+                            .ns = gv_summary_each_ns(ledger, finding->lost_ns),
+                            .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
     gv_summary_fix(summary, finding, text);
     if (text[0])
         gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);
@@ -186,7 +187,7 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
         gv_text_say(summary->out, 2, "", summary->columns,
                     "No findings: the GPU was busy for %s of the run%s.",
                     gv_summary_share(time.busy_ns, ledger->shown_ns, share),
-                    time.not_seen_ns > 0      ? ", as far as it was seen"
+                    time.not_seen_ns > 0     ? ", as far as it was seen"
                     : time.no_request_ns > 0 ? ", without the time between requests"
                                              : "");
     error = print_sums(summary, ledger);
