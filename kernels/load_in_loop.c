@@ -14,8 +14,8 @@
 #include "kernels/ptx.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 static CUmodule module;
 static CUfunction filter;
@@ -31,7 +31,8 @@ static void load_filter(void)
 
 static void read_frame(void)
 {
-    usleep(60000);
+    for (uint64_t end_ns = gv_clock_ns() + 60000000; gv_clock_ns() < end_ns;)
+        continue;
 }
 
 int main(int argc, char **argv)

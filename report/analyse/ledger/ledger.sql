@@ -59,3 +59,20 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
     ?11 || coalesce(' ' || (SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''), replace(coalesce(file, library, ''), '/', '')), '')
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
     ?11, ?12, ?13, ?14, ?15);
+
+-- name: evidence
+-- The worst unexpected stall at a finding's line shows it. Its advice is better than that of the account where such
+-- stalls are at least half of what is lost. (SQLite's rule for bare columns beside a max().)
+DROP TABLE IF EXISTS temp.ledger_stall;
+CREATE TEMP TABLE ledger_stall AS
+SELECT t.process AS process, p.place AS place, s.cause AS cause, s.id AS id, s.advice AS advice,
+    max(s.wait_ns + s.jit_ns) AS most_ns, sum(s.wait_ns + s.jit_ns) AS lost_ns
+FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread
+    LEFT JOIN call_stack k ON k.call = c.id LEFT JOIN stack_place p ON p.stack = k.stack
+WHERE NOT s.expected GROUP BY 1, 2, 3;
+UPDATE finding SET stall = (SELECT id FROM temp.ledger_stall s WHERE s.process = finding.process AND s.place IS finding.place
+        AND (s.cause = finding.what OR finding.what = 'waits' AND finding.place IS NOT NULL)
+    ORDER BY most_ns DESC LIMIT 1);
+UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN stall_advice v ON v.id = s.advice
+        WHERE s.id = finding.stall AND s.lost_ns >= finding.lost_ns / 2), fix) WHERE stall IS NOT NULL;
+DROP TABLE temp.ledger_stall;
