@@ -17,7 +17,8 @@ static const char *const totals_tables[] = {
 #include "report/store_schema_columns.inc"
 };
 static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
-                                           "range_summary", "steps",        "scaled"};
+                                           "range_summary", "steps",        "scaled",
+                                           "ledger",        "findings"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -306,5 +307,7 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
         error = totals_make(trace, part, false);
+    if (!error)
+        error = gv_ledger_make(trace, part);
     return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }
