@@ -1,6 +1,7 @@
 #include "report/commands/sql_values.h"
 
 #include "report/analyse/ended.h"
+#include "report/analyse/ledger/accounts.h"
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
@@ -140,6 +141,25 @@ static void value_range_is(sqlite3_context *context, int count, sqlite3_value **
                                                               value_argument(values[2])));
 }
 
+/* What the device did in the time of an account. A cause of stalls is one too. */
+static void value_account(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    static const char *const groups[] = {
+        [GV_ACCOUNT_BUSY] = "busy", [GV_ACCOUNT_LOST] = "idle", [GV_ACCOUNT_ASIDE] = "aside"};
+    const char *what = value_argument(values[0]);
+
+    (void)count;
+    for (unsigned i = 0; what && i < GV_ACCOUNTS; i++) {
+        const struct gv_account_words words = gv_account_say(i);
+        if (strcmp(words.name, what) != 0)
+            continue;
+        if (words.group != GV_ACCOUNT_FOUND)
+            value_text(context, groups[i == GV_ACCOUNT_BENCHMARK ? GV_ACCOUNT_BUSY : words.group]);
+        return;
+    }
+    value_text(context, what ? "idle" : NULL);
+}
+
 /* SQLite may have been built without its sqrt(). */
 static void value_root(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -167,6 +187,7 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
         {"gv_root", 1, value_root},
+        {"gv_account", 1, value_account},
         {"gv_range_is", 3, value_range_is},
     };
     int result = gv_stack_text_install(trace) == 0 ? SQLITE_OK : SQLITE_ERROR;

@@ -72,7 +72,7 @@ class Idle(harness.Case):
         self.make("starved", *SECOND, ALL_THE_TIME)
         self.assertIn("device 0 of process 4242 was idle for 63.6 % of its time",
                       self.read("check", "--max-idle", "20%", status=1).out)
-        self.read("check", "--max-idle", "64%", "--max-idle-of", "data=47%", "--max-idle-of", "lock=0%")
+        self.read("check", "--max-idle", "64%", "--max-idle-of", "waits=0%", "--max-idle-of", "start=3%")
 
     def test_line_below_a_tenth_of_the_run_is_no_finding(self):
         self.make("starved")

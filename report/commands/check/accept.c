@@ -1,6 +1,7 @@
 #include "report/commands/check/accept.h"
 
 #include "report/analyse/stalls/causes.h"
+#include "report/commands/account_words.h"
 #include "report/commands/exit.h"
 #include "report/commands_check_accept.inc"
 #include "report/show/format.h"
@@ -9,7 +10,9 @@
 #include "report/show/shown_path.h"
 #include "report/show/value_text.h"
 #include "report/store/database.h"
+#include "trace/word_distance.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +20,23 @@
 /* A line of the file. */
 struct gv_check_known {
     char *text;
-    char *cause; /* NULL: a comment */
+    char *cause; /* NULL: a comment, or a finding */
     char *location;
+    const char *key; /* of a finding, in `text`; NULL: none */
     int64_t most_ns;
     bool gone;
 };
+
+/* A key begins with an account, which may be a cause too, but does not end in a time. */
+static bool is_key(const char *word, size_t length)
+{
+    const char *equals = strrchr(word, '=');
+    char name[GV_WORD_BYTES];
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, word);
+    return gv_account_is_word(name) &&
+           (gv_cause_find(name) == GV_CAUSE_COUNT || !equals || !isdigit((unsigned char)equals[1]));
+}
 
 static int accept_read(struct gv_check_known *known, char why[GV_CHECK_WHY_BYTES])
 {
@@ -32,6 +47,10 @@ static int accept_read(struct gv_check_known *known, char why[GV_CHECK_WHY_BYTES
 
     if (*word == '\0' || *word == '#' || *word == '\r')
         return 0;
+    if (is_key(word, length)) {
+        known->key = word;
+        return 0;
+    }
     known->cause = strndup(word, length);
     known->location = strndup(location, equals ? (size_t)(equals - location) : 0);
     if (!known->cause || !known->location)
@@ -82,24 +101,31 @@ int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size
 
 static int accept_add(sqlite3 *trace, const struct gv_check_accept *accept)
 {
-    sqlite3_stmt *insert = NULL;
-    int error = gv_database_error(
-        trace,
-        sqlite3_prepare_v2(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?)", -1, &insert, NULL));
+    sqlite3_stmt *stall = NULL, *finding = NULL;
+    int result =
+        sqlite3_prepare_v2(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?)", -1, &stall, NULL);
 
+    if (result == SQLITE_OK)
+        result = sqlite3_prepare_v2(trace, "INSERT INTO temp.known_finding VALUES (?, ?)", -1,
+                                    &finding, NULL);
+    int error = gv_database_error(trace, result);
     for (size_t i = 0; i < accept->count && !error; i++) {
         const struct gv_check_known *known = &accept->lines[i];
-        if (!known->cause)
+        sqlite3_stmt *insert = known->key ? finding : stall;
+        if (!known->cause && !known->key)
             continue;
-        if (sqlite3_bind_int64(insert, 1, (int64_t)i) != SQLITE_OK ||
-            sqlite3_bind_text(insert, 2, known->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
-            sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC) != SQLITE_OK ||
-            sqlite3_bind_int64(insert, 4, known->most_ns) != SQLITE_OK)
-            error = gv_database_error(trace, sqlite3_errcode(trace));
-        else
-            error = gv_database_step(insert);
+        result = sqlite3_bind_int64(insert, 1, (int64_t)i);
+        if (result == SQLITE_OK)
+            result = sqlite3_bind_text(insert, 2, known->key ? known->key : known->cause, -1,
+                                       SQLITE_STATIC);
+        if (result == SQLITE_OK && !known->key)
+            result = sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC);
+        if (result == SQLITE_OK && !known->key)
+            result = sqlite3_bind_int64(insert, 4, known->most_ns);
+        error = result == SQLITE_OK ? gv_database_step(insert) : gv_database_error(trace, result);
     }
-    sqlite3_finalize(insert);
+    sqlite3_finalize(stall);
+    sqlite3_finalize(finding);
     return error;
 }
 
@@ -125,8 +151,19 @@ static int accept_print(void *context, sqlite3_stmt *row)
 static int accept_list(sqlite3 *trace, struct gv_check_accept *accept)
 {
     FILE *out = open_memstream(&accept->all, &accept->all_bytes);
-    int error = out ? gv_database_each(trace, sql_all, NULL, 0, accept_print, out) : -errno;
+    sqlite3_stmt *findings = NULL;
+    int error = out ? 0 : -errno;
 
+    if (!error && accept->of_stalls)
+        error = gv_database_each(trace, sql_all, NULL, 0, accept_print, out);
+    if (!error)
+        error = gv_database_error(trace,
+                                  sqlite3_prepare_v2(trace, sql_all_findings, -1, &findings, NULL));
+    if (!error)
+        error = gv_database_error(trace, sqlite3_bind_double(findings, 1, accept->least_share));
+    if (!error)
+        error = gv_database_rows(findings, NULL, 0, accept_print, out);
+    sqlite3_finalize(findings);
     if (out && fclose(out) < 0 && !error)
         error = -errno;
     return error;
@@ -182,12 +219,12 @@ int gv_check_accept_tell(const struct gv_check_accept *accept)
     if (error)
         return error;
     if (accept->is_new)
-        gv_message("%s accepts %zu stall%s now", gv_shown_path(accept->path), accept->count,
-                   accept->count == 1 ? "" : "s");
+        gv_message("%s accepts %zu %s%s now", gv_shown_path(accept->path), accept->count,
+                   accept->of_stalls ? "stall" : "finding", accept->count == 1 ? "" : "s");
     for (size_t i = 0; i < accept->count; i++)
         if (accept->lines[i].gone)
-            gv_message("%s:%zu: %s: this stall is gone%s", gv_shown_path(accept->path), i + 1,
-                       accept->lines[i].text,
+            gv_message("%s:%zu: %s: this %s is gone%s", gv_shown_path(accept->path), i + 1,
+                       accept->lines[i].text, accept->lines[i].key ? "finding" : "stall",
                        accept->update ? ", and no longer accepted" : "; --update removes it");
     if (accept->below)
         gv_message("%zu known stall%s not in this trace, which has only stalls of at least %s "

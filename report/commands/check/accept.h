@@ -1,4 +1,4 @@
-/* Known stalls, which the rules about stalls leave out: check --accept FILE. */
+/* Known stalls and findings, which the rules about them leave out: check --accept FILE. */
 #ifndef GV_COMMANDS_CHECK_ACCEPT_H
 #define GV_COMMANDS_CHECK_ACCEPT_H
 
@@ -10,6 +10,8 @@ struct gv_check_accept {
     const char *path; /* NULL: none */
     bool update;
     bool is_new; /* there is no such file, and it is to be written */
+    bool of_stalls;
+    double least_share; /* of a finding that a new file has; above 1: none */
     struct gv_check_known *lines;
     size_t count;
     size_t below; /* lines whose stall is not in the trace, and may be below its threshold */
@@ -18,7 +20,8 @@ struct gv_check_accept {
     size_t all_bytes;
 };
 
-/* Reads a file: one known stall per line, as "module-load train.py load=120ms"; # starts a comment.
+/* Reads a file: one known stall per line, as "module-load train.py load=120ms", or a finding's key,
+ * as "launching optim.py step"; # starts a comment.
  * 0; -EINVAL: *why has the reason and the line; -ENOMEM. */
 int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size_t bytes,
                           char why[GV_CHECK_WHY_BYTES]);

@@ -84,9 +84,8 @@ static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
         return SQLITE_OK;
     if (rule->range)
         return check_bind_range(statement, rule);
-    if (rule->of_bytes > 0) {
-        int result =
-            sqlite3_bind_text(statement, 1, rule->text, (int)rule->of_bytes, SQLITE_STATIC);
+    if (rule->is_share) {
+        int result = sqlite3_bind_text(statement, 1, rule->of, -1, SQLITE_STATIC);
         if (result == SQLITE_OK)
             result = sqlite3_bind_double(statement, 2, rule->fraction);
         if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 2)
@@ -136,13 +135,7 @@ static int check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_
                                             ? GV_CHECK_UNKNOWN
                                         : sqlite3_column_int(statement, 0) ? GV_CHECK_BROKEN
                                                                            : GV_CHECK_KEPT;
-        const char *remark = sqlite3_column_count(statement) > 2
-                                 ? (const char *)sqlite3_column_text(statement, 2)
-                                 : NULL;
-        if (outcome == GV_CHECK_KEPT && remark)
-            found = remark;
         error = check_say(result, outcome, found ? found : "");
-        result->is_said |= remark != NULL;
     } else if (code != SQLITE_DONE) {
         error = check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
     }

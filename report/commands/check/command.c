@@ -59,7 +59,7 @@ static int check_load_file(const char *path, char **text, size_t *bytes)
     return error;
 }
 
-/* What a file of rules, or of known stalls, is read into. */
+/* What a file of rules, or of what is known, is read into. */
 typedef int check_parse(void *into, const char *text, size_t bytes, char why[GV_CHECK_WHY_BYTES]);
 
 static int check_parse_rules(void *into, const char *text, size_t bytes,
@@ -94,14 +94,18 @@ static int check_read_file(const struct gv_command *command, const char *path, c
                  : 0;
 }
 
-static bool check_is_of_stalls(const struct gv_check_rules *rules)
+/* Which known things the rules are about. */
+static void check_find_rules(const struct gv_check_rules *rules, struct gv_check_accept *accept)
 {
-    for (size_t i = 0; i < rules->count; i++)
-        if (rules->rules[i].check->option == GV_OPTION_check_max_stall ||
-            rules->rules[i].check->option == GV_OPTION_check_max_stall_in ||
-            rules->rules[i].check->option == GV_OPTION_check_no_stall)
-            return true;
-    return false;
+    accept->least_share = 2;
+    for (size_t i = 0; i < rules->count; i++) {
+        enum gv_option_id option = rules->rules[i].check->option;
+        if (option == GV_OPTION_check_max_stall || option == GV_OPTION_check_max_stall_in ||
+            option == GV_OPTION_check_no_stall)
+            accept->of_stalls = true;
+        if (option == GV_OPTION_check_max_finding && rules->rules[i].fraction < accept->least_share)
+            accept->least_share = rules->rules[i].fraction;
+    }
 }
 
 /* 0, or the exit code, after a message. */
@@ -116,8 +120,12 @@ static int check_collect_accept(const struct gv_arguments *arguments, struct gv_
     if (!accept->path)
         return accept->update ? gv_arguments_refuse(arguments->command, "--update needs --accept")
                               : 0;
-    if (!check_is_of_stalls(rules) && gv_check_rules_add(rules, &any, why))
-        return gv_arguments_refuse(arguments->command, "%s", strerror(ENOMEM));
+    check_find_rules(rules, accept);
+    if (!accept->of_stalls && accept->least_share > 1) {
+        if (gv_check_rules_add(rules, &any, why))
+            return gv_arguments_refuse(arguments->command, "%s", strerror(ENOMEM));
+        accept->of_stalls = true;
+    }
     accept->is_new = accept->update && access(accept->path, F_OK) < 0 && errno == ENOENT;
     return accept->is_new
                ? 0

@@ -1,7 +1,7 @@
 #include "report/commands/check/rules.h"
 
-#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/stalls/causes.h"
+#include "report/commands/account_words.h"
 #include "report/commands/cause_words.h"
 #include "report/commands_check_rules.inc"
 #include "report/show/value_text.h"
@@ -76,28 +76,52 @@ static int check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_
 /* "data=5%" */
 static int check_read_idle(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
-    char name[GV_WORD_BYTES], near[GV_WORD_BYTES];
-    const char *share = strchr(rule->text, '=');
-    const struct gv_idle_reason_words *reason;
+    char name[GV_WORD_BYTES], near[GV_WORD_BYTES], room[GV_ACCOUNT_WORDS_BYTES];
+    const char *share = strchr(rule->text, '='), *accounts;
 
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(rule->text, "="), rule->text);
-    reason = gv_idle_reason_find(name);
-    if (reason && share && gv_value_ratio(share + 1, &rule->fraction) == 0 && rule->fraction <= 1) {
-        rule->of_bytes = strlen(name);
-        return 0;
+    accounts = gv_account_words_of(name, room);
+    rule->is_share = true;
+    if (accounts && share && gv_value_ratio(share + 1, &rule->fraction) == 0 &&
+        rule->fraction <= 1) {
+        rule->of = strdup(accounts);
+        return rule->of ? 0 : -ENOMEM;
     }
-    if (reason)
+    if (accounts)
         snprintf(why, GV_CHECK_WHY_BYTES,
                  "invalid value '%.64s' for max-idle-of, which takes a reason and a share, such as "
                  "%s=5%%",
                  rule->text, name);
-    else if (gv_word_nearest(name, gv_idle_reason_names, near))
+    else if (gv_word_nearest(name, gv_account_words, near))
         snprintf(why, GV_CHECK_WHY_BYTES,
                  "unknown reason '%.64s'; did you mean '%s'? Choose from:%s", name, near,
-                 gv_idle_reason_names);
+                 gv_account_words);
     else
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown reason '%.64s'; choose from:%s", name,
-                 gv_idle_reason_names);
+                 gv_account_words);
+    return -EINVAL;
+}
+
+/* "50%", or of a phase "main=50%" */
+static int check_read_phase(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    static const char *const phases[] = {"start", "main", "end"};
+    const char *share = strchr(rule->text, '=');
+    size_t bytes = share ? (size_t)(share - rule->text) : 0;
+    char name[GV_OPTION_NAME_BYTES];
+
+    rule->is_share = true;
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && share && !rule->of; i++)
+        if (strlen(phases[i]) == bytes && memcmp(rule->text, phases[i], bytes) == 0 &&
+            (rule->of = strdup(phases[i])) == NULL)
+            return -ENOMEM;
+    if (gv_value_ratio(rule->of ? share + 1 : rule->text, &rule->fraction) == 0 &&
+        rule->fraction <= 1)
+        return 0;
+    snprintf(why, GV_CHECK_WHY_BYTES,
+             "invalid value '%.64s' for %s, which takes a share, such as 50%%, or one of a phase "
+             "(start, main, end), such as main=50%%",
+             rule->text, gv_option_name(&gv_options[rule->check->option], name));
     return -EINVAL;
 }
 
@@ -108,14 +132,16 @@ static int check_read_gpu(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTE
 
     while (digits && digits > rule->text && isdigit((unsigned char)digits[-1]))
         digits--;
-    rule->of_bytes = share ? (size_t)(share - rule->text) : 0;
+    size_t bytes = share ? (size_t)(share - rule->text) : 0;
     if (digits && digits < share && digits > rule->text && digits[-1] == ':') {
-        rule->of_bytes = (size_t)(digits - 1 - rule->text);
+        bytes = (size_t)(digits - 1 - rule->text);
         rule->line = strtoll(digits, NULL, 10);
     }
-    if (rule->of_bytes > 0 && gv_value_ratio(share + 1, &rule->fraction) == 0 &&
-        rule->fraction <= 1)
-        return 0;
+    rule->is_share = true;
+    if (bytes > 0 && gv_value_ratio(share + 1, &rule->fraction) == 0 && rule->fraction <= 1) {
+        rule->of = strndup(rule->text, bytes);
+        return rule->of ? 0 : -ENOMEM;
+    }
     snprintf(
         why, GV_CHECK_WHY_BYTES,
         "invalid value '%.64s' for max-gpu-of, which takes FILE=SHARE or FILE:LINE=SHARE, such as"
@@ -162,6 +188,9 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
         error = check_read_after(&rule, why);
     else if (given->option == GV_OPTION_check_no_stall)
         error = check_read_cause(&rule, why);
+    else if (given->option == GV_OPTION_check_min_gpu_busy ||
+             given->option == GV_OPTION_check_max_finding)
+        error = check_read_phase(&rule, why);
     else if (given->option == GV_OPTION_check_max_idle_of)
         error = check_read_idle(&rule, why);
     else if (given->option == GV_OPTION_check_max_gpu_of)
@@ -169,10 +198,12 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
     else if (given->option == GV_OPTION_check_max_stall_in ||
              given->option == GV_OPTION_check_max_idle_in)
         error = check_read_range(&rule, why);
-    if (error)
+    if (error) {
         free(rule.text);
-    else
+        free(rule.of);
+    } else {
         rules->rules[rules->count++] = rule;
+    }
     return error;
 }
 
@@ -276,6 +307,7 @@ void gv_check_rules_free(struct gv_check_rules *rules)
     for (size_t i = 0; i < rules->count; i++) {
         free(rules->rules[i].text);
         free(rules->rules[i].range);
+        free(rules->rules[i].of);
     }
     free(rules->rules);
     memset(rules, 0, sizeof(*rules));

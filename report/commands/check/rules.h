@@ -4,6 +4,7 @@
 
 #include "report/commands/arguments.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What a rule depends on. */
@@ -32,9 +33,9 @@ struct gv_check_rule {
     double fraction;  /* as in struct gv_given */
     int64_t launches; /* of no-load-after; 0: it is a time, or a mark */
     char *range;      /* the name of ranges, or of a mark; NULL: another rule */
-    size_t of_bytes;  /* of max-idle-of and max-gpu-of: `text` starts with a reason, or a file;
-                       * 0: another rule */
-    int64_t line;     /* of that file; 0: any */
+    bool is_share;    /* `text` is a share, or OF=SHARE */
+    char *of;         /* a phase, a file, or the accounts of gv_account_words_of(); NULL: none */
+    int64_t line;     /* of the file; 0: any */
 };
 
 struct gv_check_rules {

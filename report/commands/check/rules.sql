@@ -1,6 +1,6 @@
 -- The rules of rules.def. Each query gives one row: whether the rule is broken (NULL: that cannot be
--- known), and what was found, in words; and what must be said of a kept rule, if anything. ?1 is the rule's value: nanoseconds, a number, a ratio or a
--- text; of a time or a number of launches, ?2 is the number, and ?3 a mark's name. Of a rule about ranges
+-- known), and what was found, in words. ?1 is the rule's value: nanoseconds, a number, a ratio or a text; of a share ?2 is
+-- that, and ?1 what it is of; of a time or a number of launches, ?2 is the number, and ?3 a mark's name. Of a rule about ranges
 -- ?1 is their name, and ?2 the limit. The functions gv_... are those of
 -- report/commands/sql_values.h.
 
@@ -46,85 +46,96 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 -- define: unseen_words(longer, may_compile)
 (SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
--- define: has_unseen_times
-EXISTS (SELECT 1 FROM gpu_change WHERE {sees_nothing(gpu)})
-
 -- define: lacks_launches
 -- As gv_run_facts_lacks_launches() has it.
 ({fact(scaled_unknown)} > ({fact(launch_calls)} + {fact(copy_calls)}) / 1000)
 
+-- name: max_finding
+-- ?1 is the phase; NULL: any.
+WITH large AS (SELECT f.* FROM findings f
+    WHERE f.saves_ns > 0 AND f.share > ?2 AND (?1 IS NULL OR f.phase = ?1)
+        AND coalesce(rtrim(f.key), '') NOT IN (SELECT key FROM temp.known_finding))
+SELECT count(*) > 0, printf('%d finding%s more than that; f%d takes %s of %s: ', count(*),
+        CASE count(*) WHEN 1 THEN ' loses' ELSE 's lose' END, id, {percent(max(share))},
+        CASE phase WHEN 'main' THEN phase ELSE 'the ' || phase END)
+    || what || coalesce(' at ' || gv_line(function, NULL, file, line), '')
+FROM large;
+
 -- name: min_gpu_busy
--- "least" is the share if calls that were lost were the first and the last, and operations those of
--- another device. busy_ns is the time that devices had work, of what they could have had at most:
--- if another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows,
--- the share is an estimate, and sure up to twice its standard error. Calls may be a small part of the run.
-SELECT CASE WHEN coalesce(busy, 0) + 2 * error < ?1
-            THEN CASE WHEN NOT {lacks_launches} THEN 1 END
-        WHEN coalesce(least - 2 * error < ?1, 1) THEN NULL ELSE 0 END,
-    CASE WHEN {fact(scaled)} THEN printf('about %s of the time, standard error %s', {percent(coalesce(busy, 0))},
-            {percent(error)})
+-- ?1 is the phase; NULL: the run. If another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows, the
+-- share is an estimate, and sure up to twice its standard error. "least" is the share if operations that were lost were those of another device.
+WITH lanes AS (SELECT process, device, CAST(total(total_ns) AS INTEGER) AS run_ns,
+        CAST(total(CASE WHEN gv_account(what) = 'busy' THEN total_ns END) AS INTEGER) AS busy_ns,
+        CAST(total(CASE what WHEN 'not-seen' THEN total_ns END) AS INTEGER) AS unseen_ns
+    FROM ledger WHERE ?1 IS NULL OR phase = ?1 GROUP BY 1, 2),
+known AS (SELECT {fact(scaled)} AS scaled, CASE WHEN {fact(scaled)} AND ?1 IS NULL THEN {fact(gpu_busy_ns)} ELSE total(busy_ns) END AS busy_ns,
+        total(unseen_ns) AS unseen_ns, total(run_ns) - CASE WHEN {fact(scaled)} THEN count(*) * {fact(stopped_ns)} ELSE total(unseen_ns) END AS seen_ns,
+        coalesce(CASE WHEN {fact(scaled)} THEN {fact(gpu_busy_error_ns)} END, 0) AS error_ns,
+        (SELECT total(coalesce(p.end_ns, {fact(last_ns)}) - p.start_ns) FROM devices d JOIN processes p ON p.id = d.process
+            WHERE EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
+                AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.process = d.process AND l.device = d.device)) AS hidden_ns
+    FROM lanes)
+SELECT CASE WHEN {fact(scaled)} AND ?1 IS NOT NULL THEN NULL
+        WHEN coalesce(busy, 0) + 2 * error < ?2 THEN CASE WHEN NOT {lacks_launches} THEN 1 END
+        WHEN coalesce(least - 2 * error < ?2, 1) THEN NULL ELSE 0 END,
+    CASE WHEN scaled AND ?1 IS NOT NULL THEN 'the GPU side was seen in windows only'
+        WHEN scaled THEN printf('about %s of the run, standard error %s', {percent(coalesce(busy, 0))}, {percent(error)})
             || CASE WHEN {lacks_launches} THEN '; of some launches it is not known' ELSE '' END
-        WHEN busy >= ?1
-        THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
-        ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
-            || ' of ' || coalesce(of_calls, 'the time from the first call to the last') END,
-    CASE WHEN of_calls IS NOT NULL THEN {percent(coalesce(busy, 0))} || ' of ' || of_calls END
-FROM (SELECT busy_ns / seen / used_ns AS busy,
-    CASE WHEN used_ns = calls_ns AND used_ns < 0.9 * run_ns THEN 'the ' || gv_duration(used_ns) || ' from the first call to the last, '
-        || {percent(coalesce(busy_ns, 0) / seen / run_ns)} || ' of the run' END AS of_calls,
-    busy_ns / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
-            THEN (SELECT max((SELECT count(*) FROM device_total),
-                (SELECT count(DISTINCT uuid) FROM devices))) ELSE seen END
-        / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record'))
-            THEN (SELECT nullif(max(end_ns) - min(start_ns), 0) FROM processes
-                WHERE NOT EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL))
-            ELSE used_ns END AS least,
-    coalesce({fact(gpu_busy_error_ns)} * 1.0 / seen / used_ns, 0) AS error
-    FROM (SELECT CASE WHEN {has_unseen_times} THEN {fact(gpu_busy_ns)} ELSE sum(busy_ns) END * 1.0
-            AS busy_ns,
-        count(*) AS seen,
-        nullif({fact(last_ns)} - {fact(first_ns)}
-            - CASE WHEN {fact(scaled)} THEN {fact(stopped_ns)} WHEN {has_unseen_times}
-                THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns,
-        {fact(last_ns)} - {fact(first_ns)} AS calls_ns,
-        (SELECT max(coalesce(end_ns, {fact(last_ns)})) - min(start_ns) FROM processes) AS run_ns
-        FROM device_total));
+        WHEN busy >= ?2 THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
+        WHEN busy IS NULL THEN 'no device had work'
+        ELSE printf('the GPU was busy %s of %s: %s of %s%s', {percent(busy)},
+            CASE WHEN ?1 IS NULL THEN 'the run' WHEN ?1 = 'main' THEN ?1 ELSE 'the ' || ?1 END, gv_duration(busy_ns), gv_duration(seen_ns),
+            CASE WHEN unseen_ns > 0 THEN ' that were seen' ELSE '' END) END
+FROM (SELECT scaled, unseen_ns, CAST(busy_ns AS INTEGER) AS busy_ns, CAST(seen_ns AS INTEGER) AS seen_ns,
+    busy_ns * 1.0 / nullif(seen_ns, 0) AS busy,
+    coalesce(error_ns / nullif(seen_ns, 0), 0) AS error,
+    CASE WHEN NOT (EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record'))
+            AND EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL)) AND (?1 IS NULL OR hidden_ns = 0)
+        THEN coalesce(busy_ns * 1.0 / nullif(seen_ns + hidden_ns, 0), 0) END AS least
+    FROM known);
 
 -- name: max_gpu_gap
 SELECT coalesce(max(duration_ns), 0) > ?1,
     'a device was idle for ' || gv_duration(coalesce(max(duration_ns), 0))
 FROM gap;
 
--- define: idle_shares(own, unsure)
--- For each device of a process, the share of the process's time in which it was idle for what `own`
--- says of a row of idle, and for what `unsure` says.
-SELECT p.pid AS pid, i.device AS device, total(CASE WHEN {own} THEN i.duration_ns END) / p.ns AS own,
-    total(CASE WHEN {own} OR {unsure} THEN i.duration_ns END) / p.ns AS most
-FROM idle i JOIN (SELECT p.id AS id, p.pid AS pid,
-        nullif(sum(coalesce(r.end_ns, {fact(last_ns)}) - r.start_ns), 0) AS ns
-    FROM processes p JOIN recording r ON r.process = p.id AND r.side = 'calls'
-    GROUP BY p.id) p ON p.id = i.process
-GROUP BY i.process, i.device
+-- define: wanted_ns
+-- Of a lane: a share is of all but what nobody saw or wanted.
+nullif(total(CASE WHEN gv_account(what) <> 'aside' THEN total_ns END), 0)
+
+-- define: idle_words(share)
+printf('device %s of process %d was idle for %s of its time', coalesce(device, '?'), (SELECT pid FROM processes WHERE id = process),
+    {percent({share})})
 
 -- name: max_idle
 -- Without an operation, no device is known to have idled, but all have.
-SELECT CASE WHEN count(*) = 0 THEN 1 > ?1 ELSE max(own) > ?1 END,
-    CASE WHEN count(*) = 0 THEN 'no device had work'
-        ELSE printf('device %s of process %d was idle for %s of its time', coalesce(device, '?'),
-            pid, {percent(max(own))}) END
-FROM ({idle_shares(1, 0)});
+SELECT CASE WHEN count(*) = 0 THEN 1 > ?1 ELSE max(idle_ns / ns) > ?1 END,
+    CASE WHEN count(*) = 0 THEN 'no device had work' ELSE {idle_words(idle_ns / ns)} END
+FROM (SELECT process, device, {wanted_ns} AS ns, total(CASE WHEN gv_account(what) = 'idle' THEN total_ns END) AS idle_ns
+    FROM ledger GROUP BY process, device);
+
+-- define: is_own
+-- Whether a row of the ledger is of the accounts ?1, of a phase, or claimed by a wait.
+(instr(?1, ' ' || what || ' ') > 0 OR instr(?1, ' ' || phase || ' ') > 0 AND gv_account(what) = 'idle'
+    OR claimed_by_function IS NOT NULL AND ?1 = ' waits ')
+
+-- define: is_unsure
+-- Nothing tells of what account the row is; but its phase and who claims it are known.
+(what IN ('unknown', 'host-code') AND ?1 NOT IN (' waits ', ' start ', ' end '))
 
 -- name: max_idle_of
--- ?1 is the reason, ?2 the share. What is unknown may have been for this reason too.
-SELECT CASE WHEN coalesce(max(own), 0) > ?2 THEN 1
-        WHEN (SELECT max(most) FROM ({idle_shares(i.reason = ?1, i.reason = 'unknown')})) > ?2
-            THEN NULL
-        ELSE 0 END,
-    CASE WHEN coalesce(max(own), 0) <= ?2
-            THEN 'too much idle time has no known reason; see gpuverify idle'
-        ELSE printf('device %s of process %d was idle for %s of its time for that reason',
-            coalesce(device, '?'), pid, {percent(max(own))}) END
-FROM ({idle_shares(i.reason = ?1, 0)});
+-- ?1 are the accounts, ?2 the share, which is sure up to twice its standard error.
+WITH shares AS (SELECT process, device, own_ns / ns AS own, gv_root(variance) / ns AS error, most_ns / ns AS most
+    FROM (SELECT process, device, {wanted_ns} AS ns, total(CASE WHEN {is_own} THEN total_ns END) AS own_ns,
+        total(CASE WHEN {is_own} OR {is_unsure} THEN total_ns END) AS most_ns,
+        total(CASE WHEN {is_own} AND what NOT IN ('unknown', 'host-code') THEN 1.0 * error_ns * error_ns END) AS variance
+        FROM ledger GROUP BY process, device))
+SELECT CASE WHEN EXISTS (SELECT 1 FROM shares WHERE own - 2 * error > ?2) THEN 1
+        WHEN EXISTS (SELECT 1 FROM shares WHERE own + 2 * error > ?2 OR most > ?2) THEN NULL ELSE 0 END,
+    CASE WHEN coalesce(own, 0) <= ?2 THEN 'too much idle time has no known reason; see gpuverify idle'
+        ELSE {idle_words(own)} || ' for that reason'
+            || CASE WHEN error >= 0.0005 THEN ', standard error ' || {percent(error)} ELSE '' END END
+FROM (SELECT 1) LEFT JOIN (SELECT * FROM shares ORDER BY own DESC LIMIT 1);
 
 -- define: is_of_file(file)
 -- A file is named by its end, from a slash on.
