@@ -47,11 +47,12 @@ static void statement_rows_put(struct gv_rows *rows, sqlite3_stmt *statement, in
 }
 
 int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
-                            const struct gv_column *columns, int count, int result)
+                            const struct gv_column *columns, int count, int result,
+                            struct gv_json *json)
 {
     struct gv_rows rows;
 
-    gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
+    gv_rows_begin(&rows, out, format, columns, (size_t)count, json);
     for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
         for (int i = 0; i < count; i++)
             statement_rows_put(&rows, statement, i);

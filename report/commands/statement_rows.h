@@ -7,8 +7,10 @@
 #include <sqlite3.h>
 
 /* Writes this row and the following ones, blobs as texts: x'00ff'. `result` is what the last step
- * returned. 0; -EINVAL: SQL failed, see sqlite3_errmsg(); or -errno. */
+ * returned. `json`: the document that the rows are in; NULL: none. 0; -EINVAL: SQL failed, see
+ * sqlite3_errmsg(); or -errno. */
 int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
-                            const struct gv_column *columns, int count, int result);
+                            const struct gv_column *columns, int count, int result,
+                            struct gv_json *json);
 
 #endif

@@ -123,7 +123,7 @@ output("starved", "explain.json", "explain", "i11", "--format", "json")
 output("starved", "query.txt", "query", "{}", "idle-lines")
 output("starved", "check.txt", "check", "{}", "--all", "--max-idle", "20%", "--max-idle-of", "data=5%",
        "--max-idle-of", "gil=10%", status=1)
-output("starved", "diff.txt", "diff", "{}", "{mostly_host}", "-s", "verdict", "-s", "idle", "-n", "4")
+output("starved", "diff.txt", "diff", "{}", "{mostly_host}", "-s", "findings", "-s", "ledger", "-n", "4")
 output("mostly_host", "report.txt", "report", "{}", "-s", "verdict")
 output("inferred_idle", "report.txt", "report", "{}", "-s", "verdict")
 output("inferred_idle", "idle.txt", "idle", "{}")

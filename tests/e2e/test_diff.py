@@ -92,7 +92,7 @@ class Diff(harness.Case):
 
     def test_gpu_side_that_was_not_seen(self):
         _, changes = self.changes(self.slower("one", 1), self.trace("two", "DELETE FROM gpu_op"))
-        self.assertFalse([key for key in changes if key[0] in ("kernels", "copies", "verdict")])
+        self.assertFalse([key for key in changes if key[0] in ("kernels", "copies", "findings", "ledger", "ledger_lines")])
         out = self.command("diff", "one.db", "two.db", sim=False).out
         self.assertIn("not recorded completely on both sides", out)
 
@@ -112,19 +112,34 @@ class Diff(harness.Case):
         _, changes = self.changes(self.trace("one", unseen, *short), self.trace("two", unseen))
         self.assertEqual(changes["stalls", "jit", "count"]["after"], 1)
 
-    def test_verdicts(self):
-        stored.make("lazy_launch", self.path("other.db"))
-        out = self.command("diff", self.slower("one", 1), "other.db", sim=False).out
-        self.assertRegex(out, r"(?m)^before  one\.db: .*load/JIT-bound")
-        self.assertRegex(out, r"(?m)^after   other\.db: stalled, accelerated$")
+    def job(self, name, *statements):
+        """Four ranks; one reads data, data.py:41, for 80 % of six steps, while the others wait."""
+        stored.make_anew("job", self.path(name + ".db"), *statements)
+        return name + ".db"
 
-    def test_classes_are_in_the_order_of_the_verdict(self):
-        stored.make("hostile", self.path("one.db"))
-        findings = json.loads(self.command("report", "one.db", "-f", "json", "-s", "verdict", sim=False).out)
-        self.assertEqual([finding["class"] for finding in findings["verdict"]["findings"]], ["unfinished", "no kernel"])
-        document, _ = self.changes("one.db", "one.db")
-        self.assertEqual(document["before"]["verdict"], ["unfinished", "no kernel"])
-        self.assertIn("one.db: unfinished, no kernel", self.command("diff", "one.db", "one.db", sim=False).out)
+    def test_ledgers_side_by_side(self):
+        before = self.job("before")
+        after = self.job("after", "UPDATE frame SET file = '/home/u/other.py' WHERE function = '__getitem__'")
+        document, changes = self.changes(before, after)
+        lost = changes["findings", "python data.py __getitem__", "ns_each"]
+        self.assertEqual((lost["after"], lost["different"]), (0, 1))
+        self.assertEqual(changes["findings", "python other.py __getitem__", "ns_each"]["after"], lost["before"])
+        self.assertEqual(changes["ledger_lines", "main python data.py:41", "ns_each"]["after"], 0)
+        self.assertNotIn("ledger", {area for area, *_ in changes})  # an account without its lines is as before
+        self.assertEqual(document["before"]["findings"][0], document["before"]["runs"][0]["findings"][0]["key"])
+        [found] = [finding for finding in document["after"]["runs"][0]["findings"]
+                   if (finding["key"], finding["phase"]) == ("python other.py __getitem__", "main")]
+        self.assertEqual((found["line"], found["process"], found["steps"]), (41, 3, 6))
+        out = self.command("diff", before, after, sim=False).out
+        self.assertRegex(out, r"(?m)^before  before.db: ran 342 ms, 6 steps of .*; the GPU was busy [\d.]+ % of it\n        findings: ")
+        self.assertRegex(out, r"(?m)^python data.py __getitem__, a step +[\d.]+ ms +0 ns +-[\d.]+ ms +gone$")
+
+    def test_a_gpu_side_that_windows_saw_is_no_ledger(self):
+        for name in ("windows", "windows_slower"):
+            stored.make(name, self.path(name + ".db"))
+        _, changes = self.changes("windows.db", "windows_slower.db")
+        self.assertIn(("run", "GPU busy", "ns"), changes)
+        self.assertFalse({area for area, *_ in changes} & {"findings", "ledger", "ledger_lines"})
 
     def test_wrong_use(self):
         one = self.slower("one", 1)
@@ -215,12 +230,12 @@ class Noise(harness.Case):
         self.command("diff", one, other, sim=False)
         self.command("diff", "--exit-code", one, same, sim=False)
         self.command("diff", "--exit-code", one, other, sim=False, status=1)
-        self.command("diff", "--exit-code", "--min-change", "60%", one, other, sim=False)
+        self.command("diff", "--exit-code", "--section", "calls", "--min-change", "60%", one, other, sim=False)
         self.command("diff", "--exit-code", "--section", "kernels", one, other, sim=False)
 
     def test_wrong_use(self):
         one, = self.copies("a", (1,))
-        for words, said in (([one, one, "-s", "nothing"], "unknown section 'nothing'; choose from: verdict run"),
+        for words, said in (([one, one, "-s", "nothing"], "unknown section 'nothing'; choose from: findings run"),
                             ([one] * 64 + ["--", one], "65 traces are too many")):
             self.assertIn(said, self.command("diff", *words, sim=False, status=2).err)
 
@@ -344,9 +359,9 @@ class Moved(harness.Case):
         # The GPU's work is the same, so the program waits where it asks to.
         self.assertGreater(changes["run", "requested waits", "ns"]["change"], 0)
         self.assertNotIn(("kernels", "spin", "count"), changes)
-        text = self.command("diff", "-s", "verdict", "-s", "stalls", lazy, eager, sim=False).out
+        text = self.command("diff", "-s", "run", "-s", "stalls", lazy, eager, sim=False).out
         # A busy machine delays calls too, but not for so long.
-        self.assertRegex(text, r"\nstalled +\S+ % +\S+ % +-\S+ points +(gone|-)\n")
+        self.assertRegex(text, r"\nstalled +\S+ ms +\S+ \S+ +-\S+ ms +(gone|-\S+ %)\n")
         self.assertRegex(text, r"\nlazy-load +\S+ ms +0 ns +-\S+ ms +gone\n")
         text = self.command("diff", "-s", "stalls", eager, lazy, sim=False).out
         self.assertRegex(text, r"\nlazy-load +0 ns +\S+ ms +\+\S+ ms +new\n")

@@ -24,17 +24,68 @@ FROM loads WHERE kind {which} 'lazy' GROUP BY 1
 -- A mark may be called what a range is.
 CASE kind WHEN 3 THEN 'mark ' ELSE '' END || coalesce(domain || ': ', '') || coalesce(text, '?')
 
+-- define: error_ns
+-- Of what nobody looked at, and of waits, the time itself is known.
+gv_root(total(CASE WHEN what NOT IN ('host-code', 'unknown', 'waits') THEN 1.0 * error_ns * error_ns END))
+
+-- define: ledger_by(name)
+SELECT phase || ' ' || what || {name}, {sum(total_ns)}, {error_ns},
+    CASE phase WHEN 'main' THEN coalesce((SELECT sum(steps) FROM lane), 0) ELSE 0 END
+
+-- name: findings
+SELECT rtrim(key) || CASE phase WHEN 'main' THEN '' ELSE ', ' || phase END, {sum(lost_ns)}, {error_ns}, sum(steps)
+FROM findings WHERE key IS NOT NULL GROUP BY rtrim(key), phase;
+
+-- name: ledger
+{ledger_by('')} FROM ledger GROUP BY phase, what;
+
+-- name: ledger_lines
+{ledger_by(' ' || {line_of(place)})} FROM (SELECT *, nullif(gv_line(function, NULL, file, line), '') AS place FROM ledger)
+WHERE place IS NOT NULL GROUP BY phase, what, {line_of(place)};
+
+-- name: run_times
+SELECT 'run', max(coalesce(end_ns, {fact(last_ns)})) - min(start_ns) FROM processes
+UNION ALL SELECT 'one step', {sum(main_end_ns - main_ns)} / sum(steps) FROM lane HAVING sum(steps) > 0
+UNION ALL SELECT 'starting CUDA', {fact(start_ns)}
+UNION ALL SELECT 'loading code', {fact(loading_ns)}
+UNION ALL SELECT 'stalled', {sum(wait_ns + jit_ns)} FROM stalls WHERE NOT expected
+UNION ALL SELECT 'requested waits', {fact(sync_ns)} WHERE NOT EXISTS (SELECT 1 FROM in_flight WHERE class = 'sync');
+
+-- name: run_counts
+SELECT 'steps', sum(steps) FROM lane HAVING sum(steps) > 0
+UNION ALL SELECT 'calls', {fact(calls)}
+UNION ALL SELECT 'launches', {fact(launch_calls)}
+UNION ALL SELECT 'loads', {fact(loads)}
+UNION ALL SELECT 'stalls', count(*) FROM stalls WHERE NOT expected
+UNION ALL SELECT 'failed calls', {sum(count)} FROM error_total
+UNION ALL SELECT 'calls that had not returned', count(*) FROM in_flight
+UNION ALL SELECT 'lost records', {sum(count)} FROM losses;
+
+-- name: run_gpu
+SELECT 'compiling', {fact(compiling_ns)};
+
+-- name: run_gpu_times
+-- Their standard errors are about the same.
+SELECT 'GPU busy', {fact(gpu_busy_ns)}, {fact(gpu_busy_error_ns)}
+UNION ALL SELECT 'computing', {fact(gpu_kernel_ns)}, {fact(gpu_busy_error_ns)}
+UNION ALL SELECT 'copying', {fact(gpu_copy_ns)}, {fact(gpu_busy_error_ns)};
+
+-- name: run_gpu_counts
+SELECT 'kernels run', {sum(count)} FROM kernel_total
+UNION ALL SELECT 'different kernels', count(*) FROM kernel_total
+UNION ALL SELECT 'graphs run', {fact(graphs)}
+UNION ALL SELECT 'devices used', count(*) FROM device_total
+UNION ALL SELECT 'copies between host and device', {sum(count)} FROM copy_total WHERE copy_kind & 15 BETWEEN 1 AND 4;
+
+-- name: run_bytes
+SELECT 'copied between host and device', {sum(bytes)} FROM copy_total WHERE copy_kind & 15 BETWEEN 1 AND 4;
+
 -- name: stalls
 {stalls_by_cause(<>)};
 
 -- name: stalls_of_gpu
 -- CUPTI alone tells of the driver's compiler.
 {stalls_by_cause(=)};
-
--- name: idle
--- The detail without a line: a command, a file.
-SELECT reason || coalesce(' ' || {line_of(place)}, ' ' || detail, ''), {sum(duration_ns)}
-FROM (SELECT *, nullif(gv_where(stack), '') AS place FROM idle) GROUP BY 1;
 
 -- name: loads
 {loads_of_kind(<>)};

@@ -9,11 +9,10 @@
 
 /* What the rank test calls more than noise. */
 #define GV_DIFF_CHANCE 0.05
-/* Less time than this share of the longer run is ignored; so is less of a share. */
+/* Less time than this share of the longer run is ignored. */
 #define GV_DIFF_SHORT 0.001
 /* The same while noise is unknown: a run's start alone differs by this much. */
 #define GV_DIFF_SHORT_ONCE 0.005
-#define GV_DIFF_SMALL      0.01
 #define GV_DIFF_FIRST_ROOM 64u
 
 _Static_assert(GV_DIFF_TRACES <= GV_RANK_TEST_MOST, "more traces than the test takes");
@@ -55,6 +54,8 @@ static bool diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing 
 {
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
+    if (thing->basis == GV_DIFF_ON_LEDGER)
+        return diff->runs[run].seen_ppm == 0;
     return (thing->basis != GV_DIFF_ON_GPU && thing->basis != GV_DIFF_ON_GPU_SUMS) ||
            diff->runs[run].gpu_whole;
 }
@@ -104,8 +105,7 @@ static void diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][
     } else {
         change->more = before->most < after->least || after->most < before->least;
     }
-    change->different = change->more && size > 0 && size >= diff->least_change * larger &&
-                        (change->unit != GV_DIFF_SHARE || size >= GV_DIFF_SMALL);
+    change->different = change->more && size > 0 && size >= diff->least_change * larger;
 }
 
 /* Whether a change of estimated times is within twice their errors. Of several traces the rank test
@@ -173,7 +173,8 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
     return 0;
 }
 
-/* How often the thing happened in the run with most of it; 0: as often in all runs. */
+/* How often the thing happened in the run with most of it, or how many steps that has; 0: as often
+ * in all runs, or one has no steps. */
 static double diff_times(const struct gv_diff *diff, const struct gv_diff_thing *thing)
 {
     double times[GV_DIFF_TRACES];
@@ -183,24 +184,45 @@ static double diff_times(const struct gv_diff *diff, const struct gv_diff_thing 
     if (count > 0)
         qsort(times, count, sizeof(*times), diff_order_values);
     const struct gv_diff_range range = diff_range_of(times, count);
+    if (gv_diff_areas[thing->area].by_step)
+        return range.least > 0 ? range.most : 0;
     return range.least < range.most ? range.most : 0;
 }
 
-static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *thing)
+/* What is of steps is not there in some of a run that does not have it. */
+static void diff_fill_steps(const struct gv_diff *diff, struct gv_diff_thing *thing)
+{
+    size_t count = diff->counts[0] + diff->counts[1], with_steps = 0;
+    double *steps = thing->values[GV_DIFF_TIMES];
+
+    for (size_t run = 0; run < count; run++)
+        with_steps += steps[run] > 0;
+    for (size_t run = 0; run < count && with_steps > 0; run++)
+        if (!thing->known[GV_DIFF_TIMES][run])
+            steps[run] = (double)diff->runs[run].steps;
+}
+
+static int diff_compare_thing(struct gv_diff *diff, struct gv_diff_thing *thing)
 {
     size_t first = diff->count;
-    double window_ns = 0, times = diff_times(diff, thing);
+    const bool by_step = gv_diff_areas[thing->area].by_step;
+    double run_ns = 0, times;
 
-    if (thing->basis == GV_DIFF_ON_EITHER && diff_is_mixed(diff))
+    if (by_step)
+        diff_fill_steps(diff, thing);
+    times = diff_times(diff, thing);
+
+    if ((thing->basis == GV_DIFF_ON_EITHER || thing->basis == GV_DIFF_ON_LEDGER) &&
+        diff_is_mixed(diff))
         return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
     int error = 0;
 
     for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++)
-        if ((double)diff->runs[run].window_ns > window_ns)
-            window_ns = (double)diff->runs[run].window_ns;
+        if ((double)diff->runs[run].run_ns > run_ns)
+            run_ns = (double)diff->runs[run].run_ns;
     for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++) {
-        if (thing->used[unit])
+        if (thing->used[unit] && !(by_step && times > 0))
             error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit, 0);
         if (!error && thing->used[unit] && times > 0)
             error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit, times);
@@ -210,11 +232,12 @@ static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *
         change->thing = first;
         /* At equal times, counts matter less. */
         if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
-            change->weight = diff_size(diff->changes[first].change);
+            change->weight =
+                diff_size(diff->changes[first].change) * (by_step && times > 0 ? times : 1);
         if (change->unit == GV_DIFF_NS)
             change->different &=
                 diff_size(change->change) * (change->times > 0 ? change->times : 1) >=
-                least * window_ns;
+                least * run_ns;
     }
     return error;
 }

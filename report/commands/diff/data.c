@@ -2,14 +2,18 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/commands/diff/text.h"
+#include "report/commands/statement_rows.h"
+#include "report/commands_diff_keys.inc"
 
+#include <errno.h>
 #include <math.h>
+
+#define GV_DIFF_FINDING_COLUMNS 40u
 
 static const char *const diff_units[] = {
     [GV_DIFF_NS] = "ns",
     [GV_DIFF_BYTES] = "bytes",
     [GV_DIFF_COUNT] = "count",
-    [GV_DIFF_SHARE] = "share",
 };
 
 static const char *const diff_tests[] = {
@@ -39,7 +43,7 @@ static void diff_write_unit(struct gv_rows *rows, const struct gv_diff_change *c
 static void diff_write_value(struct gv_rows *rows, const struct gv_diff_change *change,
                              double value)
 {
-    if (change->unit == GV_DIFF_SHARE || change->times > 0)
+    if (change->times > 0)
         gv_rows_real(rows, value);
     else
         gv_rows_number(rows, gv_diff_whole(value));
@@ -94,59 +98,96 @@ static int diff_write_changes(const struct gv_diff *diff, const struct gv_diff_s
     return gv_rows_end(&rows);
 }
 
-static void diff_write_run(const struct gv_diff_run *run, struct gv_json *json)
+/* The rows of the view findings: the run's number, their last column, is left out. */
+static int diff_write_findings(const struct gv_diff *diff, size_t run,
+                               const struct gv_diff_style *style, struct gv_json *json)
 {
+    struct gv_column columns[GV_DIFF_FINDING_COLUMNS];
+    sqlite3_stmt *rows = NULL;
+    int error = gv_database_error(diff->values,
+                                  sqlite3_prepare_v2(diff->values, sql_of_run, -1, &rows, NULL));
+    int count = error ? 0 : sqlite3_column_count(rows) - 1;
+
+    if (!error && count > (int)GV_DIFF_FINDING_COLUMNS)
+        error = -E2BIG;
+    for (int i = 0; i < count && !error; i++)
+        columns[i] = (struct gv_column){sqlite3_column_name(rows, i), GV_COLUMN_TEXT};
+    gv_json_open(json, "findings", '[');
+    if (!error)
+        error = gv_database_error(diff->values, sqlite3_bind_int64(rows, 1, (int64_t)run));
+    if (!error)
+        error = gv_statement_rows_write(rows, style->out, GV_FORMAT_JSON, columns, count,
+                                        sqlite3_step(rows), json);
+    gv_json_close(json, ']');
+    sqlite3_finalize(rows);
+    return error;
+}
+
+static int diff_write_run(const struct gv_diff *diff, size_t number,
+                          const struct gv_diff_style *style, struct gv_json *json)
+{
+    const struct gv_diff_run *run = &diff->runs[number];
+
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "trace", run->path);
-    gv_json_text(json, "headline", run->verdict.headline);
+    gv_json_text(json, "headline", run->headline);
     gv_json_text(json, "device", run->device[0] ? run->device : NULL);
     gv_json_bool(json, "gpu_seen", run->gpu_seen);
     gv_json_bool(json, "complete", run->complete);
     gv_json_number(json, "lost_records", run->lost);
+    int error = diff_write_findings(diff, number, style, json);
     gv_json_close(json, '}');
+    return error;
 }
 
-static void diff_write_side(const struct gv_diff *diff, size_t side, struct gv_json *json)
+static int diff_write_key(void *context, sqlite3_stmt *row)
 {
-    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
-    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
-    size_t count = gv_diff_classes(diff, side, classes);
+    gv_json_text(context, NULL, (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
+static int diff_write_side(const struct gv_diff *diff, size_t side,
+                           const struct gv_diff_style *style, struct gv_json *json)
+{
+    const size_t first = side ? diff->counts[0] : 0;
     bool seen = true;
+    int error;
 
     gv_json_open(json, side == 0 ? "before" : "after", '{');
     gv_json_open(json, "traces", '[');
     for (size_t i = 0; i < diff->counts[side]; i++)
-        gv_json_text(json, NULL, runs[i].path);
+        gv_json_text(json, NULL, diff->runs[first + i].path);
     gv_json_close(json, ']');
-    gv_json_open(json, "verdict", '[');
-    for (size_t i = 0; i < count; i++)
-        gv_json_text(json, NULL, gv_verdict_name(classes[i]));
+    gv_json_open(json, "findings", '[');
+    error = gv_diff_each_finding(diff, side, -1, diff_write_key, json);
     gv_json_close(json, ']');
     for (size_t i = 0; i < diff->counts[side]; i++)
-        seen &= runs[i].gpu_seen;
+        seen &= diff->runs[first + i].gpu_seen;
     gv_json_bool(json, "gpu_seen", seen);
     gv_json_open(json, "runs", '[');
-    for (size_t i = 0; i < diff->counts[side]; i++)
-        diff_write_run(&runs[i], json);
+    for (size_t i = 0; i < diff->counts[side] && !error; i++)
+        error = diff_write_run(diff, first + i, style, json);
     gv_json_close(json, ']');
     gv_json_close(json, '}');
+    return error;
 }
 
 int gv_diff_print_data(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     struct gv_json json;
-    int error;
+    int error = 0;
 
     if (style->format == GV_FORMAT_CSV)
         return diff_write_changes(diff, style, NULL);
     gv_json_begin(&json, style->out, '{');
-    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        diff_write_side(diff, side, &json);
+    for (size_t side = 0; side < GV_DIFF_SIDES && !error; side++)
+        error = diff_write_side(diff, side, style, &json);
     gv_json_text(&json, "test", diff_tests[diff->test]);
     gv_json_real(&json, "chance", diff->test == GV_DIFF_TEST_NONE ? NAN : diff->chance);
     gv_json_bool(&json, "different", gv_diff_any(diff));
     gv_json_open(&json, "changes", '[');
-    error = diff_write_changes(diff, style, &json);
+    if (!error)
+        error = diff_write_changes(diff, style, &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     return error;

@@ -6,7 +6,6 @@
 #ifndef GV_COMMANDS_DIFF_DIFF_H
 #define GV_COMMANDS_DIFF_DIFF_H
 
-#include "report/analyse/verdict/verdict.h"
 #include "report/show/rows.h"
 
 #include <sqlite3.h>
@@ -14,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_DIFF_SIDES 2
+#define GV_DIFF_SIDES       2
+#define GV_DIFF_WORDS_BYTES 256u
 /* Most traces, both sides together. */
 #define GV_DIFF_TRACES 64u
 
@@ -22,7 +22,6 @@ enum gv_diff_unit {
     GV_DIFF_NS,
     GV_DIFF_BYTES,
     GV_DIFF_COUNT,
-    GV_DIFF_SHARE,
     GV_DIFF_UNITS,
 
     /* Columns of a query that are not compared themselves. */
@@ -37,17 +36,18 @@ enum gv_diff_basis {
     GV_DIFF_ON_GPU,      /* the GPU side: without it they are unknown */
     GV_DIFF_ON_GPU_SUMS, /* the same, but they may be estimated */
     GV_DIFF_ON_EITHER,   /* other evidence without it: only values of the same can be compared */
+    GV_DIFF_ON_LEDGER,   /* the same; windows in which the GPU side was seen are no evidence */
 };
 
 enum gv_diff_area_id {
-#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels) GV_DIFF_AREA_##name,
+#define GV_DIFF_AREA(name, by_range, by_step, title, what, counted, kernels) GV_DIFF_AREA_##name,
 #include "report/commands/diff/areas.def"
     GV_DIFF_AREAS
 };
 
 struct gv_diff_area {
     const char *name;
-    bool by_range;
+    bool by_range, by_step;
     const char *title;
     const char *what;
     const char *counted; /* what the numbers of its things count */
@@ -72,9 +72,8 @@ struct gv_diff_run {
     int64_t seen_ppm; /* of an estimate: of the time; 0: none */
     bool complete;
     int64_t lost;
-    int64_t window_ns;
-    char device[GV_FACTS_TEXT_BYTES];
-    struct gv_verdict verdict;
+    int64_t run_ns, steps; /* steps: of all devices */
+    char device[GV_DIFF_WORDS_BYTES], headline[GV_DIFF_WORDS_BYTES];
 };
 
 /* One side's values: the median, minimum and maximum. */
@@ -87,7 +86,7 @@ struct gv_diff_range {
 struct gv_diff_change {
     enum gv_diff_area_id area;
     enum gv_diff_unit unit;
-    double times; /* not 0: of each of the most times that it happened on a side, not of all */
+    double times; /* not 0: of each of the most times that it happened on a side, or steps */
     char *what;
     struct gv_diff_range sides[GV_DIFF_SIDES];
     double change;  /* of the middles */
@@ -104,7 +103,7 @@ struct gv_diff {
     double least_change; /* as a share of the larger value: smaller changes are not shown */
     bool wanted[GV_DIFF_AREAS];
 
-    sqlite3 *values;
+    sqlite3 *values; /* also the table finding: the view's columns, then the run's number */
     enum gv_diff_test test;
     double chance;                  /* that something unchanged looks like more than noise */
     struct gv_diff_change *changes; /* in the order of output */

@@ -11,13 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What report/commands/report/facts.def calls these times. */
+/* What report/commands/diff/areas.sql calls these times. */
 #define GV_RUN_STALLED "stalled"
 #define GV_RUN_ASKED   "requested waits"
 
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
 #define GV_DIFF_COLUMNS    6u
+#define GV_DIFF_FINDINGS   3 /* the first so many in the head */
 #define GV_DIFF_NAME_BYTES (2 * GV_KERNEL_NAME_BYTES)
 
 /* A line of the head; `first` is no longer than the indent. */
@@ -30,38 +31,41 @@ static void diff_line(const struct gv_diff_style *style, const char *first, cons
     gv_text_lines(style->out, markdown ? 0 : GV_DIFF_INDENT, first, text, style->columns);
 }
 
-/* Adds "stalled, accelerated (2 of 3)" to a text. */
-static void diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
-{
-    const char *between = "";
-    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
-    size_t count = gv_diff_classes(diff, side, classes);
+struct diff_keys {
+    size_t traces;
+    char text[GV_DIFF_LINE_BYTES];
+};
 
-    for (size_t i = 0; i < count; i++) {
-        size_t tellings = gv_diff_tellings(diff, side, classes[i]), length = strlen(text);
-        snprintf(text + length, size - length, "%s%s", between, gv_verdict_name(classes[i]));
-        length = strlen(text);
-        if (tellings < diff->counts[side])
-            snprintf(text + length, size - length, " (%zu of %zu)", tellings, diff->counts[side]);
-        between = ", ";
-    }
-    if (!*between)
-        snprintf(text + strlen(text), size - strlen(text), "no finding");
+/* "waits loss.py log_loss (2 of 3)" */
+static int diff_say_key(void *context, sqlite3_stmt *row)
+{
+    struct diff_keys *keys = context;
+    size_t length = strlen(keys->text), told = (size_t)sqlite3_column_int64(row, 1);
+
+    snprintf(keys->text + length, sizeof(keys->text) - length, "%s%s",
+             keys->text[0] ? "; " : "findings: ", (const char *)sqlite3_column_text(row, 0));
+    length = strlen(keys->text);
+    if (told < keys->traces)
+        snprintf(keys->text + length, sizeof(keys->text) - length, " (%zu of %zu)", told,
+                 keys->traces);
+    return 0;
 }
 
-static void diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
-                            size_t side)
+static int diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
+                           size_t side)
 {
     const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
-    char text[GV_DIFF_LINE_BYTES], more[32] = "";
+    struct diff_keys keys = {.traces = diff->counts[side]};
+    char text[GV_DIFF_LINE_BYTES];
+    int error = gv_diff_each_finding(diff, side, GV_DIFF_FINDINGS, diff_say_key, &keys);
 
     if (diff->counts[side] > 1)
-        snprintf(more, sizeof(more), " and %zu more", diff->counts[side] - 1);
-    snprintf(text, sizeof(text), "%.800s%s: ", run->path, more);
-    diff_say_classes(diff, side, text, sizeof(text));
+        snprintf(text, sizeof(text), "%.800s and %zu more", run->path, diff->counts[side] - 1);
+    else
+        snprintf(text, sizeof(text), "%.800s: %s", run->path, run->headline);
     diff_line(style, side == 0 ? "before  " : "after   ", text);
-    if (diff->counts[side] == 1)
-        diff_line(style, "", run->verdict.headline);
+    diff_line(style, "", keys.text[0] ? keys.text : "no finding");
+    return error;
 }
 
 /* Prints what weakens the comparison. */
@@ -94,13 +98,14 @@ static void diff_print_doubts(const struct gv_diff *diff, size_t number,
     }
 }
 
-static void diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
+static int diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     char text[GV_DIFF_LINE_BYTES];
     bool seen = true;
+    int error = 0;
 
-    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        diff_print_side(diff, style, side);
+    for (size_t side = 0; side < GV_DIFF_SIDES && !error; side++)
+        error = diff_print_side(diff, style, side);
     for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++) {
         diff_print_doubts(diff, run, style);
         seen &= diff->runs[run].gpu_seen;
@@ -113,6 +118,7 @@ static void diff_print_head(const struct gv_diff *diff, const struct gv_diff_sty
                       style->columns);
     gv_diff_say_test(text, sizeof(text), diff);
     gv_text_lines(style->out, 0, "", text, style->columns);
+    return error;
 }
 
 /* A change of one of the run's times; 0: not shown. */
@@ -160,7 +166,10 @@ static void diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_cha
 
     snprintf(out, GV_DIFF_NAME_BYTES, "%s%s%s%s", name,
              change->unit == GV_DIFF_COUNT && counted[0] ? ", " : "",
-             change->unit == GV_DIFF_COUNT ? counted : "", change->times > 0 ? ", each" : "");
+             change->unit == GV_DIFF_COUNT ? counted : "",
+             change->times <= 0                    ? ""
+             : gv_diff_areas[change->area].by_step ? ", a step"
+                                                   : ", each");
 }
 
 static void diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
@@ -243,9 +252,8 @@ static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_styl
 int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     size_t written = 0;
-    int error = 0;
+    int error = diff_print_head(diff, style);
 
-    diff_print_head(diff, style);
     diff_print_freed(diff, style);
     for (size_t i = 0; i < diff->count && !error;)
         i = diff_print_area(diff, style, i, &written, &error);

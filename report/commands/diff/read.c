@@ -1,10 +1,11 @@
 #include "report/commands/diff/diff.h"
 
+#include "report/analyse/totals/totals.h"
 #include "report/commands/sql_values.h"
 #include "report/commands_diff_areas.inc"
 #include "report/commands_diff_read.inc"
-#include "report/show/format.h"
 #include "report/store/database.h"
+#include "report/store/time_sum.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +13,13 @@
 #include <string.h>
 
 const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
-#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels)                                \
-    {#name, by_range, title, what, counted, kernels},
+#define GV_DIFF_AREA(name, by_range, by_step, title, what, counted, kernels)                       \
+    {#name, by_range, by_step, title, what, counted, kernels},
 #include "report/commands/diff/areas.def"
 };
 
 const char gv_diff_area_words[] = ""
-#define GV_DIFF_AREA(name, by_range, title, what, counted, kernels) " " #name
+#define GV_DIFF_AREA(name, by_range, by_step, title, what, counted, kernels) " " #name
 #include "report/commands/diff/areas.def"
     ;
 
@@ -83,6 +84,8 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
         struct gv_diff_value value = {
             .area = query->area, .what = what ? what : "?", .basis = query->basis, .run = run};
         for (int i = 1; i < sqlite3_column_count(rows) && !error; i++) {
+            if (sqlite3_column_type(rows, i) == SQLITE_NULL)
+                continue; /* not known */
             value.unit = query->units[i - 1];
             value.value = sqlite3_column_double(rows, i);
             error = diff_keep(insert, &value);
@@ -94,115 +97,101 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
     return error;
 }
 
-/* Their standard errors are about the same. */
-static bool is_gpu_time(const char *key)
+static int diff_take_run(void *context, sqlite3_stmt *row)
 {
-    return strcmp(key, "busy_ns") == 0 || strcmp(key, "computing_ns") == 0 ||
-           strcmp(key, "copying_ns") == 0;
+    struct gv_diff_run *run = context;
+    const char *device = (const char *)sqlite3_column_text(row, 6);
+    const char *headline = (const char *)sqlite3_column_text(row, 7);
+
+    run->gpu_seen = sqlite3_column_int(row, 0) != 0;
+    run->gpu_whole = sqlite3_column_int(row, 1) != 0;
+    run->seen_ppm = sqlite3_column_int64(row, 2);
+    run->complete = sqlite3_column_int(row, 3) != 0;
+    run->lost = sqlite3_column_int64(row, 4);
+    run->run_ns = gv_time_column_duration(row, 5);
+    run->steps = sqlite3_column_int64(row, 8);
+    snprintf(run->device, sizeof(run->device), "%s", device ? device : "");
+    snprintf(run->headline, sizeof(run->headline), "%s", headline ? headline : "");
+    return 0;
 }
 
-static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
+/* The table finding has the view's columns, whatever they are, and the run's number. */
+static int diff_make_findings(sqlite3 *values, sqlite3_stmt *rows, sqlite3_stmt **insert)
 {
-    const struct {
-        const char *key;
-        const char *label;
-        int64_t value;
-        bool known;
-    } values[] = {
-#define GV_REPORT_FACT(key, label, value, known) {key, label, value, known},
-#include "report/commands/report/facts.def"
-    };
-    int error = 0;
+    sqlite3_str *create = sqlite3_str_new(values), *add = sqlite3_str_new(values);
+    char *create_sql, *add_sql;
 
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !error; i++) {
-        const char *key = values[i].key;
-        struct gv_diff_value value = {
-            .area = GV_DIFF_AREA_run,
-            .what = values[i].label,
-            .basis = GV_DIFF_ON_GPU, /* unknown is not 0 */
-            .unit = gv_format_ends_in(key, "_ns")      ? GV_DIFF_NS
-                    : gv_format_ends_in(key, "_bytes") ? GV_DIFF_BYTES
-                                                       : GV_DIFF_COUNT,
-            .run = run,
-            .value = (double)values[i].value,
-        };
-        if (values[i].known)
-            error = diff_keep(insert, &value);
-        if (values[i].known && !error && facts->scaled && is_gpu_time(key)) {
-            value.unit = (enum gv_diff_unit)GV_DIFF_ERROR_NS;
-            value.value = (double)facts->gpu_busy_error_ns;
-            error = diff_keep(insert, &value);
-        }
+    sqlite3_str_appendall(create, "CREATE TABLE IF NOT EXISTS finding (");
+    sqlite3_str_appendall(add, "INSERT INTO finding VALUES (");
+    for (int i = 0; i < sqlite3_column_count(rows); i++) {
+        sqlite3_str_appendf(create, "\"%w\", ", sqlite3_column_name(rows, i));
+        sqlite3_str_appendall(add, "?, ");
     }
-    return error;
+    sqlite3_str_appendall(create, "run)");
+    sqlite3_str_appendall(add, "?)");
+    create_sql = sqlite3_str_finish(create);
+    add_sql = sqlite3_str_finish(add);
+    int result =
+        create_sql && add_sql ? sqlite3_exec(values, create_sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    if (result == SQLITE_OK)
+        result = sqlite3_prepare_v2(values, add_sql, -1, insert, NULL);
+    sqlite3_free(create_sql);
+    sqlite3_free(add_sql);
+    return gv_database_error(values, result);
 }
 
-static int diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlite3_stmt *insert)
+static int diff_read_findings(const struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
-    int error = 0;
+    sqlite3_stmt *rows = NULL, *insert = NULL;
+    int result = sqlite3_prepare_v2(trace, sql_all_findings, -1, &rows, NULL);
+    int error = gv_database_error(trace, result);
 
-    for (size_t i = 0; i < verdict->count && !error; i++) {
-        struct gv_diff_value value = {.area = GV_DIFF_AREA_verdict,
-                                      .what = gv_verdict_name(verdict->findings[i].class),
-                                      .basis = GV_DIFF_ON_EITHER,
-                                      .unit = GV_DIFF_SHARE,
-                                      .run = run,
-                                      .value = verdict->findings[i].weight};
-        error = diff_keep(insert, &value);
+    if (!error)
+        error = diff_make_findings(diff->values, rows, &insert);
+    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const int count = sqlite3_column_count(rows);
+        int bound = sqlite3_bind_int64(insert, count + 1, (int64_t)number);
+        for (int i = 0; i < count && bound == SQLITE_OK; i++)
+            bound = sqlite3_bind_value(insert, i + 1, sqlite3_column_value(rows, i));
+        error =
+            bound == SQLITE_OK ? gv_database_step(insert) : gv_database_error(diff->values, bound);
     }
+    if (!error)
+        error = gv_database_error(trace, result);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(insert);
     return error;
 }
 
-static void diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
+static bool diff_knows(const struct gv_diff_run *run, enum gv_diff_basis basis)
 {
-    run->gpu_seen = facts->gpu_known;
-    run->gpu_whole = facts->gpu_whole;
-    run->seen_ppm = facts->scaled ? facts->scaled_seen_ppm : 0;
-    run->complete = facts->complete;
-    run->lost = facts->lost;
-    run->window_ns = facts->window_ns;
-    snprintf(run->device, sizeof(run->device), "%s",
-             facts->simulated ? "a simulated GPU" : facts->device);
-    gv_verdict_make(facts, &run->verdict);
-}
-
-static int diff_read_areas(const struct gv_diff *diff, size_t number, sqlite3 *trace,
-                           const struct gv_run_facts *facts, sqlite3_stmt *insert)
-{
-    const struct gv_diff_run *run = &diff->runs[number];
-    int error = 0;
-
-    if (diff->wanted[GV_DIFF_AREA_verdict])
-        error = diff_read_verdict(&run->verdict, number, insert);
-    if (!error && diff->wanted[GV_DIFF_AREA_run])
-        error = diff_read_facts(facts, number, insert);
-    for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
-        if (diff->wanted[diff_queries[i].area] &&
-            (run->gpu_whole || diff_queries[i].basis != GV_DIFF_ON_GPU) &&
-            (run->gpu_seen || diff_queries[i].basis != GV_DIFF_ON_GPU_SUMS))
-            error = diff_read_query(&diff_queries[i], number, trace, insert);
-    return error;
+    return (run->gpu_whole || basis != GV_DIFF_ON_GPU) &&
+           (run->gpu_seen || basis != GV_DIFF_ON_GPU_SUMS) &&
+           (!run->seen_ppm || basis != GV_DIFF_ON_LEDGER);
 }
 
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
-    struct gv_run_facts facts = {0};
+    struct gv_diff_run *run = &diff->runs[number];
     sqlite3_stmt *insert = NULL;
     int error = gv_sql_values_register(trace, true);
 
     if (!error)
-        error = gv_run_facts_read(trace, &all, &facts);
-    if (error)
-        return error;
-    diff_describe(&diff->runs[number], &facts);
-    /* If two kernels still share a name, the first one counts. */
-    error = gv_database_error(
-        diff->values,
-        sqlite3_prepare_v2(diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
-                           -1, &insert, NULL));
+        error = gv_totals_ensure(trace, &all);
     if (!error)
-        error = diff_read_areas(diff, number, trace, &facts, insert);
+        error = gv_database_each(trace, sql_describe, NULL, 0, diff_take_run, run);
+    if (!error)
+        error = diff_read_findings(diff, number, trace);
+    /* If two kernels still share a name, the first one counts. */
+    if (!error)
+        error = gv_database_error(
+            diff->values, sqlite3_prepare_v2(
+                              diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
+                              -1, &insert, NULL));
+    for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
+        if (diff->wanted[diff_queries[i].area] && diff_knows(run, diff_queries[i].basis))
+            error = diff_read_query(&diff_queries[i], number, trace, insert);
     sqlite3_finalize(insert);
     return error;
 }

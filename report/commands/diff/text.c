@@ -1,5 +1,6 @@
 #include "report/commands/diff/text.h"
 
+#include "report/commands_diff_keys.inc"
 #include "report/show/format.h"
 
 #include <inttypes.h>
@@ -21,50 +22,13 @@ int64_t gv_diff_whole(double value)
     return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+int gv_diff_each_finding(const struct gv_diff *diff, size_t side, int64_t most,
+                         gv_database_take *take, void *context)
 {
-    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
-    size_t tellings = 0;
+    const int64_t first = side ? (int64_t)diff->counts[0] : 0;
+    const int64_t values[] = {first, first + (int64_t)diff->counts[side], most};
 
-    for (size_t i = 0; i < diff->counts[side]; i++)
-        for (size_t j = 0; j < runs[i].verdict.count && j < GV_VERDICT_TOLD; j++)
-            tellings += runs[i].verdict.findings[j].class == class;
-    return tellings;
-}
-
-/* The rank of a class in a side's verdicts: lower if fewer of them have it, or later. */
-static size_t diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
-{
-    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
-    size_t place = 0;
-
-    for (size_t i = 0; i < diff->counts[side]; i++) {
-        size_t at = 0;
-        while (at < runs[i].verdict.count && at < GV_VERDICT_TOLD &&
-               runs[i].verdict.findings[at].class != class)
-            at++;
-        place += at < runs[i].verdict.count && at < GV_VERDICT_TOLD ? at : GV_VERDICT_MOST;
-    }
-    return place;
-}
-
-size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
-                       enum gv_verdict_class classes[GV_VERDICT_CLASSES])
-{
-    size_t places[GV_VERDICT_CLASSES], count = 0;
-
-    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
-        if (gv_diff_tellings(diff, side, (enum gv_verdict_class) class) == 0)
-            continue;
-        size_t place = diff_place(diff, side, (enum gv_verdict_class) class), at = count++;
-        for (; at > 0 && places[at - 1] > place; at--) {
-            places[at] = places[at - 1];
-            classes[at] = classes[at - 1];
-        }
-        places[at] = place;
-        classes[at] = (enum gv_verdict_class) class;
-    }
-    return count;
+    return gv_database_each(diff->values, sql_keys, values, 3, take, context);
 }
 
 static const char *diff_say(char out[GV_FORMAT_BYTES], const struct gv_diff_change *change,
@@ -75,9 +39,6 @@ static const char *diff_say(char out[GV_FORMAT_BYTES], const struct gv_diff_chan
         return gv_format_duration(out, gv_diff_whole(value));
     case GV_DIFF_BYTES:
         return gv_format_size(out, gv_diff_whole(value));
-    case GV_DIFF_SHARE:
-        snprintf(out, GV_FORMAT_BYTES, "%.1f %%", value * 100);
-        return out;
     default:
         if (change->times > 0 && value < 100)
             snprintf(out, GV_FORMAT_BYTES, "%.3g", value);
@@ -107,11 +68,8 @@ const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_dif
     double size = change->change < 0 ? -change->change : change->change;
     char text[GV_FORMAT_BYTES];
 
-    if (change->unit == GV_DIFF_SHARE)
-        snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f points", change->change * 100);
-    else
-        snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
-                 diff_say(text, change, size));
+    snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
+             diff_say(text, change, size));
     return out;
 }
 
@@ -123,8 +81,8 @@ const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
         snprintf(out, GV_DIFF_TEXT_BYTES, "new");
     else if (after == 0)
         snprintf(out, GV_DIFF_TEXT_BYTES, "gone");
-    else if (change->unit == GV_DIFF_SHARE || before < 0 || after < 0)
-        snprintf(out, GV_DIFF_TEXT_BYTES, "-"); /* a share of a share says nothing more */
+    else if (before < 0 || after < 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "-");
     else if (after >= before * GV_DIFF_FAR_MORE)
         snprintf(out, GV_DIFF_TEXT_BYTES, "far more");
     else if (after >= before * GV_DIFF_MANY_TIMES)

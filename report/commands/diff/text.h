@@ -3,6 +3,7 @@
 #define GV_COMMANDS_DIFF_TEXT_H
 
 #include "report/commands/diff/diff.h"
+#include "report/store/database.h"
 
 #define GV_DIFF_TEXT_BYTES 128u
 
@@ -19,12 +20,10 @@ const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 /* The test used. */
 void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
 
-/* Fills in the classes of a side, in the order of its verdict; for several traces, the most
- * frequent first. Returns their number. */
-size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
-                       enum gv_verdict_class classes[GV_VERDICT_CLASSES]);
-/* The number of a side's traces with the class. */
-size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class);
+/* The findings of a side by key, the first ones first: at most `most`; with several traces, the
+ * most frequent first, and how many of the traces have it. 0 or -errno. */
+int gv_diff_each_finding(const struct gv_diff *diff, size_t side, int64_t most,
+                         gv_database_take *take, void *context);
 
 /* The nearest integer, limited to int64_t. */
 int64_t gv_diff_whole(double value);

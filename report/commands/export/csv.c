@@ -78,7 +78,7 @@ static int csv_write(const struct csv *csv, const char *path, sqlite3_stmt *stat
     for (int i = 0; i < count; i++)
         columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
     failed = gv_statement_rows_write(statement, file.out, GV_FORMAT_CSV, columns, count,
-                                     sqlite3_step(statement));
+                                     sqlite3_step(statement), NULL);
     if (failed == -EINVAL) { /* SQL failed: the caller tells */
         gv_output_file_drop(&file);
         return gv_database_error(csv->trace, sqlite3_errcode(csv->trace));

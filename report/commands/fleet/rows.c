@@ -43,7 +43,7 @@ static int rows_write(sqlite3 *trace, const char *sql, FILE *out)
         error = count > GV_ROWS_COLUMNS
                     ? -E2BIG
                     : gv_statement_rows_write(statement, out, GV_FORMAT_CSV, columns, count,
-                                              sqlite3_step(statement));
+                                              sqlite3_step(statement), NULL);
     if (error == -EINVAL)
         error = gv_database_error(trace, sqlite3_errcode(trace));
     sqlite3_finalize(statement);

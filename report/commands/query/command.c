@@ -189,7 +189,7 @@ static int query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format
     if (!error && format == GV_FORMAT_JSON)
         error = query_name_apart(columns, others, count);
     if (!error)
-        error = gv_statement_rows_write(statement, out, format, columns, count, result);
+        error = gv_statement_rows_write(statement, out, format, columns, count, result, NULL);
     for (int i = 0; others && i < count; i++)
         sqlite3_free(others[i]);
     free(others);

@@ -1,0 +1,9 @@
+-- The findings of several traces, which are rows of the table finding.
+
+-- name: keys
+-- ?1: the first trace of a side; ?2: the first beyond; ?3: how many findings.
+SELECT rtrim(key), count(DISTINCT run) FROM finding WHERE run >= ?1 AND run < ?2 AND key IS NOT NULL
+GROUP BY rtrim(key) ORDER BY count(DISTINCT run) DESC, min(id), rtrim(key) LIMIT ?3;
+
+-- name: of_run
+SELECT * FROM finding WHERE run = ?1 ORDER BY id;
