@@ -59,6 +59,7 @@ SELECT count(*) > 0, printf('%d finding%s more than that; f%d takes %s of %s: ',
         CASE count(*) WHEN 1 THEN ' loses' ELSE 's lose' END, id, {percent(max(share))},
         CASE phase WHEN 'main' THEN phase ELSE 'the ' || phase END)
     || what || coalesce(' at ' || gv_line(function, NULL, file, line), '')
+    || coalesce((SELECT ', rank ' || rank FROM processes WHERE id = large.process), '')
 FROM large;
 
 -- name: min_gpu_busy
