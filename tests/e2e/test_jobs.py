@@ -55,7 +55,8 @@ class Jobs(harness.Case):
 
     def test_the_same_finding_of_several_ranks_counts_once(self):
         trace = self.merge(Job(ranks=8, steps=20, slow=3, late_ns=LATE_NS))
-        found = trace.rows("SELECT f.id, f.what, f.line, p.rank, f.title FROM findings f JOIN processes p ON p.id = f.process ORDER BY f.id")
+        found = trace.rows("SELECT f.id, f.what, f.line, p.rank, f.title FROM findings f JOIN processes p ON p.id = f.process "
+                           "ORDER BY f.id")
         self.assertEqual([row[0] for row in found], list(range(1, len(found) + 1)))
         self.assertEqual(found[0][1:4], ("python", 41, 3))
         self.assertEqual(found[0][4], "running Python, in rank 3")
