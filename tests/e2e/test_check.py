@@ -420,9 +420,8 @@ class Ranges(Case):
             f"INSERT INTO range_text VALUES ({10 + i}, 1, {10 + i}, 'batch {i}')",
             f"INSERT INTO range (id, thread, kind, text, start_ns, duration_ns, depth) "
             f"VALUES ({10 + i}, 2, 1, {10 + i}, {5_300_000_000 + i * 1000}, 500, 0)")))
-        self.assertEqual(self.said("--max-idle-in", "batch 3=50%", status=3),
-                         "the idle time of these ranges is known only together with others, as 'batch #'")
-        self.assertIn("100.0 %", self.said("--max-idle-in", "batch #=50%", status=1))
+        for name in "batch 3", "batch #":
+            self.assertIn("100.0 %", self.said("--max-idle-in", name + "=50%", status=1))
 
     def test_loads(self):
         self.make()
@@ -489,12 +488,12 @@ class Accept(Case):
     def test_known_findings(self):
         """The cudaMemcpyAsync at the end waits for the GPU, the start has no line."""
         self.make()
-        self.assertIn("broken: max-finding 10%: 3 findings lose more than that; f2 takes 100.0 % of the start: host-code\n",
-                      self.check("--max-finding", "10%", status=1).out)
+        self.assertRegex(self.check("--max-finding", "10%", status=1).out,
+                         r"^broken: max-finding 10%: 3 findings lose more than that; f\d takes 100.0 % of the start: host-code\n")
         self.check("--max-finding", "main=10%")
         path = self.path("known.stalls")
         self.assertIn("accepts 2 findings now", self.check("--max-finding", "10%", "--accept", path, "--update").err)
-        self.assertEqual(self.lines(), ["waits", "host-code"])
+        self.assertEqual(sorted(self.lines()), ["host-code", "waits"])
         self.known("# known", "waits", "launching old.py step", "lock ?=1s")
         shown = self.check("--max-finding", "10%", "--accept", path, status=1)
         self.assertIn("2 findings lose more", shown.out)

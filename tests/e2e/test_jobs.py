@@ -53,6 +53,21 @@ class Jobs(harness.Case):
         ranks = trace.rows("SELECT rank, late FROM ranks ORDER BY late_ns DESC LIMIT 1")
         self.assertEqual(ranks, [(3, 96)])
 
+    def test_the_same_finding_of_several_ranks_counts_once(self):
+        trace = self.merge(Job(ranks=8, steps=20, slow=3, late_ns=LATE_NS))
+        found = trace.rows("SELECT f.id, f.what, f.line, p.rank, f.title FROM findings f JOIN processes p ON p.id = f.process "
+                           "ORDER BY f.id")
+        self.assertEqual([row[0] for row in found], list(range(1, len(found) + 1)))
+        self.assertEqual(found[0][1:4], ("python", 41, 3))
+        self.assertEqual(found[0][4], "running Python, in rank 3")
+        self.assertIn("and less in 7 others", " ".join(row[4] for row in found))
+        self.assertEqual(trace.rows("SELECT key, phase FROM findings GROUP BY 1, 2 HAVING count(*) > 1"), [])
+        # Each rank has its ledger.
+        self.assertEqual(trace.rows("SELECT process, CAST(sum(total_ns) AS INTEGER) FROM ledger GROUP BY 1"),
+                         trace.rows("SELECT id, end_ns - start_ns FROM processes"))
+        self.assertIn("data.py:41 __getitem__, rank 3\n",
+                      self.command("check", self.path("job.db"), "--max-finding", "main=40%", status=1).out)
+
     def two_ranks(self, arrivals, computes):
         """Traces of two ranks with an all-reduce every 300 ms, to which rank 1 comes late by `arrivals`; before the first
         `computes` its GPU was busy, and before the others nothing says what it did."""

@@ -27,7 +27,8 @@ DAY_NS = 86400 * S
 Process = collections.namedtuple("Process", "trace process program team build host job rank world driver start_unix_ns duration_ns gpus")
 # location: (file, line, function), the text that users see, or None
 Stall = collections.namedtuple("Stall", "of cause call location times each_ns")
-Idle = collections.namedtuple("Idle", "of device reason location times idle_ns")
+Idle = collections.namedtuple("Idle", "of device what location times idle_ns")
+Finding = collections.namedtuple("Finding", "of phase key what location lost_ns saves_ns phase_ns")
 Load = collections.namedtuple("Load", "of library late times each_ns each_wait_ns")
 
 HOSTILE = ("../../../etc", "..", "a'b\"c", "new\nline", "x=y/z", "\u00fcml\u00e4ut %41", ".hidden", "_hidden", "007", "h" * 200)
@@ -37,7 +38,7 @@ CALLS = {"module-load": "cuModuleLoadData", "lazy-load": "cuLaunchKernel", "free
 
 class Fleet:
     def __init__(self):
-        self.processes, self.stalls, self.idle, self.loads = [], [], [], []
+        self.processes, self.stalls, self.idle, self.findings, self.loads = [], [], [], [], []
         self.hosts = set()
 
 
@@ -52,7 +53,7 @@ class Trace:
         self.execute("PRAGMA synchronous = OFF")
         self.execute("PRAGMA journal_mode = OFF")
         self.execute("BEGIN")
-        self.stacks, self.apis, self.calls = {}, {}, 0
+        self.stacks, self.places, self.apis, self.calls = {}, {}, {}, 0
         self.execute("INSERT INTO meta VALUES ('state', 'complete'), ('session', ?), ('host', ?), ('start_unix_ns', ?), "
                      "('unix_offset_ns', ?), ('stalls', 5), ('idle', 2), ('totals', ?), ('gpuverify_version', '0.1.0')",
                      (session, host, start_unix_ns, start_unix_ns, stored.totals_version()))
@@ -105,10 +106,29 @@ class Trace:
         self.execute("INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence) "
                      "VALUES (?, 'explicit-sync', 1, 0, ?, 0, 'measured')", (call, 90 * S))
 
+    def place(self, location):
+        if location and location not in self.places:
+            self.places[location] = len(self.places) + 1
+            file, line, function = location
+            self.execute("INSERT INTO place (id, file, line, function) VALUES (?, ?, ?, ?)", (self.places[location], file, line, function))
+        return self.places.get(location)
+
     def idle(self, idle):
-        self.execute("INSERT INTO idle_time (process, device, start_ns, duration_ns, gaps, reason, samples, stack, confidence) "
-                     "VALUES (?, ?, 0, ?, ?, ?, 9, ?, 'sampled')",
-                     (idle.of.process, idle.device, idle.idle_ns, idle.times, idle.reason, self.stack(idle.of, idle.location)))
+        self.execute("INSERT INTO ledger_row (process, device, phase, what, place, total_ns, count, error_ns, first_half_ns, confidence) "
+                     "VALUES (?, ?, 1, ?, ?, ?, ?, 0, 0, 'sampled')",
+                     (idle.of.process, idle.device, idle.what, self.place(idle.location), idle.idle_ns, idle.times))
+
+    def finding(self, finding):
+        self.execute("INSERT INTO finding (key, process, device, phase, what, place, lost_ns, saves_ns, phase_ns, error_ns, count, steps, "
+                     "confidence) VALUES (?, ?, 0, 1, ?, ?, ?, ?, ?, 0, 1, 0, 'sampled')",
+                     (finding.key, finding.of.process, finding.what, self.place(finding.location), finding.lost_ns, finding.saves_ns,
+                      finding.phase_ns))
+
+    def busy(self, of):
+        """What is no idle time, of which no answer counts anything."""
+        self.execute("INSERT INTO ledger_row (process, device, phase, what, total_ns, count, error_ns, first_half_ns, confidence) "
+                     "VALUES (?, 0, 1, 'kernel', ?, 1, 0, 0, 'measured'), (?, 0, 1, 'no-request', ?, 1, 0, 0, 'sampled')",
+                     (of.process, of.duration_ns, of.process, of.duration_ns))
 
     def load(self, load):
         start_ns = load.of.duration_ns // 2 + (S if load.late else -S)
@@ -124,19 +144,23 @@ class Trace:
 
 
 def facts(choice, fleet, of, slow):
-    """Random rows of a process, and those that are planted."""
+    """Random rows of a process, and those that are planted. Two thirds of the idle time could be saved."""
+    known = len(fleet.idle)
     newest = of.build and of.build.endswith("-3")
     line = 57 if newest else 50
     share = {"train.py": 20 if newest else 5}.get(of.program, 3)
     for device in range(of.gpus):
         fleet.idle.append(Idle(of, device, "data", ("/src/data.py", line, "load_batch"), choice.randint(1, 50),
                                of.duration_ns // 100 * share))
-        for reason, location in (("gil", ("/src/log.py", 12, "write_log")), ("io", ("/src/save.py", 71, "save")), ("unknown", None),
-                                 ("end", None)):
+        for what, location in (("gil", ("/src/log.py", 12, "write_log")), ("io", ("/src/save.py", 71, "save")), ("unknown", None),
+                               ("host-code", None)):
             if choice.random() < 0.7:
-                fleet.idle.append(Idle(of, device, reason, location, choice.randint(1, 9), choice.randint(1, of.duration_ns // 50)))
+                fleet.idle.append(Idle(of, device, what, location, choice.randint(1, 9), choice.randint(1, of.duration_ns // 50)))
         if slow:
             fleet.idle.append(Idle(of, device, "python", ("/src/augment.py", 8, "slow_augment"), 3, of.duration_ns // 2))
+    for idle in fleet.idle[known:]:
+        key = " ".join((idle.what, idle.location[0].rsplit("/", 1)[-1], idle.location[2])) if idle.location else idle.what
+        fleet.findings.append(Finding(of, "main", key, idle.what, idle.location, idle.idle_ns, idle.idle_ns * 2 // 3, of.duration_ns))
     for cause, call in CALLS.items():
         for number in range(choice.randint(0, 2)):
             location = None if choice.random() < 0.1 else ("/src/" + of.program, 30 + number, "step")
@@ -165,15 +189,18 @@ def make(folder, count, hostile_every=25, seed=1):
                          None if program == "etl.py" else f"build-{generation}", host, f"job-{number // 10}" if in_job else None, rank,
                          None if rank is None else 4, choice.choice((12020, 12040, 13000)),
                          start_unix_ns, choice.randint(100, 1000) * S, choice.choice((1, 1, 2)))
-            first = len(fleet.stalls), len(fleet.idle), len(fleet.loads)
+            first = len(fleet.stalls), len(fleet.idle), len(fleet.loads), len(fleet.findings)
             fleet.processes.append(of)
             facts(choice, fleet, of, slow=rank == 2)
             trace.process(of)
             trace.wait(of)
+            trace.busy(of)
             for stall in fleet.stalls[first[0]:]:
                 trace.stall(stall)
             for idle in fleet.idle[first[1]:]:
                 trace.idle(idle)
+            for finding in fleet.findings[first[3]:]:
+                trace.finding(finding)
             for load in fleet.loads[first[2]:]:
                 trace.load(load)
         fleet.hosts.add(host)

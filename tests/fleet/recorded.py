@@ -85,6 +85,11 @@ def unpack(folder):
                 database.execute("INSERT OR REPLACE INTO variable SELECT id, ?, ? FROM process", (variable, value))
 
 
+LINE = "coalesce(nullif(gv_line(function, NULL, file, line), ''), '')"
+IDLE = f"""SELECT process, device, what, {LINE} AS line, count, total_ns FROM ledger WHERE what NOT IN
+    ('kernel', 'graph', 'collective', 'copy', 'copy-pageable', 'set', 'benchmark', 'not-seen', 'no-request', 'gpuverify')"""
+FINDINGS = f"""SELECT process, phase, rtrim(key) AS key, what, {LINE} AS line, lost_ns,
+    coalesce(saves_ns, 0) AS saves_ns, lost_ns / share AS phase_ns FROM findings"""
 # Late: after the process's first launch.
 LOADS = """SELECT process, coalesce(library, kind) AS library, duration_ns, coalesce(wait_ns, 0) AS wait_ns,
     coalesce(start_ns > (SELECT min(start_ns) FROM calls c WHERE c.process = l.process AND c.class = 'launch'), 0) AS late FROM loads l"""
@@ -101,23 +106,26 @@ def read(command, trace, fleet):
     database = sqlite3.connect(trace)
     meta = dict(database.execute("SELECT key, value FROM meta"))
     session, of = meta.get("session") or trace, {}
+    lanes = {row["process"]: 1 for row in told(command, "query", trace, "SELECT DISTINCT process FROM ledger")}
     for row in database.execute(
             """SELECT id, program, job, coalesce(host, (SELECT value FROM meta WHERE key = 'host')), rank, world_size, driver_version,
                 start_ns, coalesce(end_ns, (SELECT max(start_ns + duration_ns) FROM calls c WHERE c.process = p.id), start_ns) - start_ns
             FROM processes p"""):
         process, program, job, host, rank, world, driver, start_ns, duration_ns = row
         variables = dict(database.execute("SELECT name, value FROM environment WHERE process = ?", (process,)))
-        devices = {device for device, in database.execute("SELECT device FROM gpu_ops WHERE process = ?1 UNION SELECT device FROM idle "
-                                                          "WHERE process = ?1 AND device IS NOT NULL", (process,))}
-        unseen = database.execute("SELECT EXISTS (SELECT 1 FROM idle WHERE process = ?)", (process,)).fetchone()[0]
+        devices = database.execute("SELECT count(DISTINCT device) FROM gpu_ops WHERE process = ?", (process,)).fetchone()[0]
+        unseen = lanes.get(str(process), 0)
         of[process] = generate.Process(session, process, program, variables.get("GPUVERIFY_TEAM"), variables.get("GPUVERIFY_BUILD"), host,
                                        job, rank, world, driver, start_ns + meta["unix_offset_ns"] if "unix_offset_ns" in meta else None,
-                                       duration_ns, len(devices) or unseen)
+                                       duration_ns, devices or unseen)
     fleet.processes += of.values()
     fleet.stalls += [generate.Stall(of[int(row["process"])], row["cause"], row["name"], row["where"] or None, 1,
                                     int(row["wait_ns"]) + int(row["jit_ns"])) for row in told(command, "stalls", trace)]
-    fleet.idle += [generate.Idle(of[int(row["process"])], row["device"], row["reason"], row["where"] or None, int(row["gaps"]),
-                                 int(row["duration_ns"])) for row in told(command, "idle", trace)]
+    fleet.idle += [generate.Idle(of[int(row["process"])], row["device"], row["what"], row["line"] or None, int(row["count"]),
+                                 int(row["total_ns"])) for row in told(command, "query", trace, IDLE)]
+    fleet.findings += [generate.Finding(of[int(row["process"])], row["phase"], row["key"], row["what"], row["line"] or None,
+                                        int(row["lost_ns"]), int(row["saves_ns"]), float(row["phase_ns"]))
+                       for row in told(command, "query", trace, FINDINGS)]
     fleet.loads += [generate.Load(of[int(row["process"])], row["library"], row["late"] == "1", 1, int(row["duration_ns"]),
                                   int(row["wait_ns"])) for row in told(command, "query", trace, LOADS)]
     database.close()

@@ -3,7 +3,6 @@
 import collections
 import re
 
-
 S = 1e9
 HOUR = 3600e9
 
@@ -45,7 +44,7 @@ def top_stalls(fleet):
 
 def idle_by_team(fleet):
     def key(row):
-        return row.of.team or "?", row.reason
+        return row.of.team or "?", row.what
 
     held = sums(fleet.processes, lambda row: row.team or "?", lambda row: row.duration_ns * row.gpus)
     idle, seen = sums(fleet.idle, key, lambda row: row.idle_ns), traces(fleet.idle, key)
@@ -67,7 +66,7 @@ def build_regressions(fleet):
             share = sums([row for row in fleet.stalls if (row.of.program, row.of.build) == (program, build)],
                          lambda row: ("stall", row.cause, code(row.location)), lambda row, run=run: row.times * row.each_ns / run)
             share.update(sums([row for row in fleet.idle if (row.of.program, row.of.build) == (program, build)],
-                              lambda row: ("idle", row.reason, code(row.location)),
+                              lambda row: ("idle", row.what, code(row.location)),
                               lambda row, held=held: row.idle_ns / held))
             shares.append(share)
         before, after = shares
@@ -86,7 +85,7 @@ def slow_ranks(fleet):
             continue
         mean = sum(idle[row.job, row.rank] for row in others) / len(others)
         behind = idle[process.job, process.rank] - mean
-        reasons = sums([row for row in fleet.idle if row.of == process], lambda row: (row.reason, where(row.location)),
+        reasons = sums([row for row in fleet.idle if row.of == process], lambda row: (row.what, where(row.location)),
                        lambda row: row.idle_ns)
         chief = min(reasons, key=lambda name: (-reasons[name], name))
         if behind > 0:
@@ -97,14 +96,25 @@ def slow_ranks(fleet):
 
 def gpu_hours(fleet):
     def key(row):
-        return row.of.program, row.reason, row.location and where(row.location)
+        return row.of.program, row.what, row.location and code(row.location)
 
     held = sum(row.duration_ns * row.gpus for row in fleet.processes) / HOUR
-    idle, seen = sums(fleet.idle, key, lambda row: row.idle_ns), traces(fleet.idle, key)
-    best = sorted((name for name in idle if name[2] and name[1] != "unknown"), key=lambda name: (-idle[name], *name))[:10]
-    lost = sum(idle.values()) / HOUR
-    return [(turn + 1, *name, seen[name], idle[name] / HOUR, sum(idle[other] for other in best[:turn + 1]) / HOUR, lost, held)
+    saved, seen = sums(fleet.findings, key, lambda row: row.saves_ns), traces(fleet.findings, key)
+    best = sorted((name for name in saved if name[2] and name[1] != "unknown"), key=lambda name: (-saved[name], *name))[:10]
+    lost = sum(row.idle_ns for row in fleet.idle) / HOUR
+    return [(turn + 1, *name, seen[name], saved[name] / HOUR, sum(saved[other] for other in best[:turn + 1]) / HOUR, lost, held)
             for turn, name in enumerate(best)]
+
+
+def top_findings(fleet):
+    def key(row):
+        return row.of.program, row.key, row.phase
+
+    lost, seen = sums(fleet.findings, key, lambda row: row.lost_ns), traces(fleet.findings, key)
+    saved = sums(fleet.findings, key, lambda row: row.saves_ns)
+    most = {name: max(row.lost_ns / row.phase_ns for row in fleet.findings if key(row) == name) for name in lost}
+    rows = [(*name, seen[name], lost[name] / S, saved[name] / S, 100 * most[name]) for name in lost]
+    return sorted(rows, key=lambda row: (-round(row[5], 3), *row[:3]))[:20]
 
 
 def late_loads(fleet):
@@ -121,7 +131,8 @@ def late_loads(fleet):
     return sorted(rows, key=lambda row: (-round(row[4], 3), *row[:2]))[:20]
 
 
-QUESTIONS = {answer.__name__: answer for answer in (top_stalls, idle_by_team, build_regressions, slow_ranks, gpu_hours, late_loads)}
+QUESTIONS = {answer.__name__: answer for answer in (top_stalls, top_findings, idle_by_team, build_regressions, slow_ranks,
+                                                      gpu_hours, late_loads)}
 
 
 def differences(wanted, found):

@@ -14,10 +14,11 @@ lost AS (
     FROM stalls s JOIN processes p ON p.trace = s.trace AND p.process = s.process
     GROUP BY p.program, p.build, s.cause, COALESCE(s.code, '?')
     UNION ALL
-    SELECT p.program AS program, p.build AS build, 'idle' AS what, i.reason AS why, COALESCE(i.code, '?') AS line,
-        0.0e0 AS stalled_s, SUM(i.idle_ns / 1e9) AS idle_s
-    FROM idle i JOIN processes p ON p.trace = i.trace AND p.process = i.process
-    GROUP BY p.program, p.build, i.reason, COALESCE(i.code, '?')),
+    SELECT p.program AS program, p.build AS build, 'idle' AS what, i.what AS why, COALESCE(i.code, '?') AS line,
+        0.0e0 AS stalled_s, SUM(i.account_ns / 1e9) AS idle_s
+    FROM ledger i JOIN processes p ON p.trace = i.trace AND p.process = i.process
+    WHERE i.state = 'idle'
+    GROUP BY p.program, p.build, i.what, COALESCE(i.code, '?')),
 compared AS (
     SELECT l.program AS program, l.what AS what, l.why AS why, l.line AS line,
         SUM(CASE WHEN n.age = 2 THEN COALESCE(l.stalled_s / NULLIF(n.run_s, 0), 0) + COALESCE(l.idle_s / NULLIF(n.held_s, 0), 0)

@@ -4,10 +4,11 @@ WITH held AS (
     FROM processes
     GROUP BY COALESCE(team, '?')),
 unused AS (
-    SELECT COALESCE(p.team, '?') AS team_name, i.reason AS idle_reason, COUNT(DISTINCT i.trace) AS traces,
-        SUM(i.idle_ns / 3600e9) AS idle_hours
-    FROM idle i JOIN processes p ON p.trace = i.trace AND p.process = i.process
-    GROUP BY COALESCE(p.team, '?'), i.reason)
+    SELECT COALESCE(p.team, '?') AS team_name, i.what AS idle_reason, COUNT(DISTINCT i.trace) AS traces,
+        SUM(i.account_ns / 3600e9) AS idle_hours
+    FROM ledger i JOIN processes p ON p.trace = i.trace AND p.process = i.process
+    WHERE i.state = 'idle'
+    GROUP BY COALESCE(p.team, '?'), i.what)
 SELECT u.team_name AS team, u.idle_reason AS reason, u.traces AS traces_seen, ROUND(u.idle_hours, 6) AS gpu_hours,
     ROUND(100 * u.idle_hours / NULLIF(h.held_hours, 0), 3) AS percent_of_held
 FROM unused u JOIN held h ON h.team_name = u.team_name

@@ -5,10 +5,10 @@ WITH ranks AS (
     WHERE p.rank IS NOT NULL AND p.job <> 'none'
     GROUP BY p.job, p.rank),
 reasons AS (
-    SELECT p.job AS job, p.rank AS number, i.reason AS reason, COALESCE(i.location, '?') AS line, SUM(i.idle_ns / 1e9) AS idle_s
-    FROM idle i JOIN processes p ON p.trace = i.trace AND p.process = i.process
-    WHERE p.rank IS NOT NULL AND p.job <> 'none'
-    GROUP BY p.job, p.rank, i.reason, COALESCE(i.location, '?')),
+    SELECT p.job AS job, p.rank AS number, i.what AS reason, COALESCE(i.location, '?') AS line, SUM(i.account_ns / 1e9) AS idle_s
+    FROM ledger i JOIN processes p ON p.trace = i.trace AND p.process = i.process
+    WHERE i.state = 'idle' AND p.rank IS NOT NULL AND p.job <> 'none'
+    GROUP BY p.job, p.rank, i.what, COALESCE(i.location, '?')),
 chief AS (
     SELECT job, number, reason, line, idle_s, SUM(idle_s) OVER (PARTITION BY job, number) AS all_s,
         ROW_NUMBER() OVER (PARTITION BY job, number ORDER BY ROUND(idle_s, 6) DESC, reason, line) AS turn

@@ -6,7 +6,7 @@ the same columns: another column makes another version. docs/fleets.md describes
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 FOLDER = f"v{VERSION}"
 
 
@@ -20,7 +20,8 @@ TABLES = {
     "processes": _columns("process pid program$ start_unix_ns duration_ns gpus gpu_name$ gpu$ driver_version ended$ exit_code "
                           "exit_signal lost_records rank local_rank world_size container$ team$ build$ gpuverify_version$"),
     "stalls": _columns("process cause$ call_name$ location$ code$ times wait_ns jit_ns lost_ns most_ns"),
-    "idle": _columns("process device reason$ location$ code$ times idle_ns"),
+    "ledger": _columns("process device phase$ what$ state$ location$ code$ claimed_by$ times account_ns"),
+    "findings": _columns("process device phase$ key$ what$ location$ code$ lost_ns saves_ns phase_ns steps title$ fix$"),
     "loads": _columns("process kind$ library$ late location$ times load_ns wait_ns most_ns"),
     "kernel_summary": _columns("name$ times total_ns median_ns most_ns"),
     "api_summary": _columns("name$ class$ times total_ns median_ns most_ns errors"),

@@ -1,5 +1,6 @@
 #include "report/analyse/totals/totals.h"
 
+#include "report/analyse/jobs/findings.h"
 #include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/totals/run.h"
@@ -247,6 +248,13 @@ static int totals_each(sqlite3 *trace, const char *format, const char *const nam
     return error;
 }
 
+static int totals_ledger(sqlite3 *trace, const struct gv_totals_part *part)
+{
+    int error = gv_ledger_make(trace, part);
+
+    return error ? error : gv_job_findings_join(trace);
+}
+
 int gv_totals_keep(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
@@ -260,7 +268,7 @@ int gv_totals_keep(sqlite3 *trace)
     if (!error)
         error = totals_make(trace, &all, true);
     if (!error)
-        error = gv_ledger_make(trace, &all);
+        error = totals_ledger(trace, &all);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);
@@ -308,6 +316,6 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     if (!error)
         error = totals_make(trace, part, false);
     if (!error)
-        error = gv_ledger_make(trace, part);
+        error = totals_ledger(trace, part);
     return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }

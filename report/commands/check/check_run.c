@@ -212,6 +212,26 @@ static int check_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
                : error;
 }
 
+/* Runs a rule about the ledger of ranges. */
+static int check_run_in_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
+                               struct gv_check_result *result)
+{
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    struct gv_range_choice *choice = NULL;
+    int error = gv_range_choice_open(&choice, trace, rule->range);
+
+    part.ranges = choice;
+    if (!error)
+        error = gv_totals_ensure(trace, &part);
+    if (!error)
+        error = check_run_sql(trace, rule->check->sql, rule, result);
+    if (!error)
+        error = gv_totals_ensure(trace, &all);
+    gv_range_choice_close(choice);
+    return error;
+}
+
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result)
 {
@@ -225,7 +245,9 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
         error = check_ranges(trace, rule, result);
     if (error || result->found)
         return error;
-    error = check_run_sql(trace, rule->check->sql, rule, result);
+    error = rule->check->option == GV_OPTION_check_max_idle_in
+                ? check_run_in_ranges(trace, rule, result)
+                : check_run_sql(trace, rule->check->sql, rule, result);
     bool sure = result->outcome == check_sure(needs);
     if (error || (sure && needs != GV_CHECK_NEEDS_GPU_SHARE))
         return error;

@@ -59,6 +59,7 @@ SELECT count(*) > 0, printf('%d finding%s more than that; f%d takes %s of %s: ',
         CASE count(*) WHEN 1 THEN ' loses' ELSE 's lose' END, id, {percent(max(share))},
         CASE phase WHEN 'main' THEN phase ELSE 'the ' || phase END)
     || what || coalesce(' at ' || gv_line(function, NULL, file, line), '')
+    || coalesce((SELECT ', rank ' || rank FROM processes WHERE id = large.process), '')
 FROM large;
 
 -- name: min_gpu_busy
@@ -162,20 +163,17 @@ FROM (SELECT total(CASE WHEN own THEN share END) AS share,
         FROM gpu_lines));
 
 -- name: max_idle_in
--- The idle time is not known of single texts within a sum, nor of a range without an end.
-WITH named AS (SELECT * FROM range_total WHERE kind <> 3 AND gv_range_is(?1, domain, text))
-SELECT CASE WHEN doubt IS NULL THEN idle > ?2 END,
-    coalesce(doubt, printf('no device had work in %s of the time of these ranges', {percent(idle)}))
-FROM (SELECT idle, coalesce(
-    (SELECT printf('the idle time of these ranges is known only together with others, as %Q', coalesce(t.text, ''))
-        FROM range_total_of o JOIN range_total t ON t.id = o.total
-        LEFT JOIN range_text d ON d.id = o.domain LEFT JOIN range_text m ON m.id = o.text
-        WHERE o.kind <> 3 AND gv_range_is(?1, d.text, m.text) AND t.id NOT IN (SELECT id FROM named)),
-    CASE WHEN unended > 0 THEN printf('%d of these ranges %s no end, so their time is not known', unended,
-        CASE unended WHEN 1 THEN 'has' ELSE 'have' END) END,
-    CASE WHEN idle IS NULL THEN 'the idle time of these ranges is not known' END) AS doubt
-FROM (SELECT CASE WHEN count(*) = count(idle_ns) THEN total(idle_ns) / nullif(total(total_ns), 0) END AS idle,
-        sum(unended) AS unended FROM named));
+-- The ledger is that of these ranges. Of the devices of a process the one counts that idled least. The time of a range without an end is
+-- not known.
+WITH least AS (SELECT ns, min(idle_ns / ns) AS share
+    FROM (SELECT process, {wanted_ns} AS ns, total(CASE WHEN gv_account(what) = 'idle' THEN total_ns END) AS idle_ns
+        FROM ledger GROUP BY process, device)
+    GROUP BY process)
+SELECT CASE WHEN unended = 0 THEN idle > ?2 END, CASE WHEN unended = 0
+    THEN printf('no device had work in %s of the time of these ranges', {percent(idle)})
+    ELSE printf('%d of these ranges %s no end, so their time is not known', unended, CASE unended WHEN 1 THEN 'has' ELSE 'have' END) END
+FROM (SELECT coalesce(total(share * ns) / nullif(total(ns), 0), 1) AS idle FROM least),
+    (SELECT count(*) AS unended FROM ranges WHERE kind <> 'mark' AND duration_ns IS NULL AND gv_range_is(?1, domain, message));
 
 -- define: is_accepted(stall)
 -- Whether it is a known one (--accept), and not longer than known.

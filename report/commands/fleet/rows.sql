@@ -16,8 +16,7 @@ SELECT p.id AS process, p.pid, p.program, {unix_ns(p.start_ns)} AS start_unix_ns
     CAST(coalesce(p.end_ns, (SELECT c.start_ns + c.duration_ns FROM call c
         WHERE c.thread IN (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1),
         p.start_ns) - p.start_ns AS INTEGER) AS duration_ns,
-    max(EXISTS (SELECT 1 FROM idle WHERE process = p.id), (SELECT count(DISTINCT device) FROM idle WHERE process = p.id),
-        (SELECT count(DISTINCT device) FROM gpu_place WHERE process = p.id)) AS gpus,
+    max((SELECT count(*) FROM lane WHERE process = p.id), (SELECT count(DISTINCT device) FROM gpu_place WHERE process = p.id)) AS gpus,
     (SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM device WHERE process = p.id ORDER BY name)) AS gpu_name,
     p.gpu, p.driver_version, p.ended, p.exit_code, p.exit_signal,
     (SELECT sum(count) FROM losses WHERE process = p.id) AS lost_records,
@@ -40,12 +39,23 @@ FROM (SELECT process, cause, call_name, gv_where(stack) AS location, times, wait
     UNION ALL SELECT process, name, NULL, NULL, count, total_ns, 0, max_ns FROM {older('stall')})
 GROUP BY 1, 2, 3, 4 ORDER BY lost_ns DESC;
 
--- name: idle
-SELECT process, device, reason, location, {code(location)} AS code, sum(times) AS times, sum(idle_ns) AS idle_ns
-FROM (SELECT process, device, reason, gv_where(stack) AS location, times, idle_ns
-    FROM (SELECT process, device, reason, stack, sum(gaps) AS times, sum(duration_ns) AS idle_ns FROM idle GROUP BY 1, 2, 3, 4)
-    UNION ALL SELECT process, NULL, name, NULL, count, total_ns FROM {older('idle')})
-GROUP BY 1, 2, 3, 4 ORDER BY idle_ns DESC;
+-- define: line(file, line, function)
+nullif(gv_line({function}, NULL, {file}, {line}), '')
+
+-- name: ledger
+SELECT process, device, phase, what, gv_account(what) AS state, location, {code(location)} AS code, claimed_by, sum(times) AS times,
+    sum(account_ns) AS account_ns
+FROM (SELECT process, device, phase, what, {line(file, line, function)} AS location, CASE WHEN claimed_by_function IS NOT NULL
+        THEN coalesce({line(claimed_by_file, claimed_by_line, claimed_by_function)}, '?') END AS claimed_by, count AS times,
+        total_ns AS account_ns
+    FROM ledger
+    UNION ALL SELECT process, NULL, 'main', name, NULL, NULL, count, total_ns FROM {older('idle')})
+GROUP BY process, device, phase, what, location, claimed_by ORDER BY account_ns DESC;
+
+-- name: findings
+SELECT process, device, phase, rtrim(key) AS key, what, location, {code(location)} AS code, lost_ns, coalesce(saves_ns, 0) AS saves_ns,
+    CAST(round(lost_ns / share) AS INTEGER) AS phase_ns, steps, title, fix
+FROM (SELECT *, {line(file, line, function)} AS location FROM findings) WHERE key IS NOT NULL ORDER BY id;
 
 -- name: loads
 -- Late: after the first launch of its process.
