@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int find_session(struct gv_live_view *view, const char *operand)
@@ -43,11 +44,15 @@ int gv_live_view_open(struct gv_live_view *view, const char *operand)
         gv_trace_open_say(operand, error);
         return error;
     }
+    if (error)
+        return find_session(view, operand);
     /* Or it is what a dead collector has left. */
-    if (!error &&
-        (probe.complete || gv_session_place_confirm(probe.spool_directory, probe.session) != 0))
+    if (probe.complete || gv_session_place_confirm(probe.spool_directory, probe.session) != 0)
         return 1;
-    return find_session(view, operand);
+    snprintf(view->target.directory, sizeof(view->target.directory), "%.*s", PATH_MAX - 1,
+             probe.spool_directory);
+    memcpy(view->target.session, probe.session, sizeof(view->target.session));
+    return 0;
 }
 
 void gv_live_view_close(struct gv_live_view *view)
