@@ -154,7 +154,7 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
                .copy_kind = op->head.api == GV_GPU_COPY ? op->head.result : 0,
                .graph_node = (int64_t)op->graph_node, .correlation = call ? 0 : op->correlation);
     if (!error && timed)
-        gv_live_op(
+        gv_live_take_op(
             &ingest->live, op->device,
             &(struct gv_live_op){
                 .start_ns = gv_ingest_time(ingest, op->start_ns),
@@ -177,8 +177,8 @@ static int store_jit(struct gv_ingest *ingest, const struct gv_record_jit *jit)
                .entry = jit->head.api, .cache_bytes = (int64_t)jit->cache_bytes,
                .device = jit->device, .call = call, .correlation = call ? 0 : jit->correlation);
 
-    gv_live_jit(&ingest->live, gv_ingest_time(ingest, jit->start_ns),
-                gv_ingest_time(ingest, jit->start_ns + jit->duration_ns));
+    gv_live_take_jit(&ingest->live, gv_ingest_time(ingest, jit->start_ns),
+                     gv_ingest_time(ingest, jit->start_ns + jit->duration_ns));
     return error ? error : await(ingest, jit->correlation, call, GV_STATEMENT_JIT_CALL);
 }
 

@@ -199,17 +199,17 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         .kernel = thread->kernel,
         .correlation = call->correlation,
     };
-    gv_live_call(&ingest->live, &api->live,
-                 &(struct gv_live_call){
-                     .id = id,
-                     .thread = thread->id,
-                     .api = api->row,
-                     .start_ns = row->start_ns,
-                     .end_ns = row->start_ns + row->duration_ns,
-                     .count = (int64_t)count,
-                     .bytes = row->bytes == GV_ROW_NULL ? 0 : row->bytes,
-                     .result = row->result == GV_ROW_NULL ? 0 : row->result,
-                 });
+    gv_live_take_call(&ingest->live, &api->live,
+                      &(struct gv_live_call){
+                          .id = id,
+                          .thread = thread->id,
+                          .api = api->row,
+                          .start_ns = row->start_ns,
+                          .end_ns = row->start_ns + row->duration_ns,
+                          .count = (int64_t)count,
+                          .bytes = row->bytes == GV_ROW_NULL ? 0 : row->bytes,
+                          .result = row->result == GV_ROW_NULL ? 0 : row->result,
+                      });
     (*ingest->next_call)++;
     error = gv_ingest_range_call(ingest, thread, id);
     ingest->cost.hooked++;

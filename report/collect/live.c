@@ -109,7 +109,7 @@ static int take_fact(void *context, sqlite3_stmt *row)
     for (int i = 0; i < GV_LIVE_KINDS; i++) {
         struct gv_live_row *fact =
             strcmp(kind, gv_live_names[i]) == 0
-                ? gv_live_row(live, (enum gv_live_kind)i, text_of(row, 1), text_of(row, 2))
+                ? gv_live_find(live, (enum gv_live_kind)i, text_of(row, 1), text_of(row, 2))
                 : NULL;
         if (!fact)
             continue;
@@ -130,7 +130,7 @@ static void read_facts(struct gv_live *live)
 {
     int64_t until_ns = live->page.now_ns - (live->page.ended ? 0 : GV_LIVE_SETTLE_NS);
 
-    gv_live_row(live, GV_LIVE_skipped, "", NULL);
+    gv_live_find(live, GV_LIVE_skipped, "", NULL);
     if (gv_live_facts(live->trace, until_ns > 0 ? until_ns : 0, take_fact, live) == 0)
         (void)gv_database_each(live->trace, sql_facts_of_now, NULL, 0, take_fact, live);
 }

@@ -224,8 +224,8 @@ static inline void gv_live_text(char out[GV_LIVE_TEXT_BYTES], const char *text)
 
 /* live_rows.c: the row, added if it is new. NULL: there is no room. `two` may be NULL. A row of a
  * GV_LIVE_THING may become another's. */
-struct gv_live_row *gv_live_row(struct gv_live *live, enum gv_live_kind kind, const char *one,
-                                const char *two);
+struct gv_live_row *gv_live_find(struct gv_live *live, enum gv_live_kind kind, const char *one,
+                                 const char *two);
 uint64_t gv_live_hash(enum gv_live_kind kind, const char *one, const char *two);
 /* The row with this hash; NULL: there is none. */
 struct gv_live_row *gv_live_row_of(struct gv_live *live, uint64_t hash);
@@ -236,22 +236,22 @@ void gv_live_add(struct gv_live_row *row, int64_t count, int64_t ns);
 void gv_live_longest(struct gv_live_row *row, int64_t at_ns, int64_t ns);
 
 /* live_calls.c */
-void gv_live_api(struct gv_live *live, const char *name, const char *class_name,
-                 struct gv_live_api *api);
-void gv_live_call(struct gv_live_process *process, const struct gv_live_api *api,
-                  const struct gv_live_call *call);
+void gv_live_know_api(struct gv_live *live, const char *name, const char *class_name,
+                      struct gv_live_api *api);
+void gv_live_take_call(struct gv_live_process *process, const struct gv_live_api *api,
+                       const struct gv_live_call *call);
 /* The call stands for so many, if that is not 0; it has this stack. */
 void gv_live_stack(struct gv_live *live, int64_t call, int64_t stack, int64_t weight);
 void gv_live_load(struct gv_live *live, const char *kind, int64_t ns);
 /* The process compiled in this time. */
-void gv_live_jit(const struct gv_live_process *process, int64_t start_ns, int64_t end_ns);
+void gv_live_take_jit(const struct gv_live_process *process, int64_t start_ns, int64_t end_ns);
 /* The call loaded code late. */
 void gv_live_loads(struct gv_live *live, int64_t call);
 /* Slow calls that ended by then, and all of this process (0: none): their GPU side is there. */
 void gv_live_calls_settle(struct gv_live *live, int64_t until_ns, int64_t process);
 
 /* live_gpu.c */
-void gv_live_op(struct gv_live_process *process, int64_t number, const struct gv_live_op *op);
+void gv_live_take_op(struct gv_live_process *process, int64_t number, const struct gv_live_op *op);
 /* A slow call that is pending; NULL: it is none. */
 struct gv_live_slow *gv_live_slow_of(struct gv_live *live, int64_t call);
 /* Whether the GPU side of a process is recorded, and until when it is there. */

@@ -18,19 +18,19 @@ static const char *const work_words[] = {
     [GV_GPU_WORK_MOVE] = "copy or set",
 };
 
-void gv_live_api(struct gv_live *live, const char *name, const char *class_name,
-                 struct gv_live_api *api)
+void gv_live_know_api(struct gv_live *live, const char *name, const char *class_name,
+                      struct gv_live_api *api)
 {
     *api = (struct gv_live_api){.rule = gv_stall_rule_find(name, class_name),
                                 .of_nccl = strcmp(class_name, "collective") == 0};
     if (!live)
         return;
-    api->calls = gv_live_row(live, GV_LIVE_call, class_name, NULL);
+    api->calls = gv_live_find(live, GV_LIVE_call, class_name, NULL);
     snprintf(api->class_name, sizeof(api->class_name), "%s", class_name);
     if (api->rule->work != GV_GPU_WORK_NONE)
-        api->launches = gv_live_row(live, GV_LIVE_launch, work_words[api->rule->work], NULL);
+        api->launches = gv_live_find(live, GV_LIVE_launch, work_words[api->rule->work], NULL);
     if (api->rule->work == GV_GPU_WORK_MOVE)
-        api->bytes = gv_live_row(live, GV_LIVE_bytes, class_name, NULL);
+        api->bytes = gv_live_find(live, GV_LIVE_bytes, class_name, NULL);
 }
 
 /* ---- one call ---- */
@@ -80,8 +80,8 @@ static void keep_slow(struct gv_live_process *process, const struct gv_live_api 
     };
 }
 
-void gv_live_call(struct gv_live_process *process, const struct gv_live_api *api,
-                  const struct gv_live_call *call)
+void gv_live_take_call(struct gv_live_process *process, const struct gv_live_api *api,
+                       const struct gv_live_call *call)
 {
     struct gv_live *live = process->live;
     int64_t ns = call->end_ns - call->start_ns;
@@ -90,7 +90,7 @@ void gv_live_call(struct gv_live_process *process, const struct gv_live_api *api
         return;
     gv_live_add(api->calls, call->count, ns);
     if (gv_result_is_failure(api->of_nccl, call->result))
-        gv_live_add(gv_live_row(live, GV_LIVE_failed, api->class_name, NULL), call->count, ns);
+        gv_live_add(gv_live_find(live, GV_LIVE_failed, api->class_name, NULL), call->count, ns);
     else
         gv_live_add(api->launches, call->count, ns);
     if (api->bytes && call->bytes > 0)
@@ -121,10 +121,10 @@ void gv_live_stack(struct gv_live *live, int64_t call, int64_t stack, int64_t we
 void gv_live_load(struct gv_live *live, const char *kind, int64_t ns)
 {
     if (live)
-        gv_live_add(gv_live_row(live, GV_LIVE_load, kind, NULL), 1, ns);
+        gv_live_add(gv_live_find(live, GV_LIVE_load, kind, NULL), 1, ns);
 }
 
-void gv_live_jit(const struct gv_live_process *process, int64_t start_ns, int64_t end_ns)
+void gv_live_take_jit(const struct gv_live_process *process, int64_t start_ns, int64_t end_ns)
 {
     struct gv_live *live = process->live;
 
@@ -174,7 +174,7 @@ static void settle_sampled(struct gv_live *live)
             one->count || one->gpu_ns ? line_of(live, one->stack) : NULL;
         if (!line)
             continue;
-        gv_live_add(gv_live_row(live, GV_LIVE_line, line->text, NULL), one->count, one->gpu_ns);
+        gv_live_add(gv_live_find(live, GV_LIVE_line, line->text, NULL), one->count, one->gpu_ns);
         one->count = one->gpu_ns = 0;
     }
 }
@@ -215,7 +215,7 @@ static void tell_slow(struct gv_live *live, struct gv_live_slow *slow)
     if (ns < GV_LIVE_CALL_NS || gv_database_each(live->trace, "SELECT name FROM api WHERE id = ?",
                                                  &slow->call.api, 1, take_name, name) != 0)
         return;
-    gv_live_longest(gv_live_row(live, GV_LIVE_slow, name, place_of(live, slow)),
+    gv_live_longest(gv_live_find(live, GV_LIVE_slow, name, place_of(live, slow)),
                     slow->call.start_ns, ns);
 }
 
@@ -291,7 +291,7 @@ static void settle_slow(struct gv_live *live, const struct gv_live_slow *slow)
     const char *place = place_of(live, slow);
 
     if (cause != GV_CAUSE_COUNT)
-        gv_live_add(gv_live_row(live, GV_LIVE_stall, gv_cause_name(cause), place[0] ? place : "?"),
+        gv_live_add(gv_live_find(live, GV_LIVE_stall, gv_cause_name(cause), place[0] ? place : "?"),
                     1, wait_ns);
 }
 

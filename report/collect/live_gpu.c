@@ -35,7 +35,7 @@ static struct gv_live_unit *unit_of(struct gv_live *live, const struct gv_live_d
     if (!name[0])
         snprintf(name, sizeof(name), "process %lld device %lld", (long long)device->process,
                  (long long)device->number);
-    busy = gv_live_row(live, GV_LIVE_busy, name, NULL);
+    busy = gv_live_find(live, GV_LIVE_busy, name, NULL);
     for (uint32_t i = 0; i < live->unit_count; i++)
         if (live->units[i].busy == busy)
             return &live->units[i];
@@ -242,10 +242,10 @@ static struct gv_live_row *name_of(struct gv_live *live, int64_t what)
         return NULL;
     if (!hash && live->names.used < GV_LIVE_ROWS * 8)
         gv_key_map_add(&live->names, &key, (int64_t)gv_live_hash(GV_LIVE_kernel, name, NULL));
-    return gv_live_row(live, GV_LIVE_kernel, name, NULL);
+    return gv_live_find(live, GV_LIVE_kernel, name, NULL);
 }
 
-void gv_live_op(struct gv_live_process *process, int64_t number, const struct gv_live_op *op)
+void gv_live_take_op(struct gv_live_process *process, int64_t number, const struct gv_live_op *op)
 {
     struct gv_live *live = process->live;
     struct gv_live_device *device = live ? device_of(process, number) : NULL;

@@ -82,7 +82,7 @@ static void show_threads(struct gv_live *live)
         const struct gv_live_thread *thread = &live->threads[i];
         struct gv_live_row *row =
             live->page.now_ns - thread->at_ns < 2 * LIVE_FRESH_NS
-                ? gv_live_row(live, GV_LIVE_thread, thread->name, thread->text)
+                ? gv_live_find(live, GV_LIVE_thread, thread->name, thread->text)
                 : NULL;
         size_t slot = (size_t)((uint64_t)thread->id % GV_LIVE_THREADS);
         if (!row)
@@ -111,7 +111,7 @@ void gv_live_flights(const struct gv_live_process *process, const struct gv_spoo
         snprintf(thread, sizeof(thread), "%u %.*s", flight.tid, (int)sizeof(flight.comm),
                  flight.comm);
         snprintf(text, sizeof(text), "%s %s", waits ? "waits in" : "in", name);
-        struct gv_live_row *row = gv_live_row(live, GV_LIVE_thread, thread, text);
+        struct gv_live_row *row = gv_live_find(live, GV_LIVE_thread, thread, text);
         if (!row)
             continue;
         row->ns = (int64_t)(flight.start_ns - epoch_ns);
@@ -150,7 +150,7 @@ static void add_part(struct gv_live *live, enum gv_idle_reason reason, int64_t n
     if (gap->edge != GV_REASON_NONE && gv_idle_reasons[reason].traits & GV_IDLE_GENERAL)
         reason = gap->edge;
     if (ns > 0)
-        gv_live_add(gv_live_row(live, GV_LIVE_idle, gv_idle_reasons[reason].name, NULL), 1, ns);
+        gv_live_add(gv_live_find(live, GV_LIVE_idle, gv_idle_reasons[reason].name, NULL), 1, ns);
 }
 
 /* What was inside the thread's slow calls. */
@@ -218,7 +218,7 @@ static void show_gap(struct gv_live *live, int64_t thread, int64_t start_ns, int
         }
     }
     gv_live_longest(
-        gv_live_row(live, GV_LIVE_gap, most ? most->text : "in CUDA calls, or not seen", NULL),
+        gv_live_find(live, GV_LIVE_gap, most ? most->text : "in CUDA calls, or not seen", NULL),
         start_ns, end_ns - start_ns);
 }
 

@@ -88,8 +88,8 @@ static struct gv_live_row *new_row(struct gv_live *live, enum gv_live_kind kind,
     return gv_key_map_add(&live->rows, &key, (int64_t)index + 1) == 0 ? row : NULL;
 }
 
-struct gv_live_row *gv_live_row(struct gv_live *live, enum gv_live_kind kind, const char *one,
-                                const char *two)
+struct gv_live_row *gv_live_find(struct gv_live *live, enum gv_live_kind kind, const char *one,
+                                 const char *two)
 {
     uint64_t hash = gv_live_hash(kind, one, two);
     struct gv_live_row *row = gv_live_row_of(live, hash);

@@ -56,7 +56,7 @@ static void what_has_no_room_is_others(void **state)
     (void)state;
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "reason %d", i);
-        gv_live_add(gv_live_row(live, GV_LIVE_idle, name, NULL), 1, 10);
+        gv_live_add(gv_live_find(live, GV_LIVE_idle, name, NULL), 1, 10);
     }
     for (uint32_t i = 0; i < live->page.count; i++)
         sum += live->page.rows[i].count;
@@ -73,7 +73,7 @@ static void the_oldest_thing_makes_room(void **state)
     for (int i = 0; i < 1000; i++) {
         live->page.now_ns = i;
         snprintf(name, sizeof(name), "kernel %d", i);
-        assert_non_null(gv_live_row(live, GV_LIVE_kernel, name, NULL));
+        assert_non_null(gv_live_find(live, GV_LIVE_kernel, name, NULL));
     }
     assert_int_equal(live->page.count, 64);
     assert_null(gv_live_page_find(&live->page, "kernel", "kernel 935", NULL));
@@ -86,23 +86,23 @@ static void the_oldest_thing_makes_room(void **state)
 static void what_was_not_committed_comes_again(void **state)
 {
     (void)state;
-    gv_live_add(gv_live_row(live, GV_LIVE_call, "launch", NULL), 5, 50);
+    gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
     gv_live_committed(live);
-    gv_live_add(gv_live_row(live, GV_LIVE_call, "launch", NULL), 5, 50);
-    gv_live_add(gv_live_row(live, GV_LIVE_call, "copy", NULL), 1, 1);
+    gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
+    gv_live_add(gv_live_find(live, GV_LIVE_call, "copy", NULL), 1, 1);
     gv_live_again(live);
     assert_int_equal(live->page.count, 1);
-    assert_int_equal(gv_live_row(live, GV_LIVE_call, "launch", NULL)->count, 5);
+    assert_int_equal(gv_live_find(live, GV_LIVE_call, "launch", NULL)->count, 5);
 }
 
 static void another_collector_counts_on(void **state)
 {
     (void)state;
-    gv_live_add(gv_live_row(live, GV_LIVE_call, "launch", NULL), 5, 50);
+    gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
     write_page();
     gv_live_close(live);
     assert_int_equal(gv_live_open(&live, directory, SESSION), 0);
-    gv_live_add(gv_live_row(live, GV_LIVE_call, "launch", NULL), 1, 1);
+    gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 1, 1);
     assert_int_equal(live->page.count, 1);
     assert_int_equal(live->page.rows[0].count, 6);
 }
@@ -114,7 +114,7 @@ static void a_page_may_be_anybodys(void **state)
     int fd;
 
     (void)state;
-    gv_live_row(live, GV_LIVE_call, "launch", NULL);
+    gv_live_find(live, GV_LIVE_call, "launch", NULL);
     write_page();
     assert_int_equal(read_page(&page), 0);
     fd = gv_live_page_open(directory, SESSION, 1);
