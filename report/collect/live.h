@@ -46,9 +46,7 @@
 #define GV_REASON_NONE GV_REASONS
 
 enum gv_live_kind {
-#define GV_LIVE_SUM(name, most)   GV_LIVE_##name,
-#define GV_LIVE_THING(name, most) GV_LIVE_##name,
-#define GV_LIVE_FACT(name, most)  GV_LIVE_##name,
+#define GV_LIVE(name, most, way) GV_LIVE_##name,
 #include "report/collect/live.def"
     GV_LIVE_KINDS
 };
@@ -230,6 +228,9 @@ uint64_t gv_live_hash(enum gv_live_kind kind, const char *one, const char *two);
 /* The row with this hash; NULL: there is none. */
 struct gv_live_row *gv_live_row_of(struct gv_live *live, uint64_t hash);
 void gv_live_rows_index(struct gv_live *live);
+/* The first column of a query's first row, unchanged if there is none; for one number. */
+void gv_live_ask(const struct gv_live *live, const char *sql, int64_t number, char *out,
+                 size_t size);
 /* Adds to a row, which may be NULL. */
 void gv_live_add(struct gv_live_row *row, int64_t count, int64_t ns);
 /* Notes the longest of its kind. */

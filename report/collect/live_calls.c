@@ -190,14 +190,6 @@ static int64_t number_of(const struct gv_live *live, const char *sql, int64_t ca
     return number;
 }
 
-static int take_name(void *context, sqlite3_stmt *row)
-{
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-
-    gv_live_text(context, name ? name : "?");
-    return 0;
-}
-
 static const char *place_of(struct gv_live *live, const struct gv_live_slow *slow)
 {
     const struct gv_live_known *line = line_of(
@@ -212,9 +204,9 @@ static void tell_slow(struct gv_live *live, struct gv_live_slow *slow)
     char name[GV_LIVE_TEXT_BYTES] = "";
 
     slow->told = true;
-    if (ns < GV_LIVE_CALL_NS || gv_database_each(live->trace, "SELECT name FROM api WHERE id = ?",
-                                                 &slow->call.api, 1, take_name, name) != 0)
+    if (ns < GV_LIVE_CALL_NS)
         return;
+    gv_live_ask(live, "SELECT name FROM api WHERE id = ?", slow->call.api, name, sizeof(name));
     gv_live_longest(gv_live_find(live, GV_LIVE_slow, name, place_of(live, slow)),
                     slow->call.start_ns, ns);
 }

@@ -15,23 +15,16 @@
 
 /* ---- devices ---- */
 
-static int take_uuid(void *context, sqlite3_stmt *row)
-{
-    gv_live_text(context, (const char *)sqlite3_column_text(row, 0));
-    return 0;
-}
-
 /* The same GPU has one name in all processes; live.sql says the same. */
 static struct gv_live_unit *unit_of(struct gv_live *live, const struct gv_live_device *device)
 {
-    const int64_t values[] = {device->process, device->number};
     char name[GV_LIVE_TEXT_BYTES] = "";
     struct gv_live_row *busy;
 
-    if (!live->trace ||
-        gv_database_each(live->trace, "SELECT uuid FROM device WHERE process = ? AND device = ?",
-                         values, 2, take_uuid, name) != 0)
+    if (!live->trace)
         return NULL;
+    gv_live_ask(live, "SELECT uuid FROM device WHERE process << 32 | device = ?",
+                device->process << 32 | device->number, name, sizeof(name));
     if (!name[0])
         snprintf(name, sizeof(name), "process %lld device %lld", (long long)device->process,
                  (long long)device->number);
@@ -204,42 +197,30 @@ static void note_call(struct gv_live *live, const struct gv_live_op *op)
 
 /* ---- names ---- */
 
-static int take_kernel(void *context, sqlite3_stmt *row)
-{
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    char text[GV_KERNEL_NAME_BYTES];
-
-    if (sqlite3_column_int(row, 1))
-        gv_kernel_name_short(name ? name : "?", text, sizeof(text));
-    else
-        snprintf(text, sizeof(text), "%s", name ? name : "?");
-    gv_live_text(context, text[0] ? text : "?");
-    return 0;
-}
-
-static const char kernel_sql[] =
-    "SELECT n.name, 1 FROM gpu_shape s JOIN gpu_name n ON n.id = s.name WHERE s.id = ?";
-static const char copy_sql[] = "SELECT 'copy ' || name, 0 FROM copy_kind WHERE id = ?";
-
 static struct gv_live_row *name_of(struct gv_live *live, int64_t what)
 {
     const struct gv_key key = {{(uint64_t)what}};
     uint64_t hash = (uint64_t)gv_key_map_find(&live->names, &key);
     struct gv_live_row *row = hash ? gv_live_row_of(live, hash) : NULL;
     int64_t kind = what < 0 ? -what >> 8 : 0;
-    int64_t number = what > 0 ? what : kind == GV_GPU_COPY ? -what & 255 : 0;
-    char name[GV_LIVE_TEXT_BYTES] = "";
+    char name[GV_LIVE_TEXT_BYTES], full[8192] = "?", text[GV_KERNEL_NAME_BYTES] = "";
 
-    if (row)
+    if (row || !live->trace)
         return row;
-    snprintf(name, sizeof(name), "%s",
-             kind == GV_GPU_GRAPH  ? "graph"
-             : kind == GV_GPU_COPY ? "copy"
-             : kind == GV_GPU_SET  ? "memset"
-                                   : "?");
-    if (!live->trace || gv_database_each(live->trace, what < 0 ? copy_sql : kernel_sql, &number, 1,
-                                         take_kernel, name) != 0)
-        return NULL;
+    if (what > 0) {
+        gv_live_ask(
+            live, "SELECT n.name FROM gpu_shape s JOIN gpu_name n ON n.id = s.name WHERE s.id = ?",
+            what, full, sizeof(full));
+        gv_kernel_name_short(full, text, sizeof(text));
+    } else if (kind == GV_GPU_COPY) {
+        gv_live_ask(live, "SELECT 'copy ' || name FROM copy_kind WHERE id = ?", -what & 255, text,
+                    sizeof(text));
+    }
+    gv_live_text(name, text[0]                ? text
+                       : kind == GV_GPU_GRAPH ? "graph"
+                       : kind == GV_GPU_COPY  ? "copy"
+                       : kind == GV_GPU_SET   ? "memset"
+                                              : "?");
     if (!hash && live->names.used < GV_LIVE_ROWS * 8)
         gv_key_map_add(&live->names, &key, (int64_t)gv_live_hash(GV_LIVE_kernel, name, NULL));
     return gv_live_find(live, GV_LIVE_kernel, name, NULL);

@@ -21,16 +21,6 @@ static struct gv_live_thread *find_thread(struct gv_live *live, int64_t id)
     return NULL;
 }
 
-static int take_name(void *context, sqlite3_stmt *row)
-{
-    struct gv_live_thread *thread = context;
-    const char *name = (const char *)sqlite3_column_text(row, 1);
-
-    snprintf(thread->name, sizeof(thread->name), "%u %s", (unsigned)sqlite3_column_int64(row, 0),
-             name ? name : "");
-    return 0;
-}
-
 static struct gv_live_thread *thread_of(struct gv_live *live, int64_t id)
 {
     struct gv_live_thread *thread = find_thread(live, id);
@@ -45,9 +35,8 @@ static struct gv_live_thread *thread_of(struct gv_live *live, int64_t id)
         thread = &live->threads[live->thread_count++];
     *thread = (struct gv_live_thread){.id = id};
     snprintf(thread->name, sizeof(thread->name), "%lld", id < 0 ? -(long long)id : 0);
-    if (gv_database_each(live->trace, "SELECT tid, name FROM thread WHERE id = ?", &id, 1,
-                         take_name, thread) != 0)
-        thread->name[0] = '\0';
+    gv_live_ask(live, "SELECT tid || ' ' || coalesce(name, '') FROM thread WHERE id = ?", id,
+                thread->name, sizeof(thread->name));
     return thread;
 }
 

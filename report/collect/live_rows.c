@@ -10,16 +10,12 @@ static const struct {
     uint32_t most;
     enum live_way way;
 } live_kinds[GV_LIVE_KINDS] = {
-#define GV_LIVE_SUM(name, most)   {most, LIVE_SUM},
-#define GV_LIVE_THING(name, most) {most, LIVE_THING},
-#define GV_LIVE_FACT(name, most)  {most, LIVE_FACT},
+#define GV_LIVE(name, most, way) {most, LIVE_##way},
 #include "report/collect/live.def"
 };
 
 const char *const gv_live_names[GV_LIVE_KINDS] = {
-#define GV_LIVE_SUM(name, most)   #name,
-#define GV_LIVE_THING(name, most) #name,
-#define GV_LIVE_FACT(name, most)  #name,
+#define GV_LIVE(name, most, way) #name,
 #include "report/collect/live.def"
 };
 
@@ -151,4 +147,15 @@ void gv_live_longest(struct gv_live_row *row, int64_t at_ns, int64_t ns)
     row->at_ns = at_ns;
     if (ns > row->ns)
         row->ns = ns;
+}
+
+void gv_live_ask(const struct gv_live *live, const char *sql, int64_t number, char *out,
+                 size_t size)
+{
+    sqlite3_stmt *row = NULL;
+
+    if (gv_database_ask(live->trace, sql, &number, 1, &row) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0))
+        snprintf(out, size, "%s", (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
 }
