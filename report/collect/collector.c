@@ -297,6 +297,8 @@ static int collector_drain(struct gv_collector *collector)
         if (!error)
             error = gv_drain_keep(
                 drain, (int64_t)(gv_monotonic_ns() - collector->session->clock.epoch_ns));
+        if (!error && !drain->complete)
+            gv_drain_tell(drain, (int64_t)(seen_ns - collector->session->clock.epoch_ns));
         collector_tell_path(collector);
         if (error) {
             error = collector_after_error(collector, error);
@@ -348,6 +350,8 @@ static int collector_close_session(struct gv_collector *collector)
     if (error || collector->drain.count > 0 || collector_awaits_spool(collector))
         again = linkat(directory, aside, directory, collector->name, 0) == 0;
     unlinkat(directory, aside, 0);
+    if (!error && !again)
+        gv_live_page_remove(collector->directory, collector->drain.session);
     return error ? error : again;
 }
 

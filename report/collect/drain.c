@@ -160,6 +160,8 @@ static int complete_trace(struct gv_drain *drain)
     if (error)
         gv_database_rollback(&drain->database);
     drain->complete = !error;
+    if (!error)
+        gv_live_end(drain->live);
     return error;
 }
 
@@ -207,6 +209,7 @@ static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool
     snprintf(name, sizeof(name), "%s%s", drain->session, GV_SESSION_SUFFIX);
     unlinkat(drain->directory_fd, spool->name, 0);
     unlinkat(drain->directory_fd, name, 0);
+    gv_live_page_remove(drain->directory, drain->session);
 }
 
 /*
@@ -278,7 +281,7 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
     snprintf(drain->session, sizeof(drain->session), "%s", session);
     snprintf(drain->wanted, sizeof(drain->wanted), "%s", wanted ? wanted : "");
     gv_keep_open(&drain->keep, drain->directory, drain->session);
-    return 0;
+    return gv_live_open(&drain->live, drain->directory, drain->session);
 }
 
 /* Forgets everything that mirrors the database. */
@@ -291,6 +294,8 @@ static void stop_writing(struct gv_drain *drain)
         drain->spools[i]->ingesting = drain->spools[i]->ended = false;
     }
     gv_snapshot_stop(&drain->snapshot);
+    if (drain->live)
+        gv_live_again(drain->live);
     if (drain->writing)
         gv_database_close(&drain->database);
     drain->writing = false;
@@ -305,6 +310,7 @@ void gv_drain_close(struct gv_drain *drain)
         free(drain->spools[i]);
     }
     free(drain->spools);
+    gv_live_close(drain->live);
     if (drain->directory_fd >= 0)
         close(drain->directory_fd);
     if (drain->claimed_fd >= 0)
@@ -475,6 +481,7 @@ static int open_trace(struct gv_drain *drain)
             gv_database_close(&drain->database);
     }
     drain->writing = !error;
+    drain->live->trace = error ? NULL : drain->database.handle;
     return error;
 }
 
@@ -500,7 +507,8 @@ static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
         error = gv_database_begin(&drain->database);
     if (!error) {
         spool->ingesting = true;
-        error = gv_ingest_open(&spool->ingest, &drain->database, &spool->reader, &drain->next_call);
+        error = gv_ingest_open(&spool->ingest, &drain->database, &spool->reader, &drain->next_call,
+                               drain->live);
     }
     if (!error)
         error = gv_drain_write_meta(drain, facts);
@@ -551,8 +559,10 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
         error = write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
         error = gv_drain_commit(drain);
-    if (!error)
+    if (!error) {
         gv_ingest_committed(&spool->ingest);
+        gv_live_committed(drain->live);
+    }
     return error;
 }
 
@@ -673,6 +683,18 @@ int gv_drain_keep(struct gv_drain *drain, int64_t now_ns)
     if (error)
         gv_drain_reopen(drain);
     return error;
+}
+
+void gv_drain_tell(struct gv_drain *drain, int64_t now_ns)
+{
+    if (!gv_live_is_due(drain->live, now_ns))
+        return;
+    gv_live_settle(drain->live);
+    for (size_t i = 0; i < drain->count; i++)
+        if (drain->spools[i]->ingesting && !drain->spools[i]->ended)
+            gv_live_flights(&drain->spools[i]->ingest.live, &drain->spools[i]->reader,
+                            drain->spools[i]->ingest.epoch_ns);
+    gv_live_write(drain->live);
 }
 
 int gv_drain_finish(struct gv_drain *drain)

@@ -49,6 +49,7 @@ struct gv_drain {
     size_t count;
     size_t room;
     struct gv_keep keep;
+    struct gv_live *live;
     bool made_trace;    /* when it was opened, it was empty */
     size_t damaged;     /* cut or damaged spools that were not opened */
     size_t unfinished;  /* spools that a process is still making */
@@ -75,6 +76,9 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 /* Between passes: sees that the trace stays as short as GPUVERIFY_KEEP says. `now_ns`: since the
  * session's start. As gv_drain_pass(). */
 int gv_drain_keep(struct gv_drain *drain, int64_t now_ns);
+
+/* Between passes: keeps the session's page. `now_ns`: since the session's start. */
+void gv_drain_tell(struct gv_drain *drain, int64_t now_ns);
 
 /* Whether somebody has deleted the trace: nobody wants it, nor what is still to be stored. */
 bool gv_drain_is_unwanted(const struct gv_drain *drain);

@@ -20,7 +20,7 @@
 #define GV_INGEST_GROUP_LIMIT 65536u
 
 int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
-                   struct gv_spool_reader *reader, int64_t *next_call)
+                   struct gv_spool_reader *reader, int64_t *next_call, struct gv_live *live)
 {
     struct gv_spool_facts facts;
     int error;
@@ -48,6 +48,12 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
             error = gv_ingest_ranges_resume(ingest);
     }
     ingest->cost.process = ingest->process;
+    ingest->live = (struct gv_live_process){
+        .live = live,
+        .id = ingest->process,
+        .start_ns = gv_ingest_time(ingest, facts.attached_ns),
+        .resumed = ingest->inherited,
+    };
     ingest->python_codes =
         (struct gv_python_codes){.database = database, .process = ingest->process};
     return error;

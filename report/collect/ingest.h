@@ -13,9 +13,9 @@
 
 #include "report/collect/ingest_state.h"
 
-/* Finds the spool's process in the trace, or adds it. */
+/* Finds the spool's process in the trace, or adds it. `live` may be NULL. */
 int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
-                   struct gv_spool_reader *reader, int64_t *next_call);
+                   struct gv_spool_reader *reader, int64_t *next_call, struct gv_live *live);
 void gv_ingest_close(struct gv_ingest *ingest);
 
 /* Finds the segments to read. Needs no transaction. */

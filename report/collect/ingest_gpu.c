@@ -153,6 +153,15 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
                .bytes = sized ? (int64_t)op->bytes : GV_ROW_NULL,
                .copy_kind = op->head.api == GV_GPU_COPY ? op->head.result : 0,
                .graph_node = (int64_t)op->graph_node, .correlation = call ? 0 : op->correlation);
+    if (!error && timed)
+        gv_live_take_op(
+            &ingest->live, op->device,
+            &(struct gv_live_op){
+                .start_ns = gv_ingest_time(ingest, op->start_ns),
+                .end_ns = gv_ingest_time(ingest, op->start_ns + op->duration_ns),
+                .call = call,
+                .what = shape ? shape : -((int64_t)op->head.api << 8 | (op->head.result & 15)),
+            });
     if (!op->graph_node && (op->head.api == GV_GPU_KERNEL || op->head.api == GV_GPU_GRAPH))
         ingest->work.launched++;
     return error ? error : await(ingest, op->correlation, call, GV_STATEMENT_GPU_OP_CALL);
@@ -168,6 +177,8 @@ static int store_jit(struct gv_ingest *ingest, const struct gv_record_jit *jit)
                .entry = jit->head.api, .cache_bytes = (int64_t)jit->cache_bytes,
                .device = jit->device, .call = call, .correlation = call ? 0 : jit->correlation);
 
+    gv_live_take_jit(&ingest->live, gv_ingest_time(ingest, jit->start_ns),
+                     gv_ingest_time(ingest, jit->start_ns + jit->duration_ns));
     return error ? error : await(ingest, jit->correlation, call, GV_STATEMENT_JIT_CALL);
 }
 
@@ -188,6 +199,7 @@ static int store_module(struct gv_ingest *ingest, const struct gv_record_gpu_mod
                .hash = (int64_t)module->hash, .tid = module->tid, .call = call,
                .correlation = call ? 0 : module->correlation);
 
+    gv_live_loads(ingest->live.live, call);
     return error ? error : await(ingest, module->correlation, call, GV_STATEMENT_GPU_MODULE_CALL);
 }
 
@@ -222,6 +234,7 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
     if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
         return 0;
     at_ns = gv_ingest_time(ingest, recording->at_ns);
+    gv_live_unseen(&ingest->live);
     gv_ingest_changed(ingest, at_ns);
     error = GV_ADD(ingest->database, gpu_note, .process = ingest->process, .at_ns = at_ns,
                    .gpu = words[what], .profiler = path ? profiler_of(path) : NULL);
@@ -288,6 +301,11 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
         now->gpu < sizeof(state_words) / sizeof(state_words[0]) ? state_words[now->gpu] : NULL;
     int64_t flushed_ns = now->gpu_flushed_ns ? gv_ingest_time(ingest, now->gpu_flushed_ns) : 0;
 
+    /* `now` tells of records that are still to be stored. */
+    gv_live_flushed(&ingest->live, now->gpu == GV_GPU_SEEN,
+                    ingest->scanned.gpu_flushed_ns
+                        ? gv_ingest_time(ingest, ingest->scanned.gpu_flushed_ns)
+                        : 0);
     if (now->gpu == GV_GPU_UNKNOWN || same)
         return 0;
     gv_spool_reader_gpu(ingest->reader, why, library);

@@ -165,8 +165,9 @@ static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread
     return error;
 }
 
+/* `count` calls: polls share a row. */
 static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                      const struct gv_record_call *call, int64_t module,
+                      const struct gv_record_call *call, uint64_t count, int64_t module,
                       struct gv_ingest_stack *stack)
 {
     int64_t id = *ingest->next_call;
@@ -198,6 +199,17 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         .kernel = thread->kernel,
         .correlation = call->correlation,
     };
+    gv_live_take_call(&ingest->live, &api->live,
+                      &(struct gv_live_call){
+                          .id = id,
+                          .thread = thread->id,
+                          .api = api->row,
+                          .start_ns = row->start_ns,
+                          .end_ns = row->start_ns + row->duration_ns,
+                          .count = (int64_t)count,
+                          .bytes = row->bytes == GV_ROW_NULL ? 0 : row->bytes,
+                          .result = row->result == GV_ROW_NULL ? 0 : row->result,
+                      });
     (*ingest->next_call)++;
     error = gv_ingest_range_call(ingest, thread, id);
     ingest->cost.hooked++;
@@ -226,7 +238,7 @@ static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                                   .context = poll->context,
                                   .object = poll->object};
     int64_t id = *ingest->next_call;
-    int error = store_call(ingest, thread, &call, 0, stack);
+    int error = store_call(ingest, thread, &call, poll->count ? poll->count : 1, 0, stack);
 
     if (error || poll->count <= 1)
         return error;
@@ -292,6 +304,7 @@ static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                    .library = in_object ? name : NULL);
     if (error)
         return error;
+    gv_live_load(ingest->live.live, kind, (int64_t)load->duration_ns);
     return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
 }
 
@@ -362,7 +375,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 module = 0;
             outer_start_ns = 0;
             id = *ingest->next_call;
-            error = store_call(ingest, thread, &record->call, module, &stack);
+            error = store_call(ingest, thread, &record->call, 1, module, &stack);
             if (!error && delay)
                 error = gv_ingest_delay_call(ingest, thread, delay, &record->call, id);
             if (!error && launch)

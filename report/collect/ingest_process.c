@@ -203,6 +203,8 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
         error = gv_ingest_gpu_end(ingest, &ingest->scanned);
     if (!error)
         error = gv_python_code_end(&ingest->python_codes);
+    if (!error)
+        gv_live_process_end(&ingest->live, end_ns);
     return error;
 }
 

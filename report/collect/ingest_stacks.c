@@ -608,6 +608,7 @@ int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *st
     error = GV_ADD(ingest->database, call_stack, .call = call, .stack = stack);
     if (!error && state->of_other)
         error = GV_ADD(ingest->database, call_stack_of_other, .call = call);
+    gv_live_stack(ingest->live.live, call, stack, state->one_of);
     if (!error && state->one_of)
         error = GV_ADD(ingest->database, call_sample, .call = call, .one_of = state->one_of);
     return error;

@@ -7,6 +7,7 @@
 #include "report/collect/call_batch.h"
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
+#include "report/collect/live.h"
 #include "report/collect/own_cost.h"
 #include "report/collect/python_code.h"
 #include "report/collect/unwind_time.h"
@@ -110,6 +111,7 @@ struct gv_ingest_api {
     int64_t row;     /* 0: not looked up yet */
     bool per_thread; /* stream 0 is the thread's own */
     const struct gv_call_kind_row *kind;
+    struct gv_live_api live;
 };
 
 struct gv_ingest {
@@ -129,6 +131,7 @@ struct gv_ingest {
     struct gv_ingest_ranges ranges;
     struct gv_ingest_work work;
     struct gv_process_cost cost;
+    struct gv_live_process live;
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
     bool final;     /* the process has ended, or is another program now */

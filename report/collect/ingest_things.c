@@ -63,6 +63,7 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t number,
     gv_text_repair(class_text, sizeof(class_text), class_name, sizeof(class_name));
     known->per_thread = gv_api_is_per_thread(name);
     known->kind = &gv_call_kinds[gv_call_kind_find(name, class_name)];
+    gv_live_know_api(ingest->live.live, name_text, class_text, &known->live);
     return find_api(ingest, name_text, class_text, &known->row);
 }
 

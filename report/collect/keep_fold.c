@@ -12,10 +12,8 @@
 #include <errno.h>
 
 /* Rows that are read at a time, while the trace is locked: some 20 ms. */
-#define GV_KEEP_WINDOW 65536
-/* The same beside a collector that drains: some 3 ms. */
-#define GV_KEEP_WINDOW_SHORT 8192
-#define GV_KEEP_BUSY_MS      10000
+#define GV_KEEP_WINDOW  65536
+#define GV_KEEP_BUSY_MS 10000
 
 static const char copy_whole_sql[] =
 #define GV_SCHEMA_KEPT_WHOLE(table) "INSERT INTO main." #table " SELECT * FROM trace." #table ";"
@@ -37,8 +35,7 @@ static int attach(sqlite3 *piece, const char *path, const char *name)
     return error;
 }
 
-static int open_piece(struct gv_database *piece, const char *trace, const char *result,
-                      const char *open_result)
+static int open_piece(struct gv_database *piece, const char *trace, const char *result)
 {
     /* Without a name: a temporary file. */
     int error = gv_database_error(
@@ -58,25 +55,24 @@ static int open_piece(struct gv_database *piece, const char *trace, const char *
         error = attach(piece->handle, trace, "trace");
     if (!error)
         error = attach(piece->handle, result, "result");
-    return error ? error : gv_database_script(piece->handle, open_result, NULL, 0);
+    return error ? error : gv_database_script(piece->handle, sql_open_result, NULL, 0);
 }
 
 /* By rows, whose order is nearly that of time. */
 static int copy_windows(sqlite3 *piece, const char *next, const char *copy, const char *with,
-                        int64_t begin, int64_t end, int64_t until_ns)
+                        int64_t end, int64_t until_ns)
 {
-    const int64_t window = begin > 1 ? GV_KEEP_WINDOW_SHORT : GV_KEEP_WINDOW;
-    int64_t range[] = {begin > 1 ? begin : 1, end}, first = 0;
+    int64_t range[] = {1, end}, first = 0;
     int error;
 
     while (!(error = gv_database_number(piece, next, range, 2, &first)) && first > 0) {
-        const int64_t values[] = {first, first + window - 1, until_ns};
+        const int64_t values[] = {first, first + GV_KEEP_WINDOW - 1, until_ns};
         error = gv_database_script(piece, copy, values, 3);
         if (!error)
             error = gv_database_script(piece, with, values, 3);
         if (error)
             break;
-        range[0] = first + window;
+        range[0] = first + GV_KEEP_WINDOW;
     }
     return error;
 }
@@ -108,67 +104,41 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
 {
     int error = gv_stack_names_find(database);
 
-    if (!error && !piece->sums)
+    if (!error)
         error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
     return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);
 }
 
-static int copy_others(sqlite3 *piece, const struct gv_keep_piece *what, int64_t end_ns)
-{
-    (void)what;
-    return gv_database_script(piece, sql_copy_others, &end_ns, 1);
-}
-
-static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece,
-                      const struct gv_keep_sums *sums, int64_t end_ns)
+static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece, int64_t end_ns)
 {
     int error = copy_windows(main, sql_calls_next, sql_copy_calls, copy_with_calls_sql,
-                             piece->copy_call, piece->next_call, end_ns);
+                             piece->next_call, end_ns);
 
     if (!error)
-        error = copy_windows(main, sql_ops_next, sql_copy_ops, "", piece->copy_op,
-                             piece->sums ? piece->next_op : INT64_MAX, end_ns);
+        error = copy_windows(main, sql_ops_next, sql_copy_ops, "", INT64_MAX, end_ns);
     if (!error)
-        error = sums->copy(main, piece, end_ns);
+        error = gv_database_script(main, sql_copy_others, &end_ns, 1);
     return error ? error : gv_database_script(main, copy_whole_sql, NULL, 0);
 }
 
-static const struct gv_keep_sums oldest_sums = {
-    .open_result = sql_open_result,
-    .copy = copy_others,
-    .leave_trace = sql_leave_trace,
-    .sum = sql_sum,
-};
-
 int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_piece *piece)
 {
-    const struct gv_keep_sums *sums = piece->sums ? piece->sums : &oldest_sums;
-    const int64_t values[] = {
-        piece->from_ns,
-        piece->until_ns,
-        piece->from_call,
-        GV_KEEP_MARGIN_NS,
-        piece->older_most,
-        piece->sums ? piece->from_op : INT64_MAX,
-        piece->sums ? piece->from_load : INT64_MAX,
-        piece->next_call,
-        piece->next_op,
-        piece->next_load,
-    };
+    const int64_t values[] = {piece->from_ns, piece->until_ns, piece->from_call, GV_KEEP_MARGIN_NS,
+                              piece->older_most};
     const int count = sizeof(values) / sizeof(values[0]);
     const int64_t end_ns = piece->until_ns + GV_KEEP_MARGIN_NS;
-    const char *const last[] = {sql_find_stay, sql_cut, sums->sum};
+    const char *const last[] = {sql_find_stay, sql_cut, sql_sum};
     struct gv_database database = {0};
-    int error = open_piece(&database, trace, result, sums->open_result);
+    int error = open_piece(&database, trace, result);
 
     if (!error)
-        error = copy_piece(database.handle, piece, sums, end_ns);
+        error = copy_piece(database.handle, piece, end_ns);
     if (!error)
         error = find_followed(database.handle);
     if (!error)
-        error = gv_database_script(database.handle, sums->leave_trace, values, count);
+        error = gv_database_script(database.handle, sql_leave_trace, values, count);
     if (!error)
         error = gv_database_script(database.handle, sql_begin_piece, &end_ns, 1);
     if (!error)

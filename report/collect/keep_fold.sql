@@ -1,6 +1,5 @@
 -- What a fold reads and writes. main: the piece, with the schema of a trace. trace: the trace. result: what the
--- collector stores. ?1, ?2: the piece's time; ?3: its first call; ?4: the margin; ?6, ?7: its first operation and
--- load; ?8, ?9, ?10: the first ones after it.
+-- collector stores. ?1, ?2: the piece's time; ?3: its first call; ?4: the margin.
 
 -- name: open_piece
 -- A database that is gone with its process.
@@ -101,8 +100,8 @@ INSERT INTO result.older_row SELECT DISTINCT what, id FROM temp.stay;
 -- name: cut
 -- Leaves what counts in this fold.
 DELETE FROM main.call WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?3;
-DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1 AND id < ?6;
-DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1 AND id < ?7;
+DELETE FROM main.gpu_op WHERE start_ns IS NULL OR start_ns >= ?2 OR start_ns < ?1;
+DELETE FROM main.load WHERE start_ns >= ?2 OR start_ns < ?1;
 DELETE FROM main.process WHERE start_ns >= ?2 OR end_ns <= ?1;
 UPDATE main.process SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);
 UPDATE main.gpu_interval SET start_ns = max(start_ns, ?1), end_ns = min(end_ns, ?2);

@@ -98,6 +98,8 @@ static int recovery_finish(struct gv_drain *drain, struct gv_recovery *recovery,
                  GV_SESSION_SUFFIX);
         unlink(session_path);
     }
+    if (!error)
+        gv_live_page_remove(drain->directory, drain->session);
     gv_trace_path_leave(drain->directory);
     return error;
 }

@@ -118,9 +118,29 @@ class Top(harness.Case):
         process.wait()
         process.stdin.close()
         process.stdout.close()
-        top.communicate(timeout=harness.SOON_S)
-        self.assertIn(top.returncode, (0, 3))
+        out, _ = top.communicate(timeout=harness.SOON_S)
+        self.assertEqual(top.returncode, 0)
+        self.assertIn("It has ended", out)
         self.command("recover", self.spool)
+
+    def test_a_page_that_another_process_writes(self):
+        process = self.loop()
+        self.once_until(r"launches/s", self.path("trace.db"))
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        page, = (os.path.join(self.spool, name) for name in os.listdir(self.spool) if name.endswith(".live"))
+        with open(page, "rb") as file:
+            good = file.read()
+        for bad in (b"", good[:20], good[:-100], b"\xff" * len(good), bytes(16) + good[16:], good[:72] + b"\xff" * (len(good) - 72),
+                    good[:64] + b"\xff" * 8 + good[72:], good.replace(b"\0", b"\x1b")[:72] + good[72:].replace(b"\0", b"\x1b")):
+            with open(page, "wb") as file:
+                file.write(bad)
+            result = self.command("top", "--once", self.path("trace.db"), status=None)
+            self.assertIn(result.status, (0, 3), result.err)
+            self.assertNotIn("\x1b", result.out)
+        os.kill(collector, signal.SIGCONT)
+        harness.wait_for(lambda: "launches/s" in self.command("top", "--once", self.path("trace.db"), status=None).out, "a new page")
+        self.end(process)
 
     def test_wrong_words(self):
         self.command("top", "--interval", "1ms", self.path("none.db"), status=2, sim=False)
@@ -129,22 +149,8 @@ class Top(harness.Case):
 
 
 class TopOfStored(harness.Case):
-    def once(self, trace, *changes):
-        stored.make_anew(trace, self.path("trace.db"), *changes)
-        return self.command("top", "--once", self.path("trace.db"), sim=False).out
-
-    def test_time_in_which_the_gpu_was_not_seen_is_not_idle(self):
-        idle = r"idle +1 +1\.01 s"
-        self.assertRegex(self.once("other_profiler"), idle)
-        for gpu in ("between", "stopped"):
-            self.assertNotRegex(self.once("other_profiler", f"INSERT INTO gpu_change VALUES (1, 6500000000, '{gpu}', NULL), "
-                                          "(1, 6600000000, 'seen', NULL)"), idle)
-
-    def test_why_the_gpu_is_not_seen(self):
-        for gpu, why in (("between", "seen in windows only"), ("stopped", "recording is stopped"), ("other", "another profiler has it")):
-            self.assertIn(f"GPU device 0  {why}\n", self.once("other_profiler", "DELETE FROM gpu_change",
-                                                            f"INSERT INTO gpu_change VALUES (1, 6500000000, '{gpu}', NULL)"))
-
-    def test_polls_that_share_a_row_are_all_counted(self):
-        self.assertIn("  100 calls/s  ", self.once("other_profiler", "INSERT INTO call_fold SELECT id, 198, 1000 FROM call "
-                                                   "ORDER BY start_ns DESC LIMIT 1 OFFSET 1"))
+    def test_a_finished_trace_is_for_the_report(self):
+        stored.make_anew("add", self.path("trace.db"))
+        for words in ((), ("--once",)):
+            self.assertEqual(self.command("top", *words, self.path("trace.db"), sim=False).out,
+                             "It has ended. gpuverify report says what cost time.\n")

@@ -9,7 +9,6 @@
  */
 #include "report/analyse/totals/totals.h"
 #include "report/commands/commands.h"
-#include "report/commands/metrics/follow.h"
 #include "report/store/schema.h"
 
 #include <dirent.h>
@@ -32,7 +31,6 @@
 #define FUZZ_NAME_BYTES 64u
 #define FUZZ_TRACE      "trace.db"
 #define FUZZ_OUTPUT     "output"
-#define FUZZ_STATE      "sums.db"
 /* No command may open a file with this in its path; only values of a trace have it. */
 #define FUZZ_CANARY "canary"
 #define FUZZ_ROWS   4096
@@ -48,8 +46,6 @@ const char *__asan_default_options(void)
 }
 
 typedef int fuzz_function(const struct gv_arguments *arguments);
-
-static fuzz_function fuzz_metrics;
 
 static const struct {
     fuzz_function *function;
@@ -97,7 +93,6 @@ static const struct {
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT name FROM api", "--value"}},
     {gv_command_merge, GV_COMMAND_merge, {FUZZ_TRACE, "-o", FUZZ_OUTPUT}},
     {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "-sranks", "-sspread", "-snccl"}},
-    {fuzz_metrics, GV_COMMAND_metrics, {FUZZ_TRACE}},
 };
 
 #define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
@@ -194,8 +189,7 @@ static void fuzz_remove(const char *path)
 static void fuzz_clear(void)
 {
     static const char *const left[] = {
-        FUZZ_TRACE,        FUZZ_TRACE "-journal", FUZZ_TRACE "-wal",
-        FUZZ_TRACE "-shm", FUZZ_OUTPUT,           FUZZ_STATE,
+        FUZZ_TRACE, FUZZ_TRACE "-journal", FUZZ_TRACE "-wal", FUZZ_TRACE "-shm", FUZZ_OUTPUT,
     };
 
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
@@ -502,16 +496,6 @@ static void fuzz_change(const uint8_t *data, size_t size)
 }
 
 /* ---- what a command may do ---- */
-
-/* One step of those that `gpuverify metrics` makes in child processes. */
-static int fuzz_metrics(const struct gv_arguments *arguments)
-{
-    char path[PATH_MAX];
-
-    if (realpath(arguments->operands[0], path))
-        (void)gv_follow_step(path, FUZZ_STATE);
-    return GV_EXIT_FINE;
-}
 
 static void fuzz_may_open(const char *path)
 {

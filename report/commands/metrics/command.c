@@ -1,56 +1,34 @@
 /* gpuverify metrics [FILE|PID]: serves OpenMetrics of a session while it runs, or of a finished
  * trace. */
 #include "report/commands/commands.h"
-#include "report/commands/control.h"
 #include "report/commands/export/export.h"
-#include "report/commands/metrics/follow.h"
+#include "report/commands/live_view.h"
 #include "report/commands/metrics/http.h"
 #include "report/commands/metrics/openmetrics.h"
 #include "report/commands/offer.h"
 #include "report/commands/trace_view.h"
-#include "report/collect/sessions.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
-#include "report/store/database.h"
-#include "report/store/trace_file.h"
 #include "trace/futex.h"
-#include "trace/session_id.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define METRICS_TURN_MS 100
 /* So that the last sums are asked for once more. */
 #define METRICS_LAST_NS INT64_C(60000000000)
 /* A collector that has not finished a trace by then will not. */
 #define METRICS_UNFINISHED_NS INT64_C(600000000000)
-/* A collector writes what the devices do several times a second. */
-#define METRICS_WRITTEN_S 60
-/* The part of the time in which it analyses. */
-#define METRICS_LEISURE 4
-
-#define METRICS_FINISHED 1 /* exit status of the child; others are those of struct metrics_step */
-#define METRICS_FAILED   2
+/* A collector writes the page several times a second. */
+#define METRICS_WRITTEN_NS INT64_C(60000000000)
 
 struct metrics {
     struct gv_http *http;
-    char trace[PATH_MAX];
-    char session[GV_SESSION_ID_BYTES];
-    char folder[PATH_MAX], state[PATH_MAX]; /* of the sums */
-    int64_t interval_ns;
-    pid_t child;                         /* while it analyses */
-    int64_t begun_ns, next_ns, ended_ns; /* of analyses; when the session was first seen to have
-                                            ended, 0: it runs */
-    bool finished, said;
+    struct gv_live_view view;
+    int64_t interval_ns, next_ns;
+    int64_t ended_ns; /* when the session was first seen to have ended; 0: it runs */
 };
 
 static volatile sig_atomic_t metrics_interrupted;
@@ -61,7 +39,6 @@ static void metrics_interrupt(int signal)
     metrics_interrupted = 1;
 }
 
-/* Before anything that has to be removed. */
 static void metrics_take_signals(void)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
@@ -74,108 +51,41 @@ static void metrics_take_signals(void)
 
 /* ---- the text ---- */
 
-/* What `write` writes becomes the answer. */
-static int metrics_answer(struct gv_http *http, sqlite3 *database,
-                          int (*write)(sqlite3 *database, FILE *out))
+/* Of the page, or of a finished trace: it becomes the answer. */
+static int metrics_answer(struct metrics *metrics, sqlite3 *trace)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    int error = out ? write(database, out) : -ENOMEM;
+    int error = out ? 0 : -ENOMEM;
 
+    if (!error && trace)
+        error = gv_export_openmetrics(trace, NULL, out);
+    else if (!error)
+        gv_openmetrics_write(metrics->view.page.rows, metrics->view.page.count, out);
     if (out && fclose(out) != 0 && !error)
         error = -ENOMEM;
     if (!error)
-        error = gv_http_set(http, text, bytes);
+        error = gv_http_set(metrics->http, text, bytes);
     free(text);
     return error;
 }
 
-static int metrics_answer_sums(struct metrics *metrics)
+/* ---- a session that runs ---- */
+
+static int metrics_read(struct metrics *metrics)
 {
-    sqlite3 *state = NULL;
-    int error = gv_database_error(
-        NULL, sqlite3_open_v2(metrics->state, &state, SQLITE_OPEN_READWRITE, NULL));
-
-    if (!error)
-        error = metrics_answer(metrics->http, state, gv_openmetrics_write);
-    sqlite3_close(state);
-    return error;
-}
-
-/* ---- analysing ---- */
-
-static void metrics_run_child(struct metrics *metrics, pid_t server)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != server)
-        _exit(METRICS_FAILED);
-    gv_http_close(metrics->http);
-    setpriority(PRIO_PROCESS, 0, 10);
-    int error = gv_follow_step(metrics->trace, metrics->state);
-    if (error == -ENOTSUP)
-        gv_message("%s is written by another version of gpuverify", gv_shown_path(metrics->trace));
-    else if (error < 0 && !metrics->said)
-        gv_message("cannot read %s: %s; trying again", gv_shown_path(metrics->trace),
-                   strerror(-error));
-    _exit(error < 0 ? METRICS_FAILED : error > 0 ? METRICS_FINISHED : 0);
-}
-
-static void metrics_begin(struct metrics *metrics)
-{
-    const pid_t server = getpid();
-
-    metrics->begun_ns = (int64_t)gv_monotonic_ns();
-    metrics->child = fork();
-    if (metrics->child == 0)
-        metrics_run_child(metrics, server);
-    if (metrics->child < 0) {
-        metrics->child = 0;
-        metrics->next_ns = metrics->begun_ns + metrics->interval_ns;
-    }
-}
-
-static int metrics_look_at_child(struct metrics *metrics)
-{
-    int status = 0, error = 0;
-    pid_t ended = waitpid(metrics->child, &status, WNOHANG);
-
-    if (ended == 0 || (ended < 0 && errno == EINTR))
-        return 0;
-    int64_t took_ns = (int64_t)gv_monotonic_ns() - metrics->begun_ns;
-    bool fine = ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) <= METRICS_FINISHED;
-    metrics->child = 0;
-    metrics->next_ns = metrics->begun_ns + (took_ns * METRICS_LEISURE > metrics->interval_ns
-                                                ? took_ns * METRICS_LEISURE
-                                                : metrics->interval_ns);
-    metrics->said = !fine; /* the next success is news again */
-    if (fine)
-        error = metrics_answer_sums(metrics);
-    metrics->finished = metrics->finished || (fine && WEXITSTATUS(status) == METRICS_FINISHED);
-    return error;
-}
-
-/* Whether more may come. In another container its processes cannot be seen, but the trace can. */
-static bool metrics_goes_on(const struct metrics *metrics)
-{
-    struct stat status;
-    uint32_t pid;
-    uint64_t ticks;
-
-    if (metrics->finished)
-        return false;
-    return (gv_session_id_parse(metrics->session, &pid, &ticks) == 0 &&
-            gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE) ||
-           (stat(metrics->trace, &status) == 0 && time(NULL) - status.st_mtime < METRICS_WRITTEN_S);
+    metrics->next_ns = (int64_t)gv_monotonic_ns() + metrics->interval_ns;
+    return gv_live_view_read(&metrics->view) ? 0 : metrics_answer(metrics, NULL);
 }
 
 /* Whether the last sums were there to be asked for. */
 static bool metrics_is_over(struct metrics *metrics)
 {
     const int64_t now_ns = (int64_t)gv_monotonic_ns();
-    const int64_t last_ns = metrics->finished ? METRICS_LAST_NS : METRICS_UNFINISHED_NS;
+    const int64_t last_ns = metrics->view.page.ended ? METRICS_LAST_NS : METRICS_UNFINISHED_NS;
 
-    if (metrics_goes_on(metrics))
+    if (gv_live_view_goes_on(&metrics->view, METRICS_WRITTEN_NS))
         metrics->ended_ns = 0;
     else if (!metrics->ended_ns)
         metrics->ended_ns = now_ns;
@@ -186,102 +96,25 @@ static int metrics_follow(struct metrics *metrics)
 {
     int error = 0;
 
-    while (!error && !metrics_interrupted && !metrics_is_over(metrics)) {
-        bool due = !metrics->finished && (int64_t)gv_monotonic_ns() >= metrics->next_ns;
-        if (!metrics->child && due)
-            metrics_begin(metrics);
-        gv_http_serve(metrics->http, METRICS_TURN_MS);
-        if (metrics->child)
-            error = metrics_look_at_child(metrics);
-    }
-    if (metrics->child) {
-        kill(metrics->child, SIGKILL);
-        waitpid(metrics->child, NULL, 0);
-    }
-    return error;
-}
-
-static int metrics_follow_in_folder(struct metrics *metrics)
-{
-    const char *temporary = getenv("TMPDIR");
-    char journal[PATH_MAX + 16];
-
-    if ((size_t)snprintf(metrics->folder, sizeof(metrics->folder), "%s/gpuverify-metrics-XXXXXX",
-                         temporary && *temporary ? temporary : "/tmp") +
-            16 >
-        sizeof(metrics->folder))
-        return -ENAMETOOLONG;
     metrics_take_signals();
-    if (!mkdtemp(metrics->folder))
-        return -errno;
-    snprintf(metrics->state, sizeof(metrics->state), "%.*s/sums.db",
-             (int)sizeof(metrics->state) - 16, metrics->folder);
-    int error = metrics_follow(metrics);
-    snprintf(journal, sizeof(journal), "%s-journal", metrics->state);
-    unlink(metrics->state);
-    unlink(journal);
-    rmdir(metrics->folder);
+    while (!error && !metrics_interrupted && !metrics_is_over(metrics)) {
+        if ((int64_t)gv_monotonic_ns() >= metrics->next_ns)
+            error = metrics_read(metrics);
+        gv_http_serve(metrics->http, METRICS_TURN_MS);
+    }
     return error;
 }
 
-/* ---- of what ---- */
-
-/* The trace of a process, or one that is not written yet. */
-static int metrics_find_session(struct metrics *metrics, const char *operand)
-{
-    struct gv_session_file *file = NULL;
-    struct gv_control_target target;
-    int error = gv_control_find(operand, &target);
-
-    if (!error)
-        error = gv_session_place_find(target.directory, target.session, &file);
-    if (error) {
-        gv_control_say(operand, target.is_pid, error);
-        return error;
-    }
-    snprintf(metrics->trace, sizeof(metrics->trace), "%.*s", (int)sizeof(file->trace_path) - 1,
-             file->trace_path);
-    snprintf(metrics->session, sizeof(metrics->session), "%s", target.session);
-    gv_session_place_unmap(file);
-    return 0;
-}
-
-/* *complete: nothing is added to the trace any more. */
-static int metrics_find(struct metrics *metrics, const char *operand, bool *complete)
-{
-    struct gv_trace_probe probe;
-    int error;
-
-    *complete = false;
-    if (!realpath(operand, metrics->trace))
-        return metrics_find_session(metrics, operand);
-    error = gv_trace_file_probe(metrics->trace, &probe);
-    if (error == -ENODATA) /* the collector has just made it */
-        return metrics_find_session(metrics, operand);
-    if (error) {
-        gv_trace_open_say(operand, error);
-        return error;
-    }
-    snprintf(metrics->session, sizeof(metrics->session), "%s", probe.session);
-    *complete = probe.complete;
-    return 0;
-}
-
-static int metrics_write_once(sqlite3 *trace, FILE *out)
-{
-    return gv_export_openmetrics(trace, NULL, out);
-}
+/* ---- a finished trace ---- */
 
 static int metrics_of_trace(sqlite3 *trace, void *context)
 {
-    struct metrics *metrics = context;
-
-    return metrics_answer(metrics->http, trace, metrics_write_once);
+    return metrics_answer(context, trace);
 }
 
 static int metrics_of_finished(struct metrics *metrics)
 {
-    int code = gv_trace_view_read_older(metrics->trace, metrics_of_trace, metrics);
+    int code = gv_trace_view_read_older(metrics->view.path, metrics_of_trace, metrics);
 
     metrics_take_signals();
     while (code == GV_EXIT_FINE && !metrics_interrupted)
@@ -311,7 +144,7 @@ static int metrics_listen(struct metrics *metrics, const struct gv_arguments *ar
         return GV_EXIT_FAILED;
     }
     gv_http_address(metrics->http, own, sizeof(own));
-    gv_message_result("metrics of %s at http://%s/metrics", gv_shown_path(metrics->trace), own);
+    gv_message_result("metrics of %s at http://%s/metrics", gv_shown_path(metrics->view.path), own);
     (void)fflush(stdout);
     return GV_EXIT_FINE;
 }
@@ -319,18 +152,18 @@ static int metrics_listen(struct metrics *metrics, const struct gv_arguments *ar
 static int metrics_run(struct metrics *metrics, const struct gv_arguments *arguments,
                        const char *operand)
 {
-    bool complete;
+    int found = gv_live_view_open(&metrics->view, operand);
 
-    if (metrics_find(metrics, operand, &complete))
+    if (found < 0)
         return GV_EXIT_FAILED;
     int code = metrics_listen(metrics, arguments);
     if (code != GV_EXIT_FINE)
         return code;
-    if (complete)
+    if (found > 0)
         return metrics_of_finished(metrics);
-    int error = metrics_follow_in_folder(metrics);
+    int error = metrics_follow(metrics);
     if (error)
-        gv_message("cannot keep the sums in %s: %s", metrics->folder, strerror(-error));
+        gv_message("cannot serve the metrics: %s", strerror(-error));
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
 
@@ -342,12 +175,14 @@ int gv_command_metrics(const struct gv_arguments *arguments)
 
     if (!metrics)
         return code;
+    metrics->view.fd = -1;
     metrics->interval_ns = gv_arguments_number(arguments, GV_OPTION_metrics_interval, 10 * second);
     const char *operand = arguments->operands[0];
     if (metrics->interval_ns < second || metrics->interval_ns > 600 * second)
         code = gv_arguments_refuse(arguments->command, "--interval must be 1s to 10min");
     else if ((operand = gv_offer_choose(arguments->command, operand, &code)))
         code = metrics_run(metrics, arguments, operand);
+    gv_live_view_close(&metrics->view);
     gv_http_close(metrics->http);
     free(metrics);
     return code;

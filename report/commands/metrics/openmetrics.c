@@ -1,19 +1,21 @@
 #include "report/commands/metrics/openmetrics.h"
 
+#include "report/store/time_sum.h"
+#include "report/collect/live.h"
 #include "report/commands/export/export.h"
 #include "report/commands/sql_values.h"
-#include "report/commands_metrics_sums.inc"
+#include "report/commands_metrics_once.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
 #include "trace/text.h"
 
 #include <inttypes.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define GV_METRIC_LABEL_BYTES 201
-
 enum metric_type { METRIC_info, METRIC_gauge, METRIC_counter };
-enum metric_value { METRIC_count = 3, METRIC_ns = 4 }; /* columns of sql_read */
+enum metric_value { METRIC_count, METRIC_ns };
 
 static const struct metric {
     const char *kind;
@@ -34,33 +36,6 @@ static const struct {
     [METRIC_counter] = {"counter", "_total"},
 };
 
-static void metric_label(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    const char *text = (const char *)sqlite3_value_text(values[0]);
-    char label[GV_METRIC_LABEL_BYTES];
-
-    (void)count;
-    gv_text_escape(label, sizeof(label), text ? text : "?");
-    sqlite3_result_text(context, label, -1, SQLITE_TRANSIENT);
-}
-
-int gv_openmetrics_register(sqlite3 *database)
-{
-    int error = gv_sql_values_register(database, false);
-
-    return error ? error
-                 : gv_database_error(database,
-                                     sqlite3_create_function(database, "gv_label", 1,
-                                                             SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                                             metric_label, NULL, NULL));
-}
-
-/* What is written at the moment. */
-struct metric_output {
-    FILE *out;
-    const struct metric *metric;
-};
-
 static void metric_write_label(FILE *out, const char *name, const char *value)
 {
     fprintf(out, "%s=\"", name);
@@ -72,61 +47,123 @@ static void metric_write_label(FILE *out, const char *name, const char *value)
     fputc('"', out);
 }
 
-static int metric_row(void *context, sqlite3_stmt *row)
+static void metric_write(FILE *out, const struct metric *metric, const struct gv_live_row *row)
 {
-    const struct metric_output *output = context;
-    const struct metric *metric = output->metric;
-    const char *one = (const char *)sqlite3_column_text(row, 1);
-    const char *two = (const char *)sqlite3_column_text(row, 2);
-    int64_t value = sqlite3_column_int64(row, metric->value);
+    int64_t value = metric->value == METRIC_ns ? row->ns : row->count;
 
-    if (strcmp((const char *)sqlite3_column_text(row, 0), metric->kind) != 0)
-        return 0;
-    fprintf(output->out, "%s%s", metric->name, metric_types[metric->type].suffix);
+    fprintf(out, "%s%s", metric->name, metric_types[metric->type].suffix);
     if (*metric->one) {
-        fputc('{', output->out);
-        metric_write_label(output->out, metric->one, one ? one : "");
+        fputc('{', out);
+        metric_write_label(out, metric->one, row->one);
         if (*metric->two) {
-            fputc(',', output->out);
-            metric_write_label(output->out, metric->two, two ? two : "");
+            fputc(',', out);
+            metric_write_label(out, metric->two, row->two);
         }
-        fputc('}', output->out);
+        fputc('}', out);
     }
     value = value > 0 ? value : 0;
     if (metric->value == METRIC_ns)
-        fprintf(output->out, " %" PRId64 ".%09" PRId64 "\n", value / 1000000000,
-                value % 1000000000);
+        fprintf(out, " %" PRId64 ".%09" PRId64 "\n", value / 1000000000, value % 1000000000);
     else
-        fprintf(output->out, " %" PRId64 "\n", value);
-    return 0;
+        fprintf(out, " %" PRId64 "\n", value);
 }
 
-int gv_openmetrics_write(sqlite3 *database, FILE *out)
+static int metric_compare(const void *one, const void *other)
 {
-    int error = 0;
+    const struct gv_live_row *a = one, *b = other;
+    int order = strcmp(a->kind, b->kind);
 
-    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]) && !error; i++) {
-        struct metric_output output = {out, &metrics[i]};
+    if (!order)
+        order = strcmp(a->one, b->one);
+    return order ? order : strcmp(a->two, b->two);
+}
+
+static void metric_escape(char label[GV_LIVE_TEXT_BYTES])
+{
+    char escaped[GV_LIVE_TEXT_BYTES];
+
+    gv_text_escape(escaped, sizeof(escaped), label);
+    gv_live_text(label, escaped);
+}
+
+/* Labels that are the same when they are escaped and cut are one series. Returns how many. */
+static size_t metric_join(struct gv_live_row *rows, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        metric_escape(rows[i].one);
+        metric_escape(rows[i].two);
+    }
+    if (count > 0)
+        qsort(rows, count, sizeof(rows[0]), metric_compare);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && metric_compare(&rows[kept - 1], &rows[i]) == 0) {
+            rows[kept - 1].count = gv_time_sum(rows[kept - 1].count, rows[i].count);
+            rows[kept - 1].ns = gv_time_sum(rows[kept - 1].ns, rows[i].ns);
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+void gv_openmetrics_write(struct gv_live_row *rows, size_t count, FILE *out)
+{
+    count = metric_join(rows, count);
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
         fprintf(out, "# TYPE %s %s\n", metrics[i].name, metric_types[metrics[i].type].name);
         if (*metrics[i].unit)
             fprintf(out, "# UNIT %s %s\n", metrics[i].name, metrics[i].unit);
         fprintf(out, "# HELP %s %s.\n", metrics[i].name, metrics[i].help);
-        error = gv_database_each(database, sql_read, NULL, 0, metric_row, &output);
+        for (size_t k = 0; k < count; k++)
+            if (strcmp(rows[k].kind, metrics[i].kind) == 0)
+                metric_write(out, &metrics[i], &rows[k]);
     }
-    if (!error)
-        fputs("# EOF\n", out);
-    return error;
+    fputs("# EOF\n", out);
 }
 
-/* Once, of a whole trace. */
+/* ---- once, of a whole trace ---- */
+
+struct metric_rows {
+    struct gv_live_row *list;
+    size_t count, room;
+};
+
+static int metric_take(void *context, sqlite3_stmt *row)
+{
+    struct metric_rows *rows = context;
+    int error = gv_array_room(&rows->list, rows->count, &rows->room, sizeof(*rows->list));
+    struct gv_live_row *one = error ? NULL : &rows->list[rows->count++];
+    const char *kind = (const char *)sqlite3_column_text(row, 0);
+
+    if (error)
+        return error;
+    *one = (struct gv_live_row){.count = sqlite3_column_int64(row, 3),
+                                .ns = sqlite3_column_int64(row, 4)};
+    snprintf(one->kind, sizeof(one->kind), "%s", kind ? kind : "");
+    gv_live_text(one->one, (const char *)sqlite3_column_text(row, 1));
+    gv_live_text(one->two, (const char *)sqlite3_column_text(row, 2));
+    return 0;
+}
+
 int gv_export_openmetrics(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
 {
-    int error = gv_openmetrics_register(trace);
+    struct metric_rows rows = {0};
+    int64_t until_ns = 0;
+    int error = gv_sql_values_register(trace, false);
 
     (void)what;
     if (!error)
-        error = gv_database_script(trace, sql_once, NULL, 0);
-    return error ? error : gv_openmetrics_write(trace, out);
+        error = gv_database_number(trace, sql_until, NULL, 0, &until_ns);
+    if (!error)
+        error = gv_live_facts(trace, until_ns, metric_take, &rows);
+    if (!error)
+        error = gv_database_each(trace, sql_once, NULL, 0, metric_take, &rows);
+    if (!error)
+        gv_openmetrics_write(rows.list, rows.count, out);
+    free(rows.list);
+    return error;
 }
 
 bool gv_export_is_openmetrics(const char *head)

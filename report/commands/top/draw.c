@@ -1,30 +1,37 @@
 /* The picture, and the line. Texts of the trace are escaped. */
 #include "report/commands/top/top.h"
 
+#include "report/store/time_sum.h"
 #include "report/show/format.h"
 #include "report/show/sparkline.h"
 #include "report/show/terminal.h"
-#include "trace/futex.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAW_LEVELS 32
 /* Rows of each part without a limit; and the least, of those that have any. */
 #define DRAW_MOST  20
 #define DRAW_NOW   8
 #define DRAW_LEAST 2
 /* A look says what a thread does now, for so long. */
 #define DRAW_FRESH_NS (GV_TOP_SECOND_NS / 2)
-/* The collector stores what is older. */
-#define DRAW_LAG_NS (GV_TOP_SECOND_NS / 4)
+/* The levels of a GPU that are shown; the newest are its use now. */
+#define DRAW_LEVELS     32
+#define DRAW_LEVELS_NOW 10
 
 struct draw {
     const struct gv_top *top;
     FILE *out;
     int columns;
-    int64_t calls_until_ns; /* the window's end, of calls and of the GPU side */
+    double seconds; /* for which what has happened is counted */
+};
+
+/* Rows of the page of one kind, as they are shown. */
+struct draw_rows {
+    const struct gv_live_row *list[GV_LIVE_ROWS];
+    size_t count;
 };
 
 static const char *draw_count(char out[GV_FORMAT_BYTES], double count)
@@ -40,24 +47,65 @@ static const char *draw_count(char out[GV_FORMAT_BYTES], double count)
     return out;
 }
 
-static double draw_rate(const struct draw *draw, const struct gv_top_series *series)
+static int64_t draw_new_count(const struct gv_live_row *row)
 {
-    double sum = gv_top_series_sum(series, draw->calls_until_ns, draw->top->window_ns);
-
-    return sum * (double)GV_TOP_SECOND_NS / (double)draw->top->window_ns;
+    return row && row->count > row->before_count ? row->count - row->before_count : 0;
 }
 
-static double draw_busy(const struct gv_top_device *device, int64_t until_ns, int64_t span_ns)
+static int64_t draw_new_ns(const struct gv_live_row *row)
 {
-    double share = gv_top_series_sum(&device->busy_ns, until_ns, span_ns) / (double)span_ns;
-
-    return share > 1 ? 1 : share;
+    return row && row->ns > row->before_ns ? row->ns - row->before_ns : 0;
 }
 
-static bool draw_is_estimate(const struct gv_top *top)
+/* In a second, of all rows of the kind, or of one. */
+static double draw_rate(const struct draw *draw, const char *kind, const char *one)
 {
-    return (top->calls.share > 0 && top->calls.share < 1) ||
-           (top->ops.share > 0 && top->ops.share < 1);
+    const struct gv_live_row *row = NULL;
+    double sum = 0;
+
+    while ((row = gv_live_page_find(&draw->top->view.page, kind, one, row)))
+        sum += (double)draw_new_count(row);
+    return sum / draw->seconds;
+}
+
+/* A level of a GPU; 0 is the newest. -1: it is before the session. */
+static double draw_level(const struct draw *draw, const struct gv_live_row *busy, int back)
+{
+    int64_t level = draw->top->view.page.gpu_ns / GV_LIVE_LEVEL_NS - 1 - back;
+    int64_t last = busy->at_ns / GV_LIVE_LEVEL_NS;
+
+    if (level < 0)
+        return -1;
+    return level > last || last - level >= GV_LIVE_LEVELS
+               ? 0
+               : busy->levels[level % GV_LIVE_LEVELS] / (double)GV_LIVE_LEVEL_NS;
+}
+
+static double draw_busy(const struct draw *draw, const struct gv_live_row *busy)
+{
+    double sum = 0;
+
+    for (int i = 0; i < DRAW_LEVELS_NOW; i++)
+        sum += fmax(0, fmin(1, draw_level(draw, busy, i)));
+    return sum / DRAW_LEVELS_NOW;
+}
+
+static const struct gv_live_row *draw_row(const struct draw *draw, const char *kind)
+{
+    static const struct gv_live_row none;
+    const struct gv_live_row *row = gv_live_page_find(&draw->top->view.page, kind, NULL, NULL);
+
+    return row ? row : &none;
+}
+
+static int64_t draw_lost(const struct draw *draw)
+{
+    const struct gv_live_row *row = NULL;
+    int64_t sum = 0;
+
+    while ((row = gv_live_page_find(&draw->top->view.page, "lost", NULL, row)))
+        sum = gv_time_sum(sum, row->count);
+    return sum;
 }
 
 static int64_t draw_age(const struct gv_top *top, int64_t at_ns)
@@ -71,7 +119,9 @@ static void draw_ages(const struct draw *draw)
     const struct {
         const char *what;
         int64_t at_ns;
-    } newest[] = {{"call", top->call_ns}, {"look", top->look_ns}, {"GPU", top->gpu_until_ns}};
+    } newest[] = {{"call", top->view.page.call_ns},
+                  {"look", top->view.page.look_ns},
+                  {"GPU", top->view.page.gpu_ns}};
     char age[GV_FORMAT_BYTES];
     const char *between = "";
 
@@ -89,47 +139,37 @@ static void draw_ages(const struct draw *draw)
 static void draw_head(const struct draw *draw)
 {
     const struct gv_top *top = draw->top;
+    const struct gv_live_row *root = draw_row(draw, "root");
+    int64_t running = draw_row(draw, "running")->count;
     char number[GV_FORMAT_BYTES];
     FILE *out = draw->out;
 
     fputs(gv_colour(stdout, GV_COLOUR_BOLD), out);
-    gv_format_text(out, top->program[0] ? top->program : "?", 40, 0);
-    fprintf(out, "%s  pid %" PRId64, gv_colour(stdout, GV_COLOUR_NONE), top->pid);
-    if (top->processes > 1)
-        fprintf(out, " and %" PRId64 " more", top->processes - 1);
+    gv_format_text(out, root->one[0] ? root->one : "?", 40, 0);
+    fprintf(out, "%s  pid %" PRId64, gv_colour(stdout, GV_COLOUR_NONE), root->count);
+    if (running > 1)
+        fprintf(out, " and %" PRId64 " more", running - 1);
     fprintf(out, top->ended ? "  ended after %s" : "  for %s",
             gv_format_duration(number, top->now_ns));
-    fprintf(out, "  (the last %s)\n", gv_format_duration(number, top->window_ns));
-}
-
-/* No call has been read, but there may be some: rates are not 0, but unknown. */
-static bool draw_is_unread(const struct gv_top *top)
-{
-    return top->is_behind && top->call_ns == 0;
+    fprintf(out, "  (the last %.2f s)\n", draw->seconds);
 }
 
 static void draw_rates(const struct draw *draw)
 {
-    const struct gv_top *top = draw->top;
     char number[GV_FORMAT_BYTES];
-
-    if (draw_is_unread(top)) {
-        fputs("still reading the trace\n", draw->out);
-        return;
-    }
-    double copies = draw_rate(draw, &top->copy_count);
+    double copies = draw_rate(draw, "call", "copy"), bytes;
+    int64_t lost = draw_lost(draw);
     FILE *out = draw->out;
 
-    fprintf(out, "%s%s launches/s", draw_is_estimate(top) ? "about " : "",
-            draw_count(number, draw_rate(draw, &top->launch_count)));
-    fprintf(out, "  %s calls/s", draw_count(number, draw_rate(draw, &top->call_count)));
+    fprintf(out, "%s launches/s", draw_count(number, draw_rate(draw, "call", "launch")));
+    fprintf(out, "  %s calls/s", draw_count(number, draw_rate(draw, "call", NULL)));
     if (copies > 0) {
         fprintf(out, "  %s copies/s", draw_count(number, copies));
-        double bytes = draw_rate(draw, &top->copy_bytes);
+        bytes = draw_rate(draw, "bytes", "copy");
         fprintf(out, " %s/s", gv_format_size(number, bytes < 1e18 ? (int64_t)bytes : 0));
     }
-    if (top->lost > 0)
-        fprintf(out, "  %s%" PRId64 " lost%s", gv_colour(stdout, GV_COLOUR_COST), top->lost,
+    if (lost > 0)
+        fprintf(out, "  %s%" PRId64 " lost%s", gv_colour(stdout, GV_COLOUR_COST), lost,
                 gv_colour(stdout, GV_COLOUR_NONE));
     else
         fputs("  nothing lost", out);
@@ -144,72 +184,88 @@ static void draw_age_line(const struct draw *draw)
     fprintf(draw->out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
 }
 
-static void draw_nvml(const struct draw *draw, const struct gv_top_device *device)
+static void draw_nvml(const struct draw *draw, const char *uuid)
 {
+    static const struct {
+        const char *what, *unit;
+        int64_t divisor;
+    } samples[] = {
+        {"percent", "%", 1}, {"bytes", NULL, 1}, {"milliwatts", "W", 1000},
+        {"C", "C", 1},       {"MHz", "MHz", 1},
+    };
+    const struct gv_live_row *row = NULL;
     char number[GV_FORMAT_BYTES];
-    FILE *out = draw->out;
+    int64_t at_ns = 0;
 
-    if (!device->sampled)
-        return;
-    fputs("  NVML", out);
-    if (device->gpu_percent >= 0)
-        fprintf(out, " %" PRId64 " %%", device->gpu_percent);
-    if (device->used_bytes >= 0)
-        fprintf(out, "  %s", gv_format_size(number, device->used_bytes));
-    if (device->power_mw >= 0)
-        fprintf(out, "  %" PRId64 " W", device->power_mw / 1000);
-    if (device->temperature_c >= 0)
-        fprintf(out, "  %" PRId64 " C", device->temperature_c);
-    if (device->clock_mhz >= 0)
-        fprintf(out, "  %" PRId64 " MHz", device->clock_mhz);
-    if (draw_age(draw->top, device->at_ns) > GV_TOP_SECOND_NS)
-        fprintf(out, " %s ago", gv_format_duration(number, draw_age(draw->top, device->at_ns)));
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        row = NULL;
+        while ((row = gv_live_page_find(&draw->top->view.page, "nvml", uuid, row)) &&
+               strcmp(row->two, samples[i].what) != 0)
+            ;
+        if (!row)
+            continue;
+        if (at_ns == 0)
+            fputs("  NVML", draw->out);
+        at_ns = row->ns;
+        if (samples[i].unit)
+            fprintf(draw->out, "%s %" PRId64 " %s", i > 0 ? " " : "",
+                    row->count / samples[i].divisor, samples[i].unit);
+        else
+            fprintf(draw->out, "  %s", gv_format_size(number, row->count));
+    }
+    if (at_ns && draw_age(draw->top, at_ns) > 2 * GV_TOP_SECOND_NS)
+        fprintf(draw->out, " %s ago", gv_format_duration(number, draw_age(draw->top, at_ns)));
 }
 
-static void draw_device(const struct draw *draw, const struct gv_top_device *device)
+static void draw_device(const struct draw *draw, const struct gv_live_row *gpu)
 {
     const struct gv_top *top = draw->top;
-    int64_t part_ns = GV_TOP_SLICES / DRAW_LEVELS * GV_TOP_SLICE_NS, idle_ns;
-    int64_t end_ns = top->gpu_until_ns;
+    const struct gv_live_row *busy = gv_live_page_find(&top->view.page, "busy", gpu->one, NULL);
+    const char *unseen = draw_row(draw, "side")->two;
     double levels[DRAW_LEVELS];
     char number[GV_FORMAT_BYTES];
 
     fputs("GPU ", draw->out);
-    gv_format_text(draw->out, device->name[0] ? device->name : device->uuid, 24, 0);
-    if (top->unseen[0]) {
-        fprintf(draw->out, "  %s", top->unseen);
-    } else if (device->seen) {
-        for (int i = 0; i < DRAW_LEVELS; i++) {
-            int64_t until_ns = end_ns - (DRAW_LEVELS - 1 - i) * part_ns;
-            levels[i] = until_ns < part_ns ? -1 : draw_busy(device, until_ns, part_ns);
-        }
-        fprintf(draw->out, "  busy %.0f %%  ", 100 * draw_busy(device, end_ns, top->window_ns));
+    gv_format_text(draw->out, gpu->two[0] ? gpu->two : gpu->one, 24, 0);
+    if (unseen[0]) {
+        fputs("  ", draw->out);
+        gv_format_text(draw->out, unseen, 40, 0);
+    } else if (busy) {
+        for (int i = 0; i < DRAW_LEVELS; i++)
+            levels[i] = draw_level(draw, busy, DRAW_LEVELS - 1 - i);
+        fprintf(draw->out, "  busy %.0f %%  ", 100 * draw_busy(draw, busy));
         gv_sparkline(draw->out, levels, DRAW_LEVELS);
-        idle_ns = end_ns - device->busy_until_ns;
-        if (idle_ns > GV_TOP_SECOND_NS / 2)
+        if (top->view.page.gpu_ns - busy->at_ns > GV_TOP_SECOND_NS / 2)
             fprintf(draw->out, "  %slast work ended %s ago%s", gv_colour(stdout, GV_COLOUR_MAY),
-                    gv_format_duration(number, draw_age(top, device->busy_until_ns)),
+                    gv_format_duration(number, draw_age(top, busy->at_ns)),
                     gv_colour(stdout, GV_COLOUR_NONE));
     }
-    draw_nvml(draw, device);
+    draw_nvml(draw, gpu->one);
     fputc('\n', draw->out);
+}
+
+static bool draw_sees_gpu(const struct draw *draw)
+{
+    return draw_row(draw, "side")->count > 0;
 }
 
 static unsigned int draw_devices(const struct draw *draw)
 {
-    const struct gv_top *top = draw->top;
+    const struct gv_live_row *gpu = NULL;
+    const char *why = draw_row(draw, "root")->two;
+    unsigned int lines = 0;
 
-    for (size_t i = 0; i < top->device_count; i++)
-        draw_device(draw, &top->devices[i]);
-    if (top->gpu_seen)
-        return (unsigned int)top->device_count;
+    for (; (gpu = gv_live_page_find(&draw->top->view.page, "gpu", NULL, gpu)); lines++)
+        draw_device(draw, gpu);
+    if (draw_sees_gpu(draw))
+        return lines;
     fputs("GPU side not recorded", draw->out);
-    if (top->gpu_why[0]) {
+    if (why[0]) {
         fputs(": ", draw->out);
-        gv_format_text(draw->out, top->gpu_why, draw->columns > 60 ? draw->columns - 24 : 40, 0);
+        gv_format_text(draw->out, why, draw->columns > 60 ? draw->columns - 24 : 40, 0);
     }
     fputc('\n', draw->out);
-    return (unsigned int)top->device_count + 1;
+    return lines + 1;
 }
 
 /* ---- lists ---- */
@@ -225,102 +281,107 @@ static int draw_room(const struct draw *draw, int used)
     return draw->columns - used > 10 ? draw->columns - used : 10;
 }
 
-/* A thread that is in no call, or only in short ones. */
-static bool draw_is_between(const struct gv_top *top, const struct gv_top_thread *thread)
+typedef int draw_compare(const struct gv_live_row *a, const struct gv_live_row *b);
+
+/* The most first. */
+static int compare_new(const struct gv_live_row *a, const struct gv_live_row *b)
 {
-    if (!top->session || top->ended || draw_age(top, thread->at_ns) > DRAW_FRESH_NS)
-        return false;
-    for (size_t i = 0; i < top->flight_count; i++)
-        if (top->flights[i].tid == thread->tid)
-            return false;
-    return true;
+    int64_t ns = draw_new_ns(b) - draw_new_ns(a), count = draw_new_count(b) - draw_new_count(a);
+
+    return ns ? (ns > 0) - (ns < 0) : (count > 0) - (count < 0);
 }
 
-static void draw_now_line(const struct draw *draw, uint32_t tid, const char *name, int64_t for_ns,
-                          const char *what, enum gv_colour colour)
+/* The newest first. */
+static int compare_at(const struct gv_live_row *a, const struct gv_live_row *b)
 {
-    char number[GV_FORMAT_BYTES];
-
-    fprintf(draw->out, "  %-8u ", tid);
-    gv_format_text(draw->out, name, 16, 1);
-    fprintf(draw->out, " %8s  %s", gv_format_duration(number, for_ns), gv_colour(stdout, colour));
-    gv_format_text(draw->out, what, draw_room(draw, 38), 0);
-    fprintf(draw->out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
+    return (b->at_ns > a->at_ns) - (b->at_ns < a->at_ns);
 }
 
-static unsigned int draw_now_count(const struct gv_top *top)
+/* Those in calls first, and of these the oldest. */
+static int compare_threads(const struct gv_live_row *a, const struct gv_live_row *b)
 {
-    unsigned int count = (unsigned int)top->flight_count;
-
-    for (size_t i = 0; i < top->thread_count; i++)
-        count += draw_is_between(top, &top->threads[i]);
-    return count;
+    return (a->count > 0) != (b->count > 0) ? (b->count > 0) - (a->count > 0)
+                                            : (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-static void draw_now(const struct draw *draw, unsigned int rows)
+/* Adds the rows of a kind, in this order: those that did something since, or last changed then. */
+static void draw_find(const struct draw *draw, const char *kind, draw_compare *compare,
+                      int64_t since_ns, struct draw_rows *rows)
 {
-    const struct gv_top *top = draw->top;
+    const struct gv_live_row *row = NULL;
+
+    while ((row = gv_live_page_find(&draw->top->view.page, kind, NULL, row))) {
+        size_t at = rows->count;
+        if (compare == compare_new ? !draw_new_ns(row) && !draw_new_count(row)
+                                   : row->at_ns < since_ns)
+            continue;
+        for (; at > 0 && compare(row, rows->list[at - 1]) < 0; at--)
+            rows->list[at] = rows->list[at - 1];
+        rows->list[at] = row;
+        rows->count++;
+    }
+}
+
+static void draw_find_threads(const struct draw *draw, struct draw_rows *rows)
+{
+    if (!draw->top->ended)
+        draw_find(draw, "thread", compare_threads, draw->top->view.page.now_ns - DRAW_FRESH_NS,
+                  rows);
+}
+
+static void draw_now(const struct draw *draw, unsigned int rows, const struct draw_rows *threads)
+{
+    char number[GV_FORMAT_BYTES], *name;
 
     draw_title(draw, "THREADS NOW                        for");
-    for (size_t i = 0; i < top->flight_count && rows > 0; i++, rows--) {
-        const struct gv_top_flight *flight = &top->flights[i];
-        char what[96];
-        snprintf(what, sizeof(what), "%s %s", flight->waits ? "waits in" : "in", flight->name);
-        draw_now_line(draw, flight->tid, flight->thread, draw_age(top, flight->start_ns), what,
-                      flight->waits ? GV_COLOUR_NONE : GV_COLOUR_MAY);
-    }
-    for (size_t i = 0; i < top->thread_count && rows > 0; i++) {
-        const struct gv_top_thread *thread = &top->threads[i];
-        if (!draw_is_between(top, thread))
-            continue;
-        int64_t since_ns =
-            thread->called_ns > thread->since_ns ? thread->called_ns : thread->since_ns;
-        draw_now_line(draw, thread->tid, thread->name, draw_age(top, since_ns), thread->text,
-                      GV_COLOUR_NONE);
-        rows--;
+    for (size_t i = 0; i < threads->count && rows > 0; i++, rows--) {
+        const struct gv_live_row *thread = threads->list[i];
+        fprintf(draw->out, "  %-8lu ", strtoul(thread->one, &name, 10));
+        gv_format_text(draw->out, *name == ' ' ? name + 1 : name, 16, 1);
+        fprintf(draw->out, " %8s  %s", gv_format_duration(number, draw_age(draw->top, thread->ns)),
+                gv_colour(stdout, thread->count == 1 ? GV_COLOUR_MAY : GV_COLOUR_NONE));
+        gv_format_text(draw->out, thread->two, draw_room(draw, 38), 0);
+        fprintf(draw->out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
     }
 }
 
-static void draw_items(const struct draw *draw, const struct gv_top_items *items, const char *title,
-                       bool has_gpu, unsigned int rows, size_t used)
+static void draw_items(const struct draw *draw, const struct draw_rows *items, const char *title,
+                       bool has_gpu, unsigned int rows)
 {
-    double span_ns = (double)draw->top->window_ns, total_ns = 0, total = 0;
+    double total_ns = 0, total = 0;
     char number[GV_FORMAT_BYTES];
 
-    for (size_t i = 0; i < used; i++) {
-        total_ns += items->order[i]->shown_ns;
-        total += items->order[i]->shown_count;
+    for (size_t i = 0; i < items->count; i++) {
+        total_ns += (double)draw_new_ns(items->list[i]);
+        total += (double)draw_new_count(items->list[i]);
     }
     draw_title(draw, title);
-    for (size_t i = 0; i < used && rows > 0; i++, rows--) {
-        const struct gv_top_item *item = items->order[i];
-        double share = total_ns > 0 ? item->shown_ns / total_ns : item->shown_count / total;
+    for (size_t i = 0; i < items->count && rows > 0; i++, rows--) {
+        double ns = (double)draw_new_ns(items->list[i]);
+        double count = (double)draw_new_count(items->list[i]);
         if (has_gpu && total_ns > 0)
-            fprintf(draw->out, "  %5.1f %%", 100 * share);
+            fprintf(draw->out, "  %5.1f %%", 100 * ns / total_ns);
         else
             fputs("       -", draw->out);
-        fprintf(draw->out, "  %8s/s  ",
-                draw_count(number, item->shown_count * (double)GV_TOP_SECOND_NS / span_ns));
-        gv_format_text(draw->out, item->text, draw_room(draw, 23), 0);
+        fprintf(draw->out, "  %8s/s  ", draw_count(number, count / draw->seconds));
+        gv_format_text(draw->out, items->list[i]->one, draw_room(draw, 23), 0);
         fputc('\n', draw->out);
     }
 }
 
-static void draw_events(const struct draw *draw, unsigned int rows)
+static void draw_events(const struct draw *draw, unsigned int rows, const struct draw_rows *events)
 {
-    const struct gv_top *top = draw->top;
     char number[GV_FORMAT_BYTES];
 
     draw_title(draw, "SLOW OR IDLE  times   longest    newest");
-    for (size_t i = 0; i < top->event_count && rows > 0; i++, rows--) {
-        const struct gv_top_event *event = &top->events[i];
-        char text[2 * GV_TOP_TEXT_BYTES + 16];
-        snprintf(text, sizeof(text), "%s%s%s", event->what, event->where[0] ? "  " : "",
-                 event->where);
+    for (size_t i = 0; i < events->count && rows > 0; i++, rows--) {
+        const struct gv_live_row *event = events->list[i];
+        char text[2 * GV_LIVE_TEXT_BYTES + 16];
+        snprintf(text, sizeof(text), "%s%s%s", event->one, event->two[0] ? "  " : "", event->two);
         fprintf(draw->out, "  %s%s%s %12" PRId64 "  %8s", gv_colour(stdout, GV_COLOUR_MAY),
-                event->is_idle ? "idle" : "call", gv_colour(stdout, GV_COLOUR_NONE), event->count,
-                gv_format_duration(number, event->longest_ns));
-        fprintf(draw->out, "  %6.1f s  ", (double)event->last_ns / 1e9);
+                event->kind[0] == 'g' ? "idle" : "call", gv_colour(stdout, GV_COLOUR_NONE),
+                event->count, gv_format_duration(number, event->ns));
+        fprintf(draw->out, "  %6.1f s  ", (double)event->at_ns / 1e9);
         gv_format_text(draw->out, text, draw_room(draw, 41), 0);
         fputc('\n', draw->out);
     }
@@ -358,30 +419,28 @@ static unsigned int draw_least(size_t count, unsigned int most)
 
 static void draw_begin(struct draw *draw)
 {
-    const struct gv_top *top = draw->top;
+    int64_t ns = draw->top->view.page.now_ns - draw->top->view.page.before_ns;
 
-    draw->calls_until_ns = top->call_ns;
-    /* No new calls: it makes none, unless the collector is behind. */
-    if (top->session && (int64_t)gv_monotonic_ns() - top->moved_ns > GV_TOP_SECOND_NS)
-        draw->calls_until_ns = top->now_ns - DRAW_LAG_NS;
+    draw->seconds = ns > 0 ? (double)ns / 1e9 : 1;
 }
 
-void gv_top_draw(struct gv_top *top, FILE *out, unsigned int rows, unsigned int columns)
+void gv_top_draw(const struct gv_top *top, FILE *out, unsigned int rows, unsigned int columns)
 {
     struct draw draw = {.top = top, .out = out, .columns = (int)columns};
+    struct draw_rows threads = {0}, kernels = {0}, lines = {0}, events = {0};
     unsigned int head = 3, given[4];
 
     draw_begin(&draw);
-    gv_top_items_sum(&top->kernels, top->gpu_until_ns, top->window_ns);
-    gv_top_items_sum(&top->lines, draw.calls_until_ns, top->window_ns);
-    gv_top_items_sum(&top->works, draw.calls_until_ns, GV_TOP_SLICES * GV_TOP_SLICE_NS);
-    gv_top_lines_estimate(&top->kernels, &top->works, &top->lines);
-    size_t kernels = gv_top_items_sort(&top->kernels), lines = gv_top_items_sort(&top->lines);
+    draw_find_threads(&draw, &threads);
+    draw_find(&draw, "kernel", compare_new, 0, &kernels);
+    draw_find(&draw, "line", compare_new, 0, &lines);
+    draw_find(&draw, "slow", compare_at, 0, &events);
+    draw_find(&draw, "gap", compare_at, 0, &events);
     const unsigned int wanted[4] = {
-        draw_least(draw_now_count(top), DRAW_NOW),
-        draw_least(kernels, DRAW_MOST),
-        draw_least(lines, DRAW_MOST),
-        draw_least(top->event_count, DRAW_MOST),
+        draw_least(threads.count, DRAW_NOW),
+        draw_least(kernels.count, DRAW_MOST),
+        draw_least(lines.count, DRAW_MOST),
+        draw_least(events.count, DRAW_MOST),
     };
     draw_head(&draw);
     head += draw_devices(&draw);
@@ -389,60 +448,50 @@ void gv_top_draw(struct gv_top *top, FILE *out, unsigned int rows, unsigned int 
     draw_age_line(&draw);
     draw_share(rows == 0 ? 60 : rows > head ? rows - head : 0, wanted, given, 4);
     if (given[0])
-        draw_now(&draw, given[0]);
+        draw_now(&draw, given[0], &threads);
     if (given[1])
-        draw_items(&draw, &top->kernels, "GPU TIME       runs    KERNEL", true, given[1], kernels);
+        draw_items(&draw, &kernels, "GPU TIME       runs    KERNEL", true, given[1]);
     if (given[2])
-        draw_items(&draw, &top->lines, "GPU TIME   launches    LINE", top->gpu_seen, given[2],
-                   lines);
+        draw_items(&draw, &lines, "GPU TIME   launches    LINE", draw_sees_gpu(&draw), given[2]);
     if (given[3])
-        draw_events(&draw, given[3]);
+        draw_events(&draw, given[3], &events);
 }
 
 /* What to say of all threads in one line: the call that has lasted longest, or a look. */
 static void draw_line_now(const struct draw *draw)
 {
-    const struct gv_top *top = draw->top;
+    struct draw_rows threads = {0};
     char number[GV_FORMAT_BYTES];
 
-    if (top->flight_count > 0) {
-        fprintf(draw->out, "  in ");
-        gv_format_text(draw->out, top->flights[0].name, 64, 0);
+    draw_find_threads(draw, &threads);
+    if (threads.count == 0)
+        return;
+    fputs("  ", draw->out);
+    gv_format_text(draw->out, threads.list[0]->two, 80, 0);
+    if (threads.list[0]->count > 0)
         fprintf(draw->out, " for %s",
-                gv_format_duration(number, draw_age(top, top->flights[0].start_ns)));
-        return;
-    }
-    for (size_t i = 0; i < top->thread_count; i++) {
-        if (!draw_is_between(top, &top->threads[i]))
-            continue;
-        fputs("  ", draw->out);
-        gv_format_text(draw->out, top->threads[i].text, 80, 0);
-        return;
-    }
+                gv_format_duration(number, draw_age(draw->top, threads.list[0]->ns)));
 }
 
-void gv_top_draw_line(struct gv_top *top, FILE *out)
+void gv_top_draw_line(const struct gv_top *top, FILE *out)
 {
     struct draw draw = {.top = top, .out = out, .columns = 100};
+    const struct gv_live_row *busy = NULL;
     char number[GV_FORMAT_BYTES];
 
     draw_begin(&draw);
     fprintf(out, "%.1f s", (double)top->now_ns / 1e9);
-    if (top->unseen[0])
-        fprintf(out, "  GPU %s", top->unseen);
-    for (size_t i = 0; i < top->device_count; i++)
-        if (top->devices[i].seen && !top->unseen[0])
-            fprintf(out, "  GPU busy %.0f %%",
-                    100 * draw_busy(&top->devices[i], top->gpu_until_ns, top->window_ns));
-    if (draw_is_unread(top)) {
-        fputs("  still reading the trace", out);
+    if (draw_row(&draw, "side")->two[0]) {
+        fputs("  GPU ", out);
+        gv_format_text(out, draw_row(&draw, "side")->two, 40, 0);
     } else {
-        fprintf(out, "  %s%s launches/s", draw_is_estimate(top) ? "about " : "",
-                draw_count(number, draw_rate(&draw, &top->launch_count)));
-        fprintf(out, "  %s calls/s", draw_count(number, draw_rate(&draw, &top->call_count)));
+        while ((busy = gv_live_page_find(&top->view.page, "busy", NULL, busy)))
+            fprintf(out, "  GPU busy %.0f %%", 100 * draw_busy(&draw, busy));
     }
-    if (top->lost > 0)
-        fprintf(out, "  %" PRId64 " lost", top->lost);
+    fprintf(out, "  %s launches/s", draw_count(number, draw_rate(&draw, "call", "launch")));
+    fprintf(out, "  %s calls/s", draw_count(number, draw_rate(&draw, "call", NULL)));
+    if (draw_lost(&draw) > 0)
+        fprintf(out, "  %" PRId64 " lost", draw_lost(&draw));
     draw_line_now(&draw);
     fputs("  (", out);
     draw_ages(&draw);

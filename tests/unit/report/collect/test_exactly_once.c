@@ -91,8 +91,8 @@ static void die_after(size_t limit, bool commit)
         gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
     drain.writing = true;
     assert_int_equal(gv_database_begin(&drain.database), 0);
-    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
-                     0);
+    assert_int_equal(
+        gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call, NULL), 0);
     gv_spool_reader_facts(&drain.spools[0]->reader, facts);
     assert_int_equal(gv_drain_write_meta(&drain, facts), 0);
     assert_int_equal(gv_ingest_scan(&ingest), 0);
@@ -398,8 +398,8 @@ static void no_call_takes_less_than_no_time(void **state)
         gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
     drain.writing = true;
     assert_int_equal(gv_database_begin(&drain.database), 0);
-    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
-                     0);
+    assert_int_equal(
+        gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call, NULL), 0);
     ingest.seen_ns = FIXTURE_EPOCH_NS + 5000;
     assert_int_equal(gv_ingest_flights(&ingest), 0);
     assert_int_equal(gv_ingest_flights(&ingest), 0); /* those known already */
