@@ -348,13 +348,11 @@ static void draw_now(const struct draw *draw, unsigned int rows, const struct dr
 static void draw_items(const struct draw *draw, const struct draw_rows *items, const char *title,
                        bool has_gpu, unsigned int rows)
 {
-    double total_ns = 0, total = 0;
+    double total_ns = 0;
     char number[GV_FORMAT_BYTES];
 
-    for (size_t i = 0; i < items->count; i++) {
+    for (size_t i = 0; i < items->count; i++)
         total_ns += (double)draw_new_ns(items->list[i]);
-        total += (double)draw_new_count(items->list[i]);
-    }
     draw_title(draw, title);
     for (size_t i = 0; i < items->count && rows > 0; i++, rows--) {
         double ns = (double)draw_new_ns(items->list[i]);
