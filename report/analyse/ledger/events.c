@@ -35,6 +35,7 @@ static void forget_entries(struct gv_ledger_lane *lane)
         if (lane->entries[i].end_ns > lane->busy_until_ns)
             lane->entries[kept++] = lane->entries[i];
     lane->entry_count = kept;
+    lane->forget_at = 2 * kept + ENTRIES_KEPT; /* so that each is looked at once or twice */
 }
 
 static void forget_copies(struct gv_ledger_lane *lane)
@@ -66,7 +67,9 @@ static int add_entry(struct gv_ledger *ledger, uint32_t number, const struct gv_
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     int error = 0;
 
-    if (lane->entry_count >= ENTRIES_KEPT && lane->entries[0].end_ns <= lane->busy_until_ns)
+    if (entry->start_ns >= lane->end_ns)
+        return 0; /* a thread that goes on while its process ends */
+    if (lane->entry_count > lane->forget_at)
         forget_entries(lane);
     if (lane->entry_count >= ENTRIES_MOST)
         error = book_early(ledger, number, entry->start_ns);
@@ -160,7 +163,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .stack = call->stack,
             .api = call->api,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
-        if (call->end_ns > lane->busy_until_ns)
+        /* Of a lane of which only calls are known, nothing can be said until one waits. */
+        if (call->end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
             error = add_entry(ledger, process->lanes[i], &entry);
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch,
@@ -296,7 +300,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     lane->busy_until_ns = end_ns;
     lane->is_collective = is_collective;
     forget_copies(lane);
-    if (lane->entry_count >= ENTRIES_KEPT)
+    if (lane->entry_count > lane->forget_at)
         forget_entries(lane);
     return gv_ledger_book(ledger, number, &piece);
 }

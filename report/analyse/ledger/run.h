@@ -88,7 +88,7 @@ struct gv_ledger_lane {
     bool is_collective;              /* the last computing was one */
     size_t busy_cell;                /* of the last computing, + 1 */
     struct gv_ledger_entry *entries; /* by start */
-    size_t entry_count, entry_room;
+    size_t entry_count, entry_room, forget_at;
     struct gv_ledger_span *copies; /* disjoint, by start; those that may be in the gap */
     size_t copy_count, copy_room, copy_at;
     size_t unseen_at; /* the next unseen time of the process */
