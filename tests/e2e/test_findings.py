@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import harness
@@ -105,6 +106,13 @@ class Findings(harness.Case):
 
     def test_kernels_that_leave_most_of_the_gpu_empty(self):
         self.assertRegex(" ".join(self.told("underfilled").split()), r"busy .* the GPU's multiprocessors filled to [\d.]+ %")
+
+    def test_each_account_is_documented(self):
+        with open(os.path.join(harness.SOURCE, "report/analyse/ledger/accounts.def"), encoding="utf-8") as table:
+            names = re.findall(r'^GV_ACCOUNT\(\w+, "([^"]+)"', table.read(), re.M)
+        with open(os.path.join(harness.SOURCE, "docs/ledger.md"), encoding="utf-8") as page:
+            text = page.read()
+        self.assertEqual([name for name in names if f"`{name}`" not in text], [])
 
     def test_program_that_is_killed_first(self):
         result = self.run_program([harness.gpuverify(), "run", "--", "/bin/sh", "-c", "kill -9 $$"],
