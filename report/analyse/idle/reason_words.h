@@ -12,13 +12,7 @@ enum gv_idle_reason {
 };
 
 /* reasons.def says what they mean. */
-enum gv_idle_trait {
-    GV_IDLE_OWN = 1,
-    GV_IDLE_GENERAL = 2,
-    GV_IDLE_EDGE = 4,
-    GV_IDLE_TOLD_ELSEWHERE = 8,
-    GV_IDLE_IN_CALLS = 16
-};
+enum gv_idle_trait { GV_IDLE_GENERAL = 1 };
 
 struct gv_idle_reason_words {
     const char *name;    /* in the trace */

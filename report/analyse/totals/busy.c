@@ -66,7 +66,6 @@ static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int
     if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
-        gv_totals_gaps_note(run, start_ns, end_ns, op->call, state->after_copy || op->host_copies);
     }
     while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
         at--;
@@ -165,8 +164,6 @@ static int busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     if (op->start_ns > before_ns)
         idle_ns = busy_known_gaps(run, op, before_ns);
     busy_ns = added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
-    if (added_ns > 0)
-        state->after_copy = op->host_copies;
     state->busy_ns += added_ns;
     state->known.busy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
     if (added_ns > 0 && op->device < GV_TOTALS_LANES)

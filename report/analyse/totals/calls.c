@@ -61,8 +61,8 @@ static void totals_span(struct gv_totals_run *run, enum gv_totals_class class, i
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
-static void totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
-                             int64_t start_ns, int64_t end_ns, int64_t last_ns, int64_t count)
+static void totals_of_thread(struct gv_totals_thread *thread, int64_t start_ns, int64_t end_ns,
+                             int64_t last_ns, int64_t count)
 {
     if (thread->count == 0 || start_ns < thread->first_ns)
         thread->first_ns = start_ns;
@@ -70,10 +70,6 @@ static void totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_cla
         thread->last_ns = last_ns;
     thread->count = gv_time_sum(thread->count, count);
     thread->total_ns = gv_time_sum(thread->total_ns, end_ns - start_ns);
-    if (class == GV_TOTALS_COPY)
-        thread->copy_ns = gv_time_sum(thread->copy_ns, end_ns - start_ns);
-    else if (class == GV_TOTALS_LAUNCH)
-        thread->launch_ns = gv_time_sum(thread->launch_ns, end_ns - start_ns);
 }
 
 static void totals_starting(struct gv_totals_run *run, int64_t call)
@@ -117,7 +113,7 @@ static int totals_call(void *context, sqlite3_stmt *row)
     run->class_count[class] = gv_time_sum(run->class_count[class], count);
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
+        totals_of_thread(&run->thread_times[thread], start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), result))
@@ -125,7 +121,6 @@ static int totals_call(void *context, sqlite3_stmt *row)
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_sums[api].bytes += bytes;
     totals_in_gaps(run, api, start_ns, end_ns);
-    gv_totals_gaps_call(run, thread, class, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
         totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL), end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)
@@ -184,8 +179,6 @@ int gv_totals_calls(struct gv_totals_run *run)
     if (!error)
         error = gv_range_pass_calls_end(run->range_pass);
     if (!error)
-        gv_totals_gaps_sum(run);
-    if (!error)
         error = gv_totals_memory_end(run);
     return error ? error : gv_database_each(run->trace, sql_flights, NULL, 0, totals_flight, run);
 }
@@ -204,35 +197,4 @@ int gv_totals_recorded(struct gv_totals_run *run)
                                  run->last_ns, &window);
     run->stopped_ns = window.all_ns - window.recorded_ns;
     return error;
-}
-
-/* Waits are a finding of their own: those that were found come off the time that threads copied and
- * launched. */
-static int totals_wait(void *context, sqlite3_stmt *row)
-{
-    const struct gv_totals_run *run = context;
-    int64_t id = sqlite3_column_int64(row, 0);
-    int64_t api = sqlite3_column_int64(row, 1);
-    int64_t wait_ns = gv_time_column(row, 2);
-    enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
-    struct gv_totals_thread *thread;
-    int64_t *taken_ns;
-
-    if (id <= 0 || (uint64_t)id >= run->threads.rows || wait_ns <= 0)
-        return 0;
-    thread = &run->thread_times[id];
-    taken_ns = class == GV_TOTALS_COPY     ? &thread->copy_ns
-               : class == GV_TOTALS_LAUNCH ? &thread->launch_ns
-                                           : NULL;
-    if (taken_ns)
-        *taken_ns = *taken_ns > wait_ns ? *taken_ns - wait_ns : 0;
-    return 0;
-}
-
-int gv_totals_waits(struct gv_totals_run *run)
-{
-    const struct gv_totals_part *part = &run->part;
-    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-
-    return gv_database_each(run->trace, sql_waits, values, 4, totals_wait, run);
 }

@@ -9,7 +9,7 @@
 #include "report/store/database.h"
 
 struct gv_first_use {
-    struct gv_time_union starting, loading, all;
+    struct gv_time_union starting, loading;
     int64_t loads;
 };
 
@@ -24,7 +24,6 @@ static int first_use_take(void *context, sqlite3_stmt *row)
 
     use->loads += loads;
     gv_time_union_add(loads ? &use->loading : &use->starting, own_ns, end_ns);
-    gv_time_union_add(&use->all, own_ns, end_ns);
     return 0;
 }
 
@@ -46,7 +45,6 @@ int gv_totals_first_use(struct gv_totals_run *run)
     run->start_ns = use.starting.sum_ns;
     run->loads = use.loads;
     run->loading_ns = use.loading.sum_ns;
-    run->first_use_ns = use.all.sum_ns;
-    run->compiling_ns = compiling.all.sum_ns;
+    run->compiling_ns = compiling.loading.sum_ns;
     return error;
 }

@@ -24,7 +24,6 @@
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
-#define GV_TOTALS_SHORT_GAPS 65536u
 #define GV_TOTALS_ERRORS     256u
 /* Operations in a zone; zones in memory at once, usually and at most. */
 #define GV_TOTALS_ZONE       16384
@@ -69,7 +68,6 @@ struct gv_totals_device {
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
-    bool after_copy; /* between host and device: the last one to end was such a copy */
     struct gv_totals_known {
         int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
@@ -80,16 +78,6 @@ struct gv_totals_gap {
     size_t device;
     int64_t start_ns, end_ns;
     int64_t *api_ns; /* by id of the api */
-};
-
-/* A short gap, and what the thread whose call ended it did meanwhile. */
-struct gv_totals_short_gap {
-    uint64_t number;
-    int64_t start_ns, end_ns;
-    int64_t reach_ns; /* the latest end of this and earlier gaps of the thread */
-    int64_t call, thread;
-    int64_t launch_ns, copy_ns;
-    bool copies; /* before or after a copy between host and device */
 };
 
 struct gv_totals_kernel {
@@ -129,13 +117,10 @@ struct gv_totals_run {
     struct gv_totals_thread {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
-        int64_t copy_ns, launch_ns;
         int64_t context;                    /* handle of the context where it last worked */
         int64_t refused_api, refused_bytes; /* its largest allocation that failed, and was not
                                                repeated with success since; 0: none */
-        int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
-        size_t gaps_from, gaps_to; /* among the short ones */
-    } * thread_times;              /* by id of the thread */
+    } * thread_times;                       /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     int64_t blocking_launches, blocking_ns;
@@ -171,15 +156,9 @@ struct gv_totals_run {
     size_t zone_count, zone_room;
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
     size_t gap_count;
-    struct gv_totals_short_gap *short_gaps; /* all, or one of every 2^thinned */
-    size_t short_gap_count;
-    unsigned int thinned;
-    uint64_t short_gaps_seen;
-    int64_t short_gaps_ns; /* of all */
-    int64_t launch_gaps, launch_gaps_ns, launch_gap_ns, copy_gap_ns;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
-    int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
+    int64_t start_ns, loads, loading_ns, compiling_ns;
 
     struct gv_lines *lines;
     struct gv_scaled *scaled; /* NULL: there were no windows */
@@ -207,20 +186,10 @@ int64_t gv_totals_known_until(const struct gv_totals_run *run);
 int gv_totals_gpu(struct gv_totals_run *run);
 /* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_unseen. */
 int gv_totals_busy(struct gv_totals_run *run);
-/* report/analyse/totals/gaps.c: add short gaps, each with the call that ended it; open when all
- * are added; then pass the calls of each thread in order; then get the sums. */
-void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
-                         bool copies);
-int gv_totals_gaps_open(struct gv_totals_run *run);
-void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_totals_class class,
-                         int64_t start_ns, int64_t end_ns);
-void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/analyse/totals/calls.c: sums of the calls, also inside the gaps; after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
 /* How much of it all was recorded; after gv_totals_calls. */
 int gv_totals_recorded(struct gv_totals_run *run);
-/* Then subtracts waits from the times of copies and launches. */
-int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/memory.c: takes each call, also outside of the part: where its thread
  * worked before, if known. Calls that allocate or end contexts go into the log, which is
  * replayed at the end. */

@@ -10,20 +10,6 @@ static int64_t scaled(int64_t sum, double factor)
     return all < 9e18 ? llround(all) : INT64_MAX;
 }
 
-/* Sums of what came between operations: by time. */
-static void scale_gaps(struct gv_totals_run *run)
-{
-    int64_t window_ns = run->last_ns - run->first_ns - run->stopped_ns;
-    int64_t known_ns =
-        run->last_ns - run->first_ns - gv_totals_unseen_ns(run, run->first_ns, run->last_ns);
-    double factor = known_ns > 0 ? (double)window_ns / (double)known_ns : 1;
-
-    run->launch_gaps = scaled(run->launch_gaps, factor);
-    run->launch_gaps_ns = scaled(run->launch_gaps_ns, factor);
-    run->launch_gap_ns = scaled(run->launch_gap_ns, factor);
-    run->copy_gap_ns = scaled(run->copy_gap_ns, factor);
-}
-
 static void scale_devices(struct gv_totals_run *run, const struct gv_estimate *estimate)
 {
     for (size_t i = 0; i < run->device_count; i++) {
@@ -54,7 +40,6 @@ void gv_totals_scale(struct gv_totals_run *run)
     run->scale = (struct gv_totals_scale){.operations = run->operations};
     if (!estimate)
         return;
-    scale_gaps(run);
     scale_devices(run, estimate);
     for (size_t i = 0; i < estimate->row_count; i++) {
         const struct gv_estimate_row *row = &estimate->rows[i];

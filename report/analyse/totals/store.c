@@ -28,21 +28,6 @@ static int64_t totals_stretch_ns(struct gv_totals_run *run)
     return stretch_ns;
 }
 
-/* The longest time of a thread in calls: in all, or in a class without waits. */
-static int64_t totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
-{
-    int64_t most_ns = 0;
-
-    for (size_t i = 0; i < run->threads.rows; i++) {
-        const struct gv_totals_thread *thread = &run->thread_times[i];
-        int64_t ns = class == GV_TOTALS_COPY     ? thread->copy_ns
-                     : class == GV_TOTALS_LAUNCH ? thread->launch_ns
-                                                 : thread->total_ns;
-        most_ns = ns > most_ns ? ns : most_ns;
-    }
-    return most_ns;
-}
-
 static struct gv_totals_known totals_known_sum(const struct gv_totals_run *run)
 {
     struct gv_totals_known sum = {0};

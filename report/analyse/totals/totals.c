@@ -131,9 +131,7 @@ static int totals_open(struct gv_totals_run *run)
     run->thread_times = calloc(run->threads.rows + 1, sizeof(*run->thread_times));
     run->launches = calloc(run->kernel_ids.rows + 1, sizeof(*run->launches));
     run->place_times = calloc(run->places.rows + 1, sizeof(*run->place_times));
-    run->short_gaps = calloc(GV_TOTALS_SHORT_GAPS, sizeof(*run->short_gaps));
-    return run->kernels && run->place_times && run->api_sums && run->thread_times &&
-                   run->launches && run->short_gaps
+    return run->kernels && run->place_times && run->api_sums && run->thread_times && run->launches
                ? 0
                : -ENOMEM;
 }
@@ -178,7 +176,6 @@ static void totals_close(struct gv_totals_run *run)
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
     gv_key_map_free(&run->stack_places);
-    free(run->short_gaps);
     free(run->unseen);
     free(run->unseen_times.times);
     free(run->stopped.times);
@@ -203,9 +200,8 @@ static int totals_scaled(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,      gv_totals_unseen, gv_totals_busy,      totals_lines,
-    totals_scaled,      totals_open_gaps, gv_totals_gaps_open, gv_totals_calls,
-    gv_totals_recorded, gv_totals_waits,  gv_totals_first_use,
+    gv_totals_gpu,    gv_totals_unseen, gv_totals_busy,     totals_lines,        totals_scaled,
+    totals_open_gaps, gv_totals_calls,  gv_totals_recorded, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)

@@ -56,11 +56,6 @@ SELECT api, duration_ns, {fold(count)}, thread, start_ns FROM call;
 SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api
 FROM flight f LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
 
--- name: waits
-SELECT c.thread, c.api, s.wait_ns
-FROM stall s JOIN call c ON c.id = s.call LEFT JOIN thread t ON t.id = c.thread
-WHERE s.wait_ns > 0 AND NOT s.expected AND {in_part(t.process, c.thread, c.start_ns)};
-
 -- name: memory_events
 -- What happened, until it is taken in the order of time: there may be more than memory holds.
 DROP TABLE IF EXISTS temp.memory_event;

@@ -20,7 +20,6 @@ static void first_uses_at_the_same_time_count_once(void **state)
     assert_int_equal(totals_fact("start_ns"), 1400);
     assert_int_equal(totals_fact("loads"), 2);
     assert_int_equal(totals_fact("loading_ns"), 1000 + 300); /* [2000, 3000), [3200, 3500) */
-    assert_int_equal(totals_fact("first_use_ns"), 1400 + 1300);
     assert_int_equal(totals_fact("compiling_ns"), 600);
 }
 
@@ -70,7 +69,6 @@ static void many_first_uses_are_counted_to_the_last(void **state)
     totals_keep();
     assert_int_equal(totals_fact("start_ns"), INT64_C(200000) * 900);
     assert_int_equal(totals_fact("loading_ns"), INT64_C(200000) * 800);
-    assert_int_equal(totals_fact("first_use_ns"), INT64_C(200000) * 1700);
     assert_int_equal(totals_fact("compiling_ns"), INT64_C(200000) * 700);
     assert_int_equal(totals_fact("loads"), 200000);
 }
