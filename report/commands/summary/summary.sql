@@ -18,11 +18,14 @@ ORDER BY share DESC, file, line LIMIT 2;
 -- ---- the ledger ----
 
 -- name: lanes
--- The one that computes most first. ?1: a process, or 0; ?2: a device, or -1.
+-- The one that computes most first; of several ranks, the one of the first finding. ?1: a process, or 0; ?2: a
+-- device, or -1.
 SELECT l.process, coalesce(l.device, -1), l.steps, p.pid
 FROM lane l LEFT JOIN process p ON p.id = l.process
 WHERE (?1 = 0 OR l.process = ?1) AND (?2 < 0 OR l.device = ?2)
-ORDER BY (SELECT total(r.total_ns) FROM ledger_row r WHERE r.process = l.process AND r.device IS l.device
+ORDER BY (SELECT count(*) FROM process_rank) > 1
+    AND EXISTS (SELECT 1 FROM finding f WHERE f.id = 1 AND f.process = l.process AND f.device IS l.device) DESC,
+    (SELECT total(r.total_ns) FROM ledger_row r WHERE r.process = l.process AND r.device IS l.device
     AND r.what IN ('kernel', 'graph', 'collective')) DESC, l.id;
 
 -- name: lane_time
