@@ -12,6 +12,8 @@ ON CONFLICT (minute, process, what, name) DO UPDATE SET count = coalesce(count +
     total_ns = coalesce(total_ns + excluded.total_ns, total_ns, excluded.total_ns),
     max_ns = coalesce(max(max_ns, excluded.max_ns), max_ns, excluded.max_ns),
     bytes = coalesce(bytes + excluded.bytes, bytes, excluded.bytes);
+INSERT INTO main.older_ledger SELECT * FROM result.older_ledger;
+DELETE FROM main.older_ledger WHERE minute < (SELECT value FROM result.fact WHERE key = 'older_from');
 DELETE FROM main.older WHERE minute < (SELECT value FROM result.fact WHERE key = 'older_from');
 INSERT INTO main.older_stall (process, thread, api, kernel, start_ns, duration_ns, cause, wait_ns, work_ns,
     jit_ns, confidence, stack, advice)

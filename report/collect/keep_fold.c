@@ -1,6 +1,7 @@
 #include "report/collect/keep_fold.h"
 
 #include "report/analyse/idle/analysis.h"
+#include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/stack_names.h"
@@ -102,12 +103,16 @@ static int find_followed(sqlite3 *piece)
  * could not be done later. */
 static int analyse(struct gv_database *database, const struct gv_keep_piece *piece)
 {
+    const struct gv_totals_part part = {
+        .device = -1, .from_ns = piece->from_ns, .to_ns = piece->until_ns};
     int error = gv_stack_names_find(database);
 
     if (!error)
         error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
+    if (!error)
+        error = gv_ledger_minutes_make(database->handle, &part);
     return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);
 }
 

@@ -14,6 +14,7 @@ CREATE TABLE result.minute (minute INTEGER, process INTEGER, what TEXT, name TEX
     total_ns INTEGER, max_ns INTEGER, bytes INTEGER);
 CREATE TABLE result.older_row AS SELECT * FROM main.older_row WHERE 0;
 CREATE TABLE result.older_stall AS SELECT * FROM main.older_stall WHERE 0;
+CREATE TABLE result.older_ledger AS SELECT * FROM main.older_ledger WHERE 0;
 CREATE TABLE result.frame AS SELECT * FROM main.frame WHERE 0;
 CREATE TABLE result.fact (key TEXT PRIMARY KEY, value INTEGER);
 
@@ -114,6 +115,7 @@ UPDATE main.gpu_change SET at_ns = max(at_ns, ?1);
 -- Sums of all names of a minute would not stay small: the last ones are one row. The view sorts several times at
 -- once, each time with as much memory as the cache may have.
 PRAGMA main.cache_size = -2048;
+INSERT INTO result.older_ledger SELECT * FROM main.older_ledger;
 INSERT INTO result.minute
 SELECT minute, process, what, CASE WHEN rank <= 40 THEN name ELSE 'others' END AS shown, sum(count),
     sum(total_ns), max(max_ns), sum(bytes)

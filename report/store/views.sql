@@ -317,6 +317,28 @@ SELECT
     l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
 FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
 
+CREATE VIEW ledger_minutes AS -- the ledger by minute, of a trace of which older minutes are kept as sums (GPUVERIFY_KEEP)
+SELECT
+    l.minute AS minute, -- since the session's start
+    l.process AS process, -- id in processes
+    l.device AS device, -- as in ledger
+    'main' AS phase, -- minutes have no phases
+    l.what AS what, -- as in ledger; the largest rows of a minute have lines, the rest is by account
+    l.file AS file, -- as in ledger
+    l.line AS line, -- as in ledger
+    l.function AS function, -- as in ledger
+    l.claimed_file AS claimed_by_file, -- as in ledger
+    l.claimed_line AS claimed_by_line, -- as in ledger
+    l.claimed_function AS claimed_by_function, -- as in ledger
+    l.total_ns AS total_ns, -- in this minute
+    l.count AS count, -- pieces
+    l.error_ns AS error_ns, -- standard error of total_ns
+    l.first_half_ns AS first_half_ns, -- in the first half of the minute
+    l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
+    l.confidence AS confidence, -- as in ledger
+    NULL AS detail -- not kept
+FROM older_ledger l;
+
 CREATE VIEW findings AS -- one thing that could be saved, the most first
 SELECT
     f.id AS id, -- 1 is f1 in the commands

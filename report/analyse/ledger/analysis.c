@@ -160,23 +160,38 @@ static void ledger_close(struct gv_ledger *ledger)
     gv_pass_sorted_close(ledger->looks);
 }
 
+static int make(struct gv_ledger *ledger)
+{
+    struct gv_ledger_rows rows = {0};
+    struct gv_ledger_findings findings = {0};
+    int error = ledger_open(ledger);
+
+    if (!error)
+        error = gv_ledger_take(ledger);
+    if (!error)
+        error = gv_ledger_split(ledger, &rows);
+    if (!error && ledger->by_minute)
+        error = gv_ledger_store_minutes(ledger, &rows);
+    if (!error && !ledger->by_minute)
+        error = gv_ledger_findings_make(ledger, &rows, &findings);
+    if (!error && !ledger->by_minute)
+        error = gv_ledger_store(ledger, &rows, &findings);
+    free(findings.list);
+    gv_ledger_rows_free(&rows);
+    ledger_close(ledger);
+    return error;
+}
+
 int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part)
 {
     struct gv_ledger ledger = {.trace = trace, .part = *part};
-    struct gv_ledger_rows rows = {0};
-    struct gv_ledger_findings findings = {0};
-    int error = ledger_open(&ledger);
 
-    if (!error)
-        error = gv_ledger_take(&ledger);
-    if (!error)
-        error = gv_ledger_split(&ledger, &rows);
-    if (!error)
-        error = gv_ledger_findings_make(&ledger, &rows, &findings);
-    if (!error)
-        error = gv_ledger_store(&ledger, &rows, &findings);
-    free(findings.list);
-    gv_ledger_rows_free(&rows);
-    ledger_close(&ledger);
-    return error;
+    return make(&ledger);
+}
+
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part)
+{
+    struct gv_ledger ledger = {.trace = trace, .part = *part, .by_minute = true};
+
+    return make(&ledger);
 }

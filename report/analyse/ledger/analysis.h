@@ -14,4 +14,8 @@
  * whole run; of a thread, only the time that it kept a device idle. 0 or -errno. */
 int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part);
 
+/* The same by minute, into older_ledger (the view ledger_minutes): no phases, and claims end with
+ * the part. 0 or -errno. */
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part);
+
 #endif

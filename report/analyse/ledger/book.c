@@ -106,10 +106,12 @@ int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stac
 /* The number of the cell, + 1. */
 static int cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted, size_t *number)
 {
-    const struct gv_key key = {{(uint64_t)wanted->pair << 32 | (uint64_t)wanted->what << 16 |
-                                    (uint64_t)wanted->phase << 14 | (wanted->lane & 0x3fff),
-                                (uint64_t)wanted->stack << 32 | wanted->verdict,
-                                (uint64_t)wanted->claimer_pair << 32 | wanted->claimer_stack}};
+    /* There are less than 2^16 pairs, accounts and lanes. */
+    const struct gv_key key = {
+        {(uint64_t)wanted->pair << 48 | (uint64_t)wanted->what << 32 | wanted->phase,
+         (uint64_t)wanted->stack << 32 | wanted->verdict,
+         (uint64_t)wanted->claimer_pair << 48 | (uint64_t)wanted->lane << 32 |
+             wanted->claimer_stack}};
     int64_t known = gv_key_map_find(&ledger->cell_numbers, &key);
     int error;
 
@@ -145,9 +147,8 @@ static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t hi
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static int book_in_phase(struct gv_ledger *ledger, uint32_t number, enum gv_ledger_phase phase,
-                         int64_t low_ns, int64_t high_ns, const struct gv_ledger_piece *piece,
-                         bool counts)
+static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t phase, int64_t low_ns,
+                         int64_t high_ns, const struct gv_ledger_piece *piece, bool counts)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     int64_t ns = within(piece->from_ns, piece->to_ns, low_ns, high_ns);
@@ -186,6 +187,21 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, enum gv_ledg
     return 0;
 }
 
+#define MINUTE_NS INT64_C(60000000000)
+
+static int book_in_minutes(struct gv_ledger *ledger, uint32_t number,
+                           const struct gv_ledger_piece *piece)
+{
+    int error = 0;
+
+    for (int64_t minute = piece->from_ns / MINUTE_NS;
+         minute <= (piece->to_ns - 1) / MINUTE_NS && !error; minute++)
+        if (minute >= 0 && minute < UINT32_MAX)
+            error = book_in_phase(ledger, number, (uint32_t)minute, minute * MINUTE_NS,
+                                  (minute + 1) * MINUTE_NS, piece, true);
+    return error;
+}
+
 static int book_in_part(struct gv_ledger *ledger, uint32_t number,
                         const struct gv_ledger_piece *piece)
 {
@@ -194,11 +210,13 @@ static int book_in_part(struct gv_ledger *ledger, uint32_t number,
     bool counts = true;
     int error = 0;
 
+    if (ledger->by_minute)
+        return book_in_minutes(ledger, number, piece);
     for (size_t i = 0; i < GV_LEDGER_PHASES && !error; i++) {
         if (within(piece->from_ns, piece->to_ns, borders[i], borders[i + 1]) == 0)
             continue;
-        error = book_in_phase(ledger, number, (enum gv_ledger_phase)i, borders[i], borders[i + 1],
-                              piece, counts);
+        error =
+            book_in_phase(ledger, number, (uint32_t)i, borders[i], borders[i + 1], piece, counts);
         counts = false;
     }
     return error;
@@ -230,7 +248,8 @@ void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *fro
     const struct gv_ledger_lane *lane = &ledger->lanes[number];
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
     struct gv_ledger_cell *cell = &ledger->cells[lane->busy_cell - 1];
-    int64_t low_ns = borders[cell->phase], high_ns = borders[cell->phase + 1];
+    int64_t low_ns = ledger->by_minute ? cell->phase * MINUTE_NS : borders[cell->phase];
+    int64_t high_ns = ledger->by_minute ? low_ns + MINUTE_NS : borders[cell->phase + 1];
 
     *from_ns = *from_ns > low_ns ? *from_ns : low_ns;
     *to_ns = *to_ns < high_ns ? *to_ns : high_ns;

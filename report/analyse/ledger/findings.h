@@ -30,4 +30,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings);
 
+/* The rows are by minute: adds the largest of each, and the rest by account, to older_ledger. 0 or
+ * -errno. */
+int gv_ledger_store_minutes(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
+
 #endif

@@ -76,3 +76,10 @@ UPDATE finding SET stall = (SELECT id FROM temp.ledger_stall s WHERE s.process =
 UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN stall_advice v ON v.id = s.advice
         WHERE s.id = finding.stall AND s.lost_ns >= finding.lost_ns / 2), fix) WHERE stall IS NOT NULL;
 DROP TABLE temp.ledger_stall;
+
+-- name: add_minute
+INSERT INTO older_ledger (minute, process, device, total_ns, count, error_ns, first_half_ns, what, confidence, file, line,
+    function, claimed_file, claimed_line, claimed_function)
+SELECT ?1, ?2, CASE WHEN ?3 >= 0 THEN ?3 END, ?6, ?7, ?8, ?9, ?10, ?11, p.file, p.line, p.function, c.file, c.line,
+    CASE WHEN ?5 <> 0 THEN coalesce(c.function, '?') END
+FROM (SELECT 1) LEFT JOIN place p ON p.id = ?4 LEFT JOIN place c ON c.id = ?5;

@@ -6,7 +6,7 @@
 
 struct gv_ledger_row {
     uint32_t lane, what;
-    enum gv_ledger_phase phase;
+    uint32_t phase;         /* enum gv_ledger_phase, or a minute */
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
     double variance; /* of total_ns */

@@ -54,7 +54,7 @@ struct gv_ledger_cell {
     uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
     uint32_t verdict; /* of looks in these pieces; + 1 */
     uint32_t what;
-    enum gv_ledger_phase phase;
+    uint32_t phase;                       /* enum gv_ledger_phase, or a minute */
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
@@ -163,6 +163,7 @@ struct gv_ledger_verdict {
 struct gv_ledger {
     sqlite3 *trace;
     struct gv_totals_part part;  /* what is booked */
+    bool by_minute;              /* phases are minutes since the session's start */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2 */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */

@@ -175,7 +175,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
 {
     struct gv_ledger_rows *rows = splitting->rows;
     const struct gv_key key = {
-        {(uint64_t)wanted->lane << 32 | (uint64_t)wanted->what << 8 | (uint64_t)wanted->phase,
+        {(uint64_t)wanted->lane << 48 | (uint64_t)wanted->what << 32 | wanted->phase,
          (uint64_t)wanted->place, (uint64_t)wanted->claimed}};
     int64_t number = gv_key_map_find(&rows->numbers, &key);
     struct gv_ledger_row *row;

@@ -245,6 +245,30 @@ static void of_a_part(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
 }
 
+static void by_minute(void **state)
+{
+    const int64_t minute_ns = INT64_C(60000) * MS;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 2 * minute_ns, 10000);
+    operation(1, 1, 1, 10 * MS, minute_ns, 1);
+    operation(2, 1, 1, 2 * minute_ns + MS, 10 * MS, 2);
+    part.from_ns = minute_ns;
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part), 0);
+    assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM (SELECT sum(total_ns) AS ns FROM ledger_minutes"
+                      " GROUP BY minute) WHERE ns <> 60000000000"),
+        0);
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger_minutes WHERE what = 'kernel'"
+                                   " AND minute = 1"),
+                     10 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+}
+
 static void without_a_gpu_side(void **state)
 {
     (void)state;
@@ -348,6 +372,7 @@ int main(void)
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
+        TEST(by_minute),
         TEST(without_a_gpu_side),
         TEST(it_always_adds_up),
     };
