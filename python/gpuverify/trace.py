@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import importlib
 import json
 import keyword
@@ -30,8 +29,7 @@ class TraceError(Exception):
     """The file cannot be read as a trace."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that could be saved, as in the view `findings` of docs/views.md."""
 
     id: int
@@ -47,7 +45,7 @@ class Finding:
     saves_ns: int | None
     share: float | None
     error_ns: int
-    count: int
+    count: int  # type: ignore[assignment]
     steps: int
     confidence: str
     title: str | None
@@ -235,8 +233,7 @@ class Trace:
         """What `gpuverify report` says first."""
         if self._findings is None:
             said = self._ask("report", "--section", "findings")
-            fields = [field.name for field in dataclasses.fields(Finding)]
-            self._findings = Findings((Finding(**{name: finding[name] for name in fields}) for finding in said["findings"]),
+            self._findings = Findings((Finding(*(finding[name] for name in Finding._fields)) for finding in said["findings"]),
                                       [Fact(**fact) for fact in said["facts"]], said["notes"])
         return self._findings
 
