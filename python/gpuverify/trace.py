@@ -68,21 +68,6 @@ class Fact(NamedTuple):
     detail: str
 
 
-class Findings(list[Finding]):
-    """The answer at the top of a report: the findings, the most first, the facts, and the notes."""
-
-    def __init__(self, findings: Iterable[Finding], facts: list[Fact], notes: list[str]) -> None:
-        super().__init__(findings)
-        self.facts = facts
-        self.notes = notes
-
-    def __str__(self) -> str:
-        lines = [f"{fact.name}: {fact.detail}" for fact in self.facts]
-        for finding in self:
-            lines += [str(finding), *[f"  fix: {finding.fix}"] * bool(finding.fix)]
-        return "\n".join(lines + [f"! {note}" for note in self.notes])
-
-
 class Rows:
     """The rows of a view or of a query. Each iteration reads them anew and gives named tuples, one at a time."""
 
@@ -195,6 +180,31 @@ def connect(path: str) -> sqlite3.Connection:
 
 def _meta(connection: sqlite3.Connection) -> dict[str, Any]:
     return dict(connection.execute("SELECT key, value FROM meta LIMIT 1000"))
+
+
+class Findings(Rows):
+    """The answer at the top of a report: the findings, the most first, the facts, and the notes."""
+
+    def __init__(self, findings: Iterable[Finding], facts: list[Fact], notes: list[str]) -> None:
+        self._findings = list(findings)
+        super().__init__("findings", lambda: (list(Finding._fields), self._findings))
+        self.facts = facts
+        self.notes = notes
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._findings)
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __getitem__(self, at: int) -> Finding:
+        return self._findings[at]
+
+    def __str__(self) -> str:
+        lines = [f"{fact.name}: {fact.detail}" for fact in self.facts]
+        for finding in self:
+            lines += [str(finding), *[f"  fix: {finding.fix}"] * bool(finding.fix)]
+        return "\n".join(lines + [f"! {note}" for note in self.notes])
 
 
 class Trace:
