@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import importlib
 import json
 import keyword
@@ -30,8 +29,7 @@ class TraceError(Exception):
     """The file cannot be read as a trace."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that could be saved, as in the view `findings` of docs/views.md."""
 
     id: int
@@ -47,7 +45,7 @@ class Finding:
     saves_ns: int | None
     share: float | None
     error_ns: int
-    count: int
+    count: int  # type: ignore[assignment]
     steps: int
     confidence: str
     title: str | None
@@ -68,21 +66,6 @@ class Fact(NamedTuple):
     process: int | None
     name: str
     detail: str
-
-
-class Findings(list[Finding]):
-    """The answer at the top of a report: the findings, the most first, the facts, and the notes."""
-
-    def __init__(self, findings: Iterable[Finding], facts: list[Fact], notes: list[str]) -> None:
-        super().__init__(findings)
-        self.facts = facts
-        self.notes = notes
-
-    def __str__(self) -> str:
-        lines = [f"{fact.name}: {fact.detail}" for fact in self.facts]
-        for finding in self:
-            lines += [str(finding), *[f"  fix: {finding.fix}"] * bool(finding.fix)]
-        return "\n".join(lines + [f"! {note}" for note in self.notes])
 
 
 class Rows:
@@ -199,6 +182,31 @@ def _meta(connection: sqlite3.Connection) -> dict[str, Any]:
     return dict(connection.execute("SELECT key, value FROM meta LIMIT 1000"))
 
 
+class Findings(Rows):
+    """The answer at the top of a report: the findings, the most first, the facts, and the notes."""
+
+    def __init__(self, findings: Iterable[Finding], facts: list[Fact], notes: list[str]) -> None:
+        self._findings = list(findings)
+        super().__init__("findings", lambda: (list(Finding._fields), self._findings))
+        self.facts = facts
+        self.notes = notes
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._findings)
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __getitem__(self, at: int) -> Finding:
+        return self._findings[at]
+
+    def __str__(self) -> str:
+        lines = [f"{fact.name}: {fact.detail}" for fact in self.facts]
+        for finding in self:
+            lines += [str(finding), *[f"  fix: {finding.fix}"] * bool(finding.fix)]
+        return "\n".join(lines + [f"! {note}" for note in self.notes])
+
+
 class Trace:
     """A trace. Every view is an attribute: `trace.calls`, `trace.gpu_ops`, `trace.loads`, ...
 
@@ -235,8 +243,7 @@ class Trace:
         """What `gpuverify report` says first."""
         if self._findings is None:
             said = self._ask("report", "--section", "findings")
-            fields = [field.name for field in dataclasses.fields(Finding)]
-            self._findings = Findings((Finding(**{name: finding[name] for name in fields}) for finding in said["findings"]),
+            self._findings = Findings((Finding(*(finding[name] for name in Finding._fields)) for finding in said["findings"]),
                                       [Fact(**fact) for fact in said["facts"]], said["notes"])
         return self._findings
 

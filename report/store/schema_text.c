@@ -23,9 +23,10 @@ static void schema_comment(const char *sql, const char *name, char help[GV_SCHEM
         const char *mark = strstr(sql, GV_SCHEMA_MARK), *end = mark;
         if (mark && mark < sql + line) {
             end -= end > sql && end[-1] == ',';
+            end -= end > sql && end[-1] == '"'; /* of a name that is SQL's, too */
             const char *word = end - wanted;
             if (word >= sql && strncmp(word, name, wanted) == 0 &&
-                (word == sql || isspace((unsigned char)word[-1]))) {
+                (word == sql || word[-1] == '"' || isspace((unsigned char)word[-1]))) {
                 mark += strlen(GV_SCHEMA_MARK);
                 line -= (size_t)(mark - sql);
                 line = line < GV_SCHEMA_HELP_BYTES ? line : GV_SCHEMA_HELP_BYTES - 1;

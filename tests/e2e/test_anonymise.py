@@ -12,7 +12,7 @@ import trace_schema
 
 WORD = "sesame"  # in every name of the program
 # Numbers of processes and threads. Stored traces have no advice and no sums, which the copy has.
-LEFT_OUT = ("process", "thread", "pid", "tid", "parent_pid", "other_pid", "advice", "run_ns")
+LEFT_OUT = ("process", "thread", "pid", "tid", "parent_pid", "other_pid", "advice", "run_ns", "key", "title", "fix", "then", "detail")
 UNDATED = "DELETE FROM meta WHERE key IN ('start_unix_ns', 'unix_offset_ns', 'host', 'arguments')"
 READERS = (("report",), ("stalls", "--all"), ("idle",))
 TRACES = sorted({trace for trace, *_ in stored.OUTPUTS})

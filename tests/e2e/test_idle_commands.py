@@ -85,13 +85,3 @@ class Idle(harness.Case):
                              (("--thread", "1"), 0), (("--process", "4242", "--min", "1.1s"), 2)):
             shown = json.loads(self.read("idle", "--format", "json", *words).out)
             self.assertEqual(len(shown["idle"]), count, words)
-
-    def test_host_by_nature_is_not_accused(self):
-        self.make("mostly_host")
-        host, network = self.findings()
-        self.assertEqual((host["class"], network["class"]), ("mostly host work", "idle"))
-        self.assertIn("the GPU had work for 400 ms of 41.0 s", host["evidence"])
-        # With more for the GPU to do, it is worth a finding.
-        self.make("mostly_host", "UPDATE gpu_op SET duration_ns = 1000000000")
-        self.assertEqual(self.findings()[0]["class"], "idle")
-        self.assertIn("running Python: model.py:20 advance", self.findings()[0]["evidence"])

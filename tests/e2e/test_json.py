@@ -22,7 +22,7 @@ DOCUMENTS = {
                           ("hang", ["explain", "{}"]), ("busy_anyway", ["explain", "{}", "1"]),
                           ("unexplained", ["explain", "{}", "3"]), ("hostile", ["explain", "{}"]), ("add", ["explain", "{}"]),
                           ("host_function", ["explain", "{}"]), ("starved", ["explain", "{}", "i10"]),
-                          ("inferred_idle", ["explain", "{}", "i1"])],
+                          ("inferred_idle", ["explain", "{}", "i1"]), ("lines", ["explain", "{}"])],
     "gpuverify idle": [("starved", ["idle", "{}"]), ("inferred_idle", ["idle", "{}"]), ("add", ["idle", "{}"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],

@@ -1,6 +1,5 @@
 """The Python package, python/gpuverify: ranges of a program, traces in Python, and the plugin for pytest."""
 
-import dataclasses
 import importlib.machinery
 import json
 import os
@@ -209,7 +208,7 @@ class Traces(harness.Case):
     def test_findings_stalls_and_idle_are_the_commands(self):
         trace = self.open()
         said = json.loads(self.command("report", self.path_of_trace, "-s", "findings", "-f", "json").out)
-        self.assertEqual([dataclasses.asdict(finding) for finding in trace.findings], said["findings"])
+        self.assertEqual([finding._asdict() for finding in trace.findings], said["findings"])
         self.assertEqual([fact._asdict() for fact in trace.findings.facts], said["facts"])
         self.assertRegex(str(trace.findings), r"(?m)^f1 \S+, [\d.]+ ms( a step)?, \d+ % of \w+: ")
         for name in ("stalls", "idle"):

@@ -112,7 +112,7 @@ class Query(harness.Case):
 
     def test_every_named_query_runs_in_plain_sqlite(self):
         # Our own SQLite makes what these hand-made traces do not store.
-        made = {"idle-lines", "gpu-lines", "memory-peak", "memory-lines", "minutes"}
+        made = {"findings", "ledger", "facts", "idle-lines", "gpu-lines", "memory-peak", "memory-lines", "minutes"}
         for trace, names in (("lazy_launch", set(self.named()) - made), ("starved", {"idle-lines"})):
             stored.make(trace, self.path(f"plain_{trace}.db"))
             database = sqlite3.connect(self.path(f"plain_{trace}.db"))

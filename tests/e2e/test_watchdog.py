@@ -77,7 +77,7 @@ class Hanging(Hangs):
                 told = " ".join(self.command(command, watchdog + ".db").out.split())
                 self.assertIn("The last record is ", told)
                 self.assertIn(said, told)
-                self.assertIn("No unexpected stalls in the calls that returned", told)
+            self.assertIn("No unexpected stalls in the calls that returned", told)  # of stalls
             process.kill()
             process.wait()
             self.settle()

@@ -1,4 +1,4 @@
-/* gpuverify explain [FILE] [FINDING|STALL|IDLE]: one of these in plain words. */
+/* gpuverify explain [FILE] [NAME]: a finding, a stall or an idle time in plain words. */
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/capture_note.h"

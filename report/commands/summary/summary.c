@@ -131,7 +131,7 @@ static int print_sums(const struct gv_summary *summary, const struct gv_summary_
                                          .ns = gv_summary_each_ns(ledger, rest_ns)});
     if (!error)
         error = gv_summary_say_busy(summary, text);
-    if (!error && time.busy_ns > 0) {
+    if (!error && (time.busy_ns > 0 || text[0])) {
         print_row(summary, &(struct row){.number = "",
                                          .name = "busy",
                                          .share = gv_summary_share(time.busy_ns, all_ns, share),
@@ -245,6 +245,8 @@ static int take_gpu_line(void *context, sqlite3_stmt *row)
 int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES])
 {
     const struct gv_run_facts *facts = summary->facts;
+    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
+                gv_run_facts_lacks_launches(facts);
     char *text = out, count[GV_FORMAT_BYTES];
     int error;
 
@@ -259,8 +261,8 @@ int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TE
         add(text, "; the GPU's multiprocessors filled to %.*f %%",
             gv_run_facts_filled(facts) < 0.0995 ? 1 : 0, 100 * gv_run_facts_filled(facts));
     if (facts->kernels_run > 0)
-        add(text, "; %s kernel%s in all", gv_format_count(count, facts->kernels_run),
-            gv_format_plural(facts->kernels_run));
+        add(text, "; %s%s kernel%s in all", some ? "at least " : "",
+            gv_format_count(count, facts->kernels_run), gv_format_plural(facts->kernels_run));
     if (facts->graphs > 0)
         add(text, "%s %s graph%s%s", facts->kernels_run > 0 ? "," : ";",
             gv_format_count(count, facts->graphs), gv_format_plural(facts->graphs),
