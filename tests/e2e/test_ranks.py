@@ -96,7 +96,7 @@ class Merged(harness.Case):
                       ["export", first, second, "--to", "perfetto", "-o", self.path("out")],
                       ["query", self.dir, "SELECT 1"]):
             self.assertIn("merging 2 traces", self.command(*words).err, words)
-        self.assertIn("is no finding", self.command("explain", first, "nonsense", status=2).err)
+        self.assertIn("is no finding such as f1", self.command("explain", first, "nonsense", status=2).err)
         self.assertEqual([name for name in os.listdir(self.dir) if "merge" in name], [])
 
     def test_a_job_is_merged_again_in_place(self):

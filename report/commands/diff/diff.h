@@ -103,7 +103,8 @@ struct gv_diff {
     double least_change; /* as a share of the larger value: smaller changes are not shown */
     bool wanted[GV_DIFF_AREAS];
 
-    sqlite3 *values; /* also the table finding: the view's columns, then the run's number */
+    sqlite3
+        *values; /* also the table finding: the view's columns, then the run's number; and fact */
     enum gv_diff_test test;
     double chance;                  /* that something unchanged looks like more than noise */
     struct gv_diff_change *changes; /* in the order of output */

@@ -1,9 +1,14 @@
--- The findings of several traces, which are rows of the table finding.
+-- The findings and facts of several traces, which are rows of the tables finding and fact.
 
 -- name: keys
 -- ?1: the first trace of a side; ?2: the first beyond; ?3: how many findings.
 SELECT rtrim(key), count(DISTINCT run) FROM finding WHERE run >= ?1 AND run < ?2 AND key IS NOT NULL
 GROUP BY rtrim(key) ORDER BY count(DISTINCT run) DESC, min(id), rtrim(key) LIMIT ?3;
+
+-- name: facts
+-- ?1, ?2, ?3: the same.
+SELECT name, count(DISTINCT run) FROM fact WHERE run >= ?1 AND run < ?2
+GROUP BY name ORDER BY count(DISTINCT run) DESC, min(rowid) LIMIT ?3;
 
 -- name: of_run
 SELECT * FROM finding WHERE run = ?1 ORDER BY id;

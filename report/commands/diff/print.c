@@ -33,6 +33,7 @@ static void diff_line(const struct gv_diff_style *style, const char *first, cons
 
 struct diff_keys {
     size_t traces;
+    const char *head;
     char text[GV_DIFF_LINE_BYTES];
 };
 
@@ -43,7 +44,7 @@ static int diff_say_key(void *context, sqlite3_stmt *row)
     size_t length = strlen(keys->text), told = (size_t)sqlite3_column_int64(row, 1);
 
     snprintf(keys->text + length, sizeof(keys->text) - length, "%s%s",
-             keys->text[0] ? "; " : "findings: ", (const char *)sqlite3_column_text(row, 0));
+             keys->text[0] ? "; " : keys->head, (const char *)sqlite3_column_text(row, 0));
     length = strlen(keys->text);
     if (told < keys->traces)
         snprintf(keys->text + length, sizeof(keys->text) - length, " (%zu of %zu)", told,
@@ -55,9 +56,13 @@ static int diff_print_side(const struct gv_diff *diff, const struct gv_diff_styl
                            size_t side)
 {
     const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
-    struct diff_keys keys = {.traces = diff->counts[side]};
+    struct diff_keys keys = {.traces = diff->counts[side], .head = "findings: "};
+    struct diff_keys facts = {.traces = diff->counts[side], .head = "facts: "};
     char text[GV_DIFF_LINE_BYTES];
     int error = gv_diff_each_finding(diff, side, GV_DIFF_FINDINGS, diff_say_key, &keys);
+
+    if (!error)
+        error = gv_diff_each_fact(diff, side, diff_say_key, &facts);
 
     if (diff->counts[side] > 1)
         snprintf(text, sizeof(text), "%.800s and %zu more", run->path, diff->counts[side] - 1);
@@ -65,6 +70,8 @@ static int diff_print_side(const struct gv_diff *diff, const struct gv_diff_styl
         snprintf(text, sizeof(text), "%.800s: %s", run->path, run->headline);
     diff_line(style, side == 0 ? "before  " : "after   ", text);
     diff_line(style, "", keys.text[0] ? keys.text : "no finding");
+    if (facts.text[0])
+        diff_line(style, "", facts.text);
     return error;
 }
 

@@ -163,6 +163,35 @@ static int diff_read_findings(const struct gv_diff *diff, size_t number, sqlite3
     return error;
 }
 
+struct diff_facts {
+    sqlite3_stmt *insert;
+    size_t run;
+};
+
+static int diff_take_fact(void *context, sqlite3_stmt *row)
+{
+    const struct diff_facts *facts = context;
+    int result = sqlite3_bind_int64(facts->insert, 1, (int64_t)facts->run);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_value(facts->insert, 2, sqlite3_column_value(row, 0));
+    return result == SQLITE_OK ? gv_database_step(facts->insert)
+                               : gv_database_error(sqlite3_db_handle(facts->insert), result);
+}
+
+static int diff_read_run_facts(const struct gv_diff *diff, size_t number, sqlite3 *trace)
+{
+    struct diff_facts facts = {.run = number};
+    int error = gv_database_error(diff->values,
+                                  sqlite3_prepare_v2(diff->values, "INSERT INTO fact VALUES (?, ?)",
+                                                     -1, &facts.insert, NULL));
+
+    if (!error)
+        error = gv_database_each(trace, sql_facts, NULL, 0, diff_take_fact, &facts);
+    sqlite3_finalize(facts.insert);
+    return error;
+}
+
 static bool diff_knows(const struct gv_diff_run *run, enum gv_diff_basis basis)
 {
     return (run->gpu_whole || basis != GV_DIFF_ON_GPU) &&
@@ -183,6 +212,8 @@ int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
         error = gv_database_each(trace, sql_describe, NULL, 0, diff_take_run, run);
     if (!error)
         error = diff_read_findings(diff, number, trace);
+    if (!error)
+        error = diff_read_run_facts(diff, number, trace);
     /* If two kernels still share a name, the first one counts. */
     if (!error)
         error = gv_database_error(

@@ -3,10 +3,14 @@
 -- name: begin
 CREATE TABLE value (area INTEGER, what TEXT, basis INTEGER, unit INTEGER, run INTEGER, value REAL,
     PRIMARY KEY (area, what, basis, unit, run)) WITHOUT ROWID;
+CREATE TABLE fact (run INTEGER, name TEXT);
 BEGIN;
 
 -- name: all_findings
 SELECT * FROM findings ORDER BY id;
+
+-- name: facts
+SELECT name FROM facts;
 
 -- define: fact(key)
 coalesce((SELECT value FROM fact WHERE key = '{key}'), 0)
