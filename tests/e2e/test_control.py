@@ -70,7 +70,7 @@ class FromInside(harness.Case):
             "SELECT count(*) FROM idle i JOIN (SELECT min(end_ns) AS from_ns, max(start_ns) AS to_ns FROM recording"
             " WHERE side = 'calls') r ON i.start_ns < r.to_ns AND i.start_ns + i.duration_ns > r.from_ns"), 0)
         self.assertRegex(self.command("report", trace.path).out.split("\n\n")[0],
-                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\speriods\n.*ran your code while recording was on")
+                         r"; recorded [^ ]+ ms\s+of\s[^ ]+\sms,\sin\s2\speriods:(?s:.*)ran\s+your\s+code\s+while\s+recording\s+was\s+on")
 
     def test_nothing_is_said_of_a_run_that_was_not_recorded(self):
         path = self.path("none.db")
