@@ -49,7 +49,6 @@ int gv_live_open(struct gv_live **opened, const char *directory, const char *ses
         return -ENOMEM;
     strncpy(live->directory, directory, sizeof(live->directory) - 1);
     strncpy(live->session, session, sizeof(live->session) - 1);
-    live->fd = -1;
     live->threshold_ns = gv_stalls_threshold_ns();
     take_page(live);
     return 0;
@@ -87,8 +86,6 @@ void gv_live_close(struct gv_live *live)
         return;
     forget(live);
     gv_key_map_free(&live->rows);
-    if (live->fd >= 0)
-        close(live->fd);
     free(live);
 }
 
@@ -192,11 +189,15 @@ void gv_live_settle(struct gv_live *live)
 
 void gv_live_write(struct gv_live *live)
 {
+    int fd;
+
     mark(live);
-    if (live->fd < 0)
-        live->fd = gv_live_page_open(live->directory, live->session, 1);
-    if (live->fd >= 0)
-        (void)gv_live_page_write(live->fd, &live->page);
+    /* Not kept open: a program may leave its collector ten descriptors. */
+    fd = gv_live_page_open(live->directory, live->session, 1);
+    if (fd >= 0) {
+        (void)gv_live_page_write(fd, &live->page);
+        close(fd);
+    }
     gv_live_committed(live);
 }
 

@@ -146,7 +146,6 @@ struct gv_live_thread {
 
 struct gv_live {
     char directory[GV_SESSION_PATH_BYTES], session[GV_SESSION_ID_BYTES];
-    int fd;         /* -1: there is no page yet */
     sqlite3 *trace; /* NULL: it is not open */
     struct gv_live_page page;
     struct gv_live_page saved; /* as of the last commit */

@@ -137,7 +137,7 @@ class Explained(harness.Case):
                         {"call": "cuKernelGetFunction"}])
         self.assertIn("probe gpuverify probe measured on 2026-11-18, on A GPU with driver 580.1: "
                       "cuLaunchKernel (first use) takes 100 us on an idle GPU and 50.2 ms beside a "
-                      "kernel of 50.0 ms: it waits. fix", self.explained())
+                      "kernel of 50.0 ms: it waits. fix", self.explained("1"))
 
     def test_a_lock(self):
         self.keep("a", [{"cause": "lock", "beside": "load", "with": "", "waits": False}])
@@ -157,7 +157,7 @@ class Explained(harness.Case):
         self.keep("a", [{"idle_ns": 1000}])
         self.keep("b", [{"idle_ns": 2000}], unix_s=1795000001)
         self.keep("c", [{"idle_ns": 3000}])
-        self.assertIn("takes 2.00 us on an idle GPU", self.explained())
+        self.assertIn("takes 2.00 us on an idle GPU", self.explained("1"))
 
     def test_others_say_nothing(self):
         self.keep("gpu", gpu="Another GPU")
@@ -168,11 +168,11 @@ class Explained(harness.Case):
         self.write("data/gpuverify/probe-broken.json", '{"format": ', 0o644)
         self.write("data/gpuverify/probe-empty.json", "", 0o644)
         self.write("data/gpuverify/probe-large.json", " " * (1 << 21), 0o644)
-        self.assertNotIn("gpuverify probe", self.explained())
+        self.assertNotIn("gpuverify probe", self.explained("1"))
 
     def test_its_text_reaches_no_terminal(self):
         self.keep("a", [{"with": "\x1b[31mred\n" + "x" * 500}])
-        out = self.explained()
+        out = self.explained("1")
         self.assertIn("[31mred", out)
         self.assertNotIn("\x1b", out)
         self.assertNotIn("x" * 161, out)

@@ -157,15 +157,50 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
                      parts);
 }
 
-static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
-                      struct parts *parts)
+/* Looks at native code have no stack: it is the way to the call that follows. */
+static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts,
+                      struct parts *lines)
 {
+    const size_t count = parts->count;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        const struct part part = parts->list[i];
+        if (part.stack || !part.verdict)
+            continue;
+        clear(lines);
+        error = take_stacks_of(ledger, pair, part.what, lines);
+        if (!error && !lines->count)
+            error = take_stacks_of(ledger, others_of(ledger, pair), part.what, lines);
+        keep_largest(lines, CLAIMS_MOST);
+        parts->total -= lines->count ? part.weight : 0;
+        for (size_t j = 0; j < lines->count && !error; j++) {
+            double weight = part.weight * lines->list[j].weight / lines->total;
+            if (j > 0) {
+                error = add_part(parts, part.what, lines->list[j].stack, part.verdict, weight);
+                continue;
+            }
+            parts->list[i].stack = lines->list[j].stack;
+            parts->list[i].weight = weight;
+            parts->total += weight;
+        }
+    }
+    return error;
+}
+
+static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
+                      struct parts *parts, struct parts *lines)
+{
+    int error;
+
     clear(parts);
     if (cell->what >= GV_LEDGER_OUTSIDE)
-        return outside_parts(ledger, cell, parts);
-    if (cell->stack || cell->verdict || !cell->pair)
-        return add_part(parts, cell->what, cell->stack, cell->verdict, 1);
-    return stacks_of(ledger, cell->pair, cell->what, parts);
+        error = outside_parts(ledger, cell, parts);
+    else if (cell->stack || cell->verdict || !cell->pair)
+        error = add_part(parts, cell->what, cell->stack, cell->verdict, 1);
+    else
+        error = stacks_of(ledger, cell->pair, cell->what, parts);
+    return error || !cell->pair ? error : find_lines(ledger, cell->pair, parts, lines);
 }
 
 /* ---- rows ---- */
@@ -310,7 +345,7 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
     int64_t given_ns = 0;
     uint32_t pair = cell->claimer_pair ? cell->claimer_pair - 1 : cell->pair;
     uint32_t api = GV_LEDGER_API(splitting->ledger->pairs[pair].after);
-    int error = cell_parts(splitting->ledger, cell, &splitting->own);
+    int error = cell_parts(splitting->ledger, cell, &splitting->own, &splitting->claims);
 
     clear(&splitting->claims);
     if (!error && cell->claimer_pair && cell->claimer_stack)
