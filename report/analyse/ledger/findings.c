@@ -18,7 +18,6 @@
 #define SERIALISED_LEAST  10  /* time that streams waited for another: a tenth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
-/* What the summary's lines about the start say anyway, and no line changes, comes last. */
 
 /* A row as findings see it: claimed time is the wait's. */
 struct claim {
@@ -442,11 +441,9 @@ static bool is_of_start(const struct gv_ledger_finding *finding)
            finding->what == GV_ACCOUNT_UNKNOWN || finding->what == GV_ACCOUNT_HOST_CODE;
 }
 
-static const struct gv_ledger *sorted_of;
-
-static int rank_of(const struct gv_ledger_finding *finding)
+static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_finding *finding)
 {
-    const struct gv_ledger_lane *lane = &sorted_of->lanes[finding->lane];
+    const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
     int64_t run_ns = lane->end_ns - lane->begin_ns;
     bool has_loop = lane->steps && lane->main_end_ns - lane->main_ns >= run_ns / 10;
 
@@ -463,16 +460,17 @@ static int64_t weight_of(const struct gv_ledger_finding *finding)
     return is_of_start(finding) ? ns / 2 : ns;
 }
 
-static int compare(const void *left, const void *right)
+static int compare(const void *left, const void *right, void *context)
 {
+    const struct gv_ledger *ledger = context;
     const struct gv_ledger_finding *one = left, *other = right;
-    int64_t one_computes = sorted_of->lanes[one->lane].computing_ns;
-    int64_t other_computes = sorted_of->lanes[other->lane].computing_ns;
+    int64_t one_computes = ledger->lanes[one->lane].computing_ns;
+    int64_t other_computes = ledger->lanes[other->lane].computing_ns;
 
     if (one->lane != other->lane && one_computes != other_computes)
         return one_computes > other_computes ? -1 : 1;
-    if (rank_of(one) != rank_of(other))
-        return rank_of(one) - rank_of(other);
+    if (rank_of(ledger, one) != rank_of(ledger, other))
+        return rank_of(ledger, one) - rank_of(ledger, other);
     int64_t one_ns = weight_of(one), other_ns = weight_of(other);
     return one_ns > other_ns ? -1 : one_ns < other_ns;
 }
@@ -509,9 +507,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
     for (size_t i = 0; i < ledger->serialised_count && !error; i++)
         error = form_serialised(&forming, &ledger->serialised[i], &places);
     gv_key_map_free(&places);
-    sorted_of = ledger;
     if (findings->count)
-        qsort(findings->list, findings->count, sizeof(*findings->list), compare);
+        qsort_r(findings->list, findings->count, sizeof(*findings->list), compare, ledger);
     free(forming.claims);
     free(forming.chains);
     gv_key_map_free(&forming.chain_numbers);
