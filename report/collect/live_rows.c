@@ -1,5 +1,6 @@
 #include "report/collect/live.h"
 
+#include "report/store/time_sum.h"
 #include "trace/mix.h"
 
 #include <string.h>
@@ -136,7 +137,7 @@ void gv_live_add(struct gv_live_row *row, int64_t count, int64_t ns)
     if (!row)
         return;
     row->count += count;
-    row->ns += ns > 0 ? ns : 0;
+    row->ns = gv_time_sum(row->ns, ns > 0 ? ns : 0);
 }
 
 void gv_live_longest(struct gv_live_row *row, int64_t at_ns, int64_t ns)

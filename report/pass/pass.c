@@ -98,7 +98,7 @@ static int take_operation(void *context, sqlite3_stmt *row)
             times->first_ns = operation.key.at_ns;
         if (operation.end_ns > times->last_ns)
             times->last_ns = operation.end_ns;
-        times->total_ns += operation.end_ns - operation.key.at_ns;
+        times->total_ns = gv_time_sum(times->total_ns, operation.end_ns - operation.key.at_ns);
     }
     return gv_pass_sorted_add(pass->operations, &operation);
 }

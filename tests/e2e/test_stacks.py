@@ -206,8 +206,8 @@ class Chosen(harness.Case):
 
     def expect_samples(self, trace, made):
         """They stand for about all calls that put work on the GPU, and each has its own stack."""
-        (stand_for, wrong), = trace.rows("SELECT sum(one_of), sum(class NOT IN ('launch', 'copy', 'set', 'sync', 'alloc', 'free', 'graph', 'stream') OR own_stack IS NOT 1)"
-                                     " FROM call_sample JOIN calls ON id = call")
+        (stand_for, wrong), = trace.rows("SELECT sum(one_of), sum(class NOT IN ('launch', 'copy', 'set', 'sync', 'alloc', 'free',"
+                                         " 'graph', 'stream') OR own_stack IS NOT 1) FROM call_sample JOIN calls ON id = call")
         self.assertGreater(stand_for, made * 0.7)
         self.assertLess(stand_for, made * 1.3)
         self.assertEqual(wrong, 0)

@@ -85,7 +85,7 @@ static int find_lanes(struct gv_ledger *ledger)
         ledger->places.values[id * ledger->places.columns + 2] = (int64_t)lane + 1;
         of->main_ns = times.first_ns < of->main_ns ? times.first_ns : of->main_ns;
         of->main_end_ns = times.last_ns > of->main_end_ns ? times.last_ns : of->main_end_ns;
-        of->work_ns += times.total_ns;
+        of->work_ns = gv_time_sum(of->work_ns, times.total_ns);
     }
     return error;
 }
@@ -101,7 +101,7 @@ static int take_steps(void *context, sqlite3_stmt *row)
         return 0;
     const struct gv_ledger_process *of = &ledger->processes[process];
     for (size_t i = 0; i < of->lane_count; i++)
-        work_ns += ledger->lanes[of->lanes[i]].work_ns;
+        work_ns = gv_time_sum(work_ns, ledger->lanes[of->lanes[i]].work_ns);
     for (size_t i = 0; i < of->lane_count && gpu_ns >= work_ns / 2; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[of->lanes[i]];
         lane->step_series = series;

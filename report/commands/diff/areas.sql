@@ -45,14 +45,14 @@ WHERE place IS NOT NULL GROUP BY phase, what, {line_of(place)};
 
 -- name: run_times
 SELECT 'run', max(coalesce(end_ns, {fact(last_ns)})) - min(start_ns) FROM processes
-UNION ALL SELECT 'one step', {sum(main_end_ns - main_ns)} / sum(steps) FROM lane HAVING sum(steps) > 0
+UNION ALL SELECT 'one step', {sum(main_end_ns - main_ns)} / sum(steps) FROM lane GROUP BY '' HAVING sum(steps) > 0
 UNION ALL SELECT 'starting CUDA', {fact(start_ns)}
 UNION ALL SELECT 'loading code', {fact(loading_ns)}
 UNION ALL SELECT 'stalled', {sum(wait_ns + jit_ns)} FROM stalls WHERE NOT expected
 UNION ALL SELECT 'requested waits', {fact(sync_ns)} WHERE NOT EXISTS (SELECT 1 FROM in_flight WHERE class = 'sync');
 
 -- name: run_counts
-SELECT 'steps', sum(steps) FROM lane HAVING sum(steps) > 0
+SELECT 'steps', sum(steps) FROM lane GROUP BY '' HAVING sum(steps) > 0
 UNION ALL SELECT 'calls', {fact(calls)}
 UNION ALL SELECT 'launches', {fact(launch_calls)}
 UNION ALL SELECT 'loads', {fact(loads)}
