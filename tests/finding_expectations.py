@@ -14,7 +14,7 @@ FINDINGS = {
     "idle": ("idle", {"sleep"}),
     "transfer": ("transfer", {"copying", "copy-pageable", "round-trip", "waits"}),
     "copies": ("copies", {"copying", "copy-pageable", "round-trip", "waits"}),
-    "launch": ("run_spin", {"launching", "between-kernels"}),
+    "launch": ("run_spin", {"launching", "between-kernels", "no-cpu"}),
     "load": ("load", {"jit", "loading", "module-load"}),
 }
 SEEN = [*FACTS, *FINDINGS]

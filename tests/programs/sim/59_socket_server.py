@@ -2,7 +2,7 @@
 #
 # mechanism: parsing a request takes 10 ms of Python, and the GPU needs 2 ms; waiting for requests is no fault
 # FIX=1: parsing takes 1 ms
-# truth: {"cause": "the server parses each request in Python before the GPU gets it", "line_function": "parse", "line": 39, "also_ok": [], "half_ok": [], "lost_share": 0.4, "what": ["python"], "lines": [39, "parse"]}
+# truth: {"cause": "the server parses each request in Python before the GPU gets it", "line_function": "parse", "line": 39, "also_ok": [], "half_ok": [], "lost_share": 0.4, "what": ["python"], "lines": [39, "parse"], "claimed": true}
 import os
 import selectors
 import socket
