@@ -136,7 +136,7 @@ void gv_live_add(struct gv_live_row *row, int64_t count, int64_t ns)
 {
     if (!row)
         return;
-    row->count += count;
+    row->count = gv_time_sum(row->count, count);
     row->ns = gv_time_sum(row->ns, ns > 0 ? ns : 0);
 }
 
