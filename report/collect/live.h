@@ -252,7 +252,7 @@ void gv_live_calls_settle(struct gv_live *live, int64_t until_ns, int64_t proces
 
 /* live_gpu.c */
 void gv_live_take_op(struct gv_live_process *process, int64_t number, const struct gv_live_op *op);
-/* A slow call that is pending; NULL: it is none. */
+/* The slow call with this number that is still pending; NULL: there is none. */
 struct gv_live_slow *gv_live_slow_of(struct gv_live *live, int64_t call);
 /* Whether the GPU side of a process is recorded, and until when it is there. */
 void gv_live_flushed(struct gv_live_process *process, bool seen, int64_t until_ns);

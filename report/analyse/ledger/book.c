@@ -56,22 +56,8 @@ static int tally_of(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, u
     return gv_key_map_add(&ledger->tally_numbers, &key, (int64_t)ledger->tally_count);
 }
 
-/* What all pairs with this second call have in common. */
-static int others_of(struct gv_ledger *ledger, uint32_t pair, uint32_t *others)
-{
-    const struct gv_ledger_pair of = ledger->pairs[pair];
-    int error = 0;
-
-    *others = of.others;
-    if (of.others || !pair || of.before == GV_LEDGER_ANY)
-        return 0;
-    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, others);
-    ledger->pairs[pair].others = *others;
-    return error;
-}
-
-static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
-                 double weight, double other)
+static int count_in(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                    double weight, double other)
 {
     struct gv_ledger_tally *tally;
     int error = tally_of(ledger, pair, verdict, stack, &tally);
@@ -83,24 +69,28 @@ static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint
     return 0;
 }
 
+/* Of the pair, and of all that have its second call in common. */
+static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                 double weight, double other)
+{
+    const struct gv_ledger_pair of = ledger->pairs[pair];
+    uint32_t any;
+    int error = count_in(ledger, pair, verdict, stack, weight, other);
+
+    if (error || !pair || of.before == GV_LEDGER_ANY)
+        return error;
+    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
+    return error || !any ? error : count_in(ledger, any, verdict, stack, weight, other);
+}
+
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack)
 {
-    uint32_t others;
-    int error = count(ledger, pair, verdict + 1, stack, 1, 0);
-
-    if (!error)
-        error = others_of(ledger, pair, &others);
-    return error || !others ? error : count(ledger, others, verdict + 1, stack, 1, 0);
+    return count(ledger, pair, verdict + 1, stack, 1, 0);
 }
 
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of)
 {
-    uint32_t others;
-    int error = count(ledger, pair, 0, stack, one_of, one_of ? 0 : 1);
-
-    if (!error)
-        error = others_of(ledger, pair, &others);
-    return error || !others ? error : count(ledger, others, 0, stack, one_of, one_of ? 0 : 1);
+    return count(ledger, pair, 0, stack, one_of, one_of ? 0 : 1);
 }
 
 /* The number of the cell, + 1. */
@@ -147,13 +137,34 @@ static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t hi
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t phase, int64_t low_ns,
-                         int64_t high_ns, const struct gv_ledger_piece *piece, bool counts)
+#define MINUTE_NS INT64_C(60000000000)
+
+struct bounds {
+    int64_t low_ns, high_ns;
+};
+
+static struct bounds bounds_of(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                               uint32_t phase)
+{
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+
+    if (ledger->by_minute)
+        return (struct bounds){phase * MINUTE_NS, (phase + INT64_C(1)) * MINUTE_NS};
+    return (struct bounds){borders[phase], borders[phase + 1]};
+}
+
+static int64_t within_half(int64_t from_ns, int64_t to_ns, struct bounds of)
+{
+    return within(from_ns, to_ns, of.low_ns, of.low_ns + (of.high_ns - of.low_ns) / 2);
+}
+
+static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t phase,
+                         const struct gv_ledger_piece *piece, bool counts)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
-    int64_t ns = within(piece->from_ns, piece->to_ns, low_ns, high_ns);
-    int64_t first_ns =
-        within(piece->from_ns, piece->to_ns, low_ns, low_ns + (high_ns - low_ns) / 2);
+    const struct bounds of = bounds_of(ledger, lane, phase);
+    int64_t ns = within(piece->from_ns, piece->to_ns, of.low_ns, of.high_ns);
+    int64_t first_ns = within_half(piece->from_ns, piece->to_ns, of);
     const struct gv_ledger_cell wanted = {.lane = number,
                                           .pair = piece->pair,
                                           .stack = piece->stack,
@@ -162,9 +173,9 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
                                           .phase = phase};
     struct gv_ledger_cell *cell;
     size_t at;
-    int error = cell_of(ledger, &wanted, &at);
+    int error = ns ? cell_of(ledger, &wanted, &at) : 0;
 
-    if (error)
+    if (error || !ns)
         return error;
     cell = &ledger->cells[at - 1];
     if (!may_be_claimed(piece->what) || lane->waited_ns == 0) {
@@ -187,8 +198,6 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     return 0;
 }
 
-#define MINUTE_NS INT64_C(60000000000)
-
 static int book_in_minutes(struct gv_ledger *ledger, uint32_t number,
                            const struct gv_ledger_piece *piece)
 {
@@ -197,28 +206,22 @@ static int book_in_minutes(struct gv_ledger *ledger, uint32_t number,
     for (int64_t minute = piece->from_ns / MINUTE_NS;
          minute <= (piece->to_ns - 1) / MINUTE_NS && !error; minute++)
         if (minute >= 0 && minute < UINT32_MAX)
-            error = book_in_phase(ledger, number, (uint32_t)minute, minute * MINUTE_NS,
-                                  (minute + 1) * MINUTE_NS, piece, true);
+            error = book_in_phase(ledger, number, (uint32_t)minute, piece, true);
     return error;
 }
 
+/* A piece counts in the phase in which it begins. */
 static int book_in_part(struct gv_ledger *ledger, uint32_t number,
                         const struct gv_ledger_piece *piece)
 {
-    const struct gv_ledger_lane *lane = &ledger->lanes[number];
-    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
-    bool counts = true;
     int error = 0;
 
     if (ledger->by_minute)
         return book_in_minutes(ledger, number, piece);
-    for (size_t i = 0; i < GV_LEDGER_PHASES && !error; i++) {
-        if (within(piece->from_ns, piece->to_ns, borders[i], borders[i + 1]) == 0)
-            continue;
-        error =
-            book_in_phase(ledger, number, (uint32_t)i, borders[i], borders[i + 1], piece, counts);
-        counts = false;
-    }
+    for (uint32_t phase = 0; phase < GV_LEDGER_PHASES && !error; phase++)
+        error = book_in_phase(ledger, number, phase, piece,
+                              piece->from_ns >=
+                                  bounds_of(ledger, &ledger->lanes[number], phase).low_ns);
     return error;
 }
 
@@ -245,16 +248,13 @@ int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_le
 void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from_ns,
                          int64_t *to_ns)
 {
-    const struct gv_ledger_lane *lane = &ledger->lanes[number];
-    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
-    struct gv_ledger_cell *cell = &ledger->cells[lane->busy_cell - 1];
-    int64_t low_ns = ledger->by_minute ? cell->phase * MINUTE_NS : borders[cell->phase];
-    int64_t high_ns = ledger->by_minute ? low_ns + MINUTE_NS : borders[cell->phase + 1];
+    struct gv_ledger_cell *cell = &ledger->cells[ledger->lanes[number].busy_cell - 1];
+    const struct bounds of = bounds_of(ledger, &ledger->lanes[number], cell->phase);
 
-    *from_ns = *from_ns > low_ns ? *from_ns : low_ns;
-    *to_ns = *to_ns < high_ns ? *to_ns : high_ns;
-    cell->total_ns -= within(*from_ns, *to_ns, low_ns, high_ns);
-    cell->first_ns -= within(*from_ns, *to_ns, low_ns, low_ns + (high_ns - low_ns) / 2);
+    *from_ns = *from_ns > of.low_ns ? *from_ns : of.low_ns;
+    *to_ns = *to_ns < of.high_ns ? *to_ns : of.high_ns;
+    cell->total_ns -= within(*from_ns, *to_ns, of.low_ns, of.high_ns);
+    cell->first_ns -= within_half(*from_ns, *to_ns, of);
 }
 
 /* The part of `ns` that `share` of `of` is, rounded down. */

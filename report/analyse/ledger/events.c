@@ -150,8 +150,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
         gv_ledger_api(ledger, call->api, 0) == GV_CLASS_COLLECTIVE)
         ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
     if (gv_ledger_may_wait(ledger, call->api))
-        process->waits[process->wait_at++ % GV_LEDGER_WAITS] = (struct gv_ledger_wait){
-            call->key.at_ns, call->end_ns, call->thread, launch.pair, call->stack};
+        process->waits[process->wait_at++ % GV_LEDGER_WAITS] =
+            (struct gv_ledger_wait){call->key.at_ns, call->end_ns, launch.pair, call->stack};
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {
@@ -162,6 +162,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .pair = launch.pair,
             .stack = call->stack,
             .api = call->api,
+            .capture_pair = thread->capture_pair,
+            .capture_stack = thread->capture_stack,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))

@@ -368,15 +368,12 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         uint32_t function =
             is_one_cause(most->what) ? in_common(forming, most) : spread_from(forming, most);
         finding.what = most->what;
-        finding.api = most->row->api;
         finding.verdict = most->row->verdict;
         finding.place = most->place;
         for (size_t i = 0; i < forming->claim_count; i++)
             if (!forming->claims[i].taken && forming->claims[i].what == most->what &&
-                has_function(forming, &forming->claims[i], function)) {
+                has_function(forming, &forming->claims[i], function))
                 take(&finding, &forming->claims[i]);
-                finding.lines++;
-            }
         for (size_t i = 0; i < forming->claim_count && most->what == GV_ACCOUNT_FREEING; i++)
             if (!forming->claims[i].taken && (forming->claims[i].what == GV_ACCOUNT_FREEING ||
                                               forming->claims[i].what == GV_ACCOUNT_ALLOCATING))

@@ -7,13 +7,12 @@
 #define GV_LEDGER_TEXT_BYTES 1024
 
 struct gv_ledger_finding {
-    uint32_t lane, what, api, verdict;
+    uint32_t lane, what, verdict;
     enum gv_ledger_phase phase;
     int64_t place;
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
     double variance;
     bool sampled;
-    int64_t lines; /* how many lines lose it */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
 };
 

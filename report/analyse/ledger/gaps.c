@@ -14,7 +14,7 @@
 /* Each look at a longer piece stands for the time around it; shorter pieces are told by all looks
  * at pieces between the same calls. */
 #define LOOKED_AT_NS 5000000
-/* A call with a stack of its own that took so long is told by it alone. */
+/* A call that took so long, and has a stack of its own, is told by that alone. */
 #define OWN_STACK_NS 1000000
 
 struct walk {
@@ -56,8 +56,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 
     for (; lane->copy_at < lane->copy_count && !error; lane->copy_at++) {
         const struct gv_ledger_span *copy = &lane->copies[lane->copy_at];
-        struct gv_ledger_piece copied = {
-            .pair = copy->pair, .stack = copy->stack, .what = copy->what};
+        struct gv_ledger_piece copied = {.pair = copy->pair, .what = copy->what};
         if (copy->start_ns >= to_ns)
             break;
         if (copy->end_ns <= piece.from_ns)

@@ -53,12 +53,10 @@ static int take_process(void *context, sqlite3_stmt *row)
     ledger->processes[id] = (struct gv_ledger_process){
         .start_ns = gv_time_column(row, 1),
         .end_ns = gv_time_column(row, ends ? 2 : 5),
-        .has_gpu = sqlite3_column_int(row, 3) != 0,
         .first_thread = (uint32_t)sqlite3_column_int64(row, 4),
         .known = true,
     };
-    return sqlite3_column_int(row, 6) && !ledger->processes[id].has_gpu ? add_lane(ledger, id, -1)
-                                                                        : 0;
+    return sqlite3_column_int(row, 6) && !sqlite3_column_int(row, 3) ? add_lane(ledger, id, -1) : 0;
 }
 
 /* The third column of a place becomes its lane, + 1. */

@@ -32,10 +32,9 @@ struct gv_ledger_pair {
     uint32_t thread;
     uint64_t before, after;
     uint32_t tallies; /* the first of its list, + 1 */
-    uint32_t others;  /* all pairs of the thread with the same second call; 0: not known */
 };
 
-/* As the first call of a pair: any. */
+/* As the first call of a pair: any. What is seen of a pair is seen of this one, too. */
 #define GV_LEDGER_ANY UINT64_MAX
 
 /* How often a pair was seen so: by a look outside of its calls, or by the stack of its second one.
@@ -72,8 +71,7 @@ struct gv_ledger_entry {
 
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
-    uint32_t pair, stack;
-    uint32_t what;
+    uint32_t pair, what;
 };
 
 struct gv_ledger_lane {
@@ -105,13 +103,12 @@ struct gv_ledger_lane {
     uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
-    int64_t working_ns;
     int64_t computing_ns; /* all busy time, for choosing a lane */
 };
 
 struct gv_ledger_wait {
     int64_t start_ns, end_ns;
-    uint32_t thread, pair, stack;
+    uint32_t pair, stack;
 };
 
 /* Calls that may still wait when the device runs dry: one for each thread that does so. */
@@ -123,7 +120,6 @@ struct gv_ledger_wait {
 
 struct gv_ledger_process {
     int64_t start_ns, end_ns;
-    bool has_gpu;
     uint32_t first_thread;
     uint32_t *lanes;
     size_t lane_count, lane_room;
@@ -198,7 +194,6 @@ struct gv_ledger {
     struct gv_key_map serialised_numbers; /* by lane and pair, + 1 in serialised */
     struct gv_ledger_serialised {
         uint32_t lane, pair, stack;
-        enum gv_ledger_phase phase;
         int64_t waited_ns, count;
     } * serialised; /* time that streams waited for the legacy default one, in no account */
     size_t serialised_count, serialised_room;

@@ -180,6 +180,24 @@ static void asking_for_functions(void **state)
     assert_int_equal(booked("loading"), 5 * MS);
 }
 
+/* What a thread does while it captures makes the graph, in calls and between them. */
+static void capturing(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class) VALUES"
+        " (77, 'cuStreamBeginCapture_v2', 'stream'), (78, 'cuStreamEndCapture', 'stream')");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 77, 20 * MS, MS);
+    call(3, 1, 71, 25 * MS, MS);
+    call(4, 1, 78, 30 * MS, MS);
+    call(5, 1, 71, 40 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 40 * MS + 10000, 10 * MS, 5);
+    make();
+    assert_int_equal(booked("instantiating"), 11 * MS);
+}
+
 /* The thread that launches got its work from another one: until then it is that one's time. */
 static void another_threads_time(void **state)
 {
@@ -368,6 +386,7 @@ int main(void)
         TEST(copies_are_no_idle_time),
         TEST(launching),
         TEST(asking_for_functions),
+        TEST(capturing),
         TEST(another_threads_time),
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
