@@ -87,7 +87,7 @@ static int keep_ledger(sqlite3 *trace)
                                    "DELETE FROM main.older_ledger WHERE minute >= ? / 60000000000",
                                    &part.from_ns, 1);
     if (!error)
-        error = gv_ledger_minutes_make(trace, &part);
+        error = gv_ledger_minutes_make(trace, &part, false);
     return error ? error : gv_database_script(trace, "COMMIT", NULL, 0);
 }
 

@@ -52,33 +52,9 @@ static int busy_compare_zones(const void *left, const void *right)
     return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
 }
 
-/* A gap, or the known part of one, before an operation. Keeps the longest ones, sorted by length.
- */
-static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns,
-                     int64_t end_ns)
-{
-    struct gv_totals_device *state = &run->devices[op->device];
-    size_t at = run->gap_count;
-
-    if (end_ns <= start_ns)
-        return;
-    state->gaps++;
-    if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
-        state->short_gaps++;
-        state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
-    }
-    while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
-        at--;
-    if (at == GV_TOTALS_GAPS)
-        return;
-    if (run->gap_count < GV_TOTALS_GAPS)
-        run->gap_count++;
-    memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
-    run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
-}
-
-/* Missing operations may have filled the rest of it. Returns how long they are together. */
-static int64_t busy_known_gaps(struct gv_totals_run *run, const struct gv_busy_op *op,
+/* How much of the time from start_ns to the operation is known to be idle: missing ones may have
+ * filled the rest. */
+static int64_t busy_known_gaps(const struct gv_totals_run *run, const struct gv_busy_op *op,
                                int64_t start_ns)
 {
     const struct gv_totals_unseen *unseen;
@@ -86,11 +62,9 @@ static int64_t busy_known_gaps(struct gv_totals_run *run, const struct gv_busy_o
 
     while (start_ns < op->start_ns && (unseen = gv_totals_unseen_after(run, start_ns)) &&
            unseen->start_ns < op->start_ns) {
-        busy_gap(run, op, start_ns, unseen->start_ns);
         known_ns += unseen->start_ns > start_ns ? unseen->start_ns - start_ns : 0;
         start_ns = unseen->end_ns;
     }
-    busy_gap(run, op, start_ns, op->start_ns);
     return known_ns + (op->start_ns > start_ns ? op->start_ns - start_ns : 0);
 }
 

@@ -1,4 +1,4 @@
-/* Sums of the calls, without the waits in them, and what the host did in the longest gaps. */
+/* Sums of the calls, without the waits in them. */
 #include "report/analyse/totals/run.h"
 
 #include "report/store/time_sum.h"
@@ -34,17 +34,6 @@ static void totals_failed(struct gv_totals_run *run, int64_t api, int64_t result
     if (i == run->error_count)
         run->errors[run->error_count++] = (struct gv_totals_error){api, result, 0};
     run->errors[i].count++;
-}
-
-static void totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns, int64_t end_ns)
-{
-    for (size_t i = 0; i < run->gap_count; i++) {
-        struct gv_totals_gap *gap = &run->gaps[i];
-        int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
-        int64_t to_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
-        if (to_ns > from_ns)
-            gap->api_ns[api] = gv_time_sum(gap->api_ns[api], to_ns - from_ns);
-    }
 }
 
 static void totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
@@ -120,7 +109,6 @@ static int totals_call(void *context, sqlite3_stmt *row)
         totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_sums[api].bytes += bytes;
-    totals_in_gaps(run, api, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
         totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL), end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)

@@ -23,7 +23,6 @@
 #define GV_TOTALS_DIRECTIONS 16u
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
-#define GV_TOTALS_GAPS       20u
 #define GV_TOTALS_ERRORS     256u
 /* Operations in a zone; zones in memory at once, usually and at most. */
 #define GV_TOTALS_ZONE       16384
@@ -67,17 +66,10 @@ struct gv_totals_device {
     int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
-    int64_t gaps, short_gaps, short_gap_ns;
     struct gv_totals_known {
         int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
     } known;                  /* the same while the GPU side is known */
-};
-
-struct gv_totals_gap {
-    size_t device;
-    int64_t start_ns, end_ns;
-    int64_t *api_ns; /* by id of the api */
 };
 
 struct gv_totals_kernel {
@@ -154,8 +146,6 @@ struct gv_totals_run {
     } * place_times; /* by id of the place */
     struct gv_totals_zone *zones;
     size_t zone_count, zone_room;
-    struct gv_totals_gap gaps[GV_TOTALS_GAPS];
-    size_t gap_count;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns;

@@ -17,9 +17,9 @@ static const char *const totals_tables[] = {
 #define GV_SCHEMA_MADE_BY_TOTALS(table) #table,
 #include "report/store_schema_columns.inc"
 };
-static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
-                                           "range_summary", "steps",        "scaled",
-                                           "ledger",        "findings",     "facts"};
+static const char *const totals_views[] = {
+    "gpu_lines", "memory_lines", "memory_peak", "range_summary", "steps",   "scaled",
+    "ledger",    "findings",     "facts",       "idle",          "minutes", "ranks"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -136,16 +136,6 @@ static int totals_open(struct gv_totals_run *run)
                : -ENOMEM;
 }
 
-static int totals_open_gaps(struct gv_totals_run *run)
-{
-    for (size_t i = 0; i < run->gap_count; i++) {
-        run->gaps[i].api_ns = calloc(run->apis.rows + 1, sizeof(*run->gaps[i].api_ns));
-        if (!run->gaps[i].api_ns)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
 static void totals_close(struct gv_totals_run *run)
 {
     for (size_t i = 0; run->kernels && i < run->kernel_count; i++)
@@ -158,8 +148,6 @@ static void totals_close(struct gv_totals_run *run)
         gv_duration_total_free(&run->directions[i]);
     gv_duration_total_free(&run->sets);
     gv_duration_total_free(&run->latency);
-    for (size_t i = 0; i < run->gap_count; i++)
-        free(run->gaps[i].api_ns);
     for (size_t i = 0; i < GV_TOTALS_ID_TABLES; i++)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
@@ -200,8 +188,8 @@ static int totals_scaled(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,    gv_totals_unseen, gv_totals_busy,     totals_lines,        totals_scaled,
-    totals_open_gaps, gv_totals_calls,  gv_totals_recorded, gv_totals_first_use,
+    gv_totals_gpu, gv_totals_unseen, gv_totals_busy,     totals_lines,
+    totals_scaled, gv_totals_calls,  gv_totals_recorded, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)

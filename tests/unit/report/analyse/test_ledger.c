@@ -275,7 +275,7 @@ static void by_minute(void **state)
     operation(1, 1, 1, 10 * MS, minute_ns, 1);
     operation(2, 1, 1, 2 * minute_ns + MS, 10 * MS, 2);
     part.from_ns = minute_ns;
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, false), 0);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM (SELECT sum(total_ns) AS ns FROM ledger_minutes"
