@@ -74,6 +74,14 @@ class Truths(unittest.TestCase):
         self.assertEqual(known_flaws.judge(truth, "b.py", found), "half")
         self.assertEqual(known_flaws.judge(truth, "a.py", {**found, "what": "import", "function": None}), "wrong")
 
+    def test_a_program_without_a_flaw(self):
+        truth = {"what": [], "lines": [], "none_above": 0.05}
+        small = {"what": "data", "phase": "main", "share": 0.04}
+        self.assertEqual(known_flaws.judge_first(truth, "a.py", []), "right")
+        self.assertEqual(known_flaws.judge_first(truth, "a.py", [{**small, "phase": "start", "share": 0.9}, small]), "right")
+        self.assertEqual(known_flaws.judge_first(truth, "a.py", [{**small, "share": 0.06}]), "wrong")
+        self.assertEqual(known_flaws.judge_first({"what": ["data"], "lines": [1]}, "a.py", []), "nothing")
+
     def test_a_printed_summary(self):
         text = ("gpuverify: train.py ran 20.0 s on NVIDIA H100\n\n"
                 "  1  launching     41.2 ms  52 %   optim.py:40 update_all          2046 kernels of 2 us each\n"

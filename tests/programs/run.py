@@ -122,13 +122,17 @@ def run_one(name, options, devices):
             row["view"] = found is not None
             row["findings"] = known_flaws.in_summary(text) if found is None else found
             row["summary"] = text[text.rfind("gpuverify: "):].splitlines()[:25]
+            row["steps"] = known_flaws.steps(trace)
+            row["done"] = known_flaws.loop_steps(text)
             start([options.command, "report", "--format", "json", trace], options.end, f"{stem}.report.json")
     return row
 
 
 def saving(row):
     plain, fixed, traced = (row.get(kind) for kind in ("plain", "fixed", "traced"))
-    if not row.get("findings") or not (plain and fixed and traced and plain["step_s"] and fixed["step_s"] and traced["loop_s"]):
+    if not row.get("findings") or "none_above" in row["truth"]:
+        return None
+    if not (plain and fixed and traced and plain["step_s"] and fixed["step_s"] and traced["loop_s"]):
         return None
     return known_flaws.saving(row["findings"][0], plain["step_s"], fixed["step_s"], traced["loop_s"], traced["seconds"])
 
@@ -142,6 +146,9 @@ def lines_of(row):
         place = f"{os.path.basename(finding['file'] or '?')}:{finding['line']} {finding['function'] or ''}"
         lines.append(f"    {number} {finding['phase']:5} {finding['what']}  {place}  {finding['title'] or ''}"[:180])
     truth = row["truth"]
+    if "warm_up_steps" in truth and "steps" in row:
+        steps = (row["done"] or 0) + truth["warm_up_steps"]
+        lines.append(f"    steps: {row['steps']} found; {steps} at line {truth['step_line']}: {truth['step']}")
     lines.append(f"    truth: {'|'.join(truth['what'])}  at {'|'.join(map(str, truth['lines']))}  {truth['cause'][:100]}")
     if row.get("saving"):
         said, agree = row["saving"]["said_s"], row["saving"]["agree"]
@@ -179,8 +186,7 @@ def run_all(names, options):
             if "skipped" in row or "failed" in row:
                 print(*(f"{word:8} {name}: {row[word]}" for word in ("skipped", "failed") if word in row), flush=True)
                 return
-            first = (row.get("findings") or [None])[0]
-            row["said"] = known_flaws.judge(row["truth"], name, first) if first else "nothing" if "traced" in row else "-"
+            row["said"] = known_flaws.judge_first(row["truth"], name, row["findings"] or []) if "traced" in row else "-"
             row["saving"] = saving(row)
             print(lines_of(row), flush=True)
             with open(os.path.join(options.results, name.rsplit(".", 1)[0] + ".json"), "w", encoding="utf-8") as file:
