@@ -45,11 +45,17 @@ static _Atomic uint64_t asked_ns;
 /*
  * For a time without memory: address space from the start, whose pages are used only then. Nobody
  * reads these buffers, but each is zeroed and has one user at a time: CUPTI finds its records in
- * them. Only if CUPTI has all of them, it gets the last one again.
+ * them. If CUPTI has all of them, a thread that asks waits until a flush brings one back. Only if
+ * that is in vain, it gets the last one again.
  */
-#define RESERVED 256u
+#define RESERVED         256u
+#define RESERVE_PATIENCE 1000 /* steps */
+#define RESERVE_STEP_NS  1000000u
 static uint8_t (*reserve)[LEAST_BYTES];
 static _Atomic bool reserve_given[RESERVED];
+static _Atomic uint32_t reserve_taken; /* back from CUPTI */
+static _Atomic bool is_in_vain;
+static void (*hurry)(void);
 static _Atomic uint64_t unread;
 
 /* A thread sanitizer has these: what was done with a buffer until it is given back happens before
@@ -141,13 +147,14 @@ void gv_buffers_refill(void)
     }
 }
 
-int gv_buffers_prepare(const struct gv_gpu_other *profiler)
+int gv_buffers_prepare(const struct gv_gpu_other *profiler, void (*given_hurry)(void))
 {
     if (!reserve)
         reserve = map(RESERVED * sizeof(*reserve), MAP_NORESERVE);
     if (!reserve)
         return -ENOMEM;
     other = profiler;
+    hurry = given_hurry;
     gv_buffers_refill();
     return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
 }
@@ -167,11 +174,29 @@ static struct gv_buffer *get(void)
 
 static uint8_t *get_reserved(void)
 {
-    unsigned i = 0;
+    for (unsigned i = 0; i < RESERVED; i++)
+        if (!atomic_exchange(&reserve_given[i], true))
+            return reserve[i];
+    return NULL;
+}
 
-    while (i < RESERVED - 1 && atomic_exchange(&reserve_given[i], true))
-        i++;
-    return reserve[i];
+static uint8_t *await_reserved(void)
+{
+    uint8_t *data = get_reserved();
+    int saved_errno = errno;
+
+    for (int i = 0; !data && i < RESERVE_PATIENCE && !atomic_load(&is_in_vain); i++) {
+        uint32_t known = atomic_load(&reserve_taken);
+
+        hurry();
+        data = get_reserved();
+        if (!data)
+            gv_futex_wait(&reserve_taken, known, RESERVE_STEP_NS);
+    }
+    errno = saved_errno;
+    if (!data)
+        atomic_store(&is_in_vain, true);
+    return data ? data : reserve[RESERVED - 1];
 }
 
 /* Whether it is a buffer of the reserve. */
@@ -184,6 +209,8 @@ static bool take_reserved(uint8_t *data, size_t used)
     atomic_fetch_add_explicit(&unread, used ? 1 : 0, memory_order_relaxed);
     memset(data, 0, used);
     atomic_store(&reserve_given[i], false);
+    atomic_store(&is_in_vain, false);
+    atomic_fetch_add(&reserve_taken, 1);
     return true;
 }
 
@@ -210,7 +237,7 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
         return;
     buffer = get();
     *bytes = buffer ? next_size_bytes(begun_ns) : LEAST_BYTES;
-    *data = buffer ? buffer->data : get_reserved();
+    *data = buffer ? buffer->data : await_reserved();
     if (AnnotateHappensAfter)
         AnnotateHappensAfter(__FILE__, __LINE__, *data);
     *records_most = 0;

@@ -25,8 +25,8 @@ struct gv_buffer {
     _Alignas(64) uint8_t data[];
 };
 
-/* Fills the pool for the first time. 0 or -ENOMEM. */
-int gv_buffers_prepare(const struct gv_gpu_other *other);
+/* Fills the pool for the first time. `hurry` makes the module's thread look. 0 or -ENOMEM. */
+int gv_buffers_prepare(const struct gv_gpu_other *other, void (*hurry)(void));
 
 /*
  * CUPTI's two callbacks. Any thread, also signal handlers.

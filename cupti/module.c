@@ -529,7 +529,7 @@ static int start(const struct gv_gpu_host *given)
     gv_output_start(host.spool);
     gv_switch_prepare(&host, wake);
     gv_windows_prepare((uint64_t)host.window_ms, (uint64_t)host.window_every_ms, host.now_ns());
-    error = gv_buffers_prepare(host.other);
+    error = gv_buffers_prepare(host.other, wake);
     /* The program's profiler may have started before its first CUDA call. */
     if (!error && is_used_by_other())
         now = GV_RECORDING_OTHER;

@@ -3,6 +3,7 @@
 #include "report/collect/sessions.h"
 #include "trace/session_id.h"
 #include "trace/spool_reader.h"
+#include "trace/trace_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -80,6 +81,8 @@ static int look(const char *directory, const char *session, bool discard,
         error = measure(directory, session, &bytes);
     if (!error && discard)
         error = gv_session_place_discard(directory, session);
+    if (!error && discard)
+        gv_trace_path_leave(directory);
     if (fd >= 0)
         close(fd);
     if (!error) {

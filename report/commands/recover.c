@@ -8,6 +8,7 @@
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/store/trace_file.h"
+#include "trace/trace_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,7 +141,9 @@ static int recover_directory(struct gv_recover *recover, const char *directory)
             error = recover_add(recover, directory, session, NULL);
     }
     closedir(stream);
-    if (recover->count > first)
+    if (recover->count == first) /* its process was killed before it made a file in it */
+        gv_trace_path_leave(directory);
+    else
         qsort(recover->jobs + first, recover->count - first, sizeof(*recover->jobs),
               recover_compare);
     return error;
@@ -219,22 +222,34 @@ static int recover_all(struct gv_recover *recover)
     return GV_EXIT_FINE;
 }
 
+/* The shared place, and the one beside the traces of this folder. */
+static void recover_usual(struct gv_recover *recover)
+{
+    char here[GV_SESSION_PATH_BYTES], trace[PATH_MAX], directory[PATH_MAX];
+    bool is_known = getcwd(here, sizeof(here)) &&
+                    gv_trace_path_absolute(trace, sizeof(trace), here, "trace.db", false) == 0;
+
+    for (int which = 0; which < GV_SESSION_PLACES; which++) {
+        int error = gv_session_place_folder(which, is_known ? here : NULL, is_known ? trace : NULL,
+                                            directory, sizeof(directory));
+        if (!error)
+            error = recover_directory(recover, directory);
+        if (error && error != -ENOENT) {
+            gv_message("cannot read %s: %s", directory, strerror(-error));
+            recover->failed = true;
+        }
+    }
+}
+
 int gv_command_recover(const struct gv_arguments *arguments)
 {
     struct gv_recover recover = {0};
-    char directory[PATH_MAX];
     int code;
 
     recover.discards = gv_arguments_has(arguments, GV_OPTION_recover_discard);
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
-    if (arguments->operand_count == 0) {
-        gv_session_place_default(directory, sizeof(directory));
-        int error = recover_directory(&recover, directory);
-        if (error && error != -ENOENT) {
-            gv_message("cannot read %s: %s", directory, strerror(-error));
-            recover.failed = true;
-        }
-    }
+    if (arguments->operand_count == 0)
+        recover_usual(&recover);
     for (int i = 0; i < arguments->operand_count; i++)
         recover_given(&recover, arguments->operands[i]);
     code = recover_all(&recover);

@@ -26,6 +26,7 @@
 #define GV_TRACE_OPEN_SAY_MS  500
 #define GV_TRACE_OPEN_WAIT_MS 30000
 #define GV_TRACE_OPEN_BUSY_MS 10000
+#define TRACE_OPEN_WAITS      "waiting for the rest of the records"
 
 int gv_trace_open_lives(sqlite3 *trace, bool *lives)
 {
@@ -44,8 +45,7 @@ int gv_trace_open_lives(sqlite3 *trace, bool *lives)
     return gv_database_error(trace, result);
 }
 
-/* The same for the session's first process too, which may start more. */
-static bool trace_open_any_lives(const char *path, const char *session)
+bool gv_trace_open_any_lives(const char *path, const char *session)
 {
     sqlite3 *trace = NULL;
     uint32_t pid;
@@ -101,11 +101,23 @@ static bool trace_open_wait(struct trace_wait *wait, const char *words)
     return ms < GV_TRACE_OPEN_WAIT_MS;
 }
 
+/* A collector that gets hardly any CPU time may keep the trace locked for seconds. */
+static int trace_open_probe(const char *path, struct gv_trace_probe *probe, struct trace_wait *wait)
+{
+    int error;
+
+    do
+        error = gv_trace_file_probe(path, probe);
+    while (error == -EBUSY && gv_trace_file_is_being_written(path) &&
+           trace_open_wait(wait, TRACE_OPEN_WAITS));
+    return error;
+}
+
 /* Waits while the program has ended and its collector has not. Then stores the records that no
  * collector stored. */
-static int trace_open_settle(const char *path, struct gv_trace_probe *probe)
+static int trace_open_settle(const char *path, struct gv_trace_probe *probe,
+                             struct trace_wait *wait)
 {
-    struct trace_wait wait = {.begun_ns = gv_monotonic_ns()};
     struct gv_recovery recovery;
     int error = gv_session_place_confirm(probe->spool_directory, probe->session);
 
@@ -123,14 +135,14 @@ static int trace_open_settle(const char *path, struct gv_trace_probe *probe)
             error == -EACCES)
             break;
         if (error == -EBUSY) {
-            if (trace_open_any_lives(path, probe->session)) {
+            if (gv_trace_open_any_lives(path, probe->session)) {
                 gv_message(
                     "the program still runs: results so far, without source lines of native code");
                 return 0;
             }
-            if (!trace_open_wait(&wait, "waiting for the rest of the records"))
+            if (!trace_open_wait(wait, TRACE_OPEN_WAITS))
                 break;
-            error = gv_trace_file_probe(path, probe);
+            error = trace_open_probe(path, probe, wait);
         }
     }
     if (error == -ENOENT || error == -EXDEV) {
@@ -176,8 +188,9 @@ int gv_trace_open_bare(const char *path, sqlite3 **trace)
 
 static int trace_open_resolved(const char *path, sqlite3 **trace)
 {
+    struct trace_wait wait = {.begun_ns = gv_monotonic_ns()};
     struct gv_trace_probe probe;
-    int error = gv_trace_file_probe(path, &probe);
+    int error = trace_open_probe(path, &probe, &wait);
 
     if (!error) /* before anything else is asked of it */
         error = gv_trace_open_bare(path, trace);
@@ -186,7 +199,7 @@ static int trace_open_resolved(const char *path, sqlite3 **trace)
     if (!probe.complete) {
         sqlite3_close(*trace);
         *trace = NULL;
-        error = trace_open_settle(path, &probe);
+        error = trace_open_settle(path, &probe, &wait);
         if (error)
             gv_message("cannot write the records still in shared memory to %s: %s", path,
                        strerror(-error));

@@ -17,6 +17,9 @@ int gv_trace_open_bare(const char *path, sqlite3 **trace);
 /* Whether a process of the trace still runs on this machine. 0 or -errno. */
 int gv_trace_open_lives(sqlite3 *trace, bool *lives);
 
+/* The same by path, and for the session's first process too, which may start more. */
+bool gv_trace_open_any_lives(const char *path, const char *session);
+
 /* Says why a file cannot be read as a trace, by what gv_trace_file_probe() returned. */
 void gv_trace_open_say(const char *path, int error);
 

@@ -133,6 +133,18 @@ class Collector(harness.Case):
         self.assertEqual([name for name in os.listdir(self.dir) if name.endswith(".db")],
                          ["trace.db"])
 
+    def test_commands_wait_for_a_trace_that_is_locked(self):
+        """A collector that hardly gets any CPU time locks it for as long."""
+        process = self.flood(GPUVERIFY_EXIT_WAIT="0")
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        locker = sqlite3.connect(self.path("trace.db"), isolation_level=None, check_same_thread=False)
+        locker.execute("BEGIN EXCLUSIVE")
+        unlocking = threading.Timer(LOCKED_S, locker.close)
+        unlocking.start()
+        self.finish(process)
+        self.assertIn(" 2000 launches ", self.command("report", self.path("trace.db")).out)
+        unlocking.join()
+
     def test_somebody_reads_the_trace_and_does_not_stop(self):
         process = self.flood(GPUVERIFY_EXIT_WAIT="1")
         harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")

@@ -43,6 +43,20 @@ print("ready", *children, flush=True)
 sys.stdin.readline()
 """
 
+LATE = """import ctypes, glob, os, signal, subprocess
+@ctypes.CFUNCTYPE(None)
+def late():
+    collector = next(int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline")
+                     if open(path).read().split("\\0")[1:2] == ["collect"])
+    os.kill(collector, signal.SIGSTOP)
+    cuda.cuCtxSynchronize()
+    subprocess.Popen(["sh", "-c", f"sleep 1; kill -CONT {collector}"], env={}, start_new_session=True)
+libc, cuda = ctypes.CDLL(None), ctypes.CDLL("libcuda.so.1")
+libc.__cxa_at_quick_exit(late, None)
+cuda.cuInit(0)
+libc.quick_exit(0)
+"""
+
 
 class Orphans(harness.Case):
 
@@ -61,6 +75,14 @@ class Orphans(harness.Case):
         result = self.in_namespace([sys.executable, script, harness.program("ending"), "exit"])
         self.assertIn("nobody left", result.out)
         self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_run_as_first_process_waits_for_a_slow_collector(self):
+        """The trace was complete before the program's last call."""
+        script = self.write("late.py", LATE)
+        self.in_namespace(["env", "LD_PRELOAD=", harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", sys.executable, script],
+                          quiet=False)
+        trace = self.open_trace()
+        self.assertEqual((trace.meta()["state"], trace.count("cuCtxSynchronize")), ("complete", 1))
 
     def test_subreaper_under_a_subreaper_that_waits_for_all(self):
         """When it ends, its collector is given to the one above."""

@@ -194,8 +194,13 @@ class BadPlaces(harness.Case):
     def test_the_place_beside_the_trace_is_left_by_recover_too(self):
         self.runs_on(env={"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool",
                           "GPUVERIFY_COLLECTOR": "off"})
-        self.command("recover", self.path(f".gpuverify-{os.geteuid()}"))
+        self.command("recover")
         self.assertEqual(self.trace().count(LAUNCH), 3)
+        self.assert_no_spool_beside_the_trace()
+
+    def test_an_empty_place_beside_the_trace_is_left_too(self):
+        os.mkdir(self.path(f".gpuverify-{os.geteuid()}"))
+        self.command("recover")
         self.assert_no_spool_beside_the_trace()
 
     def assert_no_spool_beside_the_trace(self):

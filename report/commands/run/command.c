@@ -2,11 +2,13 @@
 #include "report/commands/commands.h"
 
 #include "report/collect/left_sessions.h"
+#include "report/collect/recovery.h"
 #include "report/collect/session_watch.h"
 #include "report/collect/sessions.h"
 #include "report/commands/export/export.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
+#include "report/commands/trace_open.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
@@ -33,7 +35,8 @@
 #define GV_EXIT_NOT_EXECUTABLE 126
 #define GV_EXIT_NOT_FOUND      127
 /* Milliseconds between looks for the session file of a running program. */
-#define GV_RUN_LOOK_MS 100
+#define GV_RUN_LOOK_MS      100
+#define GV_RUN_COLLECTOR_MS 30000
 
 static volatile sig_atomic_t run_child;
 
@@ -241,6 +244,20 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     free(told);
 }
 
+/* The first process of a container takes the collector with it. A trace that was complete gets what
+ * the program did after its end was stored. */
+static void run_await_collector(const struct gv_session_watch *watch)
+{
+    struct gv_recovery recovery;
+
+    for (int waited_ms = 0;
+         getpid() == 1 && watch->file && waited_ms < GV_RUN_COLLECTOR_MS &&
+         gv_recovery_run(watch->directory, watch->session, NULL, &recovery) == -EBUSY &&
+         !gv_trace_open_any_lives(watch->file->trace_path, watch->session);
+         waited_ms += GV_RUN_LOOK_MS)
+        usleep(GV_RUN_LOOK_MS * 1000);
+}
+
 /* Ends in the same way as the program. */
 static int run_end(int status)
 {
@@ -356,6 +373,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     }
     run_summary(&watch, arguments, note, pid, status);
     (void)fflush(stderr); /* the end may be by a signal */
+    run_await_collector(&watch);
     gv_session_watch_end(&watch);
     return run_end(status);
 }

@@ -72,7 +72,7 @@ static void a_handler_at_every_instruction_gets_a_buffer(void **state)
 
     (void)state;
     GV_STEP_NEEDS_X86;
-    assert_int_equal(gv_buffers_prepare(&other), 0);
+    assert_int_equal(gv_buffers_prepare(&other, NULL), 0);
     gv_buffers_mark();
     assert_true(gv_step_through(fill_a_buffer, fill_another_buffer) > 100);
     gv_buffers_mark();

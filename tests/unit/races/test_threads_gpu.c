@@ -93,7 +93,7 @@ static void all_that_cupti_brings_is_read_once(void **state)
     bool is_last;
 
     (void)state;
-    assert_int_equal(gv_buffers_prepare(&other), 0);
+    assert_int_equal(gv_buffers_prepare(&other, NULL), 0);
     atomic_store(&working, WORKERS);
     for (uintptr_t i = 0; i < WORKERS; i++)
         gv_threads_add(&threads, call_back, i);
@@ -127,7 +127,7 @@ static void those_of_the_reserve_are_zeroed_and_have_one_user(void **state)
     size_t bytes, most;
 
     (void)state;
-    assert_int_equal(gv_buffers_prepare(&other), 0);
+    assert_int_equal(gv_buffers_prepare(&other, NULL), 0);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < KEPT; i++) {
             gv_buffers_give(&kept[i], &bytes, &most);
