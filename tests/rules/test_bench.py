@@ -21,7 +21,6 @@ import publish  # noqa: E402
 import slices  # noqa: E402
 import store  # noqa: E402
 import svg  # noqa: E402
-import windows_bench  # noqa: E402
 
 MACHINE = {"processor": "A", "processors": 4, "gpu": None, "driver": None, "kernel": "6", "libc": "g"}
 
@@ -242,41 +241,6 @@ class OtherProfilers(unittest.TestCase):
         asked = {line for line in log if line.startswith("asks")}
         self.assertEqual(len(asked), len(gpu.KINDS) - 2, "each row is measured with something else")
         self.assertIn("asks 10,1,2,51,22", asked)
-
-
-# Stands for bench_windows.
-SEQUENCES = """#!/bin/sh
-case $1 in
---list) printf 'good\nbad\nstuck\nrefused\n' ;;
-good) echo "done $2"; echo "lost 3" ;;
-bad) echo "done 7"
-    for frame in bin/bench lib/libc.so.6 lib/libcupti.so.13 lib/libcuda.so.1; do echo "/usr/$frame(+0x1)[0x2]"; done
-    kill -SEGV $$ ;;
-stuck) echo "done 8"; exec sleep 60 ;;
-refused) echo "bench_windows: cuptiFinalize(): error 7" >&2; exit 1 ;;
-esac
-"""
-
-
-class Windows(unittest.TestCase):
-    def test_how_each_sequence_ended(self):
-        with tempfile.TemporaryDirectory(prefix="gpuverify-test-bench-") as folder:
-            path = os.path.join(folder, "tests", "bench", "bench_windows")
-            os.makedirs(os.path.dirname(path))
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(SEQUENCES)
-            os.chmod(path, 0o755)
-            bench = ground.Bench(folder, 0.01)
-            with unittest.mock.patch.object(windows_bench, "lacking", lambda: None), \
-                    unittest.mock.patch.object(windows_bench, "find_cupti", lambda: "/none"), \
-                    unittest.mock.patch.object(windows_bench, "MORE_S", -4), \
-                    unittest.mock.patch.object(windows_bench, "OWN", {}), \
-                    contextlib.redirect_stdout(io.StringIO()):
-                windows_bench.bench_windows(bench)
-        (table,) = bench.tables
-        self.assertEqual([row[:3] + [row[4]] for row in table["rows"]], [
-            ["good", 100, "fine", 3], ["bad", 7, "died: SIGSEGV in libcupti.so.13", None], ["stuck", 8, "hung", None],
-            ["refused", None, "cuptiFinalize(): error 7", None]])
 
 
 # Its steps take 1 ms, and 5 ms with the library.
