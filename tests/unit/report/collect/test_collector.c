@@ -7,16 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,14 +22,6 @@ static struct fixture fixture;
 static struct fixture_spool spool;
 static struct gv_session_file *session;
 static int session_fd;
-static pid_t program; /* 0: none */
-
-static void end_program(void)
-{
-    kill(program, SIGKILL);
-    waitpid(program, NULL, 0);
-    program = 0;
-}
 
 static int setup(void **state)
 {
@@ -49,8 +37,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    if (program)
-        end_program();
     munmap(session, sizeof(*session));
     close(session_fd);
     fixture_spool_close(&spool);
@@ -58,14 +44,12 @@ static int teardown(void **state)
     return 0;
 }
 
-/* `file_limit`: the largest size of one file; 0: no limit. */
-static pid_t start(rlim_t file_limit)
+static pid_t start(void)
 {
     pid_t child = fork();
 
     if (child == 0) {
         const char *command = getenv("GPUVERIFY_COMMAND");
-        struct rlimit limit = {file_limit, file_limit};
         int fd = open(fixture.session_path, O_RDWR);
 
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -74,8 +58,6 @@ static pid_t start(rlim_t file_limit)
             dup2(fd, GV_SESSION_LOCK_FD);
             close(fd);
         }
-        if (file_limit)
-            setrlimit(RLIMIT_FSIZE, &limit);
         execl(command, "gpuverify", "collect", fixture.session_path, (char *)NULL);
         _exit(98);
     }
@@ -129,7 +111,7 @@ static void a_broken_spool_keeps_nobody(void **state)
     fclose(file);
     fixture_spool_open(&fixture, &spool, 1, false);
     fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
-    assert_int_equal(exit_code_of(start(0)), 0);
+    assert_int_equal(exit_code_of(start()), 0);
     expect_complete(1);
     assert_int_equal(access(broken, F_OK), 0);
 }
@@ -152,11 +134,11 @@ static void expect_no_unfinished_spool(bool early, bool reaped)
     close(fd);
     fixture_spool_open(&fixture, &spool, 1, false);
     fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
-    pid_t collector = early ? 0 : start(0);
+    pid_t collector = early ? 0 : start();
     usleep(early ? 0 : 100000);
     kill(maker, SIGKILL);
     waitid(P_PID, (id_t)maker, &how, WEXITED | (reaped ? 0 : WNOWAIT));
-    assert_int_equal(exit_code_of(early ? start(0) : collector), 0);
+    assert_int_equal(exit_code_of(early ? start() : collector), 0);
     waitpid(maker, NULL, 0);
     expect_complete(1);
     assert_int_equal(files_in(fixture.spools), 0);
