@@ -33,7 +33,7 @@ GV_RT_EXPORT const char *cudaGetErrorName(cudaError_t error)
 #define GV_SIM_ERROR(name)                                                                         \
     case name:                                                                                     \
         return #name;
-#include "tests/sim/cudart/errors.def"
+#include "tests/sim/runtime_errors.def"
     default:
         return "unrecognized error code";
     }
