@@ -40,7 +40,7 @@ folder, programs = sys.argv[1], sys.argv[2] == "yes"
 for target in json.load(sys.stdin):
     paths = [os.path.relpath(name, folder) for name in target["filename"]]
     program = (target["type"] in ("executable", "shared module") and paths[0].startswith("kernels/") or
-               target["name"] in ("bench_gpu_calls", "bench_windows", "bare_cupti"))
+               target["name"] in ("bench_gpu_calls", "bench_eight_threads", "bare_cupti"))
     if target["installed"] or programs and program:
         print("\n".join(paths))
 ' "$1" "$2"

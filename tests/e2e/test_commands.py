@@ -481,6 +481,14 @@ class Usage(harness.Case):
                 self.assertEqual(result.out, "")
                 self.assertIn(name, result.err)
 
+    def test_a_report_changes_nothing(self):
+        self.run_well([harness.program("ending")])
+        self.settle()
+        os.chmod(self.path("trace.db"), 0o400)
+        before = os.stat(self.path("trace.db"))
+        self.command("report", self.path("trace.db"))
+        self.assertEqual(os.stat(self.path("trace.db")).st_mtime_ns, before.st_mtime_ns)
+
     def test_output_that_cannot_be_written_is_3(self):
         self.run_well([harness.program("ending")])
         self.settle()

@@ -51,7 +51,7 @@ class Windows(harness.Case):
         self.assertLess(trace.value("SELECT count(DISTINCT call) FROM gpu_ops"), 0.7 * 12 * count)
 
     def test_no_launch_is_under_way_when_a_window_begins_or_ends(self):
-        result = self.run_well([harness.built("tests", "bench", "bench_windows"), "plain", "60"],
+        result = self.run_well([harness.built("tests", "bench", "bench_eight_threads"), "900"],
                                env={**OFTEN, "GPUVERIFY_WINDOW_MS": "5", "GPUVERIFY_WINDOW_EVERY": "0.015", "GV_SIM_CUPTI_STRICT": "1"})
         self.assertEqual(result.err, "")
         self.assertGreater(self.periods(self.trace()).count("seen"), 20)

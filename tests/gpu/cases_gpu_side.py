@@ -228,18 +228,17 @@ UNSEEN_IN_WINDOWS = """SELECT count(*) FROM calls c
 
 @times_itself
 def windows_beside_threads(bench, folder):
-    """The GPU's side of 5 ms in 15 ms, while eight threads launch kernels, copies and graphs (scripts/bench gpu-windows
-    does this longer, and compares)."""
-    program = os.path.join(bench.programs, "tests", "bench", "bench_windows")
+    """The GPU's side of 5 ms in 15 ms, while eight threads launch kernels, copies and graphs."""
+    program = os.path.join(bench.programs, "tests", "bench", "bench_eight_threads")
     if not os.path.exists(program):
         raise Skip(f"no {program}")
-    command = [program, "plain", "200"]
+    command = [program, "3000"]
     costs = []
     for traced in (False, True):
         done = bench.run(command, folder, traced, GPUVERIFY_GPU="windows", GPUVERIFY_WINDOW_MS="5",
                          GPUVERIFY_WINDOW_EVERY="0.015")
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
-        costs.append(re.search(r"^between_p10_ns (\d+)$", done.stdout, re.M).group(1))
+        costs.append(re.search(r"^graph_p10_ns (\d+)$", done.stdout, re.M).group(1))
     with trace_of(folder) as trace:
         states = dict(trace.execute("SELECT gpu, count(*) FROM recording WHERE side = 'gpu' GROUP BY gpu"))
         calls = one(trace, "SELECT count(*) FROM calls WHERE class IN ('launch', 'copy')")

@@ -59,14 +59,6 @@ CUresult gv_sim_cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *
     return gv_sim_cuArray3DCreate_v2(pHandle, &wide);
 }
 
-CUresult gv_sim_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
-{
-    if (!pArrayDescriptor || !gv_sim_is(hArray, GV_SIM_ARRAY))
-        return pArrayDescriptor ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    *pArrayDescriptor = ((struct gv_sim_array *)hArray)->description;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuArrayDestroy(CUarray hArray)
 {
     if (!gv_sim_is(hArray, GV_SIM_ARRAY))

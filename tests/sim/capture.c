@@ -255,17 +255,6 @@ CUresult gv_sim_cuStreamBeginCapture(CUstream hStream)
     return begin(hStream, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-CUresult gv_sim_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
-                                            const CUgraphNode *dependencies,
-                                            const CUgraphEdgeData *dependencyData,
-                                            size_t numDependencies, CUstreamCaptureMode mode)
-{
-    (void)dependencyData;
-    if (!gv_sim_is(hGraph, GV_SIM_GRAPH) || (numDependencies && !dependencies))
-        return CUDA_ERROR_INVALID_VALUE;
-    return begin(hStream, (struct gv_sim_graph *)hGraph, dependencies, numDependencies, mode);
-}
-
 /* The capture is over for every stream that had joined it. */
 static void leave(struct gv_sim_capture *c)
 {
@@ -335,74 +324,6 @@ CUresult gv_sim_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *cap
 {
     struct gv_sim_stream *s;
     return status_of(hStream, captureStatus, &s);
-}
-
-CUresult gv_sim_cuStreamGetCaptureInfo_v3(CUstream hStream,
-                                          CUstreamCaptureStatus *captureStatus_out,
-                                          cuuint64_t *id_out, CUgraph *graph_out,
-                                          const CUgraphNode **dependencies_out,
-                                          const CUgraphEdgeData **edgeData_out,
-                                          size_t *numDependencies_out)
-{
-    struct gv_sim_stream *s;
-    CUresult result = status_of(hStream, captureStatus_out, &s);
-    if (result || *captureStatus_out != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        return result;
-    struct gv_sim_capture *c = atomic_load(&s->capture);
-    if (id_out)
-        *id_out = c->id;
-    if (graph_out)
-        *graph_out = (CUgraph)c->graph;
-    if (dependencies_out)
-        *dependencies_out = (const CUgraphNode *)s->frontier.list;
-    if (edgeData_out)
-        *edgeData_out = NULL;
-    if (numDependencies_out)
-        *numDependencies_out = s->frontier.count;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuStreamGetCaptureInfo_v2(CUstream hStream,
-                                          CUstreamCaptureStatus *captureStatus_out,
-                                          cuuint64_t *id_out, CUgraph *graph_out,
-                                          const CUgraphNode **dependencies_out,
-                                          size_t *numDependencies_out)
-{
-    return gv_sim_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
-                                            dependencies_out, NULL, numDependencies_out);
-}
-
-CUresult gv_sim_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                       cuuint64_t *id_out)
-{
-    return gv_sim_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, NULL, NULL, NULL,
-                                            NULL);
-}
-
-CUresult gv_sim_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
-                                                     const CUgraphEdgeData *dependencyData,
-                                                     size_t numDependencies, unsigned int flags)
-{
-    (void)dependencyData;
-    CUresult result;
-    struct gv_sim_stream *s = gv_sim_stream_of(hStream, &result);
-    if (!s || flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (numDependencies && !dependencies))
-        return s ? CUDA_ERROR_INVALID_VALUE : result;
-    if (!atomic_load(&s->capture))
-        return CUDA_ERROR_ILLEGAL_STATE;
-    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
-        s->frontier.count = 0;
-    for (size_t i = 0; i < numDependencies; i++)
-        if (gv_sim_nodes_add(&s->frontier, (struct gv_sim_node *)dependencies[i]))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies,
-                                                  size_t numDependencies, unsigned int flags)
-{
-    return gv_sim_cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, NULL, numDependencies,
-                                                       flags);
 }
 
 CUresult gv_sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)

@@ -38,15 +38,6 @@ struct gv_sim_context *gv_sim_context_of(CUcontext context)
     return gv_sim_is(context, GV_SIM_CONTEXT) ? (struct gv_sim_context *)context : NULL;
 }
 
-int gv_sim_contexts(struct gv_sim_context **list, int max)
-{
-    pthread_mutex_lock(&lock);
-    int count = context_count < max ? context_count : max;
-    memcpy(list, contexts, (size_t)count * sizeof *list);
-    pthread_mutex_unlock(&lock);
-    return count;
-}
-
 /* Waits until nothing queued so far still runs. */
 void gv_sim_context_drain(struct gv_sim_context *context)
 {
@@ -374,42 +365,6 @@ CUresult gv_sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
     if (!c || !device)
         return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
     *device = c->device;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxGetFlags(unsigned int *flags)
-{
-    struct gv_sim_context *c = gv_sim_current();
-    if (!c || !flags)
-        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
-    *flags = c->flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxSetFlags(unsigned int flags)
-{
-    struct gv_sim_context *c = gv_sim_current();
-    if (!c)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    c->flags = flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
-{
-    struct gv_sim_context *c = gv_sim_context_of(ctx);
-    if (!c || !ctxId)
-        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
-    *ctxId = c->id;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
-{
-    struct gv_sim_context *c = gv_sim_context_of(ctx);
-    if (!c || !version)
-        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
-    *version = 3020;
     return CUDA_SUCCESS;
 }
 

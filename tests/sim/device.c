@@ -90,30 +90,12 @@ CUresult gv_sim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
     return gv_sim_device_check(dev);
 }
 
-CUresult gv_sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
-{
-    if (!major || !minor)
-        return CUDA_ERROR_INVALID_VALUE;
-    *major = 9;
-    *minor = 0;
-    return gv_sim_device_check(dev);
-}
-
 CUresult gv_sim_cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
     if (!pciBusId || len <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     snprintf(pciBusId, (size_t)len, "0000:%02x:00.0", dev + 1);
     return gv_sim_device_check(dev);
-}
-
-CUresult gv_sim_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
-{
-    unsigned int domain, bus;
-    if (!dev || !pciBusId || sscanf(pciBusId, "%x:%x", &domain, &bus) != 2)
-        return CUDA_ERROR_INVALID_VALUE;
-    *dev = (int)bus - 1;
-    return gv_sim_device_check(*dev);
 }
 
 CUresult gv_sim_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
@@ -130,11 +112,6 @@ CUresult gv_sim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
     if (!gv_sim_is(peerContext, GV_SIM_CONTEXT))
         return CUDA_ERROR_INVALID_CONTEXT;
     return Flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxDisablePeerAccess(CUcontext peerContext)
-{
-    return gv_sim_is(peerContext, GV_SIM_CONTEXT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Roughly an H100; other attributes are 0. */

@@ -59,32 +59,9 @@ CUresult gv_sim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
     return fill_rows(dstDevice, 0, 1, uc, N, 1, NULL, true);
 }
 
-CUresult gv_sim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
-{
-    return fill_rows(dstDevice, 0, 2, us, N, 1, NULL, true);
-}
-
 CUresult gv_sim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
     return fill_rows(dstDevice, 0, 4, ui, N, 1, NULL, true);
-}
-
-CUresult gv_sim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
-                                size_t Width, size_t Height)
-{
-    return fill_rows(dstDevice, dstPitch, 1, uc, Width, Height, NULL, true);
-}
-
-CUresult gv_sim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
-                                 size_t Width, size_t Height)
-{
-    return fill_rows(dstDevice, dstPitch, 2, us, Width, Height, NULL, true);
-}
-
-CUresult gv_sim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
-                                 size_t Width, size_t Height)
-{
-    return fill_rows(dstDevice, dstPitch, 4, ui, Width, Height, NULL, true);
 }
 
 CUresult gv_sim_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
@@ -92,31 +69,7 @@ CUresult gv_sim_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t 
     return fill_rows(dstDevice, 0, 1, uc, N, 1, hStream, false);
 }
 
-CUresult gv_sim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
-                                 CUstream hStream)
-{
-    return fill_rows(dstDevice, 0, 2, us, N, 1, hStream, false);
-}
-
 CUresult gv_sim_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
 {
     return fill_rows(dstDevice, 0, 4, ui, N, 1, hStream, false);
-}
-
-CUresult gv_sim_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
-                                  size_t Width, size_t Height, CUstream hStream)
-{
-    return fill_rows(dstDevice, dstPitch, 1, uc, Width, Height, hStream, false);
-}
-
-CUresult gv_sim_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
-                                   size_t Width, size_t Height, CUstream hStream)
-{
-    return fill_rows(dstDevice, dstPitch, 2, us, Width, Height, hStream, false);
-}
-
-CUresult gv_sim_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
-                                   size_t Width, size_t Height, CUstream hStream)
-{
-    return fill_rows(dstDevice, dstPitch, 4, ui, Width, Height, hStream, false);
 }

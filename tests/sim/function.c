@@ -35,19 +35,6 @@ CUresult gv_sim_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
     return CUDA_SUCCESS;
 }
 
-CUresult gv_sim_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
-{
-    if (!state || !gv_sim_is(function, GV_SIM_FUNCTION))
-        return state ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuFuncLoad(CUfunction function)
-{
-    return gv_sim_is(function, GV_SIM_FUNCTION) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
 static CUresult attribute(int *pi, CUfunction_attribute attrib, const struct gv_sim_entry *entry,
                           const int *set)
 {
@@ -103,59 +90,6 @@ CUresult gv_sim_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib
     else
         return CUDA_ERROR_INVALID_HANDLE;
     return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
-                                     CUdevice dev)
-{
-    CUresult result = gv_sim_device_check(dev);
-    return result ? result : gv_sim_cuFuncSetAttribute((CUfunction)kernel, attrib, val);
-}
-
-CUresult gv_sim_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
-{
-    (void)config;
-    return entry_of(hfunc) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult gv_sim_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
-{
-    CUresult result = gv_sim_device_check(dev);
-    return result ? result : gv_sim_cuFuncSetCacheConfig((CUfunction)kernel, config);
-}
-
-CUresult gv_sim_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
-{
-    (void)config;
-    return entry_of(hfunc) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult gv_sim_cuCtxGetCacheConfig(CUfunc_cache *pconfig)
-{
-    if (!gv_sim_current() || !pconfig)
-        return pconfig ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-    *pconfig = CU_FUNC_CACHE_PREFER_NONE;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxSetCacheConfig(CUfunc_cache config)
-{
-    (void)config;
-    return gv_sim_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult gv_sim_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
-{
-    if (!gv_sim_current() || !pConfig)
-        return pConfig ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-    *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
-{
-    (void)config;
-    return gv_sim_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult gv_sim_cuCtxResetPersistingL2Cache(void)
@@ -216,37 +150,4 @@ CUresult gv_sim_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSiz
     return gv_sim_cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
                                                             blockSizeToDynamicSMemSize,
                                                             dynamicSMemSize, blockSizeLimit, 0);
-}
-
-CUresult gv_sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func,
-                                                        int numBlocks, int blockSize)
-{
-    if (!entry_of(func))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    *dynamicSmemSize = 232448u / (unsigned)numBlocks;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
-                                             const CUlaunchConfig *config)
-{
-    if (!entry_of(func))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!numClusters || !config)
-        return CUDA_ERROR_INVALID_VALUE;
-    *numClusters = PROCESSORS / 2;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
-                                                   const CUlaunchConfig *config)
-{
-    if (!entry_of(func))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!clusterSize || !config)
-        return CUDA_ERROR_INVALID_VALUE;
-    *clusterSize = 8;
-    return CUDA_SUCCESS;
 }

@@ -151,64 +151,6 @@ CUresult gv_sim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
     return gv_sim_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-CUresult gv_sim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
-                                             CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
-{
-    if (!instantiateParams)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = instantiate(phGraphExec, hGraph, instantiateParams->flags);
-    instantiateParams->hErrNode_out = NULL;
-    instantiateParams->result_out =
-        result ? CUDA_GRAPH_INSTANTIATE_ERROR : CUDA_GRAPH_INSTANTIATE_SUCCESS;
-    return result;
-}
-
-/* The new graph must have the same nodes in the same order. */
-CUresult gv_sim_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
-                                     CUgraphExecUpdateResultInfo *resultInfo)
-{
-    if (!gv_sim_is(hGraphExec, GV_SIM_EXEC) || !gv_sim_is(hGraph, GV_SIM_GRAPH) || !resultInfo)
-        return CUDA_ERROR_INVALID_VALUE;
-    struct gv_sim_exec *exec = (struct gv_sim_exec *)hGraphExec;
-    struct gv_sim_graph *graph = (struct gv_sim_graph *)hGraph;
-    *resultInfo = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
-    bool same = graph->nodes.count == exec->graph->nodes.count;
-    for (size_t i = 0; same && i < graph->nodes.count; i++)
-        same = graph->nodes.list[i]->type == exec->graph->nodes.list[i]->type &&
-               graph->nodes.list[i]->needs.count == exec->graph->nodes.list[i]->needs.count;
-    if (!same) {
-        resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    }
-    struct gv_sim_graph *copy = graph_copy(graph);
-    if (!copy)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    gv_sim_graph_free(exec->graph);
-    exec->graph = copy;
-    return schedule(copy, &exec->total_ns) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult gv_sim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
-                                  CUgraphNode *hErrorNode_out,
-                                  CUgraphExecUpdateResult *updateResult_out)
-{
-    CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
-    CUresult result = gv_sim_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
-    if (hErrorNode_out)
-        *hErrorNode_out = NULL;
-    if (updateResult_out)
-        *updateResult_out = info.result;
-    return result;
-}
-
-CUresult gv_sim_cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
-{
-    if (!gv_sim_is(hGraphExec, GV_SIM_EXEC) || !flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    *flags = ((struct gv_sim_exec *)hGraphExec)->flags;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
     if (!gv_sim_is(hGraphExec, GV_SIM_EXEC))
@@ -318,43 +260,10 @@ CUresult gv_sim_cuGraphCreate(CUgraph *phGraph, unsigned int flags)
     return *phGraph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult gv_sim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
-{
-    if (!phGraphClone || !gv_sim_is(originalGraph, GV_SIM_GRAPH))
-        return CUDA_ERROR_INVALID_VALUE;
-    *phGraphClone = (CUgraph)graph_copy((struct gv_sim_graph *)originalGraph);
-    return *phGraphClone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 CUresult gv_sim_cuGraphDestroy(CUgraph hGraph)
 {
     if (!gv_sim_is(hGraph, GV_SIM_GRAPH))
         return CUDA_ERROR_INVALID_VALUE;
     gv_sim_graph_free((struct gv_sim_graph *)hGraph);
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
-                                         const CUgraphNode *dependencies, size_t numDependencies,
-                                         CUgraph childGraph)
-{
-    if (!phGraphNode || !gv_sim_is(hGraph, GV_SIM_GRAPH) || !gv_sim_is(childGraph, GV_SIM_GRAPH) ||
-        (numDependencies && !dependencies))
-        return CUDA_ERROR_INVALID_VALUE;
-    struct gv_sim_graph *child = graph_copy((struct gv_sim_graph *)childGraph);
-    uint64_t total_ns;
-    if (!child || !schedule(child, &total_ns))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    struct gv_sim_node *node =
-        gv_sim_node_new((struct gv_sim_graph *)hGraph, CU_GRAPH_NODE_TYPE_GRAPH, total_ns);
-    if (!node) {
-        gv_sim_graph_free(child);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    node->child = child;
-    for (size_t i = 0; i < numDependencies; i++)
-        if (gv_sim_nodes_add(&node->needs, (struct gv_sim_node *)dependencies[i]))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    *phGraphNode = (CUgraphNode)node;
     return CUDA_SUCCESS;
 }

@@ -175,26 +175,6 @@ CUresult gv_sim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const c
     return *pKernel ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult gv_sim_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
-{
-    if (!count || !gv_sim_is(lib, GV_SIM_LIBRARY))
-        return count ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    *count = ((struct gv_sim_library *)lib)->image->entry_count;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
-{
-    if (!kernels || !gv_sim_is(lib, GV_SIM_LIBRARY))
-        return kernels ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    struct gv_sim_library *l = (struct gv_sim_library *)lib;
-    struct gv_sim_entry *entry = l->image->entries;
-    for (unsigned int i = 0; i < numKernels && entry; i++, entry = entry->next)
-        if (!(kernels[i] = (CUkernel)kernel_of(l, entry)))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    return CUDA_SUCCESS;
-}
-
 static CUresult module_here(CUlibrary library, struct gv_sim_module **module)
 {
     struct gv_sim_context *c = gv_sim_current();
@@ -205,17 +185,6 @@ static CUresult module_here(CUlibrary library, struct gv_sim_module **module)
     return library_module((struct gv_sim_library *)library, c, module);
 }
 
-CUresult gv_sim_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
-{
-    struct gv_sim_module *module;
-    if (!pMod)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = module_here(library, &module);
-    if (!result)
-        *pMod = (CUmodule)module;
-    return result;
-}
-
 CUresult gv_sim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
                                    const char *name)
 {
@@ -224,12 +193,6 @@ CUresult gv_sim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary l
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = module_here(library, &module);
     return result ? result : gv_sim_module_global(module, name, dptr, bytes);
-}
-
-CUresult gv_sim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-                                    const char *name)
-{
-    return gv_sim_cuLibraryGetGlobal(dptr, bytes, library, name);
 }
 
 CUresult gv_sim_kernel_function(struct gv_sim_kernel *kernel, struct gv_sim_context *context,

@@ -84,26 +84,6 @@ CUresult gv_sim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data
                                    optionValues);
 }
 
-CUresult gv_sim_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
-                                 unsigned int numOptions, CUjit_option *options,
-                                 void **optionValues)
-{
-    void *data;
-    size_t size;
-    CUresult result = gv_sim_file_read(path, &data, &size);
-    if (!result)
-        result = gv_sim_cuLinkAddData_v2(state, type, data, size, path, numOptions, options,
-                                         optionValues);
-    free(data);
-    return result;
-}
-
-CUresult gv_sim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
-                              unsigned int numOptions, CUjit_option *options, void **optionValues)
-{
-    return gv_sim_cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
-}
-
 CUresult gv_sim_cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
     if (!gv_sim_is(state, GV_SIM_LINK))

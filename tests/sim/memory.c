@@ -326,15 +326,6 @@ CUresult gv_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
     return CUDA_SUCCESS;
 }
 
-CUresult gv_sim_cuMemHostGetFlags(unsigned int *pFlags, void *p)
-{
-    gv_sim_memory_ask();
-    if (!pFlags || gv_sim_memory_kind(p) == GV_SIM_PAGEABLE)
-        return CUDA_ERROR_INVALID_VALUE;
-    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     if (!gv_sim_current())
@@ -348,18 +339,5 @@ CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
         *free_bytes = gv_sim_settings.memory_bytes - used;
     if (total)
         *total = gv_sim_settings.memory_bytes;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
-{
-    struct gv_sim_range range;
-    gv_sim_memory_ask();
-    if (!gv_sim_memory_find((uintptr_t)dptr, &range) || range.memory < GV_SIM_DEVICE)
-        return CUDA_ERROR_NOT_FOUND;
-    if (pbase)
-        *pbase = range.start;
-    if (psize)
-        *psize = range.size_bytes;
     return CUDA_SUCCESS;
 }

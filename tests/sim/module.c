@@ -111,11 +111,6 @@ CUresult gv_sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
     return load(module, image, 0);
 }
 
-CUresult gv_sim_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
-{
-    return load(module, fatCubin, 0);
-}
-
 CUresult gv_sim_cuModuleLoad(CUmodule *module, const char *fname)
 {
     void *data;
@@ -139,14 +134,6 @@ CUresult gv_sim_cuModuleUnload(CUmodule hmod)
     struct gv_sim_module *module = (struct gv_sim_module *)hmod;
     gv_sim_context_drain(module->context);
     gv_sim_module_free(module);
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
-{
-    if (!mode)
-        return CUDA_ERROR_INVALID_VALUE;
-    *mode = gv_sim_settings.eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
 }
 
@@ -184,14 +171,6 @@ CUresult gv_sim_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     CUresult result = gv_sim_module_function(module, entry, NULL, &function);
     *hfunc = (CUfunction)function;
     return result;
-}
-
-CUresult gv_sim_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
-{
-    if (!count || !gv_sim_is(mod, GV_SIM_MODULE))
-        return count ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    *count = ((struct gv_sim_module *)mod)->image->entry_count;
-    return CUDA_SUCCESS;
 }
 
 CUresult gv_sim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,

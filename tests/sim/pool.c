@@ -51,50 +51,6 @@ CUresult gv_sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return result;
 }
 
-CUresult gv_sim_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
-{
-    CUresult result = gv_sim_device_check(dev);
-    if (result || !gv_sim_is(pool, GV_SIM_POOL))
-        return result ? result : CUDA_ERROR_INVALID_VALUE;
-    chosen[dev] = (struct gv_sim_pool *)pool;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
-{
-    if (!pool || !poolProps)
-        return CUDA_ERROR_INVALID_VALUE;
-    *pool = (CUmemoryPool)pool_new(poolProps->location.id);
-    return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult gv_sim_cuMemPoolDestroy(CUmemoryPool pool)
-{
-    if (!gv_sim_is(pool, GV_SIM_POOL))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (int i = 0; i < GV_SIM_DEVICES_MAX; i++) {
-        if (pool == (CUmemoryPool)defaults[i])
-            return CUDA_ERROR_INVALID_VALUE;
-        if (pool == (CUmemoryPool)chosen[i])
-            chosen[i] = NULL;
-    }
-    pthread_mutex_lock(&lock);
-    struct gv_sim_pool **at = &pools;
-    while (*at && *at != (struct gv_sim_pool *)pool)
-        at = &(*at)->next;
-    if (*at)
-        *at = (*at)->next;
-    pthread_mutex_unlock(&lock);
-    gv_sim_object_free(pool);
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
-{
-    return gv_sim_is(pool, GV_SIM_POOL) && (map || !count) ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_INVALID_VALUE;
-}
-
 /* The first three attributes are int, the others 64 bits wide. */
 CUresult gv_sim_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
@@ -104,18 +60,6 @@ CUresult gv_sim_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     p->attributes[attr] = attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES
                               ? *(unsigned int *)value
                               : *(cuuint64_t *)value;
-    return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
-{
-    if (!gv_sim_is(pool, GV_SIM_POOL) || !value || (unsigned)attr >= 16)
-        return CUDA_ERROR_INVALID_VALUE;
-    const struct gv_sim_pool *p = (struct gv_sim_pool *)pool;
-    if (attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
-        *(unsigned int *)value = (unsigned int)p->attributes[attr];
-    else
-        *(cuuint64_t *)value = p->attributes[attr];
     return CUDA_SUCCESS;
 }
 

@@ -195,7 +195,6 @@ void gv_sim_context_drain_holding(struct gv_sim_context *context);
 /* Waits while a call that changes the context has its lock. */
 void gv_sim_context_take_turn(struct gv_sim_context *context);
 void gv_sim_contexts_settle(void);
-int gv_sim_contexts(struct gv_sim_context **list, int max);
 CUresult gv_sim_device_check(CUdevice device);
 
 struct gv_sim_stream *gv_sim_stream_of(CUstream handle, CUresult *error);
@@ -388,7 +387,6 @@ struct gv_sim_fill {
 };
 void gv_sim_rows_copy(const struct gv_sim_rows *rows);
 void gv_sim_fill_do(const struct gv_sim_fill *fill);
-CUresult gv_sim_rows_of(const CUDA_MEMCPY3D *copy, struct gv_sim_rows *rows);
 uint64_t gv_sim_copy_ns(size_t size_bytes);
 struct gv_sim_array {
     struct gv_sim_object object;

@@ -297,16 +297,6 @@ CUresult gv_sim_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
     return CUDA_SUCCESS;
 }
 
-CUresult gv_sim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
-{
-    CUresult result;
-    struct gv_sim_stream *s = gv_sim_stream_of(hStream, &result);
-    if (!s || !pctx)
-        return s ? CUDA_ERROR_INVALID_VALUE : result;
-    *pctx = (CUcontext)s->context;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     CUresult result;
@@ -326,15 +316,4 @@ CUresult gv_sim_cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPri
     if (greatestPriority)
         *greatestPriority = -5;
     return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
-                                       unsigned int flags)
-{
-    (void)length;
-    (void)flags;
-    CUresult result;
-    if (!gv_sim_stream_of(hStream, &result))
-        return result;
-    return dptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

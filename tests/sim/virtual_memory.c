@@ -53,16 +53,6 @@ static struct mapping **mapping_at(CUdeviceptr address)
     return at;
 }
 
-CUresult gv_sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
-                                              CUmemAllocationGranularity_flags option)
-{
-    (void)option;
-    if (!granularity || !prop)
-        return CUDA_ERROR_INVALID_VALUE;
-    *granularity = GRANULARITY;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
                                     CUdeviceptr addr, unsigned long long flags)
 {
@@ -80,11 +70,6 @@ CUresult gv_sim_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignm
     munmap((void *)(start + size), (uintptr_t)made + alignment - start);
     *ptr = start;
     return CUDA_SUCCESS;
-}
-
-CUresult gv_sim_cuMemAddressFree(CUdeviceptr ptr, size_t size)
-{
-    return ptr && size && !munmap((void *)ptr, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult gv_sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
@@ -135,15 +120,6 @@ CUresult gv_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
     return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult gv_sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
-                                                       CUmemGenericAllocationHandle handle)
-{
-    if (!prop || !gv_sim_is((void *)handle, GV_SIM_MEMORY))
-        return CUDA_ERROR_INVALID_VALUE;
-    *prop = ((struct gv_sim_allocation *)handle)->properties;
-    return CUDA_SUCCESS;
-}
-
 CUresult gv_sim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                          CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -172,12 +148,6 @@ CUresult gv_sim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     }
     pthread_mutex_unlock(&lock);
     return result;
-}
-
-CUresult gv_sim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
-                               size_t count)
-{
-    return ptr && size && desc && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Called with the lock held. */

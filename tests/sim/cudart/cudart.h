@@ -54,7 +54,6 @@ static inline cudaError_t gv_rt_result(CUresult result)
 
 /* The CUkernel of a registered function, or of a handle (registration.c). */
 cudaError_t gv_rt_kernel(const void *function, CUkernel *kernel);
-cudaError_t gv_rt_variable(const void *symbol, CUdeviceptr *address, size_t *size_bytes);
 
 /* Makes a driver call: returns its error, or continues. */
 #define GV_RT_TRY(call)                                                                            \

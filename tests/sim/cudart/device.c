@@ -33,7 +33,7 @@ GV_RT_EXPORT const char *cudaGetErrorName(cudaError_t error)
 #define GV_SIM_ERROR(name)                                                                         \
     case name:                                                                                     \
         return #name;
-#include "tests/sim/cudart/errors.def"
+#include "tests/sim/runtime_errors.def"
     default:
         return "unrecognized error code";
     }
@@ -78,13 +78,6 @@ cudaError_t gv_rt_cudaSetDevice(int device)
     return bind(device);
 }
 
-cudaError_t gv_rt_cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
-{
-    (void)deviceFlags;
-    (void)flags;
-    return gv_rt_cudaSetDevice(device);
-}
-
 GV_RT_EXPORT cudaError_t cudaGetDevice(int *device)
 {
     if (!device)
@@ -111,11 +104,6 @@ cudaError_t gv_rt_cudaDeviceSynchronize(void)
     GV_RT_FORWARD(DRIVER(cuCtxSynchronize)());
 }
 
-cudaError_t gv_rt_cudaThreadSynchronize(void)
-{
-    return gv_rt_cudaDeviceSynchronize();
-}
-
 cudaError_t gv_rt_cudaDeviceReset(void)
 {
     GV_RT_TRY(gv_rt_start());
@@ -136,27 +124,6 @@ cudaError_t gv_rt_cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit)
 cudaError_t gv_rt_cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
     GV_RT_FORWARD(DRIVER(cuCtxSetLimit)((CUlimit)limit, value));
-}
-
-cudaError_t gv_rt_cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig)
-{
-    GV_RT_FORWARD(DRIVER(cuCtxSetCacheConfig)((CUfunc_cache)cacheConfig));
-}
-
-cudaError_t gv_rt_cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
-{
-    CUcontext peer;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_result(DRIVER(cuDevicePrimaryCtxRetain)(&peer, peerDevice)));
-    return gv_rt_result(DRIVER(cuCtxEnablePeerAccess)(peer, flags));
-}
-
-cudaError_t gv_rt_cudaDeviceDisablePeerAccess(int peerDevice)
-{
-    CUcontext peer;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_result(DRIVER(cuDevicePrimaryCtxRetain)(&peer, peerDevice)));
-    return gv_rt_result(DRIVER(cuCtxDisablePeerAccess)(peer));
 }
 
 GV_RT_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)

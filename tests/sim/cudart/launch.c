@@ -35,17 +35,6 @@ cudaError_t gv_rt_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const vo
     return gv_rt_result(DRIVER(cuLaunchKernelEx)(&driver, (CUfunction)kernel, args, NULL));
 }
 
-cudaError_t gv_rt_cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim,
-                                              void **args, size_t sharedMem, cudaStream_t stream)
-{
-    CUkernel kernel;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_kernel(func, &kernel));
-    return gv_rt_result(DRIVER(cuLaunchCooperativeKernel)(
-        (CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y, blockDim.z,
-        (unsigned int)sharedMem, stream, args));
-}
-
 cudaError_t gv_rt___cudaLaunchKernel(cudaKernel_t kernel, dim3 gridDim, dim3 blockDim, void **args,
                                      size_t sharedMem, cudaStream_t stream)
 {
@@ -81,60 +70,12 @@ cudaError_t gv_rt_cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const v
     return cudaSuccess;
 }
 
-cudaError_t gv_rt_cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
-{
-    CUkernel kernel;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_kernel(func, &kernel));
-    return gv_rt_result(DRIVER(cuKernelSetAttribute)((CUfunction_attribute)attr, value, kernel, 0));
-}
-
-cudaError_t gv_rt_cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache cacheConfig)
-{
-    CUkernel kernel;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_kernel(func, &kernel));
-    return gv_rt_result(DRIVER(cuKernelSetCacheConfig)(kernel, (CUfunc_cache)cacheConfig, 0));
-}
-
 GV_RT_EXPORT cudaError_t cudaFuncGetName(const char **name, const void *func)
 {
     CUkernel kernel;
     GV_RT_TRY(gv_rt_context());
     GV_RT_TRY(gv_rt_kernel(func, &kernel));
     return gv_rt_result(DRIVER(cuKernelGetName)(name, kernel));
-}
-
-cudaError_t gv_rt_cudaGetFuncBySymbol(cudaFunction_t *functionPtr, const void *symbolPtr)
-{
-    CUkernel kernel;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_kernel(symbolPtr, &kernel));
-    return gv_rt_result(DRIVER(cuKernelGetFunction)((CUfunction *)functionPtr, kernel));
-}
-
-cudaError_t gv_rt_cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
-{
-    GV_RT_TRY(gv_rt_context());
-    return gv_rt_kernel(entryFuncAddr, (CUkernel *)kernelPtr);
-}
-
-cudaError_t gv_rt_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
-{
-    CUkernel kernel;
-    GV_RT_TRY(gv_rt_context());
-    GV_RT_TRY(gv_rt_kernel(func, &kernel));
-    return gv_rt_result(DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(
-        numBlocks, (CUfunction)kernel, blockSize, dynamicSMemSize, flags));
-}
-
-cudaError_t gv_rt_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func,
-                                                                int blockSize,
-                                                                size_t dynamicSMemSize)
-{
-    return gv_rt_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize,
-                                                                        dynamicSMemSize, 0);
 }
 
 cudaError_t gv_rt_cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
@@ -169,22 +110,4 @@ cudaError_t gv_rt_cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t libr
                                        const char *name)
 {
     GV_RT_FORWARD(DRIVER(cuLibraryGetKernel)((CUkernel *)pKernel, (CUlibrary)library, name));
-}
-
-cudaError_t gv_rt_cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t lib)
-{
-    GV_RT_FORWARD(DRIVER(cuLibraryGetKernelCount)(count, (CUlibrary)lib));
-}
-
-cudaError_t gv_rt_cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int numKernels,
-                                              cudaLibrary_t lib)
-{
-    GV_RT_FORWARD(
-        DRIVER(cuLibraryEnumerateKernels)((CUkernel *)kernels, numKernels, (CUlibrary)lib));
-}
-
-cudaError_t gv_rt_cudaLibraryGetGlobal(void **dptr, size_t *bytes, cudaLibrary_t library,
-                                       const char *name)
-{
-    GV_RT_FORWARD(DRIVER(cuLibraryGetGlobal)((CUdeviceptr *)dptr, bytes, (CUlibrary)library, name));
 }

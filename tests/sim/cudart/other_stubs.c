@@ -19,4 +19,4 @@
             fputs("gpuverify simulator: " #symbol " is not simulated\n", stderr);                  \
         return ERROR_NOT_SUPPORTED;                                                                \
     }
-#include "tests/sim/cudart/other_exports.def"
+#include "tests/sim/runtime_exports.def"

@@ -12,4 +12,4 @@
             ".hidden gv_rt_" #plain "\n.type gv_rt_" #symbol ", %function\n"                       \
             "gv_rt_" #symbol ":\n\t" JUMP "gv_rt_" #plain "\n"                                     \
             ".size gv_rt_" #symbol ", . - gv_rt_" #symbol "\n");
-#include "tests/sim/cudart/per_thread.def"
+#include "tests/sim/runtime_per_thread.def"

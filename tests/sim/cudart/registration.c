@@ -212,18 +212,6 @@ cudaError_t gv_rt_kernel(const void *function, CUkernel *kernel)
     return error;
 }
 
-cudaError_t gv_rt_variable(const void *host, CUdeviceptr *address, size_t *size_bytes)
-{
-    cudaError_t error = cudaErrorInvalidSymbol;
-    pthread_mutex_lock(&lock);
-    struct symbol *symbol = find(host, true);
-    if (symbol && !(error = load(symbol->image)))
-        error = gv_rt_result(
-            DRIVER(cuLibraryGetGlobal)(address, size_bytes, symbol->image->library, symbol->name));
-    pthread_mutex_unlock(&lock);
-    return error;
-}
-
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *entry)
 {
     GV_RT_TRY(gv_rt_start());

@@ -1,12 +1,6 @@
 /* Streams, events, graphs. */
 #include "tests/sim/cudart/cudart.h"
 
-cudaError_t gv_rt_cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags,
-                                               int priority)
-{
-    GV_RT_FORWARD(DRIVER(cuStreamCreateWithPriority)(pStream, flags, priority));
-}
-
 cudaError_t gv_rt_cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
     GV_RT_FORWARD(DRIVER(cuStreamCreate)(pStream, flags));
@@ -75,27 +69,6 @@ cudaError_t gv_rt_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
     GV_RT_FORWARD(DRIVER(cuStreamEndCapture)(stream, pGraph));
 }
 
-cudaError_t gv_rt_cudaStreamIsCapturing(cudaStream_t stream,
-                                        enum cudaStreamCaptureStatus *pCaptureStatus)
-{
-    GV_RT_FORWARD(DRIVER(cuStreamIsCapturing)(stream, (CUstreamCaptureStatus *)pCaptureStatus));
-}
-
-/* stream, status, id, graph, dependencies, edge data, number of dependencies (CUDA 13's order) */
-cudaError_t gv_rt_cudaStreamGetCaptureInfo(uintptr_t a0, uintptr_t a1, uintptr_t a2, uintptr_t a3,
-                                           uintptr_t a4, uintptr_t a5, uintptr_t a6)
-{
-    GV_RT_FORWARD(DRIVER(cuStreamGetCaptureInfo_v3)(
-        (CUstream)a0, (CUstreamCaptureStatus *)a1, (cuuint64_t *)a2, (CUgraph *)a3,
-        (const CUgraphNode **)a4, (const CUgraphEdgeData **)a5, (size_t *)a6));
-}
-
-cudaError_t gv_rt_cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
-{
-    GV_RT_TRY(gv_rt_start());
-    return gv_rt_result(DRIVER(cuThreadExchangeStreamCaptureMode)((CUstreamCaptureMode *)mode));
-}
-
 cudaError_t gv_rt_cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
     GV_RT_FORWARD(DRIVER(cuEventCreate)(event, flags));
@@ -109,17 +82,6 @@ cudaError_t gv_rt_cudaEventCreate(cudaEvent_t *event)
 cudaError_t gv_rt_cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     GV_RT_FORWARD(DRIVER(cuEventRecord)(event, stream));
-}
-
-cudaError_t gv_rt_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
-                                           unsigned int flags)
-{
-    GV_RT_FORWARD(DRIVER(cuEventRecordWithFlags)(event, stream, flags));
-}
-
-cudaError_t gv_rt_cudaEventQuery(cudaEvent_t event)
-{
-    GV_RT_FORWARD(DRIVER(cuEventQuery)(event));
 }
 
 cudaError_t gv_rt_cudaEventSynchronize(cudaEvent_t event)
@@ -137,19 +99,9 @@ cudaError_t gv_rt_cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t
     GV_RT_FORWARD(DRIVER(cuEventElapsedTime)(ms, start, end));
 }
 
-cudaError_t gv_rt_cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags)
-{
-    GV_RT_FORWARD(DRIVER(cuGraphCreate)(pGraph, flags));
-}
-
 cudaError_t gv_rt_cudaGraphDestroy(cudaGraph_t graph)
 {
     GV_RT_FORWARD(DRIVER(cuGraphDestroy)(graph));
-}
-
-cudaError_t gv_rt_cudaGraphClone(cudaGraph_t *pGraphClone, cudaGraph_t originalGraph)
-{
-    GV_RT_FORWARD(DRIVER(cuGraphClone)(pGraphClone, originalGraph));
 }
 
 GV_RT_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
@@ -172,22 +124,9 @@ cudaError_t gv_rt_cudaGraphInstantiate(uintptr_t a0, uintptr_t a1, uintptr_t a2,
     return gv_rt_cudaGraphInstantiateWithFlags((cudaGraphExec_t *)a0, (cudaGraph_t)a1, a2);
 }
 
-/* exec, graph, result since CUDA 12 */
-cudaError_t gv_rt_cudaGraphExecUpdate(uintptr_t a0, uintptr_t a1, uintptr_t a2, uintptr_t a3)
-{
-    (void)a3;
-    GV_RT_FORWARD(DRIVER(cuGraphExecUpdate_v2)((CUgraphExec)a0, (CUgraph)a1,
-                                               (CUgraphExecUpdateResultInfo *)a2));
-}
-
 cudaError_t gv_rt_cudaGraphExecDestroy(cudaGraphExec_t graphExec)
 {
     GV_RT_FORWARD(DRIVER(cuGraphExecDestroy)(graphExec));
-}
-
-cudaError_t gv_rt_cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream)
-{
-    GV_RT_FORWARD(DRIVER(cuGraphUpload)(graphExec, stream));
 }
 
 cudaError_t gv_rt_cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)

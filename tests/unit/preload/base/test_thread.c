@@ -1,4 +1,4 @@
-/* A thread of the program joins, fills segments, and leaves; a forked child starts anew. */
+/* A thread of the program joins, and fills segments. */
 #include "tests/unit/preload/recording.h"
 
 #include <pthread.h>
@@ -18,13 +18,9 @@ static bool attach(void)
     return may_attach;
 }
 
-/* The thread may be the one that starts the GPU's side. */
-static int left;
-
 static void leave_gpu_start(struct gv_thread *thread)
 {
     assert_true(gv_thread_is_live(thread));
-    left++;
 }
 
 static void write_open_ranges(struct gv_thread *thread)
@@ -87,27 +83,6 @@ static unsigned fill(enum gv_spool_room room, unsigned most)
     return count;
 }
 
-static void goes_on_in_the_next_segment(void **state)
-{
-    struct gv_spool_segment *first, *second;
-
-    (void)state;
-    assert_true(gv_thread_join(&gv_thread));
-    assert_int_equal(fill(GV_ROOM_REST, GV_SPOOL_SEGMENT_RECORDS + 2),
-                     GV_SPOOL_SEGMENT_RECORDS + 2);
-    first = segment_of(1, 0);
-    second = segment_of(1, 1);
-    assert_non_null(first);
-    assert_non_null(second);
-    assert_int_equal(atomic_load(&first->state), GV_SEGMENT_CLOSED);
-    assert_int_equal(atomic_load(&first->published), GV_SPOOL_SEGMENT_RECORDS);
-    assert_int_equal(first->first_record, 0);
-    assert_int_equal(atomic_load(&second->state), GV_SEGMENT_OPEN);
-    assert_int_equal(atomic_load(&second->published), 2);
-    assert_int_equal(second->first_record, GV_SPOOL_SEGMENT_RECORDS);
-    assert_int_equal(second->records[1].call.bytes, GV_SPOOL_SEGMENT_RECORDS + 1);
-}
-
 /* What is more important finds room when the rest is refused. */
 static void keeps_the_last_segments_for_what_matters(void **state)
 {
@@ -149,32 +124,6 @@ static void splits_texts(void **state)
     assert_int_equal(gv_spool_text_bytes(NULL), 0);
 }
 
-static void *live(void *slot)
-{
-    assert_true(gv_thread_join(&gv_thread));
-    assert_int_equal(fill(GV_ROOM_REST, 5), 5);
-    atomic_store(&gv_thread.slot->api_plus_one, 1); /* it ends inside a call */
-    *(struct gv_spool_slot **)slot = gv_thread.slot;
-    return NULL;
-}
-
-static void leaves_when_it_ends(void **state)
-{
-    struct gv_spool_slot *slot = NULL;
-    struct gv_spool_segment *segment;
-    pthread_t thread;
-
-    (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, live, &slot), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(left, 1);
-    segment = segment_of(1, 0);
-    assert_int_equal(atomic_load(&segment->state), GV_SEGMENT_CLOSED);
-    assert_int_equal(atomic_load(&segment->published), 5);
-    assert_int_equal(atomic_load(&slot->thread), 0);
-    assert_int_equal(atomic_load(&slot->api_plus_one), 0);
-}
-
 static void records_without_a_slot(void **state)
 {
     static const struct gv_spool_owner other = {.thread = 99};
@@ -187,41 +136,6 @@ static void records_without_a_slot(void **state)
     assert_int_equal(fill(GV_ROOM_REST, 1), 1);
 }
 
-/* As the kernel empties the page of gv_process_own in it. */
-static int be_the_child(struct gv_spool_segment *parents)
-{
-    atomic_store(&gv_process_own.token, 0);
-    atomic_store(&gv_process_own.open, 0);
-    if (gv_thread_is_live(&gv_thread) || gv_thread_may_call(&gv_thread))
-        return 1;
-    open_spool("child", 2);
-    if (!gv_thread_join(&gv_thread) || gv_thread.serial != 1 || gv_thread.segment ||
-        fill(GV_ROOM_REST, 3) != 3)
-        return 2;
-    if (atomic_load(&parents->published) != 4 || atomic_load(&gv_thread.segment->published) != 3)
-        return 3;
-    gv_spool_writer_close(&gv_process.spool, true);
-    return 0;
-}
-
-static void starts_anew_in_a_forked_child(void **state)
-{
-    int status = -1;
-    pid_t child;
-
-    (void)state;
-    assert_true(gv_thread_join(&gv_thread));
-    assert_int_equal(fill(GV_ROOM_REST, 4), 4);
-    child = fork();
-    if (child == 0)
-        _exit(be_the_child(gv_thread.segment));
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    assert_true(gv_thread_is_live(&gv_thread));
-    assert_int_equal(fill(GV_ROOM_REST, 1), 1);
-    assert_int_equal(atomic_load(&segment_of(1, 0)->published), 5);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_recording, close_recording)
 
 int main(void)
@@ -230,12 +144,9 @@ int main(void)
         TEST(joins_once),
         TEST(does_not_join_what_does_not_record),
         TEST(waits_while_the_gpu_is_started),
-        TEST(goes_on_in_the_next_segment),
         TEST(keeps_the_last_segments_for_what_matters),
         TEST(splits_texts),
-        TEST(leaves_when_it_ends),
         TEST(records_without_a_slot),
-        TEST(starts_anew_in_a_forked_child),
     };
 
     return cmocka_run_group_tests_name("a thread that records", tests, NULL, NULL);

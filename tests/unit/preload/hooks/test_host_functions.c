@@ -63,20 +63,13 @@ static int is_capturing(void *stream, int *status)
 
 /* ---- a call that launches a function ---- */
 
-static int runs, result_seen;
+static int runs;
 
 static void work(void *data)
 {
     assert_ptr_equal(data, &runs);
     runs++;
     errno = EBADF;
-}
-
-static void call_back(void *stream, int result, void *data)
-{
-    assert_ptr_equal(stream, STREAM);
-    result_seen = result;
-    work(data);
 }
 
 struct launch {
@@ -120,55 +113,6 @@ static int prepare(void **state)
     return open_recording(state);
 }
 
-static void a_function_runs_with_its_data_and_leaves_a_record(void **state)
-{
-    struct launch it = launch((void *)work, false, 0);
-    const struct gv_record_host *told;
-
-    (void)state;
-    assert_true(is_wrapped(&it));
-    run(&it);
-    assert_int_equal(runs, 1);
-    assert_int_equal(errno, EBADF); /* as the program's function left it */
-    told = &segment_of(1, 0)->records[0].host;
-    assert_int_equal(atomic_load(&segment_of(1, 0)->published), 1);
-    assert_int_equal(told->head.kind, GV_RECORD_HOST_FUNCTION);
-    assert_int_equal(told->head.flags, 0);
-    assert_int_equal(told->number, it.facts.made);
-    /* It is not a call of its thread. */
-    assert_int_equal(gv_thread.depth, 0);
-    assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), 0);
-}
-
-static void a_callback_gets_stream_and_result(void **state)
-{
-    struct launch it = launch((void *)call_back, true, 0);
-
-    (void)state;
-    ((void (*)(void *, int, void *))it.function)(STREAM, 719, it.data);
-    assert_int_equal(runs, 1);
-    assert_int_equal(result_seen, 719);
-}
-
-static void the_launch_is_recorded_with_the_functions_name(void **state)
-{
-    struct launch it;
-    const struct gv_record_host *told;
-
-    (void)state;
-    assert_true(gv_thread_join(&gv_thread));
-    gv_thread.outer_start_ns = 4000;
-    it = launch((void *)work, false, 0);
-    run(&it); /* may come first */
-    gv_host_function_write_launch(&gv_thread, &it.facts);
-    told = &segment_of(1, 0)->records[1].host;
-    assert_int_equal(told->head.kind, GV_RECORD_HOST_LAUNCH);
-    assert_int_equal(told->head.flags, GV_RECORD_MORE);
-    assert_int_equal(told->number, segment_of(1, 0)->records[0].host.number);
-    assert_int_equal(told->start_ns, 4000);
-    assert_int_equal(told->stack, 17);
-}
-
 static void a_captured_function_stays_the_programs(void **state)
 {
     struct launch it;
@@ -187,16 +131,6 @@ static void a_captured_function_stays_the_programs(void **state)
     it = launch((void *)work, false, 0);
     assert_true(is_wrapped(&it));
     run(&it);
-}
-
-static void a_nested_launch_is_wrapped_once(void **state)
-{
-    struct launch it = launch((void *)work, false, 1);
-
-    (void)state;
-    assert_false(is_wrapped(&it));
-    it = launch(NULL, false, 0);
-    assert_null(it.function);
 }
 
 /* More launches than there are cells, of which each fails. */
@@ -285,11 +219,7 @@ static void threads_get_different_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_function_runs_with_its_data_and_leaves_a_record),
-        CASE(a_callback_gets_stream_and_result),
-        CASE(the_launch_is_recorded_with_the_functions_name),
         CASE(a_captured_function_stays_the_programs),
-        CASE(a_nested_launch_is_wrapped_once),
         CASE(a_launch_that_fails_gives_its_cell_back),
         CASE(without_a_cell_the_programs_function_runs),
         CASE(a_forked_child_records_nothing),

@@ -254,10 +254,12 @@ static void a_command_makes_a_trace_of_which_nothing_was_committed(void **state)
     assert_int_equal(unsetenv("GPUVERIFY_SPOOL_DIR"), 0);
 }
 
+/* And no trigger of a trace that anybody may have changed meanwhile is obeyed. */
 static void records_that_come_later_are_added(void **state)
 {
     (void)state;
     char name[1024];
+    sqlite3 *database;
 
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(1000);
@@ -265,6 +267,13 @@ static void records_that_come_later_are_added(void **state)
     fixture_spool_name(&fixture, 1, name, sizeof(name));
     assert_int_equal(access(name, F_OK), 0); /* its process lives: the spool stays */
     fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "recording");
+    assert_int_equal(sqlite3_open(fixture.trace, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database,
+                                  "CREATE TRIGGER evil AFTER INSERT ON call BEGIN DELETE FROM"
+                                  " call; END",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(database);
     for (uint64_t i = 1000; i < 3000; i++)
         fixture_launch(&spool, 1 + (uint32_t)(i & 1), FIXTURE_LAUNCH, i, 1, 0xc0, 0x99);
     recover();

@@ -97,24 +97,6 @@ static void named_kernel(const char *name)
     assert_true(fixture_append(&spool, GPU, &record));
 }
 
-static void an_operation_finds_its_call(void **state)
-{
-    (void)state;
-    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
-    operation(GV_GPU_KERNEL, 200, 5, 0);
-    operation(GV_GPU_KERNEL, 500, 6, 0); /* its call is not stored yet */
-    operation(GV_GPU_KERNEL, 600, 6, 0); /* and neither is this one's, which is the same */
-    operation(GV_GPU_KERNEL, 700, 9, 0); /* this one's never comes */
-    call(AFTER, FIXTURE_LAUNCH, 400, 10, 6);
-    recover();
-    assert_int_equal(number("SELECT count(*) FROM gpu_ops"), 4);
-    assert_int_equal(number("SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call"
-                            " AND c.correlation = CASE WHEN o.start_ns = 200 THEN 5 ELSE 6 END"),
-                     3);
-    assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 700);
-    assert_int_equal(number("SELECT count(*) FROM threads"), 3);
-}
-
 /* More come before their calls than can wait: the others are matched at the end. */
 static void operations_that_were_given_up_find_their_calls_in_the_end(void **state)
 {
@@ -132,22 +114,6 @@ static void operations_that_were_given_up_find_their_calls_in_the_end(void **sta
                             " AND c.start_ns = o.start_ns - 1000"),
                      count - 1);
     assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 1007);
-}
-
-static void a_kernel_has_its_shape_and_a_readable_name(void **state)
-{
-    (void)state;
-    named_kernel("_Z5saxpyifPKfPf");
-    operation(GV_GPU_KERNEL, 200, 0, 1);
-    recover();
-    expect_text("SELECT linkage_name FROM gpu_ops", "_Z5saxpyifPKfPf");
-#ifdef GV_HAS_DEMANGLE
-    expect_text("SELECT name FROM gpu_ops", "saxpy(int, float, float const*, float*)");
-    expect_text("SELECT name FROM kernel_summary", "saxpy(int, float, float const*, float*)");
-#endif
-    assert_int_equal(number("SELECT grid_x * 100 + grid_y * 10 + grid_z FROM gpu_ops"), 321);
-    assert_int_equal(number("SELECT shared_bytes FROM gpu_ops"), 120);
-    assert_int_equal(number("SELECT registers FROM gpu_ops"), 40);
 }
 
 /* CUPTI has the first name of a handle, also after another function got it. */
@@ -186,67 +152,6 @@ static void what_is_unknown_is_null(void **state)
                             " call IS NULL AND stream IS NULL AND grid_x IS NULL AND"
                             " registers IS NULL FROM gpu_ops"),
                      1);
-}
-
-static void code_that_a_launch_brings_in_is_a_lazy_load(void **state)
-{
-    union gv_record module = {.gpu_module = {.head = {.kind = GV_RECORD_GPU_MODULE},
-                                             .at_ns = FIXTURE_EPOCH_NS + 150,
-                                             .bytes = 4096,
-                                             .hash = 0xabc,
-                                             .module = 3,
-                                             .correlation = 8}};
-    union gv_record jit = {.jit = {.head = {.kind = GV_RECORD_JIT, .api = 1, .result = 3},
-                                   .start_ns = FIXTURE_EPOCH_NS + 110,
-                                   .duration_ns = 30,
-                                   .correlation = 8}};
-
-    (void)state;
-    call(BEFORE, FIXTURE_LAUNCH, 100, 90, 8);
-    assert_true(fixture_append(&spool, GPU, &module));
-    assert_true(fixture_append(&spool, GPU, &jit));
-    recover();
-    assert_int_equal(number("SELECT count(*) FROM loads"), 1);
-    expect_text("SELECT kind FROM loads", "lazy");
-    expect_text("SELECT function FROM loads", "cuLaunchKernel");
-    assert_int_equal(number("SELECT bytes FROM loads"), 4096);
-    assert_int_equal(number("SELECT duration_ns FROM loads"), 90);
-    assert_int_equal(number("SELECT jit_ns FROM loads"), 30);
-    expect_text("SELECT operation FROM jits", "compile");
-}
-
-static void a_device_is_described(void **state)
-{
-    union gv_record device = {
-        .device = {.head = {.kind = GV_RECORD_DEVICE, .flags = GV_RECORD_MORE, .api = 4},
-                   .memory_bytes = 1 << 30,
-                   .cc_major = 9,
-                   .multiprocessors = 132}};
-
-    (void)state;
-    assert_true(fixture_append(&spool, BEFORE, &device));
-    fixture_text(&spool, BEFORE, "H100", false);
-    recover();
-    expect_text("SELECT name FROM devices", "H100");
-    expect_text("SELECT compute_capability FROM devices", "9.0");
-    assert_int_equal(number("SELECT memory_bytes FROM devices"), 1 << 30);
-    assert_int_equal(number("SELECT uuid IS NULL AND clock_khz IS NULL FROM devices"), 1);
-}
-
-static void what_a_killed_process_had_with_cupti_is_a_loss(void **state)
-{
-    (void)state;
-    atomic_store(&spool.writer.header->gpu.flushed_ns, FIXTURE_EPOCH_NS + 300);
-    atomic_store(&spool.writer.header->gpu.dropped, 1);
-    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
-    call(BEFORE, FIXTURE_LAUNCH, 400, 10, 6);
-    call(BEFORE, FIXTURE_LAUNCH, 500, 10, 7);
-    call(BEFORE, FIXTURE_LAUNCH, 600, 10, 8);
-    operation(GV_GPU_KERNEL, 200, 5, 0);
-    operation(GV_GPU_KERNEL, 450, 6, 0);
-    recover();
-    assert_int_equal(number("SELECT count FROM losses WHERE class = 'last flush'"), 1);
-    assert_int_equal(number("SELECT count FROM losses WHERE class = 'dropped by CUPTI'"), 1);
 }
 
 /* A process that ended normally. Its GPU side was recorded from 50 to 1000. */
@@ -457,33 +362,14 @@ static void what_another_profiler_had_is_not_missing(void **state)
     assert_int_equal(number("SELECT count(*) FROM losses"), 1);
 }
 
-static void a_process_says_how_its_gpu_side_was_seen(void **state)
-{
-    (void)state;
-    snprintf(spool.writer.header->gpu.why, GV_SPOOL_WHY_BYTES, "no libcupti found");
-    atomic_store(&spool.writer.header->gpu.state, GV_GPU_HOST_ONLY);
-    call(BEFORE, FIXTURE_SYNC, 100, 10, 0);
-    recover();
-    expect_text("SELECT gpu FROM processes", "host-only");
-    expect_text("SELECT why FROM recording WHERE side = 'gpu' AND start_ns IS NULL",
-                "no libcupti found");
-    expect_text("SELECT gpu_why FROM processes", "no libcupti found");
-    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(an_operation_finds_its_call),
         TEST(operations_that_were_given_up_find_their_calls_in_the_end),
-        TEST(a_kernel_has_its_shape_and_a_readable_name),
         TEST(after_an_unload_a_kernel_has_the_name_of_its_launch),
         TEST(what_is_unknown_is_null),
-        TEST(code_that_a_launch_brings_in_is_a_lazy_load),
-        TEST(a_device_is_described),
-        TEST(what_a_killed_process_had_with_cupti_is_a_loss),
         TEST(launches_without_an_operation_are_missing),
         TEST(what_is_launched_while_a_stream_is_captured_is_not_missing),
         TEST(an_operation_without_its_call_is_taken_off),
@@ -493,7 +379,6 @@ int main(void)
         TEST(windows_are_periods_and_those_of_random_times_are_known),
         TEST(what_ran_longer_than_its_window_is_awaited_is_no_loss),
         TEST(what_another_profiler_had_is_not_missing),
-        TEST(a_process_says_how_its_gpu_side_was_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
