@@ -27,7 +27,7 @@ static unsigned chance(unsigned of)
 static void event(uint64_t symbol, enum gv_step_role role)
 {
     assert_true(sequence.count < MOST);
-    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role};
+    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role, 0};
 }
 
 static void kernel(uint64_t symbol)
