@@ -8,6 +8,7 @@
 
 #define DETECTOR_SELDOM     16u /* fewer waits may be to log */
 #define DETECTOR_INNER      10u /* so many steps, at least, are between two of them */
+#define DETECTOR_THINGS     3u  /* kinds of work in a loop between waits that are not few */
 #define DETECTOR_CANDIDATES 96u
 #define DETECTOR_KEYS       3u
 /* The shares of an anchor's launches, and of the thread's, that must be in pieces like others. */
@@ -36,7 +37,7 @@
 #define CUTTER_LAST 0.6
 
 struct candidate {
-    uint64_t key;
+    uint64_t key, symbol;
     enum gv_step_anchor_class class;
     bool hopeless;
     uint64_t count, same; /* same: pieces of the same kind as the one before */
@@ -129,7 +130,8 @@ static size_t rarest(const struct gv_step_detector *detector)
 }
 
 static struct candidate *candidate_of(struct gv_step_detector *detector,
-                                      enum gv_step_anchor_class class, uint64_t key)
+                                      enum gv_step_anchor_class class, uint64_t key,
+                                      uint64_t symbol)
 {
     struct candidate *candidate;
     size_t i = 0;
@@ -146,7 +148,7 @@ static struct candidate *candidate_of(struct gv_step_detector *detector,
     } else {
         candidate = detector->candidates[rarest(detector)];
     }
-    *candidate = (struct candidate){.key = key, .class = class, .kind = -1};
+    *candidate = (struct candidate){.key = key, .symbol = symbol, .class = class, .kind = -1};
     candidate->first_predicted = detector->stream.predicted;
     candidate->first_foreseen = detector->stream.foreseen;
     return candidate;
@@ -287,7 +289,7 @@ int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_ste
     if (wait)
         gv_step_stream_take(&detector->stream, event);
     for (size_t i = 0; i < keys.count; i++) {
-        candidate = candidate_of(detector, keys.key[i].class, keys.key[i].key);
+        candidate = candidate_of(detector, keys.key[i].class, keys.key[i].key, event->symbol);
         if (!candidate)
             return -ENOMEM;
         candidate_seen(detector, candidate, detector->stream.position);
@@ -411,17 +413,19 @@ static bool is_outer(const struct choice *choice)
 }
 
 /* A wait now and then, as to log, without work of its own, is in the inner loop; and what takes
- * turns, in steps of several kinds. A single line that repeats is not what the author sees. */
+ * turns to come to the same wait, in steps of several kinds. A single line that repeats is not what
+ * the author sees. */
 static bool goes_in(const struct gv_step_stream *stream, const struct choice *outer,
                     const struct choice *inner)
 {
     const struct candidate *in = inner->candidate;
+    bool works = gv_piece_works_once(usual_kind(outer->candidate), stream);
+    bool turns = ends_steps(in->class) && sums_of(&in->kinds).kinds > 1 &&
+                 gv_step_stream_line(stream, in->symbol) != GV_PIECE_LINES;
     double times = times_in(outer, inner);
 
-    return times >= 2 && !gv_piece_is_line(usual_kind(in), stream) &&
-           (times >= DETECTOR_GO_IN || (ends_steps(in->class) && sums_of(&in->kinds).kinds > 1) ||
-            (in->class != GV_STEP_ANCHOR_GRAPH &&
-             !gv_piece_works_once(usual_kind(outer->candidate), stream)));
+    return times >= 2 && !(works && gv_piece_is_line(usual_kind(in), stream)) &&
+           (times >= DETECTOR_GO_IN || turns || !(works || in->class == GV_STEP_ANCHOR_GRAPH));
 }
 
 /* From the outermost loop around the finest one inwards. */
@@ -453,18 +457,21 @@ static struct choice loop_of(const struct gv_step_stream *stream, const struct c
 }
 
 /* A program that waits only now and then, as to log, has its loop between two waits: the work that
- * repeats there most seldom. */
-static struct choice inner_of(const struct choice *choices, size_t count,
-                              const struct choice *outer)
+ * repeats there most seldom. If it waits more often than that, it must do nothing else then, and
+ * the loop must do several things. */
+static struct choice inner_of(const struct gv_step_stream *stream, const struct choice *choices,
+                              size_t count, const struct choice *outer)
 {
+    bool seldom = outer->candidate->count < DETECTOR_SELDOM;
     struct choice inner = {0};
 
-    if (outer->candidate->count >= DETECTOR_SELDOM)
+    if (!seldom && gv_piece_works_once(usual_kind(outer->candidate), stream))
         return *outer;
     for (size_t i = 0; i < count; i++) {
         const struct choice *one = &choices[i];
-        if (one->candidate->class != GV_STEP_ANCHOR_WORK || one->votes < 2 ||
-            one->candidate->count < DETECTOR_INNER * outer->candidate->count)
+        if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
+            one->votes < (seldom ? 2 : DETECTOR_THINGS) ||
+            one->candidate->count < (seldom ? DETECTOR_INNER : 2) * outer->candidate->count)
             continue;
         if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
             (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))
@@ -512,7 +519,7 @@ bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_
     }
     if (!best.candidate)
         return false;
-    best = inner_of(choices, count, &best);
+    best = inner_of(&detector->stream, choices, count, &best);
     *anchor = (struct gv_step_anchor){
         .class = best.candidate->class, .key = best.candidate->key, .first = best.candidate->first};
     for (size_t i = 0; i < best.candidate->kinds.count; i++)

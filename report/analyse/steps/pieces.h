@@ -48,7 +48,9 @@ struct gv_step_stream {
     uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
     uint32_t next[4096];                                            /* after three events */
     uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
-    uint32_t lines[GV_PIECE_BUCKETS]; /* of the program; GV_PIECE_LINES: several */
+    struct {
+        uint32_t line, votes, seen; /* where an event is mostly: others vote against it */
+    } lines[GV_PIECE_BUCKETS];
     bool is_work[GV_PIECE_BUCKETS];
 };
 
@@ -79,6 +81,9 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
  * `foreseen` ones, `predicted` were. */
 double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
                             uint64_t foreseen);
+
+/* Where an event mostly was; GV_PIECE_LINES: at several lines; 0: not known. */
+uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbol);
 
 /* Whether all that the pieces of a kind do is known to be at one line of the program. */
 bool gv_piece_is_line(const struct gv_piece_kind *kind, const struct gv_step_stream *stream);
