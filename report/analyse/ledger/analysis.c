@@ -85,7 +85,7 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0) FROM api");
+                                 "coalesce(ends_capture, 0), awaits_event FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
@@ -97,9 +97,11 @@ static int ledger_open(struct gv_ledger *ledger)
                                  "SELECT context, device + 1 FROM context_device");
     if (!error)
         error = gv_id_table_read(&ledger->streams, ledger->trace,
-                                 "SELECT id, context, kind = 'legacy default' FROM stream");
+                                 "SELECT id, context, kind = 'legacy default', 0 FROM stream");
     if (!error)
         error = gv_id_table_read(&ledger->shapes, ledger->trace, sql_collectives);
+    if (!error)
+        error = gv_id_table_read(&ledger->names, ledger->trace, "SELECT id, 0 FROM gpu_name");
     ledger->place_ends_ns = calloc(ledger->places.rows + 1, sizeof(*ledger->place_ends_ns));
     if (!error && !ledger->place_ends_ns)
         error = -ENOMEM;
@@ -123,8 +125,8 @@ static int ledger_open(struct gv_ledger *ledger)
 
 static void ledger_close(struct gv_ledger *ledger)
 {
-    struct gv_id_table *tables[] = {&ledger->apis, &ledger->places, &ledger->contexts,
-                                    &ledger->streams, &ledger->shapes};
+    struct gv_id_table *tables[] = {&ledger->apis,    &ledger->places, &ledger->contexts,
+                                    &ledger->streams, &ledger->shapes, &ledger->names};
     struct gv_key_map *maps[] = {&ledger->pair_numbers, &ledger->tally_numbers,
                                  &ledger->cell_numbers, &ledger->stall_numbers,
                                  &ledger->stack_reasons};
@@ -153,8 +155,8 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->verdicts);
     free(ledger->looks_seen);
     free(ledger->place_ends_ns);
-    free(ledger->serialised);
-    gv_key_map_free(&ledger->serialised_numbers);
+    free(ledger->beside);
+    gv_key_map_free(&ledger->beside_numbers);
     free(ledger->unseen.times);
     gv_pass_close(ledger->pass);
     gv_pass_sorted_close(ledger->looks);
