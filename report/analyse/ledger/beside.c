@@ -209,8 +209,9 @@ static int find_unexpected(struct beside *beside, uint32_t number)
     finding.phase = numbers.of[5] < lane->main_ns       ? GV_LEDGER_START
                     : numbers.of[5] < lane->main_end_ns ? GV_LEDGER_MAIN
                                                         : GV_LEDGER_END;
-    snprintf(finding.title, sizeof(finding.title), "%" PRId64 " waited %s in all; the worst %s: %s",
-             finding.count, gv_format_duration(all, numbers.of[1]),
+    snprintf(finding.title, sizeof(finding.title),
+             "%" PRId64 " call%s waited %s in all; the worst %s: %s", finding.count,
+             finding.count == 1 ? "" : "s", gv_format_duration(all, numbers.of[1]),
              gv_format_duration(worst, numbers.of[2]), numbers.text);
     return add(beside, &finding, numbers.of[4]);
 }
