@@ -157,10 +157,10 @@ static int find_slow_steps(struct beside *beside, uint32_t number,
         finding.lost_ns < finding.phase_ns / LEAST_SHARE)
         return error;
     snprintf(finding.title, sizeof(finding.title),
-             "%" PRId64 " of %" PRId64 " steps; number %" PRId64 " took %s longer%s%s",
-             finding.count, compared->count, compared->slowest,
-             gv_format_duration(longer, compared->lost_ns), *compared->slowest_why ? ": " : "",
-             compared->slowest_why);
+             "%" PRId64 " of %" PRId64 " steps; the worst, number %" PRId64 ": %s", finding.count,
+             compared->count, compared->slowest,
+             *compared->slowest_why ? compared->slowest_why
+                                    : gv_format_duration(longer, compared->lost_ns));
     return add(beside, &finding, 0);
 }
 

@@ -320,13 +320,12 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
                     : 0;
 
     if (finding->what == GV_ACCOUNT_WAITS) {
-        const char *then = gv_account_say(most->row->what).meaning;
         snprintf(finding->title, sizeof(finding->title),
-                 "%s%swaits for the GPU, which then has nothing to do: %s", name.text,
-                 *name.text ? " " : "", then);
+                 "%s%swaits, then the GPU waits for the host (%s)", name.text,
+                 *name.text ? " " : "", gv_account_say(most->row->what).name);
     } else if (finding->what == GV_ACCOUNT_LAUNCHING && forming->kernels > 0) {
         double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
-        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us each%s",
+        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us%s",
                  words.meaning, (double)forming->kernels / steps,
                  (double)forming->kernel_ns / 1e3 / (double)forming->kernels,
                  steps > 1 ? " a step" : "");
@@ -341,6 +340,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
                  "");
     }
     snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    if (!error)
+        error = gv_ledger_again_say(forming->ledger, finding, api, most->stack);
     if (finding->saves_ns > 0 && finding->phase == GV_LEDGER_MAIN && lane->steps) {
         say_lane(lane, lane->main_end_ns - lane->main_ns - finding->saves_ns, finding->phase, time,
                  sizeof(time));

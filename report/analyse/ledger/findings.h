@@ -25,6 +25,11 @@ struct gv_ledger_findings {
 int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings);
 
+/* again.c: says it in words of its own, if the call in which most of the time was is made again in
+ * each step. 0 or -errno. */
+int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *finding, int64_t api,
+                        int64_t stack);
+
 /* beside.c: what is in no account. 0 or -errno. */
 int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                           struct gv_ledger_findings *findings);

@@ -60,6 +60,11 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
     ?12, ?13, ?14, ?15, ?16);
 
+-- name: again
+-- A call's kind, and how often it was made; then the functions of a stack.
+SELECT a.kind, t.count, a.name FROM api a JOIN api_total t ON t.api = a.id WHERE a.id = ?1
+UNION ALL SELECT function, 0, NULL FROM frame WHERE stack = ?2 AND function IS NOT NULL;
+
 -- name: growth
 -- Of the steady steps of the most frequent kind: how much longer than the first tenth's median all took, that median and
 -- the last tenth's; and how many of all began in the first half of the time, before ?2, and after it.

@@ -349,6 +349,12 @@ static void steps_that_grow(void **state)
     assert_int_equal(found("slow-steps"), -1);
 }
 
+static int always_alike(int number)
+{
+    (void)number;
+    return MS;
+}
+
 static int one_is_slow(int number)
 {
     return number == 31 ? 11 * MS : MS;
@@ -360,6 +366,21 @@ static void single_slow_steps(void **state)
     steps(one_is_slow);
     assert_int_equal(found("slow-steps"), 10 * MS);
     assert_int_equal(found("growth"), -1);
+}
+
+/* Each step of 1 ms takes memory for 0.4 ms. */
+static void what_is_done_again(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
+                   "40, 0, 0, 0, 0, 0, 0)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 75, i * MS - 450000, 400000);
+    steps(always_alike);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
+                      "= 'takes memory again: 1.0 cuMemAlloc_v2 a step'"),
+        1);
 }
 
 /* Its stream is free, but the other one's work takes all of the device. */
@@ -486,6 +507,7 @@ int main(void)
         TEST(without_a_gpu_side),
         TEST(steps_that_grow),
         TEST(single_slow_steps),
+        TEST(what_is_done_again),
         TEST(an_operation_that_starts_late),
         TEST(an_unexpected_wait),
         TEST(it_always_adds_up),
