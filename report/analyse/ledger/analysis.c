@@ -23,7 +23,7 @@ static int take_api(void *context, sqlite3_stmt *row)
         return 0;
     int64_t *values = &ledger->apis.values[(size_t)id * ledger->apis.columns];
     values[0] = GV_CLASS_COUNT;
-    values[3] = gv_account_of_class(class);
+    values[4] = gv_account_of_class(class);
     for (unsigned i = 0; i < GV_CLASS_COUNT; i++)
         if (class && strcmp(class, gv_api_class_rows[i].name) == 0)
             values[0] = i;
@@ -86,7 +86,7 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0), 0 FROM api");
+                                 "coalesce(ends_capture, 0), awaits_event, 0 FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
@@ -98,9 +98,11 @@ static int ledger_open(struct gv_ledger *ledger)
                                  "SELECT context, device + 1 FROM context_device");
     if (!error)
         error = gv_id_table_read(&ledger->streams, ledger->trace,
-                                 "SELECT id, context, kind = 'legacy default' FROM stream");
+                                 "SELECT id, context, kind = 'legacy default', 0 FROM stream");
     if (!error)
         error = gv_id_table_read(&ledger->shapes, ledger->trace, sql_collectives);
+    if (!error)
+        error = gv_id_table_read(&ledger->names, ledger->trace, "SELECT id, 0 FROM gpu_name");
     ledger->place_ends_ns = calloc(ledger->places.rows + 1, sizeof(*ledger->place_ends_ns));
     if (!error && !ledger->place_ends_ns)
         error = -ENOMEM;
@@ -124,8 +126,8 @@ static int ledger_open(struct gv_ledger *ledger)
 
 static void ledger_close(struct gv_ledger *ledger)
 {
-    struct gv_id_table *tables[] = {&ledger->apis, &ledger->places, &ledger->contexts,
-                                    &ledger->streams, &ledger->shapes};
+    struct gv_id_table *tables[] = {&ledger->apis,    &ledger->places, &ledger->contexts,
+                                    &ledger->streams, &ledger->shapes, &ledger->names};
     struct gv_key_map *maps[] = {&ledger->pair_numbers, &ledger->tally_numbers,
                                  &ledger->cell_numbers, &ledger->stall_numbers,
                                  &ledger->stack_reasons};
@@ -154,10 +156,10 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->verdicts);
     free(ledger->looks_seen);
     free(ledger->place_ends_ns);
-    free(ledger->serialised);
+    free(ledger->beside);
+    gv_key_map_free(&ledger->beside_numbers);
     free(ledger->idle.pieces);
     free(ledger->idle.gaps);
-    gv_key_map_free(&ledger->serialised_numbers);
     free(ledger->unseen.times);
     gv_pass_close(ledger->pass);
     gv_pass_sorted_close(ledger->looks);

@@ -13,7 +13,8 @@
 #define ENTRIES_MOST  32768u
 #define COPIES_MOST   4096u
 #define SERIALISED_NS 10000
-#define PAGEABLE      1 /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
+#define LATE_NS       1000000 /* an operation that its stream could have begun at once */
+#define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
@@ -147,6 +148,12 @@ static int take_call(void *context, const struct gv_pass_call *call)
         error = gv_ledger_count_stack(ledger, launch.pair, call->stack, call->one_of);
     if (error)
         return error;
+    if (call->stream > 0 && call->stream < ledger->streams.rows) {
+        int64_t *awaits = &ledger->streams.values[call->stream * ledger->streams.columns + 2];
+        launch.awaits = *awaits != 0;
+        *awaits = gv_ledger_api(ledger, call->api, 3) ||
+                  (*awaits && !gv_ledger_api(ledger, call->api, 1));
+    }
     if (gv_ledger_api(ledger, call->api, 1) ||
         gv_ledger_api(ledger, call->api, 0) == GV_CLASS_COLLECTIVE)
         ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
@@ -283,6 +290,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     int error = 0;
 
     if (operation->key.at_ns > lane->busy_until_ns) {
+        lane->busy_since_ns = operation->key.at_ns;
         error = gv_ledger_gap(ledger, number, operation->key.at_ns, launch);
     } else if (lane->is_collective && !is_collective && lane->busy_cell) {
         piece.from_ns = operation->key.at_ns;
@@ -311,22 +319,39 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     return gv_ledger_book(ledger, number, &piece);
 }
 
+/* Time that an operation waited, of a lane; whose pair and stack are given. */
+static int add_beside(struct gv_ledger *ledger, const struct gv_ledger_beside *add)
+{
+    const struct gv_key key = {{add->lane, add->pair, add->what}};
+    int64_t known = gv_key_map_find(&ledger->beside_numbers, &key);
+    int error = 0;
+
+    if (!known) {
+        error = gv_array_room(&ledger->beside, ledger->beside_count, &ledger->beside_room,
+                              sizeof(*ledger->beside));
+        if (error)
+            return error;
+        known = (int64_t)++ledger->beside_count;
+        ledger->beside[known - 1] =
+            (struct gv_ledger_beside){.lane = add->lane, .what = add->what, .pair = add->pair};
+        error = gv_key_map_add(&ledger->beside_numbers, &key, known);
+    }
+    struct gv_ledger_beside *of = &ledger->beside[known - 1];
+    of->stack = add->stack ? add->stack : of->stack;
+    of->waited_ns += add->waited_ns;
+    of->count += add->count;
+    of->first_uses += add->first_uses;
+    return error;
+}
+
 /* An operation that was queued before one of the legacy default stream had ended, and begins when
- * that has, waited for it: nothing else kept its own stream. */
+ * that has, waited for it: nothing else kept its own stream, from queued_ns on. */
 static int take_serialised(struct gv_ledger *ledger, uint32_t number,
                            const struct gv_pass_operation *operation,
-                           const struct gv_ledger_launch *launch)
+                           const struct gv_ledger_launch *launch, int64_t queued_ns)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
-    int64_t *last_ns = &ledger->place_ends_ns[operation->place];
-    int64_t queued_ns = launch && launch->end_ns > *last_ns ? launch->end_ns : *last_ns;
-    struct gv_ledger_serialised *of;
-    int64_t known;
-    int error;
 
-    *last_ns = operation->end_ns > *last_ns ? operation->end_ns : *last_ns;
-    if (!launch)
-        return 0;
     if (launch->is_legacy) {
         lane->legacy_end_ns = operation->end_ns;
         lane->legacy_launch_ns = launch->start_ns;
@@ -340,29 +365,63 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
         operation->key.at_ns >= lane->legacy_end_ns + SERIALISED_NS ||
         queued_ns >= lane->legacy_end_ns || lane->legacy_launch_ns >= launch->start_ns)
         return 0;
-    const struct gv_key key = {{number, lane->legacy_pair, 0}};
-    known = gv_key_map_find(&ledger->serialised_numbers, &key);
-    if (!known) {
-        error = gv_array_room(&ledger->serialised, ledger->serialised_count,
-                              &ledger->serialised_room, sizeof(*ledger->serialised));
-        if (error)
-            return error;
-        known = (int64_t)++ledger->serialised_count;
-        ledger->serialised[known - 1] = (struct gv_ledger_serialised){
-            .lane = number, .pair = lane->legacy_pair, .stack = lane->legacy_stack};
-        error = gv_key_map_add(&ledger->serialised_numbers, &key, known);
-        if (error)
-            return error;
-    }
-    of = &ledger->serialised[known - 1];
-    if (lane->legacy_stack)
-        of->stack = lane->legacy_stack;
     if (queued_ns < lane->serialised_until_ns)
         queued_ns = lane->serialised_until_ns;
-    of->waited_ns += lane->legacy_end_ns > queued_ns ? lane->legacy_end_ns - queued_ns : 0;
     lane->serialised_until_ns = lane->legacy_end_ns;
-    of->count++;
-    return 0;
+    return add_beside(ledger,
+                      &(struct gv_ledger_beside){.lane = number,
+                                                 .what = GV_ACCOUNT_SERIALISED,
+                                                 .pair = lane->legacy_pair,
+                                                 .stack = lane->legacy_stack,
+                                                 .waited_ns = lane->legacy_end_ns > queued_ns
+                                                                  ? lane->legacy_end_ns - queued_ns
+                                                                  : 0,
+                                                 .count = 1});
+}
+
+/* Its stream was empty and awaited nothing, but it began late, while the device worked for others
+ * all the time. */
+static int take_late(struct gv_ledger *ledger, uint32_t number,
+                     const struct gv_pass_operation *operation,
+                     const struct gv_ledger_launch *launch, int64_t queued_ns)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t name = gv_id_table_get(&ledger->shapes, operation->shape, 1), first = 0;
+
+    if (name > 0 && (uint64_t)name < ledger->names.rows) {
+        int64_t *used = &ledger->names.values[(uint64_t)name * ledger->names.columns];
+        first = *used == 0;
+        *used = 1;
+    }
+    if (launch->is_legacy || launch->awaits || queued_ns > launch->end_ns ||
+        operation->key.at_ns <= launch->end_ns + LATE_NS ||
+        lane->busy_until_ns + SERIALISED_NS < operation->key.at_ns ||
+        lane->busy_since_ns > launch->end_ns ||
+        (lane->legacy_pair && operation->key.at_ns < lane->legacy_end_ns + SERIALISED_NS))
+        return 0;
+    return add_beside(ledger,
+                      &(struct gv_ledger_beside){.lane = number,
+                                                 .what = GV_ACCOUNT_LATE_START,
+                                                 .pair = launch->pair,
+                                                 .stack = launch->stack,
+                                                 .waited_ns = operation->key.at_ns - launch->end_ns,
+                                                 .count = 1,
+                                                 .first_uses = first});
+}
+
+/* Of what operations waited for without being idle time. */
+static int take_queued(struct gv_ledger *ledger, uint32_t number,
+                       const struct gv_pass_operation *operation,
+                       const struct gv_ledger_launch *launch)
+{
+    int64_t *last_ns = &ledger->place_ends_ns[operation->place];
+    int64_t queued_ns = launch && launch->end_ns > *last_ns ? launch->end_ns : *last_ns;
+    int error = 0;
+
+    *last_ns = operation->end_ns > *last_ns ? operation->end_ns : *last_ns;
+    if (launch && (operation->kind == GV_GPU_KERNEL || operation->kind == GV_GPU_GRAPH))
+        error = take_late(ledger, number, operation, launch, queued_ns);
+    return error || !launch ? error : take_serialised(ledger, number, operation, launch, queued_ns);
 }
 
 static int take_operation(void *context, const struct gv_pass_operation *operation)
@@ -376,7 +435,7 @@ static int take_operation(void *context, const struct gv_pass_operation *operati
         return 0;
     if (operation->call <= 0 || launch->id != operation->call)
         launch = NULL;
-    int error = take_serialised(ledger, (uint32_t)number, operation, launch);
+    int error = take_queued(ledger, (uint32_t)number, operation, launch);
     if (error)
         return error;
     if (operation->kind == GV_GPU_KERNEL || operation->kind == GV_GPU_GRAPH)

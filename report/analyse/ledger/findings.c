@@ -1,7 +1,6 @@
 /* Forms findings: rows that one change of the program would take away. */
 #include "report/analyse/ledger/findings.h"
 
-#include "report/analyse/names/places.h"
 #include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
@@ -15,7 +14,6 @@
 #define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
 #define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth, */
 #define LEAST_OF_RUN      200 /* and of the run */
-#define SERIALISED_LEAST  10  /* time that streams waited for another: a tenth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
 
@@ -322,13 +320,12 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
                     : 0;
 
     if (finding->what == GV_ACCOUNT_WAITS) {
-        const char *then = gv_account_say(most->row->what).meaning;
         snprintf(finding->title, sizeof(finding->title),
-                 "%s%swaits for the GPU, which then has nothing to do: %s", name.text,
-                 *name.text ? " " : "", then);
+                 "%s%swaits, then the GPU waits for the host (%s)", name.text,
+                 *name.text ? " " : "", gv_account_say(most->row->what).name);
     } else if (finding->what == GV_ACCOUNT_LAUNCHING && forming->kernels > 0) {
         double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
-        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us each%s",
+        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us%s",
                  words.meaning, (double)forming->kernels / steps,
                  (double)forming->kernel_ns / 1e3 / (double)forming->kernels,
                  steps > 1 ? " a step" : "");
@@ -343,6 +340,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
                  "");
     }
     snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    if (!error)
+        error = gv_ledger_again_say(forming->ledger, finding, api, most->stack);
     if (finding->saves_ns > 0 && finding->phase == GV_LEDGER_MAIN && lane->steps) {
         say_lane(lane, lane->main_end_ns - lane->main_ns - finding->saves_ns, finding->phase, time,
                  sizeof(time));
@@ -396,40 +395,6 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
     return error;
 }
 
-/* ---- what is in no account ---- */
-
-static int form_serialised(struct forming *forming, const struct gv_ledger_serialised *of,
-                           struct gv_key_map *places)
-{
-    struct gv_ledger_findings *findings = forming->findings;
-    const struct gv_ledger_lane *lane = &forming->ledger->lanes[of->lane];
-    struct gv_ledger_finding finding = {
-        .lane = of->lane,
-        .phase = GV_LEDGER_MAIN,
-        .what = GV_ACCOUNT_SERIALISED,
-        .lost_ns = of->waited_ns,
-        .saves_ns = -1,
-        .phase_ns = lane->main_end_ns - lane->main_ns,
-        .count = of->count,
-    };
-    int error;
-
-    if (of->waited_ns < finding.phase_ns / SERIALISED_LEAST)
-        return 0;
-    error = of->stack ? gv_place_of_stack(forming->ledger->trace, places, of->stack, &finding.place)
-                      : 0;
-    if (!error)
-        error = gv_array_room(&findings->list, findings->count, &findings->room,
-                              sizeof(*findings->list));
-    if (error)
-        return error;
-    const struct gv_account_words words = gv_account_say(finding.what);
-    snprintf(finding.title, sizeof(finding.title), "%s", words.meaning);
-    snprintf(finding.fix, sizeof(finding.fix), "%s", words.advice);
-    findings->list[findings->count++] = finding;
-    return 0;
-}
-
 /* ---- the order ---- */
 
 static bool is_of_start(const struct gv_ledger_finding *finding)
@@ -476,7 +441,6 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
                             struct gv_ledger_findings *findings)
 {
     struct forming forming = {.ledger = ledger, .findings = findings};
-    struct gv_key_map places = {0};
     int error = 0;
 
     for (uint32_t lane = 0; lane < ledger->lane_count && !error; lane++) {
@@ -501,9 +465,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_row
                 error = form(&forming, lane, (enum gv_ledger_phase)phase, phase_ns);
         }
     }
-    for (size_t i = 0; i < ledger->serialised_count && !error; i++)
-        error = form_serialised(&forming, &ledger->serialised[i], &places);
-    gv_key_map_free(&places);
+    if (!error)
+        error = gv_ledger_beside_find(ledger, rows, findings);
     if (findings->count)
         qsort_r(findings->list, findings->count, sizeof(*findings->list), compare, ledger);
     free(forming.claims);

@@ -9,7 +9,7 @@
 struct gv_ledger_finding {
     uint32_t lane, what, verdict;
     enum gv_ledger_phase phase;
-    int64_t place;
+    int64_t place, stall;                       /* stall: one that shows it; 0: none of its own */
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
     double variance;
     bool sampled;
@@ -24,6 +24,15 @@ struct gv_ledger_findings {
 /* 0 or -errno; free list in any case. */
 int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings);
+
+/* again.c: says it in words of its own, if the call in which most of the time was is made again in
+ * each step. 0 or -errno. */
+int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *finding, int64_t api,
+                        int64_t stack);
+
+/* beside.c: what is in no account. 0 or -errno. */
+int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                          struct gv_ledger_findings *findings);
 
 /* store.c: 0 or -errno. */
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,

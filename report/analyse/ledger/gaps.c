@@ -114,7 +114,7 @@ static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece pi
 
 static uint32_t what_of_call(const struct gv_ledger *ledger, uint32_t api)
 {
-    uint32_t what = (uint32_t)gv_ledger_api(ledger, api, 3);
+    uint32_t what = (uint32_t)gv_ledger_api(ledger, api, 4);
 
     return what == GV_ACCOUNT_LAUNCHING && gv_ledger_api(ledger, api, 2) ? GV_ACCOUNT_INSTANTIATING
                                                                          : what;

@@ -28,7 +28,7 @@ WHERE rank = 1 AND steps >= 4 AND from_ns IS NOT NULL;
 SELECT call, cause, wait_ns + jit_ns FROM stall WHERE NOT expected AND wait_ns + jit_ns > 0;
 
 -- name: collectives
-SELECT s.id, n.name GLOB 'nccl*' FROM gpu_shape s JOIN gpu_name n ON n.id = s.name;
+SELECT s.id, n.name GLOB 'nccl*', s.name FROM gpu_shape s JOIN gpu_name n ON n.id = s.name;
 
 -- name: own_frames
 -- The program's own, innermost first: Python's outside of packages, if there is Python at all.
@@ -53,12 +53,44 @@ INSERT INTO ledger_row (process, device, phase, place, claimed, total_ns, count,
 VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), nullif(?5, 0), ?6, ?7, ?8, ?9, nullif(?10, 0), ?11, ?12, ?13);
 
 -- name: add_finding
-INSERT INTO finding (process, device, phase, place, lost_ns, saves_ns, phase_ns, error_ns, count, steps, key, what, confidence,
-    title, fix, afterwards)
-VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1), ?7, ?8, ?9, ?10,
-    ?11 || coalesce(' ' || (SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''), replace(coalesce(file, library, ''), '/', '')), '')
+INSERT INTO finding (process, device, phase, place, lost_ns, saves_ns, phase_ns, error_ns, count, steps, stall, key, what,
+    confidence, title, fix, afterwards)
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1), ?7, ?8, ?9, ?10, nullif(?11, 0),
+    ?12 || coalesce(' ' || (SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''), replace(coalesce(file, library, ''), '/', '')), '')
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
-    ?11, ?12, ?13, ?14, ?15);
+    ?12, ?13, ?14, ?15, ?16);
+
+-- name: again
+-- A call's kind, and how often it was made; then the functions of a stack.
+SELECT a.kind, t.count, a.name FROM api a JOIN api_total t ON t.api = a.id WHERE a.id = ?1
+UNION ALL SELECT function, 0, NULL FROM frame WHERE stack = ?2 AND function IS NOT NULL;
+
+-- name: growth
+-- Of the steady steps of the most frequent kind: how much longer than the first tenth's median all took, that median and
+-- the last tenth's; and how many of all began in the first half of the time, before ?2, and after it.
+WITH steady AS (
+    SELECT duration_ns, ntile(10) OVER (ORDER BY number) AS tenth FROM step WHERE series = ?1 AND NOT warmup
+        AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1)),
+middle AS (
+    SELECT tenth, duration_ns AS median_ns FROM (SELECT tenth, duration_ns,
+            row_number() OVER (PARTITION BY tenth ORDER BY duration_ns) AS place,
+            count(*) OVER (PARTITION BY tenth) AS count FROM steady)
+    WHERE place = (count + 1) / 2)
+SELECT (SELECT sum(s.duration_ns - f.median_ns) FROM steady s), f.median_ns, l.median_ns,
+    (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns < ?2),
+    (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns >= ?2)
+FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;
+
+-- name: slow_steps
+-- Those that take half as long again as the median ?2, and how much longer.
+SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmup AND 2 * duration_ns >= 3 * ?2
+    AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
+
+-- name: unexpected_waits
+-- The worst of the process, in a part of the time. (SQLite's rule for bare columns beside a max().)
+SELECT count(*), sum(s.wait_ns + s.jit_ns), max(s.wait_ns + s.jit_ns), s.id, coalesce(k.stack, 0), c.start_ns, s.cause
+FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread LEFT JOIN call_stack k ON k.call = c.id
+WHERE NOT s.expected AND s.wait_ns + s.jit_ns > 0 AND t.process = ?1 AND c.start_ns >= ?2 AND c.start_ns < ?3;
 
 -- name: evidence
 -- The worst unexpected stall at a finding's line shows it. Its advice is better than that of the account where such
@@ -72,7 +104,7 @@ FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread
 WHERE NOT s.expected GROUP BY 1, 2, 3;
 UPDATE finding SET stall = (SELECT id FROM temp.ledger_stall s WHERE s.process = finding.process AND s.place IS finding.place
         AND (s.cause = finding.what OR finding.what = 'waits' AND finding.place IS NOT NULL)
-    ORDER BY most_ns DESC LIMIT 1);
+    ORDER BY most_ns DESC LIMIT 1) WHERE stall IS NULL;
 UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN stall_advice v ON v.id = s.advice
         WHERE s.id = finding.stall AND s.lost_ns >= finding.lost_ns / 2), fix) WHERE stall IS NOT NULL;
 DROP TABLE temp.ledger_stall;

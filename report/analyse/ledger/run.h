@@ -100,6 +100,7 @@ struct gv_ledger_lane {
     int64_t steps;                   /* in main */
     int64_t work_ns;                 /* of its operations, also of those that overlap */
     int64_t busy_until_ns;           /* no computing beyond is known yet */
+    int64_t busy_since_ns;           /* the end of the last gap */
     uint32_t feeder;                 /* the thread that gave the last work */
     int64_t fed_by;                  /* with that call; 0: not known */
     bool is_collective;              /* the last computing was one */
@@ -160,6 +161,7 @@ struct gv_ledger_launch {
     int64_t id, start_ns, end_ns;
     uint32_t thread, pair, stack, api;
     bool is_legacy; /* into the legacy default stream */
+    bool awaits;    /* an event, as its stream was told */
 };
 
 /* Calls that have put work into a queue and may not have started: the last so many. */
@@ -180,12 +182,12 @@ struct gv_ledger {
     struct gv_totals_part part;  /* what is booked */
     bool by_minute;              /* phases are minutes since the session's start */
     bool has_no_idle;            /* idle_time is not asked for */
-    struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one:
-                                    2; what time in it is */
+    struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
+                                    whether its stream awaits an event, what time in it is */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */
-    struct gv_id_table streams;  /* context; whether it is the legacy default one */
-    struct gv_id_table shapes;   /* 1: of a collective */
+    struct gv_id_table streams; /* context; whether it is the legacy default one; awaits an event */
+    struct gv_id_table shapes;  /* 1: of a collective; name */
     struct gv_ledger_process *processes; /* by id */
     size_t process_count;                /* one more than the highest id */
     struct gv_ledger_thread *threads;    /* by id */
@@ -219,13 +221,14 @@ struct gv_ledger {
     } idle;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
-    int64_t *place_ends_ns;               /* by place: the end of its last operation */
-    struct gv_key_map serialised_numbers; /* by lane and pair, + 1 in serialised */
-    struct gv_ledger_serialised {
-        uint32_t lane, pair, stack;
-        int64_t waited_ns, count;
-    } * serialised; /* time that streams waited for the legacy default one, in no account */
-    size_t serialised_count, serialised_room;
+    int64_t *place_ends_ns;           /* by place: the end of its last operation */
+    struct gv_id_table names;         /* of operations; whether one has run */
+    struct gv_key_map beside_numbers; /* by lane, pair and what: + 1 in beside */
+    struct gv_ledger_beside {
+        uint32_t lane, what, pair, stack;
+        int64_t waited_ns, count, first_uses;
+    } * beside; /* time that streams waited, in no account */
+    size_t beside_count, beside_room;
     struct gv_pass *pass;
     struct gv_pass_sorted *looks;
 };

@@ -51,16 +51,16 @@ static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
                          const struct gv_ledger_finding *finding)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
-    const int64_t values[] = {
-        lane->process,     lane->device,
-        finding->phase,    finding->place,
-        finding->lost_ns,  finding->saves_ns,
-        finding->phase_ns, (int64_t)sqrt(finding->variance),
-        finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0};
+    const int64_t values[] = {lane->process,     lane->device,
+                              finding->phase,    finding->place,
+                              finding->lost_ns,  finding->saves_ns,
+                              finding->phase_ns, (int64_t)sqrt(finding->variance),
+                              finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0,
+                              finding->stall};
     const char *texts[] = {gv_account_say(finding->what).name, confidence(lane, finding->sampled),
                            finding->title, finding->fix, *finding->then ? finding->then : NULL};
 
-    return bind(add, values, 10, texts, 5);
+    return bind(add, values, 11, texts, 5);
 }
 
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,

@@ -3,10 +3,12 @@
 #include "trace/mix.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define DETECTOR_SELDOM     16u /* fewer waits may be to log */
 #define DETECTOR_INNER      10u /* so many steps, at least, are between two of them */
+#define DETECTOR_THINGS     3u  /* kinds of work in a loop between waits that are not few */
 #define DETECTOR_CANDIDATES 96u
 #define DETECTOR_KEYS       3u
 /* The shares of an anchor's launches, and of the thread's, that must be in pieces like others. */
@@ -20,6 +22,10 @@
 #define DETECTOR_KINDS 4u
 /* After so many pieces, an anchor that is far from good is not looked at any more. */
 #define DETECTOR_TRIED 64u
+/* An inner loop that repeats so often in an outer one is what the author sees. */
+#define DETECTOR_GO_IN   10
+#define DETECTOR_REGULAR 0.6
+#define DETECTOR_SIZES   128u /* by launches: four for each power of two */
 /* Anchors belong to one loop if the rarest occurs at least this often, compared with the most
  * frequent. */
 #define DETECTOR_SAME_LOOP 0.95
@@ -31,15 +37,17 @@
 #define CUTTER_LAST 0.6
 
 struct candidate {
-    uint64_t key;
+    uint64_t key, symbol;
     enum gv_step_anchor_class class;
     bool hopeless;
-    uint64_t count, same;                     /* same: pieces of the same kind as the one before */
-    uint64_t waited;                          /* pieces with further waits in them */
-    uint64_t at, launches, works, waits;      /* at the newest one */
-    uint64_t first_predicted, first_foreseen; /* at the first one */
-    uint64_t predicted, foreseen;             /* at the newest one */
-    uint64_t first, first_votes;              /* the event that follows, mostly */
+    uint64_t count, same; /* same: pieces of the same kind as the one before */
+    uint64_t waited;      /* pieces with further waits in them */
+    uint64_t nests;       /* pieces with several waits, copies or graphs */
+    uint64_t at, launches, works, waits, marks; /* at the newest one */
+    uint32_t sizes[DETECTOR_SIZES];             /* of pieces */
+    uint64_t first_predicted, first_foreseen;   /* at the first one */
+    uint64_t predicted, foreseen;               /* at the newest one */
+    uint64_t first, first_votes;                /* the event that follows, mostly */
     int kind;
     struct gv_piece_kinds kinds;
 };
@@ -84,7 +92,10 @@ static struct anchor_keys anchors_of(const struct gv_step_stream *stream,
         keys_add(&keys, GV_STEP_ANCHOR_CALL, event->symbol);
         keys_add(&keys, GV_STEP_ANCHOR_ANY, 0);
     } else if (event->role == GV_STEP_GRAPH || event->symbol != stream->before[0]) {
-        keys_add(&keys, event->role == GV_STEP_WORK ? GV_STEP_ANCHOR_WORK : GV_STEP_ANCHOR_MOVE,
+        keys_add(&keys,
+                 event->role == GV_STEP_WORK    ? GV_STEP_ANCHOR_WORK
+                 : event->role == GV_STEP_GRAPH ? GV_STEP_ANCHOR_GRAPH
+                                                : GV_STEP_ANCHOR_MOVE,
                  event->symbol);
     }
     return keys;
@@ -119,7 +130,8 @@ static size_t rarest(const struct gv_step_detector *detector)
 }
 
 static struct candidate *candidate_of(struct gv_step_detector *detector,
-                                      enum gv_step_anchor_class class, uint64_t key)
+                                      enum gv_step_anchor_class class, uint64_t key,
+                                      uint64_t symbol)
 {
     struct candidate *candidate;
     size_t i = 0;
@@ -136,7 +148,7 @@ static struct candidate *candidate_of(struct gv_step_detector *detector,
     } else {
         candidate = detector->candidates[rarest(detector)];
     }
-    *candidate = (struct candidate){.key = key, .class = class, .kind = -1};
+    *candidate = (struct candidate){.key = key, .symbol = symbol, .class = class, .kind = -1};
     candidate->first_predicted = detector->stream.predicted;
     candidate->first_foreseen = detector->stream.foreseen;
     return candidate;
@@ -176,6 +188,44 @@ static struct sums sums_of(const struct gv_piece_kinds *kinds)
     return sums;
 }
 
+static unsigned size_of(uint64_t launches)
+{
+    unsigned power = 63 - (unsigned)__builtin_clzll(launches | 1);
+    uint64_t quarter = power >= 2 ? launches >> (power - 2) : launches << (2 - power);
+
+    return (power * 4 + (unsigned)(quarter & 3)) % DETECTOR_SIZES;
+}
+
+/* The size of a usual piece. */
+static unsigned median_size(const struct candidate *candidate)
+{
+    uint64_t before = candidate->sizes[0];
+    unsigned size = 0;
+
+    while (size + 1 < DETECTOR_SIZES && 2 * before < candidate->count - 1)
+        before += candidate->sizes[++size];
+    return size;
+}
+
+/* How many launches that is. */
+static double median_launches(const struct candidate *candidate)
+{
+    unsigned size = median_size(candidate);
+
+    return (double)(4 + size % 4) / 4 * (double)(UINT64_C(1) << size / 4);
+}
+
+/* Which share of pieces is about of that size. */
+static double regular_part(const struct candidate *candidate)
+{
+    unsigned size = median_size(candidate);
+    uint64_t alike = candidate->sizes[size];
+
+    alike += size > 0 ? candidate->sizes[size - 1] : 0;
+    alike += size + 1 < DETECTOR_SIZES ? candidate->sizes[size + 1] : 0;
+    return part_of(alike, candidate->count - 1);
+}
+
 static void candidate_piece(const struct gv_step_detector *detector, struct candidate *candidate)
 {
     const struct gv_step_stream *stream = &detector->stream;
@@ -185,6 +235,8 @@ static void candidate_piece(const struct gv_step_detector *detector, struct cand
     int kind;
 
     candidate->waited += further > (ends ? 1 : 0);
+    candidate->nests += stream->marks > candidate->marks + 1;
+    candidate->sizes[size_of(stream->launches - candidate->launches)]++;
     if (candidate->hopeless)
         return;
     gv_piece_cut(&piece, stream, candidate->at);
@@ -208,6 +260,7 @@ static void candidate_seen(const struct gv_step_detector *detector, struct candi
     candidate->launches = detector->stream.launches;
     candidate->works = detector->stream.works;
     candidate->waits = detector->stream.waits;
+    candidate->marks = detector->stream.marks;
     candidate->predicted = detector->stream.predicted;
     candidate->foreseen = detector->stream.foreseen;
 }
@@ -236,7 +289,7 @@ int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_ste
     if (wait)
         gv_step_stream_take(&detector->stream, event);
     for (size_t i = 0; i < keys.count; i++) {
-        candidate = candidate_of(detector, keys.key[i].class, keys.key[i].key);
+        candidate = candidate_of(detector, keys.key[i].class, keys.key[i].key, event->symbol);
         if (!candidate)
             return -ENOMEM;
         candidate_seen(detector, candidate, detector->stream.position);
@@ -296,38 +349,129 @@ static bool about_as_many(uint64_t one, uint64_t other)
     return (one > other ? one - other : other - one) <= 1;
 }
 
-/* The best of those with this many or more; *rivals: whether one of another loop is as good. */
-static struct choice best_of(const struct choice *choices, size_t count, bool work, double least,
+/* Those with about as many as one: the anchors of a loop. */
+struct level {
+    double least, most;
+    bool work;
+};
+
+static bool is_of(const struct choice *choice, const struct level *level)
+{
+    double count = (double)choice->candidate->count;
+
+    return (choice->candidate->class == GV_STEP_ANCHOR_WORK) == level->work &&
+           count >= level->least && count <= level->most;
+}
+
+/* The best of a level; *rivals: whether one of another loop is as good. */
+static struct choice best_of(const struct choice *choices, size_t count, struct level level,
                              bool *rivals)
 {
     struct choice best = {0};
 
     for (size_t i = 0; i < count; i++)
-        if ((choices[i].candidate->class == GV_STEP_ANCHOR_WORK) == work &&
-            (double)choices[i].candidate->count >= least &&
-            (!best.candidate || better(&choices[i], &best)))
+        if (is_of(&choices[i], &level) && (!best.candidate || better(&choices[i], &best)))
             best = choices[i];
     *rivals = false;
     for (size_t i = 0; i < count; i++)
-        *rivals |= (choices[i].candidate->class == GV_STEP_ANCHOR_WORK) == work &&
-                   choices[i].votes == best.votes && (double)choices[i].candidate->count >= least &&
+        *rivals |= is_of(&choices[i], &level) && choices[i].votes == best.votes &&
                    !about_as_many(choices[i].candidate->count, best.candidate->count);
     return best;
 }
 
-/* A program that waits only now and then, as to log, has its loop between two waits: the work that
- * repeats there most seldom. */
-static struct choice inner_of(const struct choice *choices, size_t count,
-                              const struct choice *outer)
+/* ---- loops in loops ---- */
+
+/* How often one is in a usual piece of another. */
+static double times_in(const struct choice *outer, const struct choice *inner)
 {
+    return fmin(median_launches(outer->candidate) / median_launches(inner->candidate),
+                (double)inner->candidate->count / (double)outer->candidate->count);
+}
+
+static const struct gv_piece_kind *usual_kind(const struct candidate *candidate)
+{
+    const struct gv_piece_kind *usual = candidate->kinds.kind;
+
+    for (size_t i = 1; i < candidate->kinds.count; i++)
+        if (candidate->kinds.kind[i].count > usual->count)
+            usual = &candidate->kinds.kind[i];
+    return usual;
+}
+
+static bool nests(const struct choice *choice)
+{
+    return part_of(choice->candidate->nests, choice->candidate->count - 1) >= DETECTOR_MUCH;
+}
+
+/* Its pieces wait or copy more than once, and are about equally large. */
+static bool is_outer(const struct choice *choice)
+{
+    bool sure = choice->votes >= 2;
+
+    return regular_part(choice->candidate) >= (sure ? DETECTOR_REGULAR : DETECTOR_NEARLY_ALL) &&
+           (sure || choice->candidate->count > DETECTOR_SELDOM) && nests(choice);
+}
+
+/* A wait now and then, as to log, without work of its own, is in the inner loop; and what takes
+ * turns to come to the same wait, in steps of several kinds. A single line that repeats is not what
+ * the author sees. */
+static bool goes_in(const struct gv_step_stream *stream, const struct choice *outer,
+                    const struct choice *inner)
+{
+    const struct candidate *in = inner->candidate;
+    bool works = gv_piece_works_once(usual_kind(outer->candidate), stream);
+    bool turns = ends_steps(in->class) && sums_of(&in->kinds).kinds > 1 &&
+                 gv_step_stream_line(stream, in->symbol) != GV_PIECE_LINES;
+    double times = times_in(outer, inner);
+
+    return times >= 2 && !(works && gv_piece_is_line(usual_kind(in), stream)) &&
+           (times >= DETECTOR_GO_IN || turns || !(works || in->class == GV_STEP_ANCHOR_GRAPH));
+}
+
+/* From the outermost loop around the finest one inwards. */
+static struct choice loop_of(const struct gv_step_stream *stream, const struct choice *choices,
+                             size_t count, const struct choice *finest)
+{
+    struct choice loop = *finest, inner = *finest;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_outer(&choices[i]) && times_in(&choices[i], finest) >= 2 &&
+            choices[i].candidate->count < loop.candidate->count)
+            loop = choices[i];
+    while (inner.candidate && loop.candidate != finest->candidate) {
+        inner.candidate = NULL;
+        for (size_t i = 0; i < count; i++)
+            if ((is_outer(&choices[i]) || choices[i].candidate == finest->candidate) &&
+                goes_in(stream, &loop, &choices[i]) &&
+                (!inner.candidate || choices[i].candidate->count < inner.candidate->count))
+                inner = choices[i];
+        loop = inner.candidate ? inner : loop;
+    }
+    /* Beside it: some pieces may lack this anchor. */
+    inner = loop;
+    for (size_t i = 0; i < count && loop.candidate != finest->candidate; i++)
+        if (nests(&choices[i]) && times_in(&inner, &choices[i]) < 1.5 &&
+            choices[i].candidate->count > loop.candidate->count)
+            loop = choices[i];
+    return loop;
+}
+
+/* A program that waits only now and then, as to log, has its loop between two waits: the work that
+ * repeats there most seldom. If it waits more often than that, it must do nothing else then, and
+ * the loop must do several things. */
+static struct choice inner_of(const struct gv_step_stream *stream, const struct choice *choices,
+                              size_t count, const struct choice *outer)
+{
+    bool seldom = outer->candidate->count < DETECTOR_SELDOM;
     struct choice inner = {0};
 
-    if (outer->candidate->count >= DETECTOR_SELDOM)
+    if (!seldom && gv_piece_works_once(usual_kind(outer->candidate), stream))
         return *outer;
     for (size_t i = 0; i < count; i++) {
         const struct choice *one = &choices[i];
-        if (one->candidate->class != GV_STEP_ANCHOR_WORK || one->votes < 2 ||
-            one->candidate->count < DETECTOR_INNER * outer->candidate->count)
+        if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
+            one->votes < (seldom ? 2 : DETECTOR_THINGS) ||
+            one->candidate->count < (seldom ? DETECTOR_INNER : 2) * outer->candidate->count)
             continue;
         if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
             (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))
@@ -338,7 +482,7 @@ static struct choice inner_of(const struct choice *choices, size_t count,
 
 bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_step_anchor *anchor)
 {
-    struct choice choices[DETECTOR_CANDIDATES], best;
+    struct choice choices[DETECTOR_CANDIDATES], best, loop;
     size_t count = 0;
     uint64_t most = 0;
     bool rivals;
@@ -352,20 +496,30 @@ bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_
         if (candidate->class != GV_STEP_ANCHOR_WORK && candidate->count > most)
             most = candidate->count;
     }
+    struct level level = {(double)most * DETECTOR_SAME_LOOP, INFINITY, false};
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
             choices[i].votes +=
                 about_as_many(choices[i].candidate->count, choices[j].candidate->count);
-    best = best_of(choices, count, false, (double)most * DETECTOR_SAME_LOOP, &rivals);
-    if (!best.candidate) {
-        best = best_of(choices, count, true, 0, &rivals);
+    best = best_of(choices, count, level, &rivals);
+    if (best.candidate) {
+        loop = loop_of(&detector->stream, choices, count, &best);
+        level = (struct level){(double)loop.candidate->count * DETECTOR_SAME_LOOP,
+                               (double)loop.candidate->count + 1, false};
+        if (loop.candidate != best.candidate)
+            best = best_of(choices, count, level, &rivals);
+        level.work = true;
+        if (!best.candidate)
+            best = best_of(choices, count, level, &rivals);
+    } else {
+        best = best_of(choices, count, (struct level){0, INFINITY, true}, &rivals);
         /* A launch now and then, alone, has a loop between it and the next one too. */
         if (rivals || best.votes < 2)
             best.candidate = NULL;
     }
     if (!best.candidate)
         return false;
-    best = inner_of(choices, count, &best);
+    best = inner_of(&detector->stream, choices, count, &best);
     *anchor = (struct gv_step_anchor){
         .class = best.candidate->class, .key = best.candidate->key, .first = best.candidate->first};
     for (size_t i = 0; i < best.candidate->kinds.count; i++)

@@ -4,9 +4,10 @@
  * What may end or begin a step is an anchor: a wait for the GPU, a copy, a launch of a graph, or
  * else any other work. For each anchor, the pieces from one to the next are compared (pieces.h). It
  * bounds steps if there are at least GV_STEP_LEAST pieces, nearly all launches are in pieces like
- * others, and the order of the events is not random. Of several such anchors, the one that occurs
- * most often wins; of those that occur about equally often, the one with the most common count,
- * because some steps may lack some launches. docs/steps.md has the reasons.
+ * others, and the order of the events is not random. Such anchors are of loops in loops. From the
+ * outermost one, it goes into an inner one that repeats often and is not a single line. Of a loop's
+ * anchors, the one with the most common count wins, because some steps may lack some launches.
+ * docs/steps.md has the reasons.
  *
  * Memory: about 100 kB for each thread, however long it runs. One thread.
  */
@@ -22,7 +23,8 @@ enum gv_step_anchor_class {
     GV_STEP_ANCHOR_END,  /* a wait, and the work before it */
     GV_STEP_ANCHOR_CALL, /* a wait by a call */
     GV_STEP_ANCHOR_ANY,  /* any wait */
-    GV_STEP_ANCHOR_MOVE, /* a copy between host and device, or a graph */
+    GV_STEP_ANCHOR_MOVE, /* a copy between host and device */
+    GV_STEP_ANCHOR_GRAPH,
     GV_STEP_ANCHOR_WORK, /* other work */
 };
 

@@ -7,6 +7,8 @@
 
 #define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
 
+#define GV_STREAM_SURE 4u /* lines of an event that must be known to say that they differ */
+
 static bool is_wait(enum gv_step_role role)
 {
     return role == GV_STEP_WAIT || role == GV_STEP_FETCH;
@@ -45,8 +47,18 @@ static void stream_note(struct gv_step_stream *stream, uint64_t symbol)
 
 void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_event *event)
 {
+    unsigned bucket = bucket_of(event->symbol);
+
     stream->position++;
-    stream->events[bucket_of(event->symbol)]++;
+    stream->events[bucket]++;
+    stream->is_work[bucket] = event->role == GV_STEP_WORK;
+    stream->marks += event->role != GV_STEP_WORK;
+    if (event->line) {
+        stream->lines[bucket].seen++;
+        if (stream->lines[bucket].votes == 0)
+            stream->lines[bucket].line = event->line;
+        stream->lines[bucket].votes += stream->lines[bucket].line == event->line ? 1 : UINT32_MAX;
+    }
     if (event->symbol != stream->before[0] || event->role == GV_STEP_GRAPH)
         stream_note(stream, event->symbol);
     if (event->role != GV_STEP_WAIT) {
@@ -59,6 +71,20 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
         stream->waits++;
         stream->working = false;
     }
+}
+
+static uint32_t line_at(const struct gv_step_stream *stream, unsigned bucket)
+{
+    uint32_t votes = stream->lines[bucket].votes, seen = stream->lines[bucket].seen;
+
+    if (votes > 0 && votes >= seen / 2)
+        return stream->lines[bucket].line;
+    return seen >= GV_STREAM_SURE ? GV_PIECE_LINES : 0;
+}
+
+uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbol)
+{
+    return line_at(stream, bucket_of(symbol));
 }
 
 /* Chance: events in any order, as often as they were; runs of equal ones are one. */
@@ -97,6 +123,49 @@ void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, u
         else if (stream->last[i] > after)
             piece->bits[GV_PIECE_BUCKETS / 64 + i / 64] |= bit;
     }
+}
+
+enum occurs { ONCE = 1, OFTEN };
+
+static bool occurs(const struct gv_piece_kind *kind, enum occurs how, unsigned bucket)
+{
+    size_t usual = kind->example_count > 1 && kind->again[1] > kind->again[0] ? 1 : 0;
+    uint64_t bits = kind->examples[usual].bits[how * GV_PIECE_BUCKETS / 64 + bucket / 64];
+
+    return bits >> bucket % 64 & 1;
+}
+
+bool gv_piece_is_line(const struct gv_piece_kind *kind, const struct gv_step_stream *stream)
+{
+    unsigned known = 0, several = 0;
+    uint32_t line = 0;
+
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
+        uint32_t each = line_at(stream, i);
+        if (!each || !(occurs(kind, ONCE, i) || occurs(kind, OFTEN, i)))
+            continue;
+        several += each == GV_PIECE_LINES;
+        known += each != GV_PIECE_LINES;
+        if (each != GV_PIECE_LINES && line && each != line)
+            return false;
+        line = each != GV_PIECE_LINES ? each : line;
+    }
+    return known > 0 && known >= several;
+}
+
+bool gv_piece_works_once(const struct gv_piece_kind *kind, const struct gv_step_stream *stream)
+{
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
+        uint32_t line = line_at(stream, i);
+        bool of_wait = false;
+        if (!stream->is_work[i] || !occurs(kind, ONCE, i))
+            continue;
+        for (unsigned j = 0; j < GV_PIECE_BUCKETS && line; j++)
+            of_wait |= !stream->is_work[j] && occurs(kind, ONCE, j) && line_at(stream, j) == line;
+        if (!of_wait)
+            return true;
+    }
+    return false;
 }
 
 static unsigned bits_of(uint64_t word)

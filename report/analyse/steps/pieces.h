@@ -16,6 +16,7 @@
 #define GV_PIECE_BUCKETS  256u
 #define GV_PIECE_WORDS    (3 * GV_PIECE_BUCKETS / 64)
 #define GV_PIECE_KINDS    8u
+#define GV_PIECE_LINES    UINT32_MAX
 #define GV_PIECE_EXAMPLES 2u
 
 enum gv_step_role {
@@ -29,6 +30,7 @@ enum gv_step_role {
 struct gv_step_event {
     uint64_t symbol; /* equal events have equal ones */
     enum gv_step_role role;
+    uint32_t line; /* of the program, as a row of `place`; 0: not known */
 };
 
 struct gv_step_stream {
@@ -36,6 +38,7 @@ struct gv_step_stream {
     uint64_t launches;  /* events that put work on the GPU */
     uint64_t works;     /* of these, those that are no copies */
     uint64_t waits;     /* those that ended some work */
+    uint64_t marks;     /* waits, copies and graphs */
     uint64_t predicted; /* events that followed what they had followed before */
     uint64_t foreseen;  /* events that could have been predicted */
     uint64_t before[3]; /* the newest first; of a run of equal events only one */
@@ -45,6 +48,10 @@ struct gv_step_stream {
     uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
     uint32_t next[4096];                                            /* after three events */
     uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
+    struct {
+        uint32_t line, votes, seen; /* where an event is mostly: others vote against it */
+    } lines[GV_PIECE_BUCKETS];
+    bool is_work[GV_PIECE_BUCKETS];
 };
 
 struct gv_piece {
@@ -74,6 +81,14 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
  * `foreseen` ones, `predicted` were. */
 double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
                             uint64_t foreseen);
+
+/* Where an event mostly was; GV_PIECE_LINES: at several lines; 0: not known. */
+uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbol);
+
+/* Whether all that the pieces of a kind do is known to be at one line of the program. */
+bool gv_piece_is_line(const struct gv_piece_kind *kind, const struct gv_step_stream *stream);
+/* Whether they do work once, other than for a wait at the same line. */
+bool gv_piece_works_once(const struct gv_piece_kind *kind, const struct gv_step_stream *stream);
 
 /* The events after this position. */
 void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after);

@@ -1,6 +1,7 @@
 #include "report/analyse/steps/steps.h"
 
 #include "report/analyse/lines/pass.h"
+#include "report/analyse/names/places.h"
 #include "report/analyse/steps/run.h"
 #include "report/store/time_sum.h"
 #include "report/analyse_steps_steps.inc"
@@ -52,13 +53,15 @@ struct steps_series {
 struct gv_steps {
     sqlite3 *trace;
     struct gv_totals_part part;
-    struct gv_id_table roles, process_of;
+    struct gv_id_table roles, process_of, names;
     struct steps_thread *threads; /* by id */
     size_t detectors;
     struct gv_step_words *words;
     struct steps_series *series;
     size_t series_count, series_room;
-    sqlite3_stmt *add, *next, *set_kind, *add_sums;
+    sqlite3_stmt *add, *next, *set_kind, *add_sums, *stacks;
+    int64_t stack_call; /* the one whose stack `stacks` is at */
+    struct gv_key_map places;
     struct {
         int64_t bucket;
         struct gv_range_sums sums;
@@ -87,13 +90,14 @@ static bool call_of(const struct gv_steps *steps, sqlite3_stmt *row, struct gv_s
         start_ns < part->from_ns || start_ns >= part->to_ns)
         return false;
     bool kernel = gv_id_table_get(&steps->roles, api, 1) != 0;
-    uint64_t what = kernel                  ? (uint64_t)sqlite3_column_int64(row, CALL_KERNEL)
-                    : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
-                    : role == GV_STEP_WAIT  ? 0
-                                            : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
+    uint64_t what =
+        kernel ? (uint64_t)gv_id_table_get(&steps->names, sqlite3_column_int64(row, CALL_KERNEL), 0)
+        : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
+        : role == GV_STEP_WAIT  ? 0
+                                : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
 
     *call = (struct gv_step_call){
-        .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role},
+        .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role, 0},
         .id = sqlite3_column_int64(row, CALL_ID),
         .thread = thread,
         .process = process,
@@ -110,6 +114,25 @@ static int each_call(struct gv_steps *steps, gv_database_take *take)
 
 /* ---- finding ---- */
 
+/* The line of a call whose stack was taken; 0: not known. Calls come in their order. */
+static int line_of(struct gv_steps *steps, int64_t call, uint32_t *line)
+{
+    int64_t place = 0;
+    int result = SQLITE_ROW, error = 0;
+
+    while (steps->stack_call < call && result == SQLITE_ROW) {
+        result = sqlite3_step(steps->stacks);
+        steps->stack_call =
+            result == SQLITE_ROW ? sqlite3_column_int64(steps->stacks, 0) : INT64_MAX;
+    }
+    error = gv_database_error(steps->trace, result);
+    if (!error && steps->stack_call == call)
+        error = gv_place_of_stack(steps->trace, &steps->places,
+                                  sqlite3_column_int64(steps->stacks, 1), &place);
+    *line = (uint32_t)place;
+    return error;
+}
+
 static int find_in_call(void *context, sqlite3_stmt *row)
 {
     struct gv_steps *steps = context;
@@ -119,6 +142,8 @@ static int find_in_call(void *context, sqlite3_stmt *row)
         return 0;
     struct steps_thread *thread = thread_at(steps, call.thread);
     int error = gv_step_words_take(steps->words, &call);
+    if (!error)
+        error = line_of(steps, call.id, &call.event.line);
     if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
         thread->detector = gv_step_detector_open();
         steps->detectors++;
@@ -161,7 +186,9 @@ static bool is_of_named(const struct gv_steps *steps, int64_t process)
 /* Waits end steps; a copy says less, another launch least. */
 static int rank_of(const struct gv_step_anchor *anchor)
 {
-    return anchor->class == GV_STEP_ANCHOR_WORK ? 2 : anchor->class == GV_STEP_ANCHOR_MOVE ? 1 : 0;
+    return anchor->class == GV_STEP_ANCHOR_WORK                                            ? 2
+           : anchor->class == GV_STEP_ANCHOR_MOVE || anchor->class == GV_STEP_ANCHOR_GRAPH ? 1
+                                                                                           : 0;
 }
 
 /* Of the threads of a process, those that wait for the GPU have steps of their own. What others
@@ -217,6 +244,7 @@ static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 
     if (!error)
         error = each_call(steps, find_in_call);
+    sqlite3_reset(steps->stacks); /* an open one would lock tables that are dropped */
     if (!error)
         error = gv_step_words_store(steps->words);
     gv_step_words_close(steps->words);
@@ -441,7 +469,8 @@ static int steps_prepare(struct gv_steps *steps)
     } all[] = {{sql_add_step, &steps->add},
                {sql_next_step, &steps->next},
                {sql_set_kind, &steps->set_kind},
-               {sql_add_sums, &steps->add_sums}};
+               {sql_add_sums, &steps->add_sums},
+               {sql_stacks, &steps->stacks}};
     int result = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && result == SQLITE_OK; i++)
@@ -461,6 +490,8 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
     steps->trace = trace;
     steps->part = *part;
     error = gv_id_table_read(&steps->roles, trace, sql_roles);
+    if (!error)
+        error = gv_id_table_read(&steps->names, trace, sql_names);
     if (!error)
         error = gv_id_table_read(&steps->process_of, trace, "SELECT id, process FROM thread");
     steps->threads = calloc(steps->process_of.rows + 1, sizeof(*steps->threads));
@@ -515,8 +546,11 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->next);
     sqlite3_finalize(steps->set_kind);
     sqlite3_finalize(steps->add_sums);
+    sqlite3_finalize(steps->stacks);
+    gv_key_map_free(&steps->places);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);
+    gv_id_table_free(&steps->names);
     free(steps->series);
     free(steps->threads);
     free(steps);

@@ -6,9 +6,16 @@ SELECT id, CASE WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0
     WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
 FROM api;
 
+-- name: names
+-- The first kernel of the same name: a loop may compile its kernels again each time.
+SELECT id, CASE WHEN name IS NULL THEN id ELSE min(id) OVER (PARTITION BY process, name) END FROM kernel;
+
 -- name: calls
 -- The columns are those of enum call_column.
 SELECT id, thread, api, start_ns, duration_ns, bytes, object, kernel FROM call WHERE coalesce(result, 0) = 0;
+
+-- name: stacks
+SELECT call, stack FROM call_stack ORDER BY call;
 
 -- name: kept
 -- Of a finished trace, the steps that start in the part.

@@ -1,8 +1,8 @@
--- The findings and facts of several traces, which are rows of the tables finding and fact.
+-- The findings and facts of several traces, which are rows of the tables finding and fact. Stalls are compared by themselves.
 
 -- name: keys
 -- ?1: the first trace of a side; ?2: the first beyond; ?3: how many findings.
-SELECT rtrim(key), count(DISTINCT run) FROM finding WHERE run >= ?1 AND run < ?2 AND key IS NOT NULL
+SELECT rtrim(key), count(DISTINCT run) FROM finding WHERE run >= ?1 AND run < ?2 AND key IS NOT NULL AND what <> 'unexpected-waits'
 GROUP BY rtrim(key) ORDER BY count(DISTINCT run) DESC, min(id), rtrim(key) LIMIT ?3;
 
 -- name: facts

@@ -138,14 +138,20 @@ static int explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_o
  * that have, and the first lost capture. */
 static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
 {
+    /* Unexpected waits are shown by the worst of them. */
+    static const char sql_first[] =
+        "SELECT id FROM findings WHERE id = 1 AND what <> 'unexpected-waits'";
     bool silent = false, lost = false;
+    int64_t first = 0;
     int told = 0, flights, error = gv_explain_flights(trace, to, &told);
 
     flights = told;
     if (to->json)
         gv_json_close(to->json, ']');
     if (!error)
-        error = explain_finding(trace, 1, to, &told);
+        error = gv_database_number(trace, sql_first, NULL, 0, &first);
+    if (!error)
+        error = explain_finding(trace, first, to, &told);
     if (!error && told == flights)
         error = explain_one(trace, 0, to, &told);
     if (error || to->json)

@@ -117,7 +117,7 @@ static int print_sums(const struct gv_summary *summary, const struct gv_summary_
     int error = text ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < ledger->told; i++)
-        rest_ns -= ledger->findings[i].lost_ns;
+        rest_ns -= ledger->findings[i].saves_ns >= 0 ? ledger->findings[i].lost_ns : 0;
     more = ledger->finding_count - (int64_t)ledger->told;
     if (!error && more > 0)
         add(text, "%" PRId64 " more: %s", more,

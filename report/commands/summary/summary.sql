@@ -33,12 +33,12 @@ SELECT phase, what, sum(total_ns) FROM ledger_row
 WHERE process = ?1 AND coalesce(device, -1) = ?2 GROUP BY phase, what;
 
 -- name: lane_findings
--- Without words of its own, a stall that shows it has some.
+-- Without words of its own, a stall that shows it has some. Unexpected waits have a line of their own.
 SELECT f.id, f.phase, f.what, f.lost_ns, f.saves_ns, f.confidence,
     gv_line(p.function, p.library, p.file, p.line), f.title,
     coalesce(nullif(f.fix, ''), (SELECT advice FROM stalls WHERE id = f.stall)), f.afterwards
 FROM finding f LEFT JOIN place p ON p.id = f.place
-WHERE f.process = ?1 AND coalesce(f.device, -1) = ?2 ORDER BY f.id;
+WHERE f.process = ?1 AND coalesce(f.device, -1) = ?2 AND f.what <> 'unexpected-waits' ORDER BY f.id;
 
 -- name: start
 -- What the time before the loop was.

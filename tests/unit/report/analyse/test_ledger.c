@@ -300,6 +300,118 @@ static void without_a_gpu_side(void **state)
     assert_int_equal(booked("unknown"), 10 * MS + 30 * MS);
 }
 
+/* ---- what is in no account ---- */
+
+static int64_t found(const char *what)
+{
+    char sql[128];
+
+    snprintf(sql, sizeof(sql), "SELECT lost_ns FROM finding WHERE what = '%s' AND saves_ns IS NULL",
+             what);
+    return totals_number(sql);
+}
+
+/* 40 steps of a launch each; how long each takes is told. */
+static void steps(int (*takes_ns)(int number))
+{
+    char sql[256];
+
+    totals_execute("INSERT INTO step_series (id, process, thread, source, kinds) VALUES (1, 1, 1, "
+                   "'launches', 1)");
+    for (int i = 1, at_ns = 0; i <= 40; i++) {
+        int ns = takes_ns(i);
+        call(i, 1, 71, at_ns, 10000);
+        operation(i, 1, 1, at_ns + 20000, 500000, i);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns, gpu_ns)"
+                 " VALUES (1, %d, 1, 0, %d, %d, 500000)",
+                 i, at_ns, ns);
+        totals_execute(sql);
+        at_ns += ns;
+    }
+    make();
+}
+
+static int longer_and_longer(int number)
+{
+    return MS + (number - 1) * 50000;
+}
+
+/* The first tenth takes 1.05 ms. */
+static void steps_that_grow(void **state)
+{
+    (void)state;
+    steps(longer_and_longer);
+    assert_int_equal(found("growth"), 79 * MS - 40 * 1050000);
+    assert_int_equal(totals_number("SELECT title GLOB '*, most in host-code' FROM finding "
+                                   "WHERE what = 'growth'"),
+                     1);
+    assert_int_equal(found("slow-steps"), -1);
+}
+
+static int always_alike(int number)
+{
+    (void)number;
+    return MS;
+}
+
+static int one_is_slow(int number)
+{
+    return number == 31 ? 11 * MS : MS;
+}
+
+static void single_slow_steps(void **state)
+{
+    (void)state;
+    steps(one_is_slow);
+    assert_int_equal(found("slow-steps"), 10 * MS);
+    assert_int_equal(found("growth"), -1);
+}
+
+/* Each step of 1 ms takes memory for 0.4 ms. */
+static void what_is_done_again(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
+                   "40, 0, 0, 0, 0, 0, 0)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 75, i * MS - 450000, 400000);
+    steps(always_alike);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
+                      "= 'takes memory again: 1.0 cuMemAlloc_v2 a step'"),
+        1);
+}
+
+/* Its stream is free, but the other one's work takes all of the device. */
+static void an_operation_that_starts_late(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 12 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, 30 * MS, 1);
+    operation(2, 2, 1, 41 * MS, 10 * MS, 2);
+    make();
+    assert_int_equal(found("late-start"), 41 * MS - 12 * MS - 10000);
+}
+
+/* It waited while the device worked: nothing is lost, but one line says so. */
+static void an_unexpected_wait(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 75, 11 * MS, 20 * MS);
+    operation(1, 1, 1, 10 * MS, 80 * MS, 1);
+    totals_execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, "
+                   "confidence) VALUES (3, 2, 'lock', 0, 0, 15000000, 0, 'measured')");
+    make();
+    assert_int_equal(found("unexpected-waits"), 0);
+    assert_int_equal(totals_number("SELECT stall FROM finding WHERE what = 'unexpected-waits' AND "
+                                   "title = '1 call waited 15.0 ms in all; the worst 15.0 ms: "
+                                   "lock'"),
+                     3);
+}
+
 /* ---- anything ---- */
 
 static uint64_t random_state = 88172645463325252u;
@@ -393,6 +505,11 @@ int main(void)
         TEST(of_a_part),
         TEST(by_minute),
         TEST(without_a_gpu_side),
+        TEST(steps_that_grow),
+        TEST(single_slow_steps),
+        TEST(what_is_done_again),
+        TEST(an_operation_that_starts_late),
+        TEST(an_unexpected_wait),
         TEST(it_always_adds_up),
     };
 

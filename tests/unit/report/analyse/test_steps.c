@@ -27,7 +27,7 @@ static unsigned chance(unsigned of)
 static void event(uint64_t symbol, enum gv_step_role role)
 {
     assert_true(sequence.count < MOST);
-    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role};
+    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role, 0};
 }
 
 static void kernel(uint64_t symbol)
@@ -465,6 +465,128 @@ static void test_groups_in_any_order(void **state)
     assert_int_equal(steps(), 0);
 }
 
+/* ---- programs ---- */
+
+/*
+ * Each is a text: small letters are kernels; H is a copy to the device, D one to the host that is
+ * waited for, S and T are waits, G and K graphs. | begins the next line of the program. 8(...) is a
+ * loop, 3-9(...) one whose length varies, %5(...) happens in each fifth turn of the loop around it,
+ * ?9(...) mostly: not in one of nine turns; [...] is one of these. ! is where a step begins.
+ */
+static const struct {
+    const char *name, *text;
+} programs[] = {
+    {"training", "200(!H|abcdefg|gfe|xy|D)"},
+    {"training that logs every ten", "200(!H|abcdef|xy|%10(D))"},
+    {"training that logs every five", "200(!H|abcdef|xy|%5(D))"},
+    {"training from memory that logs now and then", "1000(!abcdef|xy|zq|%50(D))"},
+    {"training from memory that logs often", "200(!abcdef|xy|zq|%5(D))"},
+    {"training with checkpoints", "300(!H|abcde|xy|D|%100(8(D)))"},
+    {"training after a warm-up", "5(H|abc)S|200(!H|abcde|xy|D)"},
+    {"training with a norm that is waited for", "100(!H|abcd|nT|xy|D)"},
+    {"training with parameters in many tensors", "80(!H|abcd|dcb|30(uv)|D)"},
+    {"two networks", "100(!H|abcd|x|D|H|aefg|y|D)"},
+    {"epochs", "6(50(!H|abcde|xy|D)|T)"},
+    {"epochs of few batches without a wait", "8(30(!H|abcde|xy)|mS)"},
+    {"four micro-batches", "50(!4(H|abcd|dcb)|xyz)"},
+    {"four micro-batches that wait", "50(!4(H|abcd|dcb|D)|xy)"},
+    {"four micro-batches and a log", "50(!4(H|abcd|dcb)|xyz|%10(D))"},
+    {"sixteen micro-batches", "50(16(!H|abcd|dcb)|xyz)"},
+    {"tokens in requests", "12(H|ab|40(!cd|e|D))"},
+    {"few tokens in requests", "30(!H|ab|5(cd|e|D))"},
+    {"requests of any length", "30(H|a|12-40(!bc|d|D))"},
+    {"requests", "150(!H|abcdefgh|D)"},
+    {"layers", "60(!H|a|24(b|c|d)|e|x|S)"},
+    {"layers of which each waits at one line", "60(!H|a|24(bD)|e|x|S)"},
+    {"a solver that logs", "1000(!ab|c|%10(rD))"},
+    {"inner rounds of a solver", "100(!10(ab)S)"},
+    {"a loop over tensors at one line", "100(!H|abc|de|100(pqD)|xy)"},
+    {"a graph", "100(!H|G|D)"},
+    {"two graphs", "100(!H|G|K|G|D)"},
+    {"a graph three times", "100(!3(G)|x|S)"},
+    {"graphs that log", "500(!G|%50(D))"},
+    {"a graph among kernels", "100(!ab|G|cd|D)"},
+    {"jitter", "200(!H|?20(a)?20(b)?20(c)?20(d)|?20(e)[abcx]fg|D)"},
+    {"jitter without waits", "200(!H|?40(a)bcd?40(e)|fg?40(h))S"},
+    {"validation", "5(40(!H|abcdef|xy|D)8(!H|abc|v|D))"},
+    {"validation that waits at its end", "5(40(!H|abcdef|xy|D)8(H|abc|v)|T)"},
+    {"validation by single results", "3(100(!abcdef|xyz)200(!abc|50(pqD)))"},
+    {"two kinds in turns", "120(!H|abc|%2(dfgh|klmn)|D)"},
+    {"a small loop", "4(!H|abc|D)"},
+    /* none */
+    {"a script", "H|abc|d|e|D"},
+    {"a script that loads a model", "20(H)|abcdefgh|D"},
+    {"a script of two stages", "abcdefghijabc|S|klmnop|mno|D"},
+    {"three rounds", "3(H|abc|D)"},
+    {"equal launches", "3000(a)S"},
+    {"any order", "400([abcdefgh])S"},
+    {"any order, with waits", "400([abcdefgh]?2(S))"},
+    {"layers once", "H|a|3(b|c|d)|e|D"},
+};
+
+/* To the end of this loop's text. */
+static const char *run_text(const char *at, uint32_t line, unsigned turn, size_t *truth)
+{
+    while (*at && *at != ')') {
+        char how = *at == '%' || *at == '?' ? *at++ : 0;
+        unsigned least = (unsigned)strtoul(at, (char **)&at, 10), most = least;
+        if (*at == '-')
+            most = (unsigned)strtoul(at + 1, (char **)&at, 10);
+        if (*at == '(') {
+            unsigned turns = how == '%'   ? turn % least == least - 1
+                             : how == '?' ? chance(least) != 0
+                                          : least + chance(most - least + 1);
+            for (unsigned i = 0; i < turns; i++)
+                run_text(at + 1, line, how ? turn : i, truth);
+            for (unsigned open = 0; open += *at == '(', open -= *at == ')', open; at++)
+                line += *at == '|';
+            at++;
+            continue;
+        }
+        if (*at == '[') {
+            const char *end = strchr(at, ']');
+            event((uint64_t)at[1 + chance((unsigned)(end - at - 1))], GV_STEP_WORK);
+            at = end + 1;
+            continue;
+        }
+        *truth += *at == '!';
+        line += *at == '|';
+        if (*at != '!' && *at != '|') {
+            event((uint64_t)*at, *at == 'H'                 ? GV_STEP_MOVE
+                                 : *at == 'D'               ? GV_STEP_FETCH
+                                 : *at == 'S' || *at == 'T' ? GV_STEP_WAIT
+                                 : *at == 'G' || *at == 'K' ? GV_STEP_GRAPH
+                                                            : GV_STEP_WORK);
+            if (!chance(3)) /* its stack was taken */
+                sequence.events[sequence.count - 1].line = line;
+        }
+        at++;
+    }
+    return at;
+}
+
+static void test_programs(void **state)
+{
+    size_t right = 0, count = sizeof(programs) / sizeof(programs[0]);
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        size_t truth = 0, found;
+        begin();
+        run_text(programs[i].text, 1, 0, &truth);
+        found = steps();
+        /* The last one may not be whole. */
+        if (found + 1 == truth || found == truth)
+            right++;
+        else
+            print_message("%s: %zu steps, found %zu\n", programs[i].name, truth, found);
+        if (truth == 0)
+            assert_int_equal(found, 0);
+    }
+    print_message("%zu of %zu programs are right\n", right, count);
+    assert_true(right >= count - count / 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +608,7 @@ int main(void)
         cmocka_unit_test(test_a_long_pipeline),
         cmocka_unit_test(test_equal_launches),
         cmocka_unit_test(test_groups_in_any_order),
+        cmocka_unit_test(test_programs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,68 @@
+/* What the host does again in each step, by its stack or its call: again.def. */
+#include "report/analyse/ledger/findings.h"
+
+#include "report/analyse_ledger_ledger.inc"
+#include "report/store/database.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    enum { FRAME, KIND } by;
+    const char *pattern, *does, *advice;
+} works[] = {
+#define GV_AGAIN(by, pattern, does, advice) {by, pattern, does, advice},
+#include "report/analyse/ledger/again.def"
+};
+#define WORKS (sizeof(works) / sizeof(works[0]))
+
+struct search {
+    size_t found; /* the first that applies; WORKS: none */
+    int64_t calls;
+    char call[64];
+};
+
+/* Of the call: its kind; and of each frame: its function. */
+static int take_word(void *context, sqlite3_stmt *row)
+{
+    struct search *search = context;
+    const char *word = (const char *)sqlite3_column_text(row, 0);
+    const char *call = (const char *)sqlite3_column_text(row, 2);
+
+    for (size_t i = 0; i < search->found && word; i++)
+        if (call ? works[i].by == KIND && strcmp(works[i].pattern, word) == 0
+                 : works[i].by == FRAME && fnmatch(works[i].pattern, word, 0) == 0)
+            search->found = i;
+    if (call) {
+        search->calls = sqlite3_column_int64(row, 1);
+        snprintf(search->call, sizeof(search->call), "%s", call);
+    }
+    return 0;
+}
+
+/* Time in a call, not before it. */
+static bool is_in_call(uint32_t what)
+{
+    return what >= GV_ACCOUNTS || what == GV_ACCOUNT_ALLOCATING || what == GV_ACCOUNT_FREEING ||
+           what == GV_ACCOUNT_LOADING || what == GV_ACCOUNT_INSTANTIATING ||
+           what == GV_ACCOUNT_STARTING || what == GV_ACCOUNT_LAUNCHING;
+}
+
+int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *finding, int64_t api,
+                        int64_t stack)
+{
+    const int64_t values[] = {api, stack}, steps = ledger->lanes[finding->lane].steps;
+    struct search search = {.found = WORKS};
+    int error = 0;
+
+    if (!api || !steps || finding->phase != GV_LEDGER_MAIN || !is_in_call(finding->what))
+        return 0;
+    error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
+    if (error || search.found == WORKS || 2 * search.calls < steps)
+        return error;
+    snprintf(finding->title, sizeof(finding->title), "%s: %.1f %s a step", works[search.found].does,
+             (double)search.calls / (double)steps, search.call);
+    snprintf(finding->fix, sizeof(finding->fix), "%s", works[search.found].advice);
+    return 0;
+}

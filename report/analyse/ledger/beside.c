@@ -1,0 +1,233 @@
+/* Findings of time that is in no account, or in several: each has a word of its own in
+ * accounts.def, and saves nothing of itself. */
+#include "report/analyse/ledger/findings.h"
+
+#include "report/analyse/names/places.h"
+#include "report/analyse/steps/compare.h"
+#include "report/analyse_ledger_ledger.inc"
+#include "report/show/format.h"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "report/store/time_sum.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LEAST_SHARE      100 /* of the phase: one hundredth; */
+#define SERIALISED_LEAST 10  /* time that streams waited for another: a tenth */
+#define SINGLE           10  /* steps that are slow are single ones up to a tenth */
+#define NUMBERS          7
+
+struct beside {
+    struct gv_ledger *ledger;
+    const struct gv_ledger_rows *rows;
+    struct gv_ledger_findings *findings;
+    struct gv_key_map places;
+};
+
+struct numbers {
+    int64_t of[NUMBERS];
+    char text[64]; /* the last one's */
+    bool known;
+};
+
+static int take_numbers(void *context, sqlite3_stmt *row)
+{
+    struct numbers *numbers = context;
+    int columns = sqlite3_column_count(row);
+    const char *text = (const char *)sqlite3_column_text(row, columns - 1);
+
+    for (int i = 0; i < columns && i < NUMBERS; i++)
+        numbers->of[i] = sqlite3_column_int64(row, i);
+    snprintf(numbers->text, sizeof(numbers->text), "%s", text ? text : "");
+    numbers->known = true;
+    return 0;
+}
+
+static struct gv_ledger_finding of_lane(const struct beside *beside, uint32_t lane, uint32_t what)
+{
+    const struct gv_ledger_lane *of = &beside->ledger->lanes[lane];
+
+    return (struct gv_ledger_finding){.lane = lane,
+                                      .phase = GV_LEDGER_MAIN,
+                                      .what = what,
+                                      .saves_ns = -1,
+                                      .phase_ns = of->main_end_ns - of->main_ns};
+}
+
+/* Adds it at the place of the stack, with the account's words where it has none. */
+static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t stack)
+{
+    struct gv_ledger_findings *findings = beside->findings;
+    const struct gv_account_words words = gv_account_say(finding->what);
+    int error =
+        stack ? gv_place_of_stack(beside->ledger->trace, &beside->places, stack, &finding->place)
+              : 0;
+
+    if (!error)
+        error = gv_array_room(&findings->list, findings->count, &findings->room,
+                              sizeof(*findings->list));
+    if (error)
+        return error;
+    if (!*finding->title)
+        snprintf(finding->title, sizeof(finding->title), "%s", words.meaning);
+    snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    findings->list[findings->count++] = *finding;
+    return 0;
+}
+
+/* ---- operations that waited ---- */
+
+static int find_waited(struct beside *beside, const struct gv_ledger_beside *of)
+{
+    struct gv_ledger_finding finding = of_lane(beside, of->lane, of->what);
+    char each[GV_FORMAT_BYTES];
+
+    finding.lost_ns = of->waited_ns;
+    finding.count = of->count;
+    if (of->waited_ns <
+        finding.phase_ns / (of->what == GV_ACCOUNT_SERIALISED ? SERIALISED_LEAST : LEAST_SHARE))
+        return 0;
+    if (of->what == GV_ACCOUNT_LATE_START)
+        snprintf(finding.title, sizeof(finding.title),
+                 "begins %s after its launch, behind other streams' work%s",
+                 gv_format_duration(each, of->waited_ns / of->count),
+                 2 * of->first_uses >= of->count ? ": first use of its kernel" : "");
+    return add(beside, &finding, of->stack);
+}
+
+/* ---- steps ---- */
+
+/* What one step takes more in the second half of the time than in the first, at most. */
+static const struct gv_ledger_row *grew_most(const struct beside *beside, uint32_t lane,
+                                             int64_t before, int64_t after)
+{
+    const struct gv_ledger_row *most = NULL;
+    double most_ns = 0;
+
+    for (size_t i = 0; i < beside->rows->count && before && after; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        double ns = (double)(row->total_ns - row->first_ns) / (double)after -
+                    (double)row->first_ns / (double)before;
+        if (row->lane != lane || row->phase != GV_LEDGER_MAIN || ns <= most_ns)
+            continue;
+        most_ns = ns;
+        most = row;
+    }
+    return most;
+}
+
+static int find_growth(struct beside *beside, uint32_t number, bool *grows)
+{
+    const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
+    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_GROWTH);
+    const int64_t values[] = {lane->step_series,
+                              lane->main_ns + (lane->main_end_ns - lane->main_ns) / 2};
+    struct numbers numbers = {0};
+    char first[GV_FORMAT_BYTES], last[GV_FORMAT_BYTES];
+    int error =
+        gv_database_each(beside->ledger->trace, sql_growth, values, 2, take_numbers, &numbers);
+
+    *grows = !error && numbers.of[0] >= finding.phase_ns / LEAST_SHARE && numbers.of[0] > 0;
+    if (!*grows)
+        return error;
+    const struct gv_ledger_row *row = grew_most(beside, number, numbers.of[3], numbers.of[4]);
+    finding.lost_ns = numbers.of[0];
+    finding.count = lane->steps;
+    finding.place = row ? row->place : 0;
+    snprintf(finding.title, sizeof(finding.title), "steps grow from %s to %s%s%s",
+             gv_format_duration(first, numbers.of[1]), gv_format_duration(last, numbers.of[2]),
+             row ? ", most in " : "", row ? gv_account_say(row->what).name : "");
+    return add(beside, &finding, 0);
+}
+
+static int find_slow_steps(struct beside *beside, uint32_t number,
+                           const struct gv_steps_compared *compared)
+{
+    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_SLOW_STEPS);
+    const int64_t values[] = {compared->series, compared->median_ns};
+    struct numbers numbers = {0};
+    char longer[GV_FORMAT_BYTES];
+    int error =
+        gv_database_each(beside->ledger->trace, sql_slow_steps, values, 2, take_numbers, &numbers);
+
+    finding.count = numbers.of[0];
+    finding.lost_ns = numbers.of[1];
+    if (error || finding.count == 0 || finding.count > compared->count / SINGLE ||
+        finding.lost_ns < finding.phase_ns / LEAST_SHARE)
+        return error;
+    snprintf(finding.title, sizeof(finding.title),
+             "%" PRId64 " of %" PRId64 " steps; the worst, number %" PRId64 ": %s", finding.count,
+             compared->count, compared->slowest,
+             *compared->slowest_why ? compared->slowest_why
+                                    : gv_format_duration(longer, compared->lost_ns));
+    return add(beside, &finding, 0);
+}
+
+/* As docs/steps.md compares them: only what chance does not do. */
+static int find_in_steps(struct beside *beside)
+{
+    struct gv_steps_compared compared;
+    bool grows = false;
+    int error = gv_steps_compare(beside->ledger->trace, &compared);
+
+    for (uint32_t i = 0; i < beside->ledger->lane_count && !error && compared.count; i++) {
+        const struct gv_ledger_lane *lane = &beside->ledger->lanes[i];
+        if (lane->step_series != compared.series || !lane->steps)
+            continue;
+        if (compared.drift > 0)
+            error = find_growth(beside, i, &grows);
+        if (!error && !grows && compared.slowest)
+            error = find_slow_steps(beside, i, &compared);
+    }
+    return error;
+}
+
+/* ---- calls that waited ---- */
+
+/* One line for a process, with its lane that computes most. They may have cost the GPU nothing. */
+static int find_unexpected(struct beside *beside, uint32_t number)
+{
+    const struct gv_ledger_lane *lanes = beside->ledger->lanes, *lane = &lanes[number];
+    const int64_t values[] = {lane->process, lane->begin_ns, lane->end_ns};
+    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_UNEXPECTED_WAITS);
+    struct numbers numbers = {0};
+    char all[GV_FORMAT_BYTES], worst[GV_FORMAT_BYTES];
+    int error = 0;
+
+    for (uint32_t i = 0; i < beside->ledger->lane_count; i++)
+        if (lanes[i].process == lane->process &&
+            (lanes[i].computing_ns > lane->computing_ns ||
+             (lanes[i].computing_ns == lane->computing_ns && i < number)))
+            return 0;
+    error = gv_database_each(beside->ledger->trace, sql_unexpected_waits, values, 3, take_numbers,
+                             &numbers);
+    if (error || numbers.of[0] == 0)
+        return error;
+    finding.count = numbers.of[0];
+    finding.stall = numbers.of[3];
+    finding.phase = numbers.of[5] < lane->main_ns       ? GV_LEDGER_START
+                    : numbers.of[5] < lane->main_end_ns ? GV_LEDGER_MAIN
+                                                        : GV_LEDGER_END;
+    snprintf(finding.title, sizeof(finding.title),
+             "%" PRId64 " call%s waited %s in all; the worst %s: %s", finding.count,
+             finding.count == 1 ? "" : "s", gv_format_duration(all, numbers.of[1]),
+             gv_format_duration(worst, numbers.of[2]), numbers.text);
+    return add(beside, &finding, numbers.of[4]);
+}
+
+int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+                          struct gv_ledger_findings *findings)
+{
+    struct beside beside = {.ledger = ledger, .rows = rows, .findings = findings};
+    int error = 0;
+
+    for (size_t i = 0; i < ledger->beside_count && !error; i++)
+        error = find_waited(&beside, &ledger->beside[i]);
+    if (!error)
+        error = find_in_steps(&beside);
+    for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
+        error = find_unexpected(&beside, i);
+    gv_key_map_free(&beside.places);
+    return error;
+}
