@@ -105,6 +105,7 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
 {
     const struct gv_totals_part part = {
         .device = -1, .from_ns = piece->from_ns, .to_ns = piece->until_ns};
+    struct gv_pass *pass = NULL;
     int error = gv_stack_names_find(database);
 
     if (!error)
@@ -112,7 +113,10 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
     if (!error)
-        error = gv_ledger_minutes_make(database->handle, &part);
+        error = gv_pass_open(&pass, database->handle, 0);
+    if (!error)
+        error = gv_ledger_minutes_make(database->handle, &part, pass);
+    gv_pass_close(pass);
     return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);
 }
 

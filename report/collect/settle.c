@@ -34,7 +34,7 @@ void gv_settle(struct gv_database *database, const char *path)
 {
     tell(path, "name the stacks", name_stacks(database));
     tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
-    tell(path, "compute the totals", gv_totals_keep(database->handle));
+    tell(path, "compute the totals", gv_totals_keep(database->handle, NULL));
     tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));
     tell(path, "compare the ranks", gv_collectives_settle(database->handle));
     tell(path, "find the facts", gv_facts_keep(database->handle));

@@ -1,14 +1,18 @@
 -- What a pass reads.
 
 -- name: calls
--- A row of polls that returned "not ready" has the sum of their durations.
-SELECT id, start_ns, CASE WHEN result = 600 THEN coalesce((SELECT span_ns FROM call_fold WHERE call = call.id), duration_ns)
-    ELSE duration_ns END, thread, api, kernel, stream, context, result
-FROM call;
+SELECT id, start_ns, duration_ns, thread, api, kernel, stream, context, result, bytes, object FROM call;
 
 -- name: stacks
-SELECT s.call, s.stack, x.one_of FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call ORDER BY s.call;
+SELECT s.call, s.stack, x.one_of, o.call IS NOT NULL FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
+    LEFT JOIN call_stack_of_other o ON o.call = s.call
+ORDER BY s.call;
+
+-- name: folds
+SELECT call, count, span_ns FROM call_fold ORDER BY call;
 
 -- name: operations
-SELECT id, start_ns, duration_ns, coalesce(call, 0), place, shape, kind, copy_kind FROM gpu_op
-WHERE start_ns IS NOT NULL AND duration_ns IS NOT NULL;
+-- ?1: the thread that is looked at, 0 for all
+SELECT id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
+    ?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1
+FROM gpu_op;

@@ -16,6 +16,7 @@
 
 struct run {
     struct gv_pass_key first;
+    int64_t until_ns;      /* the latest end */
     int64_t records, read; /* in the file; of these, how many are in the buffer, or were */
     off_t at;              /* of the first in the file */
     char *buffer;
@@ -26,10 +27,12 @@ struct gv_pass_sorted {
     size_t bytes;
     char *records; /* of the run that is being made; the only one: of all */
     size_t count, room, most;
+    int64_t until_ns; /* the latest end of these */
     int64_t written;
     int file; /* -1: none yet */
     struct run *runs;
     size_t run_count, run_room;
+    int64_t from_ns;          /* runs that end before that are left out */
     size_t begun;             /* runs that are being read, or were */
     size_t *heap, heap_count; /* of runs, by their next record */
     size_t next;              /* of records, if they are all in memory */
@@ -42,6 +45,7 @@ int gv_pass_sorted_open(struct gv_pass_sorted **made, size_t bytes)
     if (!sorted)
         return -ENOMEM;
     sorted->file = -1;
+    sorted->until_ns = INT64_MIN;
     sorted->bytes = bytes;
     sorted->most = RUN_BYTES / bytes;
     return 0;
@@ -158,6 +162,8 @@ static int end_run(struct gv_pass_sorted *sorted)
     *run = (struct run){.records = (int64_t)sorted->count,
                         .at = (off_t)((size_t)sorted->written * sorted->bytes)};
     memcpy(&run->first, sorted->records, sizeof(run->first));
+    run->until_ns = sorted->until_ns;
+    sorted->until_ns = INT64_MIN;
     error = write_all(sorted->file, sorted->records, sorted->count * sorted->bytes, run->at);
     sorted->written += (int64_t)sorted->count;
     sorted->count = 0;
@@ -170,9 +176,12 @@ int gv_pass_sorted_add(struct gv_pass_sorted *sorted, const void *record)
 
     if (!error)
         error = gv_array_room(&sorted->records, sorted->count, &sorted->room, sorted->bytes);
-    if (!error)
-        memcpy(sorted->records + sorted->count++ * sorted->bytes, record, sorted->bytes);
-    return error;
+    if (error)
+        return error;
+    memcpy(sorted->records + sorted->count++ * sorted->bytes, record, sorted->bytes);
+    if (((const struct gv_pass_key *)record)->end_ns > sorted->until_ns)
+        sorted->until_ns = ((const struct gv_pass_key *)record)->end_ns;
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -251,6 +260,10 @@ static int begin_runs(struct gv_pass_sorted *sorted)
            (sorted->heap_count == 0 ||
             compare(&sorted->runs[sorted->begun].first, next_of(sorted, 0)) <= 0)) {
         struct run *run = &sorted->runs[sorted->begun];
+        if (run->until_ns < sorted->from_ns) {
+            sorted->begun++;
+            continue;
+        }
         run->read = 0;
         error = fill(sorted, run);
         if (error)
@@ -261,11 +274,12 @@ static int begin_runs(struct gv_pass_sorted *sorted)
     return error;
 }
 
-int gv_pass_sorted_begin(struct gv_pass_sorted *sorted)
+int gv_pass_sorted_begin(struct gv_pass_sorted *sorted, int64_t from_ns)
 {
     int error = 0;
 
     sorted->next = 0;
+    sorted->from_ns = from_ns;
     if (sorted->run_count == 0) {
         sort(sorted);
         return 0;

@@ -116,8 +116,6 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
     if (!error)
         error = gv_ledger_looks_read(ledger);
-    if (!error)
-        error = gv_pass_open(&ledger->pass, ledger->trace);
     return error ? error : gv_ledger_lanes_find(ledger);
 }
 
@@ -156,7 +154,6 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->serialised);
     gv_key_map_free(&ledger->serialised_numbers);
     free(ledger->unseen.times);
-    gv_pass_close(ledger->pass);
     gv_pass_sorted_close(ledger->looks);
 }
 
@@ -182,16 +179,16 @@ static int make(struct gv_ledger *ledger)
     return error;
 }
 
-int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part)
+int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
-    struct gv_ledger ledger = {.trace = trace, .part = *part};
+    struct gv_ledger ledger = {.trace = trace, .part = *part, .pass = pass};
 
     return make(&ledger);
 }
 
-int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part)
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
-    struct gv_ledger ledger = {.trace = trace, .part = *part, .by_minute = true};
+    struct gv_ledger ledger = {.trace = trace, .part = *part, .pass = pass, .by_minute = true};
 
     return make(&ledger);
 }

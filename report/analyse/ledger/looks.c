@@ -62,7 +62,7 @@ int gv_ledger_looks_read(struct gv_ledger *ledger)
         const struct gv_idle_sample *sample = &run->samples[i];
         int64_t stack = sample->stack ? sample->stack : run->verdicts[sample->verdict].stack;
         const struct gv_ledger_look look = {
-            .key = {sample->at_ns, (int64_t)i},
+            .key = {sample->at_ns, (int64_t)i, sample->at_ns},
             .thread = sample->thread > 0 ? (uint32_t)sample->thread : UINT32_MAX,
             .stack = (uint32_t)stack,
             .verdict = sample->verdict,

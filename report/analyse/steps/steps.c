@@ -19,17 +19,6 @@
 /* A step's number in its bucket. */
 #define STEPS_NUMBER 40
 
-enum call_column {
-    CALL_ID,
-    CALL_THREAD,
-    CALL_API,
-    CALL_START,
-    CALL_DURATION,
-    CALL_BYTES,
-    CALL_OBJECT,
-    CALL_KERNEL,
-};
-
 struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
@@ -52,6 +41,7 @@ struct steps_series {
 struct gv_steps {
     sqlite3 *trace;
     struct gv_totals_part part;
+    struct gv_pass *pass;
     struct gv_id_table roles, process_of;
     struct steps_thread *threads; /* by id */
     size_t detectors;
@@ -72,45 +62,46 @@ static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thre
 
 /* ---- the calls ---- */
 
-/* False: it is none for the steps, or not in the part. Of all calls, so SQL would cost more. */
-static bool call_of(const struct gv_steps *steps, sqlite3_stmt *row, struct gv_step_call *call)
+/* False: it is none for the steps, or not in the part. */
+static bool call_of(const struct gv_steps *steps, const struct gv_pass_call *row,
+                    struct gv_step_call *call)
 {
     const struct gv_totals_part *part = &steps->part;
-    int64_t api = sqlite3_column_int64(row, CALL_API);
-    int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
-    int64_t process = gv_id_table_get(&steps->process_of, thread, 0);
-    int64_t start_ns = gv_time_column(row, CALL_START);
-    enum gv_step_role role = (enum gv_step_role)(gv_id_table_get(&steps->roles, api, 0) - 1);
+    int64_t process = gv_id_table_get(&steps->process_of, row->thread, 0);
+    int64_t number = row->result == 0 ? gv_id_table_get(&steps->roles, row->api, 0) : 0;
+    enum gv_step_role role = (enum gv_step_role)(number - 1);
 
-    if (gv_id_table_get(&steps->roles, api, 0) == 0 || process == 0 ||
-        (part->process && process != part->process) || (part->thread && thread != part->thread) ||
-        start_ns < part->from_ns || start_ns >= part->to_ns)
+    if (number == 0 || process == 0 || (part->process && process != part->process) ||
+        (part->thread && row->thread != part->thread) || row->key.at_ns < part->from_ns ||
+        row->key.at_ns >= part->to_ns)
         return false;
-    bool kernel = gv_id_table_get(&steps->roles, api, 1) != 0;
-    uint64_t what = kernel                  ? (uint64_t)sqlite3_column_int64(row, CALL_KERNEL)
-                    : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
-                    : role == GV_STEP_WAIT  ? 0
-                                            : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
+    uint64_t what = gv_id_table_get(&steps->roles, row->api, 1) ? row->kernel
+                    : role == GV_STEP_GRAPH                      ? (uint64_t)row->object
+                    : role == GV_STEP_WAIT                       ? 0
+                                                                 : gv_lines_size(row->bytes);
 
     *call = (struct gv_step_call){
-        .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role},
-        .id = sqlite3_column_int64(row, CALL_ID),
-        .thread = thread,
+        .event = {gv_mix(gv_mix(1, row->api), what), role},
+        .id = row->key.id,
+        .thread = row->thread,
         .process = process,
-        .start_ns = start_ns,
-        .end_ns = start_ns + gv_time_column_duration(row, CALL_DURATION),
+        .start_ns = row->key.at_ns,
+        .end_ns = row->key.end_ns,
     };
     return true;
 }
 
-static int each_call(struct gv_steps *steps, gv_database_take *take)
+static int each_call(struct gv_steps *steps,
+                     int (*take)(void *context, const struct gv_pass_call *row))
 {
-    return gv_database_each(steps->trace, sql_calls, NULL, 0, take, steps);
+    const struct gv_pass_consumer consumer = {steps, take, NULL};
+
+    return gv_pass_run(steps->pass, &consumer, NULL);
 }
 
 /* ---- finding ---- */
 
-static int find_in_call(void *context, sqlite3_stmt *row)
+static int find_in_call(void *context, const struct gv_pass_call *row)
 {
     struct gv_steps *steps = context;
     struct gv_step_call call;
@@ -291,7 +282,7 @@ static int take_named(struct gv_steps *steps, struct steps_series *series,
     return error;
 }
 
-static int cut_at_call(void *context, sqlite3_stmt *row)
+static int cut_at_call(void *context, const struct gv_pass_call *row)
 {
     struct gv_steps *steps = context;
     struct gv_step_call call;
@@ -450,7 +441,7 @@ static int steps_prepare(struct gv_steps *steps)
 }
 
 int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
-                  struct gv_range_totals *ranges, bool kept)
+                  struct gv_pass *pass, struct gv_range_totals *ranges, bool kept)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_steps *steps = *made = calloc(1, sizeof(*steps));
@@ -460,6 +451,7 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
         return -ENOMEM;
     steps->trace = trace;
     steps->part = *part;
+    steps->pass = pass;
     error = gv_id_table_read(&steps->roles, trace, sql_roles);
     if (!error)
         error = gv_id_table_read(&steps->process_of, trace, "SELECT id, process FROM thread");

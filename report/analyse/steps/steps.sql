@@ -6,10 +6,6 @@ SELECT id, CASE WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0
     WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
 FROM api;
 
--- name: calls
--- The columns are those of enum call_column.
-SELECT id, thread, api, start_ns, duration_ns, bytes, object, kernel FROM call WHERE coalesce(result, 0) = 0;
-
 -- name: kept
 -- Of a finished trace, the steps that start in the part.
 INSERT INTO step_series SELECT s.* FROM main.step_series s WHERE EXISTS (SELECT 1 FROM main.step p

@@ -1,40 +1,50 @@
 /*
- * Makes medians exact. The sums of a finished trace are stored, so it pays to read its calls and
- * operations a second time: durations near the median are counted one by one.
+ * What needs a second reading: what the host did in the longest gaps, and exact medians. The sums of a
+ * finished trace are stored, so it pays to count durations near the median one by one.
  */
 #include "report/analyse/totals/run.h"
 
-#include "report/analyse_totals_totals.inc"
-#include "report/store/database.h"
+#include <errno.h>
+#include <stdlib.h>
 
-static int medians_call(void *context, sqlite3_stmt *row)
+static void add_in_gaps(struct gv_totals_run *run, const struct gv_pass_call *call)
 {
-    struct gv_totals_run *run = context;
-    int64_t api = sqlite3_column_int64(row, 0), count = sqlite3_column_int64(row, 2);
+    int64_t start_ns = call->key.at_ns, end_ns = start_ns + call->duration_ns;
 
-    if (api <= 0 || (uint64_t)api >= run->apis.rows ||
-        gv_stopped_has(&run->stopped,
-                       gv_id_table_get(&run->threads, sqlite3_column_int64(row, 3), 0),
-                       gv_time_column(row, 4)))
-        return 0;
-    if (count < 1)
-        count = 1;
-    return gv_duration_total_again(&run->api_sums[api].time,
-                                   gv_time_column_duration(row, 1) / count, count);
+    for (size_t i = 0; i < run->gap_count; i++) {
+        struct gv_totals_gap *gap = &run->gaps[i];
+        int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
+        int64_t to_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
+        if (to_ns > from_ns)
+            gap->api_ns[call->api] = gv_time_sum(gap->api_ns[call->api], to_ns - from_ns);
+    }
 }
 
-static int medians_operation(void *context, sqlite3_stmt *row)
+/* Without medians, nothing is near them. */
+static int take_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_totals_run *run = context;
-    int64_t kind = sqlite3_column_int64(row, 0), duration_ns = gv_time_column_duration(row, 1);
-    size_t which = gv_totals_copy_kind(sqlite3_column_int64(row, 3));
+    int64_t count = call->folded ? call->folded : 1;
 
-    if (kind == GV_GPU_KERNEL)
-        return gv_duration_total_again(
-            &gv_totals_kernel_of(run, sqlite3_column_int64(row, 2))->time, duration_ns, 1);
-    if (kind == GV_GPU_SET)
+    if (!call->api || call->api >= run->apis.rows || !gv_totals_takes(run, call))
+        return 0;
+    add_in_gaps(run, call);
+    return gv_duration_total_again(&run->api_sums[call->api].time, call->duration_ns / count,
+                                   count);
+}
+
+static int take_operation(void *context, const struct gv_pass_operation *operation)
+{
+    struct gv_totals_run *run = context;
+    int64_t duration_ns = operation->key.end_ns - operation->key.at_ns;
+    size_t which = gv_totals_copy_kind(operation->copy_kind);
+
+    if (operation->kind == GV_GPU_KERNEL)
+        return gv_duration_total_again(&gv_totals_kernel_of(run, operation->shape)->time,
+                                       duration_ns, 1);
+    if (operation->kind == GV_GPU_SET)
         return gv_duration_total_again(&run->sets, duration_ns, 1);
-    if (kind != GV_GPU_COPY)
+    if (operation->kind != GV_GPU_COPY)
         return 0;
     int error = gv_duration_total_again(&run->copies[which], duration_ns, 1);
     return error ? error
@@ -42,7 +52,7 @@ static int medians_operation(void *context, sqlite3_stmt *row)
                                            duration_ns, 1);
 }
 
-int gv_totals_medians(struct gv_totals_run *run)
+static void find_medians(struct gv_totals_run *run)
 {
     for (size_t i = 1; i < run->apis.rows; i++)
         gv_duration_total_reread(&run->api_sums[i].time);
@@ -53,7 +63,18 @@ int gv_totals_medians(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
         gv_duration_total_reread(&run->directions[i]);
     gv_duration_total_reread(&run->sets);
-    int error = gv_database_each(run->trace, sql_call_durations, NULL, 0, medians_call, run);
-    return error ? error
-                 : gv_database_each(run->trace, sql_op_durations, NULL, 0, medians_operation, run);
+}
+
+int gv_totals_again(struct gv_totals_run *run, bool exact)
+{
+    const struct gv_pass_consumer consumer = {run, take_call, exact ? take_operation : NULL};
+
+    for (size_t i = 0; i < run->gap_count; i++) {
+        run->gaps[i].api_ns = calloc(run->apis.rows + 1, sizeof(*run->gaps[i].api_ns));
+        if (!run->gaps[i].api_ns)
+            return -ENOMEM;
+    }
+    if (exact)
+        find_medians(run);
+    return exact || run->gap_count ? gv_pass_run(run->pass, &consumer, NULL) : 0;
 }

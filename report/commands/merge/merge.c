@@ -360,7 +360,7 @@ static int analyse(struct merge *merge)
     if (!error)
         error = gv_collectives_keep(job);
     if (!error)
-        error = gv_totals_keep(job);
+        error = gv_totals_keep(job, NULL);
     if (!error)
         error = gv_facts_keep(job);
     if (error)
