@@ -111,9 +111,9 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     if (!error)
         error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
-        error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
-    if (!error)
         error = gv_pass_open(&pass, database->handle, 0);
+    if (!error)
+        error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass);
     if (!error)
         error = gv_ledger_minutes_make(database->handle, &part, pass);
     gv_pass_close(pass);

@@ -32,9 +32,18 @@ static void tell(const char *path, const char *what, int error)
 
 void gv_settle(struct gv_database *database, const char *path)
 {
+    struct gv_pass *pass;
+    int error;
+
     tell(path, "name the stacks", name_stacks(database));
-    tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
-    tell(path, "compute the totals", gv_totals_keep(database->handle, NULL));
+    error = gv_pass_open(&pass, database->handle, 0);
+    tell(path, "read the calls", error);
+    if (!error)
+        tell(path, "find the stalls",
+             gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass));
+    if (!error)
+        tell(path, "compute the totals", gv_totals_keep(database->handle, pass));
+    gv_pass_close(pass);
     tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));
     tell(path, "compare the ranks", gv_collectives_settle(database->handle));
     tell(path, "find the facts", gv_facts_keep(database->handle));

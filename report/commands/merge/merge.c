@@ -220,7 +220,7 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     if (!error)
         error = gv_merge_copy_trace(&copy, input->path, &unmoved);
     if (!error)
-        error = gv_stalls_analyse(copy.job.handle, threshold_ns);
+        error = gv_stalls_analyse(copy.job.handle, threshold_ns, NULL);
     if (!error)
         error = gv_idle_keep(copy.job.handle, INT64_MIN, INT64_MAX);
     if (!error && input->runs) /* nobody has found the operations of its collectives */
@@ -341,7 +341,8 @@ static int find_stalls(sqlite3 *job)
                                    NULL, 0, &threshold_ns);
     return error
                ? error
-               : gv_stalls_analyse(job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns());
+               : gv_stalls_analyse(
+                     job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), NULL);
 }
 
 /* What is found of the whole job. */
