@@ -12,7 +12,6 @@ ORDER BY s.call;
 SELECT call, count, span_ns FROM call_fold ORDER BY call;
 
 -- name: operations
--- ?1: the thread that is looked at, 0 for all
 SELECT id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
-    ?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1
+    {op_is_of_thread}
 FROM gpu_op;

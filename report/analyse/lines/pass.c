@@ -143,7 +143,7 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
     return add_item(lines, &class, call, 0, 0, nothing);
 }
 
-int gv_lines_call(struct gv_lines *lines, const struct gv_pass_call *row)
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row)
 {
     struct gv_lines_call call;
     int error;

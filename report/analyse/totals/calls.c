@@ -104,7 +104,7 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
     int64_t process = gv_id_table_get(&run->threads, call->thread, 0);
     int64_t before = gv_totals_memory_context(run, call);
-    int error = gv_lines_call(run->lines, call);
+    int error = gv_lines_take_call(run->lines, call);
 
     run->starts_of[(uint64_t)call->key.id % GV_TOTALS_STARTS] =
         (struct gv_totals_start){call->key.id, start_ns};
