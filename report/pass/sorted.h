@@ -20,7 +20,7 @@ struct gv_pass_key {
 
 struct gv_pass_sorted;
 
-/* `bytes`: of a record. Close it in any case. 0 or -errno. */
+/* `bytes`: of a record, up to 32 words of 4. Close it in any case. 0 or -errno. */
 int gv_pass_sorted_open(struct gv_pass_sorted **sorted, size_t bytes);
 void gv_pass_sorted_close(struct gv_pass_sorted *sorted);
 
