@@ -17,6 +17,8 @@
 #define GV_PIECE_WORDS    (3 * GV_PIECE_BUCKETS / 64)
 #define GV_PIECE_KINDS    8u
 #define GV_PIECE_EXAMPLES 2u
+/* Events of which a piece is read one by one, if there are no more. */
+#define GV_STEP_NOTES 128u
 
 enum gv_step_role {
     GV_STEP_WORK,  /* a kernel, a set */
@@ -45,6 +47,11 @@ struct gv_step_stream {
     uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
     uint32_t next[4096];                                            /* after three events */
     uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
+    struct {
+        uint64_t position;
+        uint32_t follows, bucket;
+    } notes[GV_STEP_NOTES]; /* what was noted last above */
+    uint64_t noted;
 };
 
 struct gv_piece {
