@@ -1,7 +1,8 @@
--- What a pass reads.
+-- What a pass reads. ?2: the pass, which takes the rows.
 
 -- name: calls
-SELECT id, start_ns, duration_ns, thread, api, kernel, stream, context, result, bytes, object FROM call;
+SELECT gv_take_call(id, start_ns, duration_ns, thread, api, kernel, stream, context, result, bytes, object, ?2)
+FROM call;
 
 -- name: stacks
 SELECT s.call, s.stack, x.one_of, o.call IS NOT NULL FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
@@ -12,6 +13,6 @@ ORDER BY s.call;
 SELECT call, count, span_ns FROM call_fold ORDER BY call;
 
 -- name: operations
-SELECT id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
-    {op_is_of_thread}
+SELECT gv_take_operation(id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
+    {op_is_of_thread}, ?2)
 FROM gpu_op;
