@@ -267,8 +267,13 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
 
 int gv_lines_store(struct gv_lines *lines)
 {
-    int error = gv_strata_solve(&lines->strata);
+    int error;
 
+    free(lines->known); /* the memory is needed now */
+    free(lines->nodes);
+    lines->known = NULL;
+    lines->nodes = NULL;
+    error = gv_strata_solve(&lines->strata);
     return error ? error : gv_lines_write(lines);
 }
 
