@@ -1,6 +1,5 @@
 #include "report/collect/keep_fold.h"
 
-#include "report/analyse/idle/analysis.h"
 #include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/stalls/analysis.h"
@@ -115,9 +114,9 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass);
     if (!error)
-        error = gv_ledger_minutes_make(database->handle, &part, pass);
+        error = gv_ledger_minutes_make(database->handle, &part, pass, true);
     gv_pass_close(pass);
-    return error ? error : gv_idle_keep(database->handle, piece->from_ns, piece->until_ns);
+    return error;
 }
 
 static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece, int64_t end_ns)

@@ -224,8 +224,7 @@ void gv_live_process_end(struct gv_live_process *process, int64_t end_ns)
     gv_live_ops_settle(live);
     gv_live_devices_end(process, end_ns);
     if (!process->gpu_seen && process->worked && process->waited)
-        gv_live_idle(live, &(struct gv_live_gap){process->thread, process->waited_ns, end_ns, 0,
-                                                 GV_REASON_END});
+        gv_live_idle(live, &(struct gv_live_gap){process->thread, process->waited_ns, end_ns, 0});
     gv_live_idle_settle(live);
     gv_live_calls_settle(live, INT64_MIN, process->id);
     process->resumed = true; /* what still comes has been before */

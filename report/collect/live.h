@@ -12,7 +12,7 @@
 #define GV_COLLECT_LIVE_H
 
 #include "report/analyse/idle/looks.h"
-#include "report/analyse/idle/reason_words.h"
+#include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/rule.h"
 #include "report/collect/live_page.h"
 #include "report/store/database.h"
@@ -41,9 +41,6 @@
 #define GV_LIVE_IDLE_NS INT64_C(10000000)
 /* GPU records come that much later than calls, or less. */
 #define GV_LIVE_SETTLE_NS INT64_C(2000000000)
-
-/* No reason of idle time. */
-#define GV_REASON_NONE GV_REASONS
 
 enum gv_live_kind {
 #define GV_LIVE(name, most, way) GV_LIVE_##name,
@@ -86,6 +83,7 @@ struct gv_live_slow {
     const struct gv_stall_rule *rule;
     int64_t own_ns;   /* on the GPU */
     int64_t ahead;    /* operations of earlier calls that began after it */
+    unsigned what;    /* the account of its time */
     bool loads, told; /* it loaded code; it is in the list of slow calls */
 };
 
@@ -125,7 +123,7 @@ struct gv_live_jit {
 
 struct gv_live_look {
     int64_t at_ns, thread;
-    uint8_t reason;
+    uint8_t what; /* enum gv_account */
     char text[GV_LIVE_TEXT_BYTES];
 };
 
@@ -133,15 +131,13 @@ struct gv_live_look {
 struct gv_live_gap {
     int64_t thread, start_ns, end_ns;
     int64_t shown_ns; /* since when, if it gets a row of its own; or else 0 */
-    enum gv_idle_reason
-        edge; /* what general reasons become before the first and after the last work */
 };
 
 /* A thread that was looked at. */
 struct gv_live_thread {
     int64_t id, at_ns, since_ns;
     char name[48], text[GV_LIVE_TEXT_BYTES];
-    uint16_t seen[GV_REASONS];
+    uint16_t seen[GV_ACCOUNTS];
 };
 
 struct gv_live {

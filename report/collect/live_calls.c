@@ -51,7 +51,6 @@ static void host_idle(struct gv_live_process *process, const struct gv_live_api 
                              .thread = call->thread,
                              .start_ns = process->worked ? process->waited_ns : process->start_ns,
                              .end_ns = call->start_ns,
-                             .edge = process->worked ? GV_REASON_NONE : GV_REASON_START,
                          });
         process->worked = true;
         process->waited = false;
@@ -77,6 +76,7 @@ static void keep_slow(struct gv_live_process *process, const struct gv_live_api 
         .call = *call,
         .process = *process,
         .rule = api->rule,
+        .what = gv_account_of_class(api->class_name),
     };
 }
 

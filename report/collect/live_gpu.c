@@ -148,7 +148,6 @@ static void take_op(struct gv_live *live, const struct gv_live_op *op)
                 .start_ns = device->booked_ns,
                 .end_ns = op->start_ns,
                 .shown_ns = device->begun && idle_ns >= GV_LIVE_IDLE_NS ? device->until_ns : 0,
-                .edge = device->begun ? GV_REASON_NONE : GV_REASON_START,
             });
     if (!device->known)
         device->until_ns = device->booked_ns = op->start_ns;
@@ -255,8 +254,7 @@ static void book_open(struct gv_live *live)
         struct gv_live_device *device = &live->devices[i];
         if (!device->known || !device->begun || until_ns - device->booked_ns < LIVE_OPEN_NS)
             continue;
-        gv_live_idle(live, &(struct gv_live_gap){device->thread, device->booked_ns, until_ns, 0,
-                                                 GV_REASON_NONE});
+        gv_live_idle(live, &(struct gv_live_gap){device->thread, device->booked_ns, until_ns, 0});
         device->booked_ns = until_ns;
     }
 }
@@ -287,8 +285,7 @@ void gv_live_devices_end(const struct gv_live_process *process, int64_t end_ns)
         if (device->process != process->id)
             continue;
         if (device->known && device->begun)
-            gv_live_idle(live, &(struct gv_live_gap){device->thread, device->booked_ns, end_ns, 0,
-                                                     GV_REASON_END});
+            gv_live_idle(live, &(struct gv_live_gap){device->thread, device->booked_ns, end_ns, 0});
         free(device->spans);
         *device = live->devices[--live->device_count];
     }

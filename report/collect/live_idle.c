@@ -1,6 +1,7 @@
 /* What threads did while a GPU had no work, by the looks at them. */
 #include "report/collect/live.h"
 
+#include "report/analyse/idle/where_words.h"
 #include "report/store/database.h"
 
 #include <stdlib.h>
@@ -40,29 +41,30 @@ static struct gv_live_thread *thread_of(struct gv_live *live, int64_t id)
     return thread;
 }
 
-static void take_look(void *context, const struct gv_idle_look *look)
+static int take_look(void *context, const struct gv_idle_look *look)
 {
     struct gv_live *live = context;
     struct gv_live_thread *thread = thread_of(live, look->thread);
     struct gv_live_look *one = &live->looks[live->look_next++ % GV_LIVE_LOOKS];
-    const struct gv_idle_reason_words *reason = gv_idle_reason_find(look->reason);
     unsigned int sum = 0;
 
     one->at_ns = look->at_ns;
     one->thread = look->thread;
-    one->reason = (uint8_t)(reason ? reason - gv_idle_reasons : GV_REASON_UNKNOWN);
-    gv_idle_reason_say(look->reason, look->detail, look->where, one->text, sizeof(one->text));
+    one->what = (uint8_t)look->what;
+    gv_idle_say(gv_account_say(look->what).meaning, look->detail, look->where, one->text,
+                sizeof(one->text));
     if (strcmp(one->text, thread->text) != 0 || look->at_ns - thread->at_ns > LIVE_FRESH_NS)
         thread->since_ns = look->at_ns;
     memcpy(thread->text, one->text, sizeof(thread->text));
     thread->at_ns = look->at_ns;
-    thread->seen[one->reason]++;
-    for (int i = 0; i < GV_REASONS; i++)
+    thread->seen[one->what]++;
+    for (int i = 0; i < (int)GV_ACCOUNTS; i++)
         sum += thread->seen[i];
-    for (int i = 0; sum > LIVE_SEEN_MOST && i < GV_REASONS; i++)
+    for (int i = 0; sum > LIVE_SEEN_MOST && i < (int)GV_ACCOUNTS; i++)
         thread->seen[i] /= 2;
     if (look->at_ns > live->page.look_ns)
         live->page.look_ns = look->at_ns;
+    return 0;
 }
 
 static void show_threads(struct gv_live *live)
@@ -133,59 +135,57 @@ static bool is_in(const struct gv_live_look *look, int64_t thread, int64_t start
            look->thread == thread;
 }
 
-static void add_part(struct gv_live *live, enum gv_idle_reason reason, int64_t ns,
-                     const struct gv_live_gap *gap)
+static void add_part(struct gv_live *live, unsigned what, int64_t ns)
 {
-    if (gap->edge != GV_REASON_NONE && gv_idle_reasons[reason].traits & GV_IDLE_GENERAL)
-        reason = gap->edge;
     if (ns > 0)
-        gv_live_add(gv_live_find(live, GV_LIVE_idle, gv_idle_reasons[reason].name, NULL), 1, ns);
+        gv_live_add(gv_live_find(live, GV_LIVE_idle, gv_account_say(what).name, NULL), 1, ns);
 }
 
-/* What was inside the thread's slow calls. */
-static int64_t in_calls_ns(const struct gv_live *live, int64_t thread, int64_t start_ns,
-                           int64_t end_ns)
+/* What was inside the thread's slow calls: how much of it. */
+static int64_t add_in_calls(struct gv_live *live, int64_t thread, int64_t start_ns, int64_t end_ns)
 {
-    int64_t sum_ns = 0;
+    int64_t left_ns = end_ns - start_ns;
 
     for (uint32_t i = 0; i < live->slow_count; i++) {
         const struct gv_live_call *call = &live->slow[i].call;
         int64_t from_ns = call->start_ns > start_ns ? call->start_ns : start_ns;
-        int64_t to_ns = call->end_ns < end_ns ? call->end_ns : end_ns;
-        if (call->thread == thread && to_ns > from_ns)
-            sum_ns += to_ns - from_ns;
+        int64_t ns = (call->end_ns < end_ns ? call->end_ns : end_ns) - from_ns;
+        if (ns > left_ns)
+            ns = left_ns;
+        if (call->thread != thread || ns <= 0)
+            continue;
+        add_part(live, live->slow[i].what, ns);
+        left_ns -= ns;
     }
-    return sum_ns < end_ns - start_ns ? sum_ns : end_ns - start_ns;
+    return end_ns - start_ns - left_ns;
 }
 
 static void settle_gap(struct gv_live *live, const struct gv_live_gap *gap)
 {
     int64_t thread = gap->thread, start_ns = gap->start_ns, end_ns = gap->end_ns;
     int64_t ns = end_ns - start_ns, left_ns;
-    unsigned int looks[GV_REASONS] = {0}, sum = 0;
+    unsigned int looks[GV_ACCOUNTS] = {0}, sum = 0;
     const struct gv_live_thread *seen;
 
     if (ns >= live->threshold_ns) {
-        int64_t inside_ns = in_calls_ns(live, thread, start_ns, end_ns);
-        add_part(live, GV_REASON_CUDA, inside_ns, gap);
-        ns -= inside_ns;
+        ns -= add_in_calls(live, thread, start_ns, end_ns);
         for (size_t i = 0; i < GV_LIVE_LOOKS; i++)
             if (is_in(&live->looks[i], thread, start_ns, end_ns)) {
-                looks[live->looks[i].reason]++;
+                looks[live->looks[i].what]++;
                 sum++;
             }
     }
     seen = sum == 0 && ns < LIVE_UNSEEN_NS ? find_thread(live, thread) : NULL;
-    for (int i = 0; seen && i < GV_REASONS; i++)
+    for (int i = 0; seen && i < (int)GV_ACCOUNTS; i++)
         sum += looks[i] = seen->seen[i];
     left_ns = ns;
-    for (int i = 0; sum > 0 && i < GV_REASONS; i++) {
+    for (int i = 0; sum > 0 && i < (int)GV_ACCOUNTS; i++) {
         int64_t part_ns = (int64_t)((double)ns * looks[i] / sum);
-        add_part(live, (enum gv_idle_reason)i, part_ns, gap);
+        add_part(live, (unsigned)i, part_ns);
         left_ns -= part_ns;
     }
     if (sum == 0)
-        add_part(live, ns < LIVE_UNSEEN_NS ? GV_REASON_UNKNOWN : GV_REASON_CUDA, left_ns, gap);
+        add_part(live, GV_ACCOUNT_UNKNOWN, left_ns);
 }
 
 /* It gets a row by what was seen most. */

@@ -1,6 +1,5 @@
 #include "report/collect/settle.h"
 
-#include "report/analyse/idle/analysis.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/stalls/analysis.h"
@@ -44,7 +43,6 @@ void gv_settle(struct gv_database *database, const char *path)
     if (!error)
         tell(path, "compute the totals", gv_totals_keep(database->handle, pass));
     gv_pass_close(pass);
-    tell(path, "find the idle time", gv_idle_keep(database->handle, INT64_MIN, INT64_MAX));
     tell(path, "compare the ranks", gv_collectives_settle(database->handle));
     tell(path, "find the facts", gv_facts_keep(database->handle));
     tell(path, "compute the sums by minute", gv_minutes_keep(database->handle));

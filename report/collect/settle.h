@@ -5,7 +5,7 @@
 
 #include "report/store/database.h"
 
-/* Names its stacks, and stores its stalls, sums and idle time. If one of them fails,
+/* Names its stacks, and stores its stalls and sums. If one of them fails,
  * it says so and goes on: the commands then compute that themselves. */
 void gv_settle(struct gv_database *database, const char *path);
 

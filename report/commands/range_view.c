@@ -1,6 +1,5 @@
 #include "report/commands/range_view.h"
 
-#include "report/analyse/idle/analysis.h"
 #include "report/analyse/ranges/range_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/commands/exit.h"
@@ -39,8 +38,6 @@ int gv_range_view_open(sqlite3 *trace, const struct gv_arguments *arguments,
         error = gv_range_choice_install(*choice, trace);
     if (!error)
         error = gv_stalls_of_ranges(trace);
-    if (!error)
-        error = gv_idle_of_ranges(trace, *choice);
     gv_progress_end(trace);
     return error == -ENOENT ? refuse(trace, name) : error;
 }

@@ -1,6 +1,5 @@
 #include "report/commands/trace_view.h"
 
-#include "report/analyse/idle/analysis.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/names/kernel_name.h"
@@ -30,23 +29,19 @@ static void trace_view_analyse(const char *path, sqlite3 *trace)
     gv_progress_end(trace);
     if (error)
         gv_message("cannot find the stalls of %s: %s", path, gv_trace_open_why(trace, error));
-    gv_progress_begin(trace, "gpuverify: looking for idle time");
-    error = gv_idle_ensure(trace);
+    gv_progress_begin(trace, "gpuverify: adding up");
+    error = gv_totals_ensure(trace, &all);
     gv_progress_end(trace);
     if (error)
-        gv_message("cannot find the idle time of %s: %s", path, gv_trace_open_why(trace, error));
+        gv_message("cannot compute the totals of %s: %s", path, gv_trace_open_why(trace, error));
     gv_progress_begin(trace, "gpuverify: comparing ranks");
     error = gv_collectives_ensure(trace);
     gv_progress_end(trace);
     if (error)
         gv_message("cannot compare the ranks of %s: %s", path, gv_trace_open_why(trace, error));
-    gv_progress_begin(trace, "gpuverify: adding up");
-    error = gv_totals_ensure(trace, &all);
-    if (!error)
-        error = gv_facts_ensure(trace);
-    gv_progress_end(trace);
+    error = gv_facts_ensure(trace);
     if (error)
-        gv_message("cannot compute the totals of %s: %s", path, gv_trace_open_why(trace, error));
+        gv_message("cannot find the facts of %s: %s", path, gv_trace_open_why(trace, error));
 }
 
 /* The traces that a word stands for, as one that is gone when it is closed. */

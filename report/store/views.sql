@@ -283,16 +283,17 @@ SELECT
     id AS id, -- i3 in the commands
     process AS process, -- id in processes
     device AS device, -- as in gpu_ops; NULL: the GPU side was not seen
-    thread AS thread, -- that gave the device work next; id in threads
-    start_ns AS start_ns, -- of the first, if the row stands for several
+    thread AS thread, -- whose time it was; id in threads
+    start_ns AS start_ns, -- of the longest, if the row stands for several
     duration_ns AS duration_ns, -- of all of them together
-    gaps AS gaps, -- how many idle times it stands for: short ones between the same two calls are one row
-    reason AS reason, -- see docs/idle.md
-    detail AS detail, -- the file, the child's command, the thread that has the GIL, ...
+    gap AS gap, -- the same in all parts of one idle time; NULL: the row is all others for a reason at a line, as the longest have rows of their own
+    gaps AS gaps, -- how many parts of idle times it stands for
+    reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
+    detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
     samples AS samples, -- looks at the thread in this time
     stack AS stack, -- where in the program; see frames
-    confidence AS confidence, -- sampled: from looks in this very time; grouped: from looks in times like it; inferred: from the calls alone
-    previous_call AS previous_call, -- the last call before it, of that thread; id in calls
+    confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
+    previous_call AS previous_call, -- the call that gave the device work before; id in calls
     next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
 FROM idle_time;
 
@@ -671,7 +672,7 @@ period AS (
     WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
 lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
     SELECT process, 'recorded', side, start_ns, end_ns FROM period
-    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time WHERE gaps = 1
+    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time WHERE gap IS NOT NULL
     UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns
     FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
@@ -700,7 +701,7 @@ share AS ( -- each minute's share of the time in which a process was recorded
     GROUP BY process, minute),
 short_idle AS ( -- short idle times are rows without a time for each: they may be at any time
     SELECT process, reason, sum(gaps) AS count, total(duration_ns) AS ns
-    FROM full CROSS JOIN idle_time WHERE gaps > 1 GROUP BY 1, 2),
+    FROM full CROSS JOIN idle_time WHERE gap IS NULL GROUP BY 1, 2),
 call_sum AS (
     SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
         sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes

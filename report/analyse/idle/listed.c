@@ -12,9 +12,9 @@
 static int take_row(sqlite3_stmt *statement, struct gv_idle_listed *row)
 {
     int64_t *const numbers[] = {
-        &row->id,    &row->process,       &row->pid,         &row->device, &row->thread,
-        &row->tid,   &row->start_ns,      &row->duration_ns, &row->gaps,   &row->samples,
-        &row->stack, &row->previous_call, &row->next_call,
+        &row->id,      &row->process,  &row->pid,           &row->device,    &row->thread,
+        &row->tid,     &row->start_ns, &row->duration_ns,   &row->gap,       &row->gaps,
+        &row->samples, &row->stack,    &row->previous_call, &row->next_call,
     };
     char **const texts[] = {&row->reason,        &row->detail,    &row->confidence,
                             &row->previous_name, &row->next_name, &row->next_kernel,
@@ -50,7 +50,7 @@ static int add_row(struct gv_idle_list *rows, sqlite3_stmt *statement)
 static int prepare(sqlite3 *trace, const struct gv_idle_filter *filter, sqlite3_stmt **statement)
 {
     if (sqlite3_prepare_v2(trace, sql_rows, -1, statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_text(*statement, 1, filter->reason, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text(*statement, 1, filter->reasons, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 2, filter->least_ns) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 3, filter->id) != SQLITE_OK ||
         sqlite3_bind_int64(*statement, 4, filter->pid) != SQLITE_OK ||

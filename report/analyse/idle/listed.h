@@ -16,7 +16,7 @@ struct gv_idle_listed {
     int64_t process, pid;
     int64_t device; /* -1: not seen */
     int64_t thread, tid;
-    int64_t start_ns, duration_ns, gaps, samples, stack;
+    int64_t start_ns, duration_ns, gap, gaps, samples, stack; /* gap 0: of several */
     int64_t previous_call, next_call;
     char *reason, *detail, *confidence;
     char *previous_name, *next_name, *next_kernel; /* of these calls */
@@ -29,7 +29,7 @@ struct gv_idle_list {
 };
 
 struct gv_idle_filter {
-    const char *reason; /* NULL: all */
+    const char *reasons; /* accounts and phases, " a b "; NULL: all */
     int64_t least_ns;
     int64_t id;     /* 0: all */
     int64_t pid;    /* 0: all */

@@ -1,6 +1,6 @@
 /*
- * What the looks at threads say, of a trace that is being written: each look gets the reason that
- * the analysis would give it. One thread.
+ * What the looks at threads say: each gets an account of the ledger, and the line that it is about.
+ * Of a finished trace, or of one that is being written. One thread.
  */
 #ifndef GV_ANALYSE_IDLE_LOOKS_H
 #define GV_ANALYSE_IDLE_LOOKS_H
@@ -11,16 +11,19 @@
 
 struct gv_idle_looks;
 
-/* Texts come from the trace, and are valid in the call. */
+/* Texts are valid in the call. */
 struct gv_idle_look {
     int64_t at_ns;
     int64_t thread;     /* as in idle_sample: negative: the tid of one that has no row yet */
-    const char *reason; /* as in the view idle */
+    unsigned what;      /* enum gv_account */
+    uint32_t verdict;   /* the same number: the same account, detail and line */
+    int64_t stack;      /* 0: none */
     const char *detail; /* NULL: none */
     const char *where;  /* NULL: none */
 };
 
-typedef void gv_idle_look_take(void *context, const struct gv_idle_look *look);
+/* 0, or -errno, which ends the reading. */
+typedef int gv_idle_look_take(void *context, const struct gv_idle_look *look);
 
 /* 0 or -errno. Close *looks in any case. */
 int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **looks);
@@ -32,5 +35,8 @@ bool gv_idle_looks_are_full(const struct gv_idle_looks *looks);
 /* The looks with ids in (after, until], by thread, then by time. 0 or -errno. */
 int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
                        gv_idle_look_take *take, void *context);
+
+/* The account that the frames of a stack say its line is of; GV_ACCOUNTS: they do not. */
+int gv_idle_stack_account(sqlite3 *trace, int64_t stack, unsigned *what);
 
 #endif

@@ -173,12 +173,12 @@ FROM collective_group g JOIN collective_member m ON m.together = g.id AND m.coll
 WHERE g.wait_ns >= ?1;
 DROP TABLE IF EXISTS temp.job_gap;
 CREATE TEMP TABLE job_gap AS
-SELECT 'idle' AS what, process, id, start_ns, start_ns + duration_ns AS end_ns FROM idle_time WHERE gaps = 1
+SELECT 'idle' AS what, process, id, start_ns, start_ns + duration_ns AS end_ns FROM idle_time WHERE gap IS NOT NULL
 UNION ALL SELECT 'stall', process, id, start_ns, start_ns + duration_ns FROM stalls WHERE NOT expected;
 CREATE INDEX temp.job_gap_start ON job_gap (what, process, start_ns);
 DROP TABLE IF EXISTS temp.job_short;
 CREATE TEMP TABLE job_short AS
-SELECT process, id, duration_ns / gaps AS each_ns, duration_ns AS total_ns FROM idle_time WHERE gaps > 1;
+SELECT process, id, duration_ns / gaps AS each_ns, duration_ns AS total_ns FROM idle_time WHERE gap IS NULL;
 CREATE INDEX temp.job_short_process ON job_short (process, total_ns);
 
 -- define: longest_of(what)

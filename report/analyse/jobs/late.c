@@ -1,6 +1,7 @@
 #include "report/analyse/jobs/late.h"
 
-#include "report/analyse/idle/reason_words.h"
+#include "report/analyse/idle/where_words.h"
+#include "report/analyse/ledger/accounts.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse_jobs_jobs.inc"
 #include "report/store/database.h"
@@ -71,7 +72,8 @@ static int say_why(struct reading *reading)
         snprintf(late->text, sizeof(late->text), "a stall (%s): %s%s%s", reading->reason,
                  reading->detail, where[0] ? ", " : "", where);
     else
-        gv_idle_reason_say(reading->reason, reading->detail, where, late->text, sizeof(late->text));
+        gv_idle_say(gv_account_say(gv_account_find(reading->reason)).meaning, reading->detail,
+                    where, late->text, sizeof(late->text));
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "report/analyse/ledger/accounts.h"
 
 #include "report/analyse/stalls/causes.h"
+#include "trace/call_table.h"
 
 #include <string.h>
 
@@ -25,6 +26,22 @@ unsigned gv_account_of_cause(const char *name)
     enum gv_cause cause = name ? gv_cause_find(name) : GV_CAUSE_COUNT;
 
     return cause < GV_CAUSE_COUNT ? GV_ACCOUNTS + cause : GV_ACCOUNT_UNKNOWN;
+}
+
+unsigned gv_account_of_class(const char *class_name)
+{
+    static const unsigned of_class[GV_CLASS_COUNT] = {
+        [GV_CLASS_COPY] = GV_ACCOUNT_COPYING,     [GV_CLASS_ALLOC] = GV_ACCOUNT_ALLOCATING,
+        [GV_CLASS_FREE] = GV_ACCOUNT_FREEING,     [GV_CLASS_LOAD] = GV_ACCOUNT_LOADING,
+        [GV_CLASS_UNLOAD] = GV_ACCOUNT_LOADING,   [GV_CLASS_GRAPH] = GV_ACCOUNT_INSTANTIATING,
+        [GV_CLASS_CONTEXT] = GV_ACCOUNT_STARTING, [GV_CLASS_INIT] = GV_ACCOUNT_STARTING,
+        [GV_CLASS_SYNC] = GV_ACCOUNT_ROUND_TRIP,
+    };
+
+    for (unsigned i = 0; class_name && i < GV_CLASS_COUNT; i++)
+        if (strcmp(class_name, gv_api_class_rows[i].name) == 0 && of_class[i])
+            return of_class[i];
+    return GV_ACCOUNT_LAUNCHING;
 }
 
 unsigned gv_account_find(const char *name)

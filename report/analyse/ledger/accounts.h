@@ -24,6 +24,8 @@ struct gv_account_words gv_account_say(unsigned what);
 
 /* GV_ACCOUNTS + the cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
 unsigned gv_account_of_cause(const char *cause);
+/* What time in a call is, by the name of the call's class. */
+unsigned gv_account_of_class(const char *class_name);
 /* The account or cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
 unsigned gv_account_find(const char *name);
 

@@ -23,6 +23,7 @@ static int take_api(void *context, sqlite3_stmt *row)
         return 0;
     int64_t *values = &ledger->apis.values[(size_t)id * ledger->apis.columns];
     values[0] = GV_CLASS_COUNT;
+    values[3] = gv_account_of_class(class);
     for (unsigned i = 0; i < GV_CLASS_COUNT; i++)
         if (class && strcmp(class, gv_api_class_rows[i].name) == 0)
             values[0] = i;
@@ -85,7 +86,7 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0) FROM api");
+                                 "coalesce(ends_capture, 0), 0 FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
@@ -152,6 +153,8 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->looks_seen);
     free(ledger->place_ends_ns);
     free(ledger->serialised);
+    free(ledger->idle.pieces);
+    free(ledger->idle.gaps);
     gv_key_map_free(&ledger->serialised_numbers);
     free(ledger->unseen.times);
     gv_pass_sorted_close(ledger->looks);
@@ -173,6 +176,8 @@ static int make(struct gv_ledger *ledger)
         error = gv_ledger_findings_make(ledger, &rows, &findings);
     if (!error && !ledger->by_minute)
         error = gv_ledger_store(ledger, &rows, &findings);
+    if (!error && !ledger->has_no_idle)
+        error = gv_ledger_idle_store(ledger, &rows);
     free(findings.list);
     gv_ledger_rows_free(&rows);
     ledger_close(ledger);
@@ -186,9 +191,11 @@ int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_
     return make(&ledger);
 }
 
-int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
+                           bool with_idle)
 {
-    struct gv_ledger ledger = {.trace = trace, .part = *part, .pass = pass, .by_minute = true};
+    struct gv_ledger ledger = {
+        .trace = trace, .part = *part, .pass = pass, .by_minute = true, .has_no_idle = !with_idle};
 
     return make(&ledger);
 }

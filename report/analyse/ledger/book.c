@@ -69,7 +69,8 @@ static int count_in(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, u
     return 0;
 }
 
-/* Of the pair, and of all that have its second call in common. */
+/* Of the pair, of all that have its second call in common, and of all that have its function: each
+ * round may launch a kernel that it has just compiled. */
 static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
                  double weight, double other)
 {
@@ -80,6 +81,11 @@ static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint
     if (error || !pair || of.before == GV_LEDGER_ANY)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
+    if (!error && any)
+        error = count_in(ledger, any, verdict, stack, weight, other);
+    if (error || !verdict || of.after == GV_LEDGER_FUNCTION(of.after))
+        return error;
+    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
     return error || !any ? error : count_in(ledger, any, verdict, stack, weight, other);
 }
 
@@ -126,6 +132,13 @@ static int cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted
 static bool may_be_claimed(uint32_t what)
 {
     return what >= GV_ACCOUNTS || gv_account_say(what).group == GV_ACCOUNT_LOST;
+}
+
+/* The device had no work. */
+static bool is_idle(uint32_t what)
+{
+    return what >= GV_ACCOUNTS ||
+           (gv_account_say(what).group != GV_ACCOUNT_BUSY && what != GV_ACCOUNT_NOT_SEEN);
 }
 
 static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t high_ns)
@@ -178,6 +191,16 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     if (error || !ns)
         return error;
     cell = &ledger->cells[at - 1];
+    if (ledger->idle.is_open && is_idle(piece->what)) {
+        const struct gv_ledger_idle_piece part = {
+            .cell = (uint32_t)at - 1,
+            .looks = counts ? piece->looks : 0,
+            .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
+            .to_ns = piece->to_ns < of.high_ns ? piece->to_ns : of.high_ns};
+        error = gv_ledger_idle_note(ledger, &part);
+        if (error)
+            return error;
+    }
     if (!may_be_claimed(piece->what) || lane->waited_ns == 0) {
         cell->total_ns += ns;
         cell->first_ns += first_ns;

@@ -98,6 +98,7 @@ static int take_host_only(struct gv_ledger *ledger, uint32_t number,
         lane->worked = true;
         lane->drained = false;
         lane->feeder = launch->thread;
+        lane->fed_by = launch->id;
         lane->busy_until_ns =
             launch->start_ns > lane->busy_until_ns ? launch->start_ns : lane->busy_until_ns;
     } else if (waits && lane->worked && !lane->drained && launch->end_ns > lane->busy_until_ns) {
@@ -260,6 +261,8 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         lane->copies[lane->copy_count++] = copy;
     if (launch && !lane->feeder)
         lane->feeder = launch->thread;
+    if (launch)
+        lane->fed_by = launch->id;
     return error;
 }
 
@@ -293,6 +296,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     }
     if (launch)
         lane->feeder = launch->thread;
+    lane->fed_by = launch ? launch->id : 0;
     piece.from_ns =
         operation->key.at_ns > lane->busy_until_ns ? operation->key.at_ns : lane->busy_until_ns;
     piece.to_ns = end_ns;

@@ -114,26 +114,10 @@ static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece pi
 
 static uint32_t what_of_call(const struct gv_ledger *ledger, uint32_t api)
 {
-    switch ((enum gv_api_class)gv_ledger_api(ledger, api, 0)) {
-    case GV_CLASS_COPY:
-        return GV_ACCOUNT_COPYING;
-    case GV_CLASS_ALLOC:
-        return GV_ACCOUNT_ALLOCATING;
-    case GV_CLASS_FREE:
-        return GV_ACCOUNT_FREEING;
-    case GV_CLASS_LOAD:
-    case GV_CLASS_UNLOAD:
-        return GV_ACCOUNT_LOADING;
-    case GV_CLASS_GRAPH:
-        return GV_ACCOUNT_INSTANTIATING;
-    case GV_CLASS_CONTEXT:
-    case GV_CLASS_INIT:
-        return GV_ACCOUNT_STARTING;
-    case GV_CLASS_SYNC:
-        return GV_ACCOUNT_ROUND_TRIP;
-    default:
-        return gv_ledger_api(ledger, api, 2) ? GV_ACCOUNT_INSTANTIATING : GV_ACCOUNT_LAUNCHING;
-    }
+    uint32_t what = (uint32_t)gv_ledger_api(ledger, api, 3);
+
+    return what == GV_ACCOUNT_LAUNCHING && gv_ledger_api(ledger, api, 2) ? GV_ACCOUNT_INSTANTIATING
+                                                                         : what;
 }
 
 static bool is_launching(const struct gv_ledger *ledger, uint64_t call)
@@ -231,7 +215,7 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
     struct gv_ledger_piece piece = {.pair = pair, .what = GV_LEDGER_OUTSIDE};
     int error = 0;
 
-    for (size_t i = 0; i < walk->look_count && !error; i++) {
+    for (size_t i = 0; i < walk->look_count && taken_ns < GV_LEDGER_ONCE_NS && !error; i++) {
         const struct gv_ledger_entry *look = told_by(walk, i);
         error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack);
     }
@@ -246,8 +230,11 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
         piece.what = ledger->verdicts[look->verdict].what;
         piece.stack = look->stack;
         piece.verdict = look->verdict + 1;
+        piece.looks = 1;
         error = book_idle(walk, until_ns < to_ns ? until_ns : to_ns, piece);
     }
+    if (taken_ns < LOOKED_AT_NS)
+        piece.looks = (uint32_t)walk->look_count;
     walk->look_count = 0;
     return error ? error : book_idle(walk, to_ns, piece);
 }
@@ -398,12 +385,13 @@ static int gap(struct gv_ledger *ledger, uint32_t number, int64_t until_ns,
         return 0;
     find_opener(ledger, lane, until_ns);
     lane->copy_at = 0;
+    gv_ledger_idle_begin(ledger);
     if (is_open && lane->feeder)
         error = walk_thread(&walk, lane->feeder, until_ns, 0);
     else
         error = fill(&walk, until_ns, launch);
     lane->busy_until_ns = until_ns;
-    return error;
+    return error ? error : gv_ledger_idle_end(ledger, number, launch ? launch->id : 0);
 }
 
 int gv_ledger_gap(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns,

@@ -77,6 +77,28 @@ UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN s
         WHERE s.id = finding.stall AND s.lost_ns >= finding.lost_ns / 2), fix) WHERE stall IS NOT NULL;
 DROP TABLE temp.ledger_stall;
 
+-- name: add_idle
+-- ?12: the function in which the time was; 0: outside of any, or it does not matter.
+INSERT INTO idle_time (process, device, thread, start_ns, duration_ns, gaps, samples, stack, previous_call, next_call, gap,
+    reason, detail, confidence)
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, nullif(?8, 0), nullif(?9, 0), nullif(?10, 0),
+    nullif(?11, 0), ?13, coalesce(?14, (SELECT name FROM api WHERE id = ?12)), ?15);
+
+-- name: idle_evidence
+-- The longest idle time of the phase that a row of the finding is of. (SQLite's rule for bare columns beside a max().)
+DROP TABLE IF EXISTS temp.ledger_idle;
+CREATE TEMP TABLE ledger_idle AS
+SELECT i.process AS process, i.device AS device, CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
+    x.place AS place, i.reason AS reason, i.id AS id, max(i.duration_ns) AS ns
+FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
+WHERE i.gap IS NOT NULL GROUP BY 1, 2, 3, 4, 5;
+UPDATE finding SET idle = (SELECT i.id FROM temp.ledger_idle i JOIN ledger_row r
+        ON r.process = i.process AND r.device IS i.device AND r.phase = i.phase AND r.place IS i.place AND r.what = i.reason
+    WHERE r.process = finding.process AND r.device IS finding.device AND r.phase = finding.phase
+        AND CASE WHEN finding.what = 'waits' THEN r.claimed IS finding.place ELSE r.claimed IS NULL AND r.what = finding.what AND r.place IS finding.place END
+    ORDER BY i.ns DESC LIMIT 1);
+DROP TABLE temp.ledger_idle;
+
 -- name: add_minute
 INSERT INTO older_ledger (minute, process, device, total_ns, count, error_ns, first_half_ns, what, confidence, file, line,
     function, claimed_file, claimed_line, claimed_function)

@@ -23,6 +23,21 @@ struct gv_ledger_rows {
     struct gv_key_map numbers, places; /* of rows; of stacks */
 };
 
+/* A part of a cell, as its row has it. */
+struct gv_ledger_share {
+    uint32_t what, stack, verdict; /* verdict: + 1 */
+    int64_t place;
+    double share; /* of the cell */
+    double seen;  /* looks that say so */
+};
+
+#define GV_LEDGER_SHARES_MOST 16u
+
+/* split.c: the largest shares of a cell; together they are 1. 0 or -errno. */
+int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
+                     const struct gv_ledger_cell *cell,
+                     struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
+
 /* split.c: 0 or -errno; free *rows in any case. */
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 void gv_ledger_rows_free(struct gv_ledger_rows *rows);

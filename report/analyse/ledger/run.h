@@ -19,12 +19,15 @@
  * was; SHORT: and which is launching if they do not. */
 #define GV_LEDGER_OUTSIDE (GV_ACCOUNTS + GV_CAUSE_COUNT)
 #define GV_LEDGER_SHORT   (GV_LEDGER_OUTSIDE + 1u)
+/* What takes longer tells nothing about others, nor they about it: it is looked at itself. */
+#define GV_LEDGER_ONCE_NS INT64_C(100000000)
 
 enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
 
 /* What a call is: its entry point, and what it launches. 0: none. */
 #define GV_LEDGER_CALL(api, kernel) ((uint64_t)(api) << 32 | (kernel))
 #define GV_LEDGER_API(what)         ((uint32_t)((what) >> 32))
+#define GV_LEDGER_FUNCTION(what)    GV_LEDGER_CALL(GV_LEDGER_API(what), 0)
 
 /* Two calls of a thread that follow each other. What is not known of one piece of time between and
  * in them is taken from others of the same pair. */
@@ -57,6 +60,21 @@ struct gv_ledger_cell {
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
+    int64_t idle_ns, idle_count;      /* of gaps without rows of their own, whoever claims them */
+    int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
+};
+
+/* A part of an idle time. */
+struct gv_ledger_idle_piece {
+    uint32_t cell, looks;
+    int64_t from_ns, to_ns;
+};
+
+/* An idle time that gets rows of its own. */
+struct gv_ledger_idle_gap {
+    uint32_t lane;
+    size_t piece, piece_count;
+    int64_t ns, previous, next; /* calls that gave the device work: the last before, and the next */
 };
 
 /* A call, or a look at its thread, while a lane was idle, or might become so. */
@@ -83,6 +101,7 @@ struct gv_ledger_lane {
     int64_t work_ns;                 /* of its operations, also of those that overlap */
     int64_t busy_until_ns;           /* no computing beyond is known yet */
     uint32_t feeder;                 /* the thread that gave the last work */
+    int64_t fed_by;                  /* with that call; 0: not known */
     bool is_collective;              /* the last computing was one */
     size_t busy_cell;                /* of the last computing, + 1 */
     struct gv_ledger_entry *entries; /* by start */
@@ -160,7 +179,9 @@ struct gv_ledger {
     sqlite3 *trace;
     struct gv_totals_part part;  /* what is booked */
     bool by_minute;              /* phases are minutes since the session's start */
-    struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2 */
+    bool has_no_idle;            /* idle_time is not asked for */
+    struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one:
+                                    2; what time in it is */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */
     struct gv_id_table streams;  /* context; whether it is the legacy default one */
@@ -185,9 +206,17 @@ struct gv_ledger {
     size_t stall_count, stall_room;
     struct gv_key_map stall_numbers; /* by call */
     struct gv_ledger_launch *launches;
-    struct gv_key_map stack_reasons; /* enum gv_idle_reason + 1 of a stack's frames */
+    struct gv_key_map stack_reasons; /* account + 1 of a stack's frames */
     struct gv_ledger_verdict *verdicts;
     size_t verdict_count, verdict_room;
+    struct {
+        struct gv_ledger_idle_piece *pieces; /* of gaps, and of the one that is being booked */
+        size_t piece_count, piece_room, at;  /* at: where that one begins */
+        struct gv_ledger_idle_gap *gaps;
+        size_t gap_count, gap_room;
+        int64_t least_ns; /* of a gap with rows of its own */
+        bool is_open;     /* what is booked is a gap */
+    } idle;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
     int64_t *place_ends_ns;               /* by place: the end of its last operation */
@@ -226,10 +255,18 @@ int gv_ledger_gap_open(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns
 /* Whether such a call may return when the device has run dry. */
 bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api);
 
+/* idle.c: keeps the longest gaps, and stores all in idle_time. */
+void gv_ledger_idle_begin(struct gv_ledger *ledger);
+int gv_ledger_idle_note(struct gv_ledger *ledger, const struct gv_ledger_idle_piece *piece);
+int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next);
+struct gv_ledger_rows;
+int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
+
 /* book.c */
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
+    uint32_t looks; /* in it */
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);

@@ -14,6 +14,8 @@ struct part {
     double weight;
 };
 
+/* What takes so long between two calls, on average, is no launching. */
+#define LONG_NS     INT64_C(1000000)
 #define PARTS_MOST  128u
 #define CLAIMS_MOST 32u
 
@@ -111,13 +113,17 @@ static int take_stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_
     return error || parts->count ? error : take_stacks(ledger, pair, what, false, parts);
 }
 
-/* Of a pair that nothing was seen of, other pairs may have been seen. */
-static uint32_t others_of(const struct gv_ledger *ledger, uint32_t pair)
+/* Of a pair that nothing was seen of, other pairs before the call `after` may have been seen. */
+static uint32_t others_before(const struct gv_ledger *ledger, uint32_t pair, uint64_t after)
 {
-    const struct gv_ledger_pair *of = &ledger->pairs[pair];
-    const struct gv_key key = {{GV_LEDGER_ANY, of->after, of->thread}};
+    const struct gv_key key = {{GV_LEDGER_ANY, after, ledger->pairs[pair].thread}};
 
     return pair ? (uint32_t)gv_key_map_find(&ledger->pair_numbers, &key) : 0;
+}
+
+static uint32_t others_of(const struct gv_ledger *ledger, uint32_t pair)
+{
+    return others_before(ledger, pair, ledger->pairs[pair].after);
 }
 
 static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
@@ -143,10 +149,17 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
                          struct parts *parts)
 {
     double plain = 0;
-    int error = take_looks(ledger, cell->pair, parts);
+    bool is_once = cell->total_ns >= GV_LEDGER_ONCE_NS * cell->count;
+    int error = is_once ? 0 : take_looks(ledger, cell->pair, parts);
 
-    if (!error && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
+    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, others_of(ledger, cell->pair), parts);
+    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
+        cell->total_ns >= LONG_NS * cell->count)
+        error = take_looks(
+            ledger,
+            others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
+            parts);
     for (size_t i = 0; i < parts->count; i++)
         plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
     if (error || (parts->count && (cell->what == GV_LEDGER_OUTSIDE || plain < parts->total / 2)))
@@ -402,6 +415,48 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
             given_ns = until_ns;
         }
     }
+    return error;
+}
+
+static int add_share(struct splitting *splitting, const struct gv_ledger_cell *cell,
+                     const struct part *part, struct gv_ledger_share *shares, size_t *count)
+{
+    struct gv_ledger_row row = {.what = part->what, .stack = part->stack};
+    bool is_claimed = false;
+    int64_t place;
+    int error = name_purpose(splitting->ledger, &row, &is_claimed);
+
+    if (!error)
+        error = borrow(splitting->ledger, splitting->ledger->pairs[cell->pair].thread, &row.stack,
+                       &row.borrowed);
+    if (!error)
+        error = place_of(splitting, row.stack, &place);
+    if (error)
+        return error;
+    size_t at = 0;
+    while (at < *count && (shares[at].what != row.what || shares[at].place != place))
+        at++;
+    if (at == *count)
+        shares[(*count)++] = (struct gv_ledger_share){
+            .what = row.what, .stack = row.stack, .verdict = part->verdict, .place = place};
+    shares[at].share += part->weight / splitting->own.total;
+    shares[at].seen += part->verdict ? part->weight : 0;
+    return 0;
+}
+
+int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
+                     const struct gv_ledger_cell *cell,
+                     struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count)
+{
+    struct splitting splitting = {.ledger = ledger, .rows = rows};
+    int error = cell_parts(ledger, cell, &splitting.own, &splitting.claims);
+
+    *count = 0;
+    keep_largest(&splitting.own, GV_LEDGER_SHARES_MOST);
+    for (size_t i = 0; i < splitting.own.count && !error; i++)
+        error = add_share(&splitting, cell, &splitting.own.list[i], shares, count);
+    free(splitting.own.list);
+    free(splitting.claims.list);
     return error;
 }
 

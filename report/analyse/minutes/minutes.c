@@ -90,7 +90,7 @@ static int keep_ledger(sqlite3 *trace)
     if (!error)
         error = gv_pass_open(&pass, trace, 0);
     if (!error)
-        error = gv_ledger_minutes_make(trace, &part, pass);
+        error = gv_ledger_minutes_make(trace, &part, pass, false);
     gv_pass_close(pass);
     return error ? error : gv_database_script(trace, "COMMIT", NULL, 0);
 }

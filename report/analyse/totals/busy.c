@@ -3,46 +3,17 @@
 
 #include "report/store/time_sum.h"
 
-#include <string.h>
-
-/* A gap, or the known part of one, before an operation. Keeps the longest ones, sorted by length.
- */
-static void busy_gap(struct gv_totals_run *run, size_t device, int64_t start_ns, int64_t end_ns)
-{
-    struct gv_totals_device *state = &run->devices[device];
-    size_t at = run->gap_count;
-
-    if (end_ns <= start_ns)
-        return;
-    state->gaps++;
-    if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
-        state->short_gaps++;
-        state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
-    }
-    while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
-        at--;
-    if (at == GV_TOTALS_GAPS)
-        return;
-    if (run->gap_count < GV_TOTALS_GAPS)
-        run->gap_count++;
-    memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
-    run->gaps[at] = (struct gv_totals_gap){device, start_ns, end_ns, NULL};
-}
-
-/* Missing operations may have filled the rest of it. Returns how long they are together. */
-static int64_t busy_known_gaps(struct gv_totals_run *run, size_t device, int64_t start_ns,
-                               int64_t end_ns)
+/* How much of a time is known to be idle: missing operations may have filled the rest. */
+static int64_t busy_known_gaps(const struct gv_totals_run *run, int64_t start_ns, int64_t end_ns)
 {
     const struct gv_totals_unseen *unseen;
     int64_t known_ns = 0;
 
     while (start_ns < end_ns && (unseen = gv_totals_unseen_after(run, start_ns)) &&
            unseen->start_ns < end_ns) {
-        busy_gap(run, device, start_ns, unseen->start_ns);
         known_ns += unseen->start_ns > start_ns ? unseen->start_ns - start_ns : 0;
         start_ns = unseen->end_ns;
     }
-    busy_gap(run, device, start_ns, end_ns);
     return known_ns + (end_ns > start_ns ? end_ns - start_ns : 0);
 }
 
@@ -68,9 +39,7 @@ void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *o
         state->first_ns = state->until_ns = start_ns;
         state->kernel_until_ns = state->copy_until_ns = state->host_copy_until_ns = start_ns;
     }
-    added->idle_ns = start_ns > state->until_ns
-                         ? busy_known_gaps(run, device, state->until_ns, start_ns)
-                         : 0;
+    added->idle_ns = busy_known_gaps(run, state->until_ns, start_ns);
     added->busy_ns = added_ns = busy_cover(&state->until_ns, start_ns, end_ns);
     state->busy_ns += added_ns;
     state->known.busy_ns += gv_totals_known_ns(run, end_ns - added_ns, end_ns);

@@ -24,7 +24,6 @@
 #define GV_TOTALS_DIRECTIONS 16u
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
-#define GV_TOTALS_GAPS       20u
 #define GV_TOTALS_ERRORS     256u
 /* Launches that an operation finds. */
 #define GV_TOTALS_STARTS (1u << 16)
@@ -42,17 +41,10 @@ struct gv_totals_device {
     int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
-    int64_t gaps, short_gaps, short_gap_ns;
     struct gv_totals_known {
         int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
     } known;                  /* the same while the GPU side is known */
-};
-
-struct gv_totals_gap {
-    size_t device;
-    int64_t start_ns, end_ns;
-    int64_t *api_ns; /* by id of the api */
 };
 
 struct gv_totals_kernel {
@@ -130,8 +122,6 @@ struct gv_totals_run {
     struct gv_totals_start {
         int64_t call, start_ns;
     } starts_of[GV_TOTALS_STARTS]; /* by id: when the last calls began */
-    struct gv_totals_gap gaps[GV_TOTALS_GAPS];
-    size_t gap_count;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns;
@@ -192,9 +182,8 @@ int gv_totals_first_use(struct gv_totals_run *run);
 /* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all;
  * after all other sums, except those of kernels and of copies. */
 void gv_totals_scale(struct gv_totals_run *run);
-/* report/analyse/totals/medians.c: reads everything a second time: for exact medians, and for what the
- * host did in the longest gaps. */
-int gv_totals_again(struct gv_totals_run *run, bool exact);
+/* report/analyse/totals/medians.c: reads everything a second time, for exact medians. */
+int gv_totals_medians(struct gv_totals_run *run);
 /* report/analyse/totals/store.c: writes the (empty) tables. */
 int gv_totals_store(struct gv_totals_run *run);
 

@@ -114,26 +114,8 @@ static bool device_row(const struct gv_totals_run *run, size_t number, int64_t *
     const struct gv_totals_device *device = &run->devices[number];
 
     GV_ROW((int64_t)number + 1, device->device, device->operations, device->first_ns,
-           device->last_ns, device->busy_ns, device->kernel_ns, device->copy_ns, device->gaps,
-           device->short_gaps, device->short_gap_ns);
+           device->last_ns, device->busy_ns, device->kernel_ns, device->copy_ns);
     return device->operations > 0;
-}
-
-static bool gap_row(const struct gv_totals_run *run, size_t number, int64_t *values)
-{
-    const struct gv_totals_gap *gap = &run->gaps[number];
-
-    GV_ROW((int64_t)number + 1, (int64_t)gap->device + 1, gap->start_ns,
-           gap->end_ns - gap->start_ns);
-    return true;
-}
-
-static bool gap_call_row(const struct gv_totals_run *run, size_t number, int64_t *values)
-{
-    size_t gap = number / run->apis.rows, api = number % run->apis.rows;
-
-    GV_ROW((int64_t)gap + 1, (int64_t)api, run->gaps[gap].api_ns[api]);
-    return api > 0 && run->gaps[gap].api_ns[api] > 0;
 }
 
 static bool error_row(const struct gv_totals_run *run, size_t number, int64_t *values)
@@ -288,8 +270,6 @@ int gv_totals_store(struct gv_totals_run *run)
         {sql_add_copy, GV_TOTALS_COPY_KINDS + 1, copy_row},
         {sql_add_direction, GV_TOTALS_DIRECTIONS + 1, direction_row},
         {sql_add_device, run->device_count, device_row},
-        {sql_add_gap, run->gap_count, gap_row},
-        {sql_add_gap_call, run->gap_count * run->apis.rows, gap_call_row},
         {sql_add_error, run->error_count, error_row},
         {sql_add_launch, run->kernel_ids.rows, launch_row},
         {sql_add_memory, run->memory_log.block_count, memory_row},

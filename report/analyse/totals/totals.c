@@ -17,9 +17,9 @@ static const char *const totals_tables[] = {
 #define GV_SCHEMA_MADE_BY_TOTALS(table) #table,
 #include "report/store_schema_columns.inc"
 };
-static const char *const totals_views[] = {"gpu_lines",     "memory_lines", "memory_peak",
-                                           "range_summary", "steps",        "scaled",
-                                           "ledger",        "findings",     "facts"};
+static const char *const totals_views[] = {
+    "gpu_lines", "memory_lines", "memory_peak", "range_summary", "steps",   "scaled",
+    "ledger",    "findings",     "facts",       "idle",          "minutes", "ranks"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -148,8 +148,6 @@ static void totals_close(struct gv_totals_run *run)
         gv_duration_total_free(&run->directions[i]);
     gv_duration_total_free(&run->sets);
     gv_duration_total_free(&run->latency);
-    for (size_t i = 0; i < run->gap_count; i++)
-        free(run->gaps[i].api_ns);
     for (size_t i = 0; i < GV_TOTALS_ID_TABLES; i++)
         gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
@@ -214,8 +212,8 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct
     error = totals_open(run);
     for (size_t i = 0; i < sizeof(totals_steps) / sizeof(totals_steps[0]) && !error; i++)
         error = totals_steps[i](run);
-    if (!error)
-        error = gv_totals_again(run, exact);
+    if (!error && exact)
+        error = gv_totals_medians(run);
     gv_totals_scale(run);
     if (!error)
         error = gv_totals_store(run);

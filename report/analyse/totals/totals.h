@@ -1,6 +1,6 @@
 /*
  * Computes the sums over all calls and operations of a trace: the tables fact, api_total,
- * kernel_total, copy_total, device_total, gap, gap_call, timeline and others, also those of the
+ * kernel_total, copy_total, device_total, timeline and others, also those of the
  * GPU's time by line (report/analyse/lines) and of ranges (report/analyse/ranges). They are made
  * and stored when a trace is finished. For a trace without them, or for a part of a trace, they are
  * made in temporary tables.
@@ -18,7 +18,7 @@
 
 /* Goes up when the stored sums change; meta row "totals". The views need at least 16: from then
  * on stored medians are exact. */
-#define GV_TOTALS_VERSION 24
+#define GV_TOTALS_VERSION 25
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 

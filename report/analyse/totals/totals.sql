@@ -146,15 +146,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?);
 INSERT INTO copy_median (direction, median_ns) VALUES (?, ?);
 
 -- name: add_device
-INSERT INTO device_total (number, device, operations, first_ns, last_ns, busy_ns, kernel_ns,
-    copy_ns, gaps, short_gaps, short_gap_ns)
-VALUES (?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
-
--- name: add_gap
-INSERT INTO gap (id, device_total, start_ns, duration_ns) VALUES (?, ?, ?, ?);
-
--- name: add_gap_call
-INSERT INTO gap_call (gap, api, total_ns) VALUES (?, ?, ?);
+INSERT INTO device_total (number, device, operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns)
+VALUES (?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: add_error
 INSERT INTO error_total (api, result, count) VALUES (?, ?, ?);

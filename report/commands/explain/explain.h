@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct gv_idle_sums;
-
 /* The output of an explanation: text, or the members of a JSON object. A paragraph is written in
  * pieces to `text`, and then printed by gv_explain_end(). */
 struct gv_explain_out {
@@ -24,7 +22,6 @@ struct gv_explain_out {
     FILE *text;
     char *written; /* what `text` has got so far */
     size_t bytes;
-    const struct gv_idle_sums *idle_sums; /* of all; NULL: they are read */
 };
 
 /* Columns before the text of a paragraph, for its title. */

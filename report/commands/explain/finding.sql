@@ -14,8 +14,8 @@ gv_line({place}.function, {place}.library, {place}.file, {place}.line)
     ELSE {r}.claimed IS NULL AND {r}.what = f.what AND (f.place IS {r}.place OR {own_place({r}.place)}) END)
 
 -- name: finding
--- The stack is that of its largest row; of a wait, one of its line. Without evidence of its own: the longest stall or
--- idle time at its line.
+-- The stack is that of its largest row; of a wait, one of its line. Without a stall of its own: the longest at its
+-- line.
 SELECT f.id, f.what, CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END, f.lost_ns, f.saves_ns,
     f.lost_ns * 1.0 / nullif(f.phase_ns, 0), f.steps, f.count, f.error_ns, f.confidence, {line_of(p)}, f.title, f.fix,
     CASE WHEN f.what = 'waits' THEN (SELECT min(stack) FROM stack_place WHERE place = f.place)
@@ -24,13 +24,8 @@ SELECT f.id, f.what, CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'e
         WHERE NOT s.expected AND s.process = f.process AND {own_place(x.place)} AND (f.what = 'waits' OR s.cause = f.what)
         ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1), (SELECT s.id FROM stalls s
         WHERE NOT s.expected AND s.process = f.process AND f.place IS NULL AND s.cause = f.what ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1)),
-    coalesce(f.idle, (SELECT i.id FROM idle i JOIN stack_place x ON x.stack = i.stack
-        WHERE i.process = f.process AND i.device IS f.device AND i.gaps = 1 AND i.start_ns >= CASE f.phase WHEN 0 THEN l.begin_ns WHEN 1 THEN l.main_ns ELSE l.main_end_ns END
-            AND i.start_ns < CASE f.phase WHEN 0 THEN l.main_ns WHEN 1 THEN l.main_end_ns ELSE l.end_ns END AND x.place IN
-            (SELECT r.place FROM ledger_row r WHERE {is_of_finding(r)})
-        ORDER BY i.duration_ns DESC LIMIT 1)),
-    f.afterwards
-FROM finding f LEFT JOIN lane l ON l.process = f.process AND l.device IS f.device LEFT JOIN place p ON p.id = f.place
+    f.idle, f.afterwards
+FROM finding f LEFT JOIN place p ON p.id = f.place
 WHERE f.id = ?1;
 
 -- name: rows

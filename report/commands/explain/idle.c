@@ -1,11 +1,12 @@
-#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/idle/listed.h"
-#include "report/analyse/idle/sums.h"
+#include "report/analyse/ledger/accounts.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
+#include "report/commands_explain_idle.inc"
 #include "report/show/format.h"
+#include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static bool idle_is(const struct gv_idle_listed *row, const char *confidence)
 /* Of several, that of one on average. */
 static int64_t idle_one_ns(const struct gv_idle_listed *row)
 {
-    return row->gaps > 1 ? row->duration_ns / row->gaps : row->duration_ns;
+    return !row->gap && row->gaps > 1 ? row->duration_ns / row->gaps : row->duration_ns;
 }
 
 static void idle_title(const struct gv_idle_listed *row, FILE *out)
@@ -62,32 +63,34 @@ static void idle_what(const struct gv_idle_listed *row, FILE *text)
         fputs("The GPU", text);
     fprintf(text, " had no work for %s%s, ", row->device < 0 ? "at least " : "",
             gv_format_duration(took, row->duration_ns));
-    if (row->gaps > 1)
-        fprintf(text, "in %" PRId64 " short times of %s on average, the first %.3f s into the run",
-                row->gaps, gv_format_duration(one, idle_one_ns(row)), (double)row->start_ns / 1e9);
+    if (!row->gap)
+        fprintf(text,
+                "in %" PRId64
+                " part%s of shorter idle times, of %s on average, the longest %.3f s into the run",
+                row->gaps, row->gaps == 1 ? "" : "s", gv_format_duration(one, idle_one_ns(row)),
+                (double)row->start_ns / 1e9);
     else
         fprintf(text, "%.3f s into the run", (double)row->start_ns / 1e9);
     if (row->next_name)
         fprintf(text, ", until " GV_EXPLAIN_NAME, row->next_name);
     if (row->next_name && row->next_kernel)
         fprintf(text, " of " GV_EXPLAIN_NAME, row->next_kernel);
-    fputs(row->next_call ? "" : " and until its process's end", text);
+    if (!row->next_call && row->gap)
+        fputs(" and until its process's end", text);
     if (row->thread)
-        fprintf(text, "%s thread %" PRId64, row->next_call ? " on" : "; it got its last work from",
+        fprintf(text, "%s thread %" PRId64, row->next_call ? " on" : "; it was the time of",
                 row->thread);
     if (row->thread && row->thread_name)
         fprintf(text, " (" GV_EXPLAIN_NAME ")", row->thread_name);
     fputc('.', text);
     if (row->previous_name)
-        fprintf(text, "\nThe thread's last call before it was " GV_EXPLAIN_NAME ".",
+        fprintf(text, "\nThe call that gave it work before was " GV_EXPLAIN_NAME ".",
                 row->previous_name);
 }
 
 static void idle_why(const struct gv_idle_listed *row, FILE *text)
 {
-    const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
-
-    fputs(words ? words->meaning : "This version does not know the reason.", text);
+    fprintf(text, "What it was: %s.", gv_account_say(gv_account_find(row->reason)).meaning);
     if (row->detail)
         fprintf(text, " What: " GV_EXPLAIN_NAME ".", row->detail);
     if (idle_is(row, "inferred"))
@@ -97,38 +100,39 @@ static void idle_why(const struct gv_idle_listed *row, FILE *text)
     else if (row->samples > 0)
         fprintf(text, " %" PRId64 " look%s at the thread %s so%s.", row->samples,
                 row->samples == 1 ? "" : "s", row->samples == 1 ? "says" : "say",
-                idle_is(row, "grouped") ? ", in short times between the same two calls" : "");
+                idle_is(row, "grouped") ? ", in times between the same two calls" : "");
+}
+
+struct idle_all {
+    int64_t ns, gaps;
+};
+
+static int idle_take_all(void *context, sqlite3_stmt *row)
+{
+    *(struct idle_all *)context =
+        (struct idle_all){gv_time_column(row, 0), sqlite3_column_int64(row, 1)};
+    return 0;
 }
 
 /* All idle time for this reason at this line. */
 static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char *where,
                     const struct gv_explain_out *to)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
-    char total[GV_FORMAT_BYTES], saves[GV_FORMAT_BYTES];
-    struct gv_idle_sums own = {0};
-    const struct gv_idle_sums *sums = to->idle_sums ? to->idle_sums : &own;
-    int error = to->idle_sums ? 0 : gv_idle_sums_read(trace, &all, &own);
+    struct idle_all all = {0};
+    char total[GV_FORMAT_BYTES];
+    int error = gv_database_each(trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
 
-    const struct gv_idle_line *line =
-        error ? NULL
-              : gv_idle_sums_find(sums, row->reason ? row->reason : "",
-                                  row->detail ? row->detail : "", where);
-
-    if (line)
-        fprintf(to->text,
-                "For this reason%s: %s in %" PRId64
-                " idle time%s. Without it the run is up to %s shorter.",
-                where[0] ? " at this line" : "", gv_format_duration(total, line->total_ns),
-                line->gaps, line->gaps == 1 ? "" : "s", gv_format_duration(saves, line->saves_ns));
-    gv_idle_sums_free(&own);
+    if (!error && all.gaps > 0)
+        fprintf(to->text, "For this reason%s: %s in %" PRId64 " part%s of idle times.",
+                where[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
+                all.gaps == 1 ? "" : "s");
     return error ? error : gv_explain_end(to, "all");
 }
 
 int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
                     const struct gv_explain_out *to)
 {
-    const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
+    const char *advice = gv_account_say(gv_account_find(row->reason)).advice;
     char where[GV_IDLE_WHERE_BYTES], line[GV_IDLE_WHERE_BYTES];
     struct gv_timeline_focus focus = {
         .process = row->process,
@@ -159,7 +163,7 @@ int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
         gv_explain_lines(to, "where", where);
     if (!error)
         error = idle_all(trace, row, line, to);
-    if (!error && words)
-        gv_explain_lines(to, "fix", words->advice);
+    if (!error && advice[0])
+        gv_explain_lines(to, "fix", advice);
     return error;
 }

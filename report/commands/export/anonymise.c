@@ -1,12 +1,11 @@
 #include "report/commands/export/anonymise.h"
 
-#include "report/analyse/idle/analysis.h"
-#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/in_flight.h"
 #include "report/analyse/totals/totals.h"
+#include "report/commands/account_words.h"
 #include "report/commands/export/public_names.h"
 #include "report/commands_export_anonymise.inc"
 #include "report/store/schema.h"
@@ -332,7 +331,7 @@ static int replace_older(struct anonymise *run, const char *text)
     int found = name_find(run, RULE_DEVICE, text);
 
     if (gv_api_find(text) >= 0 || gv_cause_find(text) != GV_CAUSE_COUNT ||
-        gv_idle_reason_find(text)) {
+        gv_account_is_word(text)) {
         snprintf(run->name, sizeof(run->name), "%s", text);
         return 0;
     }
@@ -578,14 +577,13 @@ static int analyse(struct anonymise *run)
 
 static int copy_all(struct anonymise *run)
 {
-    const int64_t finished[] = {GV_SCHEMA_VERSION, GV_STALLS_VERSION, GV_TOTALS_VERSION,
-                                GV_IDLE_VERSION};
+    const int64_t finished[] = {GV_SCHEMA_VERSION, GV_STALLS_VERSION, GV_TOTALS_VERSION};
     int error = gv_database_begin(run->copy);
 
     if (!error)
         error = gv_database_each(run->copy->handle, sql_tables, NULL, 0, table_take, run);
     if (!error)
-        error = gv_database_script(run->copy->handle, sql_finish, finished, 4);
+        error = gv_database_script(run->copy->handle, sql_finish, finished, 3);
     if (!error)
         error = gv_database_commit(run->copy);
     return error ? error : analyse(run);

@@ -23,7 +23,7 @@ SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete';
 -- name: finish
 -- What the analysis found was brought up to date when the trace was opened.
 INSERT OR REPLACE INTO meta (key, value)
-VALUES ('schema_version', ?1), ('stalls', ?2), ('totals', ?3), ('idle', ?4), ('anonymised', 1);
+VALUES ('schema_version', ?1), ('stalls', ?2), ('totals', ?3), ('anonymised', 1);
 
 -- name: flying
 SELECT DISTINCT process FROM flight;

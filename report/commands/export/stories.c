@@ -1,7 +1,6 @@
 #include "report/commands/export/stories.h"
 
 #include "report/analyse/idle/listed.h"
-#include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/commands/explain/explain.h"
@@ -110,12 +109,9 @@ static int stories_idle(sqlite3 *trace, const struct gv_explain_out *to)
 
 int gv_stories_write(sqlite3 *trace, const char *path, struct gv_json *json)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_explain_out to = {.path = path, .json = json, .columns = INT_MAX};
-    struct gv_idle_sums sums;
-    int told = 0, error = gv_idle_sums_read(trace, &all, &sums);
+    int told = 0, error = 0;
 
-    to.idle_sums = &sums;
     to.text = open_memstream(&to.written, &to.bytes);
     if (!to.text && !error)
         error = -ENOMEM;
@@ -128,6 +124,5 @@ int gv_stories_write(sqlite3 *trace, const char *path, struct gv_json *json)
     if (to.text && fclose(to.text) != 0 && !error)
         error = -ENOMEM;
     free(to.written);
-    gv_idle_sums_free(&sums);
     return error;
 }

@@ -5,7 +5,7 @@
 -- name: idle
 -- When those were that stand for several is not known.
 SELECT process, coalesce(device, -1), 0, reason, 'idle', start_ns, duration_ns, id, next_call FROM idle
-WHERE gaps = 1;
+WHERE gap IS NOT NULL;
 
 -- name: ops
 SELECT process, device, cupti_stream, name, kind, start_ns, duration_ns, id, call FROM gpu_ops

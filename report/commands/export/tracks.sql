@@ -114,9 +114,9 @@ FROM recording WHERE side = 'gpu' AND gpu <> 'seen' AND start_ns IS NOT NULL;
 
 -- name: pieces_idle
 -- A row that stands for several short times says where the first one was.
-SELECT id, process, device, start_ns, CASE WHEN gaps > 1 THEN -1 ELSE duration_ns END, reason, 'idle', NULL, NULL,
-    'i' || id AS idle, detail, confidence, samples, CASE WHEN gaps > 1 THEN gaps END AS times,
-    CASE WHEN gaps > 1 THEN duration_ns END AS together_ns, thread, previous_call, next_call,
+SELECT id, process, device, start_ns, CASE WHEN gap IS NULL THEN -1 ELSE duration_ns END, reason, 'idle', NULL, NULL,
+    'i' || id AS idle, detail, confidence, samples, CASE WHEN gap IS NULL THEN gaps END AS times,
+    CASE WHEN gap IS NULL THEN duration_ns END AS together_ns, thread, previous_call, next_call,
     gv_line_of_stack(stack) AS line
 FROM idle ORDER BY start_ns;
 

@@ -1,13 +1,17 @@
 /* gpuverify idle [FILE]: when a device had no work, and why; longest first. */
-#include "report/analyse/idle/reason_words.h"
 #include "report/analyse/idle/listed.h"
-#include "report/analyse/idle/sums.h"
+#include "report/analyse/idle/where_words.h"
+#include "report/analyse/ledger/accounts.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/totals/totals.h"
 #include "report/store/time_sum.h"
+#include "report/commands/account_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
+#include "report/commands/sql_values.h"
 #include "report/commands/trace_view.h"
+#include "report/commands_idle_idle.inc"
 #include "report/show/format.h"
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
@@ -53,10 +57,9 @@ static const struct gv_column idle_fields[] = {
 };
 
 static const struct gv_column idle_line_fields[] = {
-    {"reason", GV_COLUMN_TEXT},     {"detail", GV_COLUMN_TEXT},     {"where", GV_COLUMN_TEXT},
-    {"total_ns", GV_COLUMN_NUMBER}, {"saves_ns", GV_COLUMN_NUMBER}, {"gaps", GV_COLUMN_NUMBER},
-    {"samples", GV_COLUMN_NUMBER},  {"first", GV_COLUMN_NUMBER},    {"longest", GV_COLUMN_NUMBER},
-    {"inferred", GV_COLUMN_NUMBER},
+    {"reason", GV_COLUMN_TEXT},     {"detail", GV_COLUMN_TEXT},    {"where", GV_COLUMN_TEXT},
+    {"total_ns", GV_COLUMN_NUMBER}, {"gaps", GV_COLUMN_NUMBER},    {"samples", GV_COLUMN_NUMBER},
+    {"first", GV_COLUMN_NUMBER},    {"longest", GV_COLUMN_NUMBER}, {"inferred", GV_COLUMN_NUMBER},
 };
 
 #define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
@@ -155,6 +158,37 @@ static int idle_put(sqlite3 *trace, const struct gv_idle *idle, const struct gv_
     return gv_rows_end(&out);
 }
 
+/* What the lanes of the shown part were idle for, together. */
+struct idle_sums {
+    int64_t run_ns, idle_ns, lanes, rows;
+    bool inferred; /* of a device that was not seen */
+    bool looked;   /* threads were looked at */
+};
+
+static int idle_take_sums(void *context, sqlite3_stmt *row)
+{
+    struct idle_sums *sums = context;
+
+    *sums = (struct idle_sums){
+        .run_ns = gv_time_column(row, 0),
+        .idle_ns = gv_time_column(row, 1),
+        .lanes = sqlite3_column_int64(row, 2),
+        .rows = sqlite3_column_int64(row, 3),
+        .inferred = sqlite3_column_int(row, 4) != 0,
+        .looked = sqlite3_column_int(row, 5) != 0,
+    };
+    return 0;
+}
+
+/* Why the trace cannot tell why devices were idle, as a clause; NULL: it can. */
+static const char *idle_lack(const struct idle_sums *sums)
+{
+    return sums->looked || sums->rows == 0
+               ? NULL
+               : "no looks at the program's threads were recorded (GPUVERIFY_IDLE_HZ=0, an earlier"
+                 " version, or a short run)";
+}
+
 struct idle_told {
     char *out;
     size_t size;
@@ -164,34 +198,33 @@ struct idle_told {
 static int idle_tell_reason(void *context, sqlite3_stmt *row)
 {
     const struct idle_told *told = context;
-    char words[128], ns[GV_FORMAT_BYTES];
+    const char *reason = (const char *)sqlite3_column_text(row, 0);
+    char ns[GV_FORMAT_BYTES];
     size_t used = strlen(told->out);
 
-    gv_idle_reason_say((const char *)sqlite3_column_text(row, 0), NULL, NULL, words, sizeof(words));
-    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ", words,
+    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ",
+             gv_account_say(gv_account_find(reason)).meaning,
              gv_format_duration(ns, gv_time_column_duration(row, 1)));
     return 0;
 }
 
-static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle,
-                         const struct gv_idle_sums *sums)
+static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle, const struct idle_sums *sums)
 {
     char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512] = "", see[GV_OFFER_BYTES];
+    char who[64] = "A device";
     struct idle_told told = {reasons, sizeof(reasons)};
-    const char *lack = gv_idle_sums_lack(sums);
+    const char *lack = idle_lack(sums);
     int columns = gv_terminal_columns(stdout);
-
-    int error = gv_database_each(trace,
-                                 "SELECT reason, CAST(total(duration_ns) AS INTEGER) FROM idle"
-                                 " GROUP BY 1 ORDER BY 2 DESC LIMIT 4",
-                                 NULL, 0, idle_tell_reason, &told);
+    int error = gv_database_each(trace, sql_reasons, NULL, 0, idle_tell_reason, &told);
 
     if (error)
         return error;
+    if (sums->lanes > 1)
+        snprintf(who, sizeof(who), "%" PRId64 " devices together", sums->lanes);
     gv_range_view_print(idle->ranges, stdout, columns);
     if (sums->rows > 0) {
-        gv_text_say(stdout, 0, "", columns, "A device had no work for %s%s of %s%s.",
-                    sums->inferred ? "at least " : "", gv_format_duration(total, sums->saves_ns),
+        gv_text_say(stdout, 0, "", columns, "%s had no work for %s%s of %s%s.", who,
+                    sums->inferred ? "at least " : "", gv_format_duration(total, sums->idle_ns),
                     gv_format_duration(run, sums->run_ns), reasons);
         if (!idle->ranges)
             gv_text_say(stdout, 0, "", columns, "By line: %s",
@@ -209,7 +242,7 @@ static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle,
 }
 
 static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
-                            const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
+                            const struct gv_idle_list *rows, const struct idle_sums *sums)
 {
     char command[64], text[GV_OFFER_BYTES], total[GV_FORMAT_BYTES];
     const struct gv_idle_listed *longest = rows->rows;
@@ -243,30 +276,34 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
     return 0;
 }
 
-static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json, bool named)
+static int idle_put_line_of(void *context, sqlite3_stmt *row)
 {
+    struct gv_rows *out = context;
+
+    for (int i = 0; i < (int)GV_IDLE_COUNT(idle_line_fields); i++) {
+        if (idle_line_fields[i].kind == GV_COLUMN_TEXT)
+            gv_rows_text(out, (const char *)sqlite3_column_text(row, i));
+        else
+            gv_rows_known(out, sqlite3_column_int64(row, i));
+    }
+    return 0;
+}
+
+static int idle_put_lines(sqlite3 *trace, const struct gv_idle *idle, struct gv_json *json)
+{
+    const int64_t named = !idle->ranges;
     struct gv_rows out;
+    int error;
 
     gv_rows_begin(&out, stdout, GV_FORMAT_JSON, idle_line_fields, GV_IDLE_COUNT(idle_line_fields),
                   json);
-    for (size_t i = 0; i < sums->count; i++) {
-        const struct gv_idle_line *line = &sums->lines[i];
-        gv_rows_text(&out, line->reason);
-        gv_rows_text(&out, line->detail[0] ? line->detail : NULL);
-        gv_rows_text(&out, line->where[0] ? line->where : NULL);
-        gv_rows_number(&out, line->total_ns);
-        gv_rows_number(&out, line->saves_ns);
-        gv_rows_number(&out, line->gaps);
-        gv_rows_number(&out, line->samples);
-        gv_rows_known(&out, named ? line->first : 0);
-        gv_rows_known(&out, named ? line->longest : 0);
-        gv_rows_number(&out, line->inferred);
-    }
-    return gv_rows_end(&out);
+    error = gv_database_each(trace, sql_lines, &named, 1, idle_put_line_of, &out);
+    int ended = gv_rows_end(&out);
+    return error ? error : ended;
 }
 
 static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
-                           const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
+                           const struct gv_idle_list *rows, const struct idle_sums *sums)
 {
     struct gv_json json;
     int error;
@@ -274,12 +311,11 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
     gv_json_begin(&json, stdout, '{');
     gv_json_text(&json, "trace", idle->path);
     gv_json_number(&json, "run_ns", sums->run_ns);
-    gv_json_number(&json, "idle_ns", sums->saves_ns);
-    gv_json_number(&json, "total_ns", sums->total_ns);
+    gv_json_number(&json, "idle_ns", sums->idle_ns);
     gv_json_bool(&json, "inferred", sums->inferred);
-    gv_json_text(&json, "lacks", gv_idle_sums_lack(sums));
+    gv_json_text(&json, "lacks", idle_lack(sums));
     gv_json_open(&json, "lines", '[');
-    error = idle_put_lines(sums, &json, !idle->ranges);
+    error = idle_put_lines(trace, idle, &json);
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)
@@ -294,12 +330,16 @@ static int idle_print(sqlite3 *trace, void *context)
     struct gv_totals_part part = GV_TOTALS_ALL;
     struct gv_idle *idle = context;
     struct gv_idle_list rows = {0};
-    struct gv_idle_sums sums = {0};
+    struct idle_sums sums = {0};
     int error = gv_range_view_open(trace, idle->arguments, GV_OPTION_idle_range, &idle->ranges);
 
     part.ranges = idle->ranges;
     if (!error)
-        error = gv_idle_sums_read(trace, &part, &sums);
+        error = gv_totals_ensure(trace, &part);
+    if (!error)
+        error = gv_sql_values_register(trace, true);
+    if (!error)
+        error = gv_database_each(trace, sql_sums, NULL, 0, idle_take_sums, &sums);
     if (!error)
         error = gv_idle_listed_read(trace, &idle->filter, &rows);
     if (!error && idle->format == GV_FORMAT_TABLE)
@@ -310,7 +350,6 @@ static int idle_print(sqlite3 *trace, void *context)
         error = idle_put(trace, idle, &rows, NULL);
     gv_range_choice_close(idle->ranges);
     gv_idle_listed_free(&rows);
-    gv_idle_sums_free(&sums);
     return error;
 }
 
@@ -324,7 +363,6 @@ int gv_command_idle(const struct gv_arguments *arguments)
         .format = format,
         .top = (size_t)gv_arguments_number(arguments, GV_OPTION_idle_top, top),
         .filter = {
-            .reason = gv_arguments_text(arguments, GV_OPTION_idle_reason, NULL),
             .least_ns = gv_arguments_number(arguments, GV_OPTION_idle_min, 0),
             .pid = gv_arguments_number(arguments, GV_OPTION_idle_process, 0),
             .tid = gv_arguments_number(arguments, GV_OPTION_idle_thread, 0),
@@ -332,11 +370,12 @@ int gv_command_idle(const struct gv_arguments *arguments)
             .by_start =
                 strcmp(gv_arguments_text(arguments, GV_OPTION_idle_sort, "time"), "start") == 0,
         }};
+    const char *reason = gv_arguments_text(arguments, GV_OPTION_idle_reason, NULL);
+    char room[GV_ACCOUNT_WORDS_BYTES];
     int code = GV_EXIT_FAILED;
 
-    if (idle.filter.reason && !gv_idle_reason_find(idle.filter.reason))
-        return gv_arguments_refuse_word(arguments->command, "reason", idle.filter.reason,
-                                        gv_idle_reason_names);
+    if (reason && !(idle.filter.reasons = gv_account_words_of(reason, room)))
+        return gv_arguments_refuse_word(arguments->command, "reason", reason, gv_account_words);
     idle.path = gv_offer_choose(arguments->command,
                                 gv_offer_join(arguments, arguments->operand_count), &code);
     return idle.path ? gv_trace_view_read(idle.path, idle_print, &idle) : code;

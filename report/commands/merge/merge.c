@@ -1,6 +1,5 @@
 #include "report/commands/merge/merge.h"
 
-#include "report/analyse/idle/analysis.h"
 #include "report/analyse/jobs/collectives.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/store/time_sum.h"
@@ -50,19 +49,18 @@ static int take_facts(void *context, sqlite3_stmt *row)
     void *const *both = context;
     struct merge_input *input = both[0];
     struct gv_trace_clock *clock = both[1];
-    const char *host = (const char *)sqlite3_column_text(row, 10);
+    const char *host = (const char *)sqlite3_column_text(row, 9);
 
     clock->unix_offset_ns = sqlite3_column_int64(row, 0);
     clock->from_ns = gv_time_column(row, 1);
     clock->until_ns = gv_time_column(row, 2);
     input->is_current = sqlite3_column_int(row, 3) &&
                         sqlite3_column_int64(row, 4) == GV_STALLS_VERSION &&
-                        sqlite3_column_int64(row, 5) == GV_IDLE_VERSION &&
-                        sqlite3_column_int64(row, 7) == GV_SCHEMA_VERSION;
+                        sqlite3_column_int64(row, 6) == GV_SCHEMA_VERSION;
     input->runs = !sqlite3_column_int(row, 3);
-    input->threshold_ns = sqlite3_column_int64(row, 6);
-    input->is_older = sqlite3_column_int(row, 8) != 0;
-    input->processes = sqlite3_column_int64(row, 9);
+    input->threshold_ns = sqlite3_column_int64(row, 5);
+    input->is_older = sqlite3_column_int(row, 7) != 0;
+    input->processes = sqlite3_column_int64(row, 8);
     input->host = host ? strdup(host) : NULL;
     clock->host = input->host;
     return host && !input->host ? -ENOMEM : 0;
@@ -222,7 +220,7 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     if (!error)
         error = gv_stalls_analyse(copy.job.handle, threshold_ns, NULL);
     if (!error)
-        error = gv_idle_keep(copy.job.handle, INT64_MIN, INT64_MAX);
+        error = gv_totals_keep(copy.job.handle, NULL);
     if (!error && input->runs) /* nobody has found the operations of its collectives */
         error = gv_collectives_settle(copy.job.handle);
     gv_database_close(&copy.job);
@@ -348,20 +346,20 @@ static int find_stalls(sqlite3 *job)
 /* What is found of the whole job. */
 static int analyse(struct merge *merge)
 {
-    const int64_t versions[] = {GV_STALLS_VERSION, GV_IDLE_VERSION};
+    const int64_t version = GV_STALLS_VERSION;
     sqlite3 *job = merge->copy.job.handle;
     int error = gv_database_script(job, sql_rank_hosts, NULL, 0);
 
     if (!error)
         error = gv_database_each(job, sql_rank_twice, NULL, 0, say_rank_twice, NULL);
     if (!error)
-        error = gv_database_script(job, sql_finish, versions, 2);
+        error = gv_database_script(job, sql_finish, &version, 1);
     if (!error)
         error = find_stalls(job);
     if (!error)
-        error = gv_collectives_keep(job);
-    if (!error)
         error = gv_totals_keep(job, NULL);
+    if (!error)
+        error = gv_collectives_keep(job);
     if (!error)
         error = gv_facts_keep(job);
     if (error)

@@ -5,7 +5,7 @@
 SELECT (SELECT value FROM meta WHERE key = 'unix_offset_ns'), (SELECT min(start_ns) FROM process),
     max(coalesce((SELECT max(end_ns) FROM process), 0), coalesce((SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1), 0)),
     (SELECT value FROM meta WHERE key = 'state') IS 'complete', (SELECT value FROM meta WHERE key = 'stalls'),
-    (SELECT value FROM meta WHERE key = 'idle'), (SELECT value FROM meta WHERE key = 'stall_threshold_ns'),
+    (SELECT value FROM meta WHERE key = 'stall_threshold_ns'),
     (SELECT user_version FROM pragma_user_version), EXISTS (SELECT 1 FROM meta WHERE key = 'full_from_ns'),
     (SELECT count(*) FROM process), coalesce((SELECT host FROM process_rank WHERE host IS NOT NULL LIMIT 1),
         (SELECT value FROM meta WHERE key = 'host'));
@@ -52,4 +52,4 @@ DELETE FROM main.other_process_memory WHERE other NOT IN (SELECT id FROM main.ot
 
 -- name: finish
 -- ?1, ?2: versions of the analyses whose results were copied.
-INSERT OR REPLACE INTO main.meta (key, value) VALUES ('stalls', ?1), ('idle', ?2);
+INSERT OR REPLACE INTO main.meta (key, value) VALUES ('stalls', ?1);

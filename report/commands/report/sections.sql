@@ -228,14 +228,16 @@ SELECT {fact(latency_min_ns)}, {fact(latency_median_ns)},
 WHERE {fact(latency_count)} > 0;
 
 -- name: gaps
-SELECT d.device, g.start_ns, g.duration_ns,
-    (SELECT group_concat(what, ', ') FROM (SELECT a.name || ' ' || gv_duration(c.total_ns) AS what
-        FROM gap_call c JOIN api a ON a.id = c.api
-        WHERE c.gap = g.id ORDER BY c.total_ns DESC, a.name LIMIT 3)),
-    CAST(max(0, g.duration_ns - (SELECT total(total_ns) FROM gap_call WHERE gap = g.id)) AS INTEGER)
-FROM gap g LEFT JOIN device_total t ON t.number = g.device_total
-    LEFT JOIN device d ON d.id = t.device
-ORDER BY g.duration_ns DESC, g.id LIMIT :top;
+-- Between two operations. The place is that of the largest part. (SQLite's rule for bare columns beside a max().)
+SELECT device, at_ns, CAST(total AS INTEGER), group_concat(reason || ' ' || gv_duration(duration_ns), ', '), place
+FROM (SELECT *, row_number() OVER (PARTITION BY gap ORDER BY duration_ns DESC) AS turn,
+        first_value(gv_where(stack)) OVER (PARTITION BY gap ORDER BY duration_ns DESC) AS place
+    FROM (SELECT i.*, total(i.duration_ns) OVER same AS total, min(i.start_ns) OVER same AS at_ns,
+            i.next_call IS NOT NULL AND min(i.start_ns) OVER same > l.begin_ns AS is_inner
+        FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device
+        WHERE i.gap IS NOT NULL AND i.device IS NOT NULL WINDOW same AS (PARTITION BY i.gap))
+    WHERE is_inner)
+WHERE turn <= 3 GROUP BY gap ORDER BY total DESC, gap LIMIT :top;
 
 -- name: idle
 -- Shares are of the time of all processes. "longest" is a row's name, and the detail is its; rows that

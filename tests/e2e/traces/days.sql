@@ -1,6 +1,6 @@
 -- A service that ran for three days, of which the last ten minutes are kept in full: from noon of the second
 -- day on it waits for data, from 15:00 on a kernel takes longer, and in the last night it loads modules.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'days'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('full_from_ns', 259200000000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('machine', 'x86_64'), ('session', 'days'), ('program', 'serve.py'), ('arguments', 'python serve.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('full_from_ns', 259200000000000);
 INSERT INTO api (id, name, class, kind, gpu_work) VALUES (1, 'cuInit', 'init', NULL, 0), (2, 'cuLaunchKernel', 'launch', NULL, 1), (3, 'cuModuleLoadData', 'load', NULL, 0);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'serve.py', 'python serve.py', 0, 259800000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 20);
@@ -35,6 +35,10 @@ INSERT INTO older SELECT i, 1, 7, 11, 300, 300000000, 900000, NULL FROM m;
 INSERT INTO call SELECT i, 1, 2, 259200000000000 + i * 60000000000, 10000, 0, 1, 1, NULL, NULL, 1, NULL FROM m WHERE i BETWEEN 0 AND 9 AND i > 0
 UNION ALL SELECT 100, 1, 2, 259200001000000, 10000, 0, 1, 1, NULL, NULL, 1, NULL;
 INSERT INTO gpu_op SELECT id, 1, 1, 1, start_ns + 20000, 20000000000, id, NULL, NULL, NULL, NULL FROM call;
-INSERT INTO idle_sample (id, process, thread, at_ns, about, target, signs) VALUES (1, 1, 1, 259200000000000, 1, 0, 0);
-INSERT INTO idle_time SELECT id, 1, 0, 1, start_ns + 20000020000, 39900000000, 1, 'data', NULL, 50, NULL, 'sampled', id, NULL FROM call;
+INSERT INTO stack VALUES (1, 1, 1);
+INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES
+    (1, 0, 'python', '__next__', NULL, '/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py', 700, NULL);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 398)
+INSERT INTO idle_sample (process, thread, at_ns, span_ns, about, state, system_call, target, signs, pid_or_tid, stack, other_stack, delay_ns, text)
+SELECT 1, 1, start_ns + 20005000000 + i * 100000000, 100000000, 0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL FROM call, n;
 DROP TABLE m;

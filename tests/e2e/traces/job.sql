@@ -3,7 +3,6 @@ INSERT INTO "meta" VALUES
     ('arguments', 'python train.py'),
     ('driver_version', 13000),
     ('host', 'host0'),
-    ('idle', 2),
     ('machine', 'x86_64'),
     ('merged', 4),
     ('program', 'train.py'),
@@ -355,19 +354,3 @@ INSERT INTO "idle_sample" VALUES
     (28, 3, 3, 309796000, 10000000, 0, 'R', NULL, 0, 6, 0, 1, NULL, 0, 10000000, NULL),
     (29, 3, 3, 319794714, 10000000, 0, 'R', NULL, 0, 6, 0, 1, NULL, 0, 10000000, NULL),
     (30, 3, 3, 329793428, 10000000, 0, 'R', NULL, 0, 6, 0, 1, NULL, 0, 10000000, NULL);
-INSERT INTO "idle_time" VALUES
-    (1, 1, 0, 1, 0, 4905141, 1, 'start', NULL, 0, NULL, 'inferred', NULL, 1),
-    (2, 1, 0, 1, 0, 8000, 1, 'start', 'cuLaunchKernel', 0, NULL, 'inferred', NULL, 1),
-    (3, 1, 0, 1, 57696750, 20705673, 5, 'unknown', NULL, 0, NULL, 'inferred', 3, 4),
-    (4, 1, 0, 1, 57696750, 40000, 5, 'cuda', 'cuLaunchKernel', 0, NULL, 'inferred', 3, 4),
-    (5, 2, 0, 2, 0, 4919509, 1, 'start', NULL, 0, NULL, 'inferred', NULL, 19),
-    (6, 2, 0, 2, 0, 8000, 1, 'start', 'cuLaunchKernel', 0, NULL, 'inferred', NULL, 19),
-    (7, 2, 0, 2, 57674513, 20672957, 5, 'unknown', NULL, 0, NULL, 'inferred', 21, 22),
-    (8, 2, 0, 2, 57674513, 40000, 5, 'cuda', 'cuLaunchKernel', 0, NULL, 'inferred', 21, 22),
-    (9, 3, 0, 3, 30888, 46093774, 1, 'start', NULL, 5, 1, 'sampled', NULL, 37),
-    (10, 3, 0, 3, 57682769, 225852630, 5, 'python', NULL, 25, 1, 'grouped', 39, 40),
-    (11, 3, 0, 3, 57682769, 42894, 5, 'cuda', 'cuLaunchKernel', 0, NULL, 'inferred', 39, 40),
-    (12, 4, 0, 4, 30888, 5012143, 1, 'start', NULL, 0, NULL, 'inferred', NULL, 55),
-    (13, 4, 0, 4, 30888, 7999, 1, 'start', 'cuLaunchKernel', 0, NULL, 'inferred', NULL, 55),
-    (14, 4, 0, 4, 57734404, 20984102, 5, 'unknown', NULL, 0, NULL, 'inferred', 57, 58),
-    (15, 4, 0, 4, 57734404, 53135, 5, 'cuda', 'cuLaunchKernel', 0, NULL, 'inferred', 57, 58);

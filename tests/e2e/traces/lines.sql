@@ -1,6 +1,6 @@
 -- A training program: two lines of a model, the optimizer's step as a graph, copies, and an
 -- extension in C++. One kernel has no stack.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('idle', 2), ('session', 'lines'), ('program', 'train.py'), ('arguments', 'python train.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('session', 'lines'), ('program', 'train.py'), ('arguments', 'python train.py'), ('host', 'box'), ('driver_version', 13000), ('start_unix_ns', 1700000000000000000), ('stall_threshold_ns', 1000000);
 INSERT INTO api (id, name, class, begins_capture, ends_capture) VALUES (6, 'cuStreamBeginCapture_v2', 'stream', 1, 0), (7, 'cuStreamEndCapture', 'stream', 0, 1), (8, 'cuGraphInstantiateWithFlags', 'graph', 0, 0);
 INSERT INTO api (id, name, class, gpu_work) VALUES (1, 'cuInit', 'init', 0), (2, 'cuLaunchKernel', 'launch', 1), (3, 'cuGraphLaunch', 'launch', 1), (4, 'cuMemcpyHtoDAsync_v2', 'copy', 1), (5, 'cuMemsetD8Async', 'set', 1);
 INSERT INTO process (id, identity, pid, parent_pid, program, arguments, start_ns, end_ns, ended, exit_code, driver_version, gpu, gpu_why, cupti_version) VALUES (1, 1, 4242, 4000, 'train.py', 'python train.py', 0, 12000000000, 'exit', 0, 13000, 'cupti', NULL, 130000);

@@ -280,7 +280,7 @@ static void by_minute(void **state)
     part.from_ns = minute_ns;
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, pass), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, pass, false), 0);
     gv_pass_close(pass);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
     assert_int_equal(

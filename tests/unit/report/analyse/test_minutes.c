@@ -95,9 +95,9 @@ static void times_are_cut_at_the_ends_of_minutes(void **state)
                             " 2 all busy u 0 60 60; 3 all busy u 0 5 5");
     /* A kernel counts in the minute in which it began. */
     expect("what = 'kernel'", "0 1 kernel k 2 35 30; 1 1 kernel l 1 20 20; 1 2 kernel k 1 100 100");
-    totals_execute(
-        "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
-        " VALUES (1, 30000000000, 100000000000, 1, 'data', 1, 'sampled')");
+    totals_execute("INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, "
+                   "samples, confidence)"
+                   " VALUES (1, 30000000000, 100000000000, 1, 1, 'data', 1, 'sampled')");
     expect("what = 'idle'", "0 1 idle data 1 30 30; 1 1 idle data 0 60 60; 2 1 idle data 0 10 10");
     expect("what = 'recorded' AND name = 'calls'",
            "0 1 recorded calls 1 60 60; 0 2 recorded calls 1 30 30; 0 all recorded calls 1 "
@@ -156,9 +156,9 @@ static void each_kind_has_its_sums(void **state)
 static void short_idle_times_are_spread(void **state)
 {
     (void)state;
-    totals_execute(
-        "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
-        " VALUES (1, 30000000000, 60000000000, 300, 'python', 1, 'grouped')");
+    totals_execute("INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, "
+                   "samples, confidence)"
+                   " VALUES (1, 30000000000, 60000000000, NULL, 300, 'python', 1, 'grouped')");
     expect("what = 'idle'",
            "0 1 idle python 100 20 -; 1 1 idle python 100 20 -; 2 1 idle python 100 20 -");
 }
@@ -195,8 +195,9 @@ static void sums_stay_when_their_rows_go(void **state)
            i % 2 ? "1, 4, NULL, NULL, NULL" : "1, 1, NULL, NULL, NULL");
     }
     totals_execute(
-        "INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
-        " VALUES (1, 50000000000, 30000000000, 1, 'data', 1, 'sampled');"
+        "INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, samples, "
+        "confidence)"
+        " VALUES (1, 50000000000, 30000000000, 1, 1, 'data', 1, 'sampled');"
         "INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence) VALUES"
         " (3, 'module-load', 0, 0, 1000000000, 0, 'measured'), (13, 'free', 0, 0, 1000000000, 0, "
         "'measured')");
@@ -259,10 +260,13 @@ static void buckets_and_changes_are_of_the_part(void **state)
     totals_execute(
         "UPDATE process SET end_ns = 5400000000000; UPDATE gpu_interval SET end_ns = 5400000000000;"
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 89)"
-        " INSERT INTO idle_time (process, start_ns, duration_ns, gaps, reason, samples, confidence)"
-        " SELECT 1, i * 60000000000, (6 + 6 * (i >= 40)) * 1000000000 + i * 37 % 101 * 1000000, 1, "
+        " INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, samples, "
+        "confidence)"
+        " SELECT 1, i * 60000000000, (6 + 6 * (i >= 40)) * 1000000000 + i * 37 % 101 * 1000000, i, "
+        "1, "
         "'data', 1, 'sampled' FROM n"
-        " UNION ALL SELECT 2, i * 60000000000, 3000000000, 1, 'python', 1, 'sampled' FROM n");
+        " UNION ALL SELECT 2, i * 60000000000, 3000000000, 100 + i, 1, 'python', 1, 'sampled' FROM "
+        "n");
     part.process = 1;
     assert_int_equal(gv_minutes_make(totals_trace, &part, 15, true, &scaled), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"),

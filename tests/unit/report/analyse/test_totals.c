@@ -426,8 +426,6 @@ static void overlapping_operations_count_once(void **state)
                      2100);
     assert_int_equal(totals_number("SELECT copy_ns FROM device_total WHERE operations = 5"), 1200);
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total WHERE operations = 1"), 100);
-    assert_int_equal(totals_number("SELECT duration_ns FROM gap"), 2000);
-    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 1);
     assert_int_equal(totals_fact("kernel_time_ns"), 1000 + 1000 + 500 + 100 + 200);
     assert_int_equal(totals_fact("underfilled_ns"),
                      1000 + 500 + 100 + 200); /* 10 blocks, not 200 */
@@ -459,9 +457,6 @@ static void the_order_of_storage_does_not_matter(void **state)
         " 1, 1, (i * 7919) % 1300000 * 1000, 600 FROM n;");
     totals_keep();
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), INT64_C(1300000) * 600);
-    assert_int_equal(totals_number("SELECT gaps FROM device_total"), 1299999);
-    assert_int_equal(totals_number("SELECT short_gap_ns FROM device_total"),
-                     INT64_C(1299999) * 400);
     assert_int_equal(totals_number("SELECT sum(taken_ns) FROM timeline WHERE lane = 'busy 1'"),
                      INT64_C(1300000) * 600);
 }
@@ -477,7 +472,6 @@ static void in_order_they_are_read_in_stretches(void **state)
     totals_keep();
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"),
                      INT64_C(1300000) * 1000 + 200);
-    assert_int_equal(totals_number("SELECT gaps FROM device_total"), 0);
 }
 
 static void copies_are_told_apart_by_the_hosts_memory(void **state)
@@ -575,7 +569,7 @@ static void what_had_not_ended_ends_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_busy_ns"), 2000);
 }
 
-static void calls_are_summed_also_inside_the_gaps(void **state)
+static void calls_are_summed(void **state)
 {
     (void)state;
     totals_execute(
@@ -585,9 +579,6 @@ static void calls_are_summed_also_inside_the_gaps(void **state)
         " (1, 1, 1, 500, 1500, 0, 1), (2, 1, 1, 3000, 100, 0, 1), (3, 1, 1, 4000, 100, 719, 2),"
         " (4, 1, 2, 10000, 3000, 600, NULL);");
     totals_keep();
-    assert_int_equal(totals_number("SELECT total_ns FROM gap_call WHERE api = 1"),
-                     1000 + 100 + 100);
-    assert_int_equal(totals_number("SELECT total_ns FROM gap_call WHERE api = 2"), 1000);
     assert_int_equal(totals_fact("first_ns"), 500);
     assert_int_equal(totals_fact("last_ns"), 13000);
     assert_int_equal(totals_fact("launched_kernels"), 1);
@@ -645,12 +636,10 @@ static void what_is_missing_bounds_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
     assert_int_equal(totals_fact("gpu_busy_ns"), 4500);
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), 7510);
-    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 0);
     totals_execute("DELETE FROM loss");
     totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
     assert_int_equal(totals_fact("gpu_busy_ns"), 7510);
-    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 1);
     totals_execute("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
     totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
@@ -678,9 +667,6 @@ static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
     assert_int_equal(totals_fact("gpu_unseen_ns"), 2500);
     assert_int_equal(totals_fact("gpu_busy_ns"), 1100);
-    assert_int_equal(totals_number("SELECT sum(duration_ns) FROM gap"), 2500);
-    assert_int_equal(totals_number("SELECT min(start_ns) FROM gap"), 2000);
-    assert_int_equal(totals_number("SELECT max(duration_ns) FROM gap"), 1500);
     /* What was launched before is missing too: it may have begun when the last one ended. */
     totals_execute("UPDATE call SET correlation = 2 WHERE id = 2");
     totals_keep();
@@ -819,7 +805,7 @@ int main(void)
         TEST(summaries_are_the_same_with_totals_and_without),
         TEST(copies_between_host_and_device_count_alone),
         TEST(what_had_not_ended_ends_what_is_known),
-        TEST(calls_are_summed_also_inside_the_gaps),
+        TEST(calls_are_summed),
         TEST(a_part_hides_what_is_kept),
         TEST(what_is_missing_bounds_what_is_known),
         TEST(what_another_profiler_had_is_neither_busy_nor_idle),

@@ -282,7 +282,8 @@ static void tell_sums(char *sums, size_t size)
             " || ' ' || coalesce(process, 0) || ' ' || what || ' ' || name || ' ' || iif(what = "
             "'recorded', '', count)"
             " || ' ' || total_ns || ' ' || coalesce(max_ns, 0) AS line FROM minutes"
-            " WHERE what <> 'idle' OR minute_ns > 2 * 60000000000 ORDER BY minute_ns, process, "
+            " WHERE what <> 'idle' OR name = 'host-code' AND minute_ns > 2 * 60000000000 ORDER BY "
+            "minute_ns, process, "
             "what, name)",
             -1, &row, NULL),
         SQLITE_OK);

@@ -1,0 +1,599 @@
+#include "report/analyse/idle/looks.h"
+
+#include "report/analyse/idle/where_words.h"
+#include "report/analyse/ledger/accounts.h"
+#include "report/analyse/names/stack_text.h"
+#include "report/store/time_sum.h"
+#include "report/analyse_idle_looks.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "report/store/key_map.h"
+#include "trace/mix.h"
+#include "trace/spool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#define GV_IDLE_TEXT_BYTES 512
+
+/* Frames, or a call, do not say what a thread does. */
+#define NOTHING GV_ACCOUNTS
+
+/* What looks say, by account, detail and line; the number of one is its index. Number 0: nothing.
+ */
+struct verdict {
+    enum gv_account what;
+    char *detail;   /* NULL: none */
+    int64_t stack;  /* the first with this line; 0: none */
+    size_t workers; /* of a wait for data: the first of its list, + 1 */
+    int64_t looks;  /* at workers with a line */
+};
+
+/* How often a line was seen in the workers of a data loader. */
+struct worker {
+    size_t next; /* + 1 */
+    uint32_t line;
+    int64_t stack, count;
+};
+
+struct sample {
+    int64_t at_ns, thread;
+    uint32_t verdict;
+    int64_t stack; /* that the verdict is about; 0: the verdict's */
+};
+
+/* What is known of a stack of a look. */
+struct known_stack {
+    enum gv_account what; /* of its frames */
+    uint32_t line;        /* number of a text; 0: none */
+};
+
+struct gv_idle_looks {
+    sqlite3 *trace;
+    sqlite3_stmt *frames, *thread_name, *some;
+    bool aarch64;               /* the machine that recorded */
+    struct known_stack *stacks; /* by id, + 1 in stack_numbers */
+    size_t stack_count, stack_room;
+    char **lines; /* by number - 1 */
+    size_t line_count, line_room;
+    struct verdict *verdicts;
+    size_t verdict_count, verdict_room;
+    struct worker *workers;
+    size_t worker_count, worker_room;
+    struct gv_key_map stack_numbers, line_numbers, verdict_numbers;
+    struct sample *samples; /* by thread, then by time */
+    size_t sample_count, sample_room;
+};
+
+/* The columns of a sample. */
+enum idle_sample_column {
+    IDLE_THREAD,
+    IDLE_AT,
+    IDLE_PROCESS,
+    IDLE_ABOUT,
+    IDLE_STATE,
+    IDLE_SYSTEM_CALL,
+    IDLE_TARGET,
+    IDLE_SIGNS,
+    IDLE_OTHER,
+    IDLE_STACK,
+    IDLE_OTHER_STACK,
+    IDLE_DELAY,
+    IDLE_CPU,
+    IDLE_TEXT,
+};
+
+/* ---- texts and stacks, by number ---- */
+
+/* The number of a line, whatever function it is in: a comprehension is one of its own; 0 if it is
+ * empty. */
+static int line_number(struct gv_idle_looks *looks, const char *text, uint32_t *number)
+{
+    size_t length = gv_idle_line_bytes(text);
+    const struct gv_key key = {{gv_mix_bytes(0, text, length), length, 0}};
+    int64_t known = gv_key_map_find(&looks->line_numbers, &key);
+    int error;
+
+    *number = (uint32_t)known;
+    if (known || !*text)
+        return 0;
+    error =
+        gv_array_room(&looks->lines, looks->line_count, &looks->line_room, sizeof(*looks->lines));
+    if (error)
+        return error;
+    looks->lines[looks->line_count] = strdup(text);
+    if (!looks->lines[looks->line_count])
+        return -ENOMEM;
+    *number = (uint32_t)++looks->line_count;
+    return gv_key_map_add(&looks->line_numbers, &key, *number);
+}
+
+static enum gv_account frame_account(const char *function, const char *file)
+{
+    static const struct {
+        enum gv_account what;
+        const char *file, *function;
+    } frames[] = {
+#define GV_IDLE_FRAME(account, file, function) {GV_ACCOUNT_##account, file, function},
+#include "report/analyse/idle/frames.def"
+    };
+
+    for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+        if (sqlite3_strglob(frames[i].file, file) == 0 &&
+            sqlite3_strglob(frames[i].function, function) == 0)
+            return frames[i].what;
+    return NOTHING;
+}
+
+/* What the program's own line asked for: the outermost below it. Compiling imports and collects
+ * garbage, too. Without a what there, the innermost above. */
+static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what)
+{
+    bool has_own = false;
+    int result;
+
+    *what = NOTHING;
+    sqlite3_bind_int64(frames, 1, id);
+    while ((result = sqlite3_step(frames)) == SQLITE_ROW) {
+        const char *function = (const char *)sqlite3_column_text(frames, 0);
+        const char *file = (const char *)sqlite3_column_text(frames, 1);
+        enum gv_account of = frame_account(function ? function : "", file ? file : "");
+        if (of != NOTHING && (*what == NOTHING || !has_own))
+            *what = of;
+        has_own |= sqlite3_column_int(frames, 2) != 0;
+    }
+    sqlite3_reset(frames);
+    return gv_database_error(sqlite3_db_handle(frames), result);
+}
+
+int gv_idle_stack_account(sqlite3 *trace, int64_t id, unsigned *what)
+{
+    sqlite3_stmt *frames = NULL;
+    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_frames, -1, &frames, NULL));
+
+    *what = NOTHING;
+    if (!error)
+        error = read_account(frames, id, what);
+    sqlite3_finalize(frames);
+    return error;
+}
+
+static int stack_read(struct gv_idle_looks *looks, int64_t id, struct known_stack *stack)
+{
+    char line[GV_IDLE_TEXT_BYTES] = "";
+    int error;
+
+    *stack = (struct known_stack){.what = NOTHING};
+    error = read_account(looks->frames, id, &stack->what);
+    if (!error)
+        error = gv_stack_text(looks->trace, id, 1, line, sizeof(line));
+    return error ? error : line_number(looks, line, &stack->line);
+}
+
+static int stack_of(struct gv_idle_looks *looks, int64_t id, struct known_stack *stack)
+{
+    const struct gv_key key = {{(uint64_t)id, 0, 0}};
+    int64_t known = gv_key_map_find(&looks->stack_numbers, &key);
+    int error = 0;
+
+    *stack = (struct known_stack){.what = NOTHING};
+    if (id == 0)
+        return 0;
+    if (!known) {
+        error = gv_array_room(&looks->stacks, looks->stack_count, &looks->stack_room,
+                              sizeof(*looks->stacks));
+        if (!error)
+            error = stack_read(looks, id, &looks->stacks[looks->stack_count]);
+        if (!error)
+            error =
+                gv_key_map_add(&looks->stack_numbers, &key, known = (int64_t)++looks->stack_count);
+    }
+    if (!error)
+        *stack = looks->stacks[known - 1];
+    return error;
+}
+
+/* ---- one sample ---- */
+
+static bool is_compiler(const char *command)
+{
+    static const char *const commands[] = {
+#define GV_IDLE_COMMAND(name) name,
+#include "report/analyse/idle/commands.def"
+    };
+
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (sqlite3_strglob(commands[i], command) == 0)
+            return true;
+    return false;
+}
+
+/* NOTHING: the call does not say. */
+static enum gv_account call_account(const struct gv_idle_looks *looks, int64_t number, int target)
+{
+    static const struct {
+        int numbers[2];
+        enum gv_account what;
+    } calls[] = {
+#define GV_IDLE_SYSTEM_CALL(name, x86_64, aarch64, account)                                        \
+    {{x86_64, aarch64}, GV_ACCOUNT_##account},
+#include "report/analyse/idle/system_calls.def"
+    };
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) && number >= 0; i++) {
+        if (calls[i].numbers[looks->aarch64] != number)
+            continue;
+        switch (target) {
+        case GV_IDLE_TARGET_FILE:
+        case GV_IDLE_TARGET_TERMINAL:
+            return GV_ACCOUNT_IO;
+        case GV_IDLE_TARGET_PIPE:
+            return GV_ACCOUNT_CHILD;
+        case GV_IDLE_TARGET_SOCKET:
+            return calls[i].what == GV_ACCOUNT_NO_REQUEST || calls[i].what == GV_ACCOUNT_SLEEP
+                       ? GV_ACCOUNT_NO_REQUEST
+                       : GV_ACCOUNT_NETWORK;
+        case GV_IDLE_TARGET_OTHER:
+            return calls[i].what == GV_ACCOUNT_IO ? GV_ACCOUNT_THREAD_LOCK : calls[i].what;
+        default:
+            return calls[i].what;
+        }
+    }
+    return NOTHING;
+}
+
+/* Whether a running thread ran Python, or native code that Python called with the GIL held. */
+static bool is_python(int signs)
+{
+    return (signs & GV_IDLE_KNOWS_GIL) ? signs & GV_IDLE_HAS_GIL : signs & GV_IDLE_IN_PYTHON;
+}
+
+/* Of the time in which it was ready, it had no CPU for longer than it had one. */
+static bool is_descheduled(sqlite3_stmt *row, char state)
+{
+    return state == 'R' &&
+           gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
+}
+
+/* Ready at this look, but since the last one it has not run. If it waited for a CPU, it still does:
+ * the kernel counts a wait when it is over. */
+static bool did_not_run(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, IDLE_CPU) != SQLITE_NULL &&
+           gv_time_column_duration(row, IDLE_CPU) + gv_time_column_duration(row, IDLE_DELAY) == 0;
+}
+
+static bool is_running(enum gv_account what)
+{
+    return what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE;
+}
+
+static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row,
+                                  const struct known_stack *own, const struct known_stack *other)
+{
+    const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+    const char *states = (const char *)sqlite3_column_text(row, IDLE_STATE);
+    char state = states ? states[0] : '\0';
+    int about = sqlite3_column_int(row, IDLE_ABOUT), signs = sqlite3_column_int(row, IDLE_SIGNS);
+    bool has_call = sqlite3_column_type(row, IDLE_SYSTEM_CALL) != SQLITE_NULL;
+    enum gv_account what;
+
+    if (about == GV_IDLE_GIL)
+        return GV_ACCOUNT_GIL;
+    if (own->what != NOTHING)
+        return own->what;
+    if (signs & GV_IDLE_COLLECTS)
+        return GV_ACCOUNT_GC;
+    if (about == GV_IDLE_CHILD)
+        return (text && is_compiler(text)) || other->what == GV_ACCOUNT_COMPILE ? GV_ACCOUNT_COMPILE
+               : other->what == GV_ACCOUNT_DATA                                 ? GV_ACCOUNT_DATA
+                                                                                : GV_ACCOUNT_CHILD;
+    if (is_descheduled(row, state))
+        return GV_ACCOUNT_NO_CPU;
+    what = call_account(looks, has_call ? sqlite3_column_int64(row, IDLE_SYSTEM_CALL) : -1,
+                        sqlite3_column_int(row, IDLE_TARGET));
+    if (what != NOTHING)
+        return what;
+    if (state == 'R')
+        return is_python(signs) ? GV_ACCOUNT_PYTHON : GV_ACCOUNT_NATIVE;
+    return state == 'D' ? GV_ACCOUNT_IO : GV_ACCOUNT_UNKNOWN;
+}
+
+/* "Dataset.__getitem__, data.py:41" of "data.py:41 Dataset.__getitem__". */
+static void line_as_detail(const struct gv_idle_looks *looks, uint32_t line, char *out, size_t size)
+{
+    const char *text = line ? looks->lines[line - 1] : "", *space = strchr(text, ' ');
+
+    if (space)
+        snprintf(out, size, "%s, %.*s", space + 1, (int)(space - text), text);
+    else
+        snprintf(out, size, "%s", text);
+}
+
+/* "burn, train.py:12 (thread 4250, logger)": who holds the GIL. */
+static void gil_detail(struct gv_idle_looks *looks, sqlite3_stmt *row, uint32_t line, char *out,
+                       size_t size)
+{
+    int64_t holder = sqlite3_column_int64(row, IDLE_OTHER);
+    const char *name = NULL;
+    char where[GV_IDLE_TEXT_BYTES], thread[GV_IDLE_TEXT_BYTES];
+
+    if (holder <= 0)
+        return;
+    line_as_detail(looks, line, where, sizeof(where));
+    sqlite3_bind_int64(looks->thread_name, 1, sqlite3_column_int64(row, IDLE_PROCESS));
+    sqlite3_bind_int64(looks->thread_name, 2, holder);
+    if (sqlite3_step(looks->thread_name) == SQLITE_ROW)
+        name = (const char *)sqlite3_column_text(looks->thread_name, 0);
+    snprintf(thread, sizeof(thread), "thread %lld%s%s", (long long)holder,
+             name && *name ? ", " : "", name ? name : "");
+    snprintf(out, size, *where ? "%s (%s)" : "%s%s", where, thread);
+    sqlite3_reset(looks->thread_name);
+}
+
+static void sample_detail(struct gv_idle_looks *looks, sqlite3_stmt *row, enum gv_account what,
+                          uint32_t other_line, char *out, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+    int signs = sqlite3_column_int(row, IDLE_SIGNS), about = sqlite3_column_int(row, IDLE_ABOUT);
+
+    out[0] = '\0';
+    if (what == GV_ACCOUNT_GIL)
+        gil_detail(looks, row, other_line, out, size);
+    else if (what == GV_ACCOUNT_NO_CPU)
+        snprintf(out, size, "%s",
+                 signs & GV_IDLE_THROTTLED ? "CPU quota"
+                 : signs & GV_IDLE_PINNED  ? "pinned to some of the CPUs"
+                                           : "");
+    else if (text &&
+             ((what == GV_ACCOUNT_IO && about == GV_IDLE_SELF) ||
+              ((what == GV_ACCOUNT_CHILD || what == GV_ACCOUNT_COMPILE) && about == GV_IDLE_CHILD)))
+        snprintf(out, size, "%s", text);
+}
+
+/* ---- verdicts ---- */
+
+static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, const char *detail,
+                          uint32_t line, int64_t stack, int64_t process, uint32_t *number)
+{
+    const struct gv_key key = {{(uint64_t)what | (uint64_t)line << 8 | (uint64_t)process << 40,
+                                gv_mix_bytes(0, detail, strlen(detail)), strlen(detail)}};
+    int64_t known = gv_key_map_find(&looks->verdict_numbers, &key);
+    struct verdict verdict = {.what = what, .stack = stack};
+    int error;
+
+    *number = (uint32_t)known;
+    if (known)
+        return 0;
+    error = gv_array_room(&looks->verdicts, looks->verdict_count, &looks->verdict_room,
+                          sizeof(*looks->verdicts));
+    if (error)
+        return error;
+    if (*detail && !(verdict.detail = strdup(detail)))
+        return -ENOMEM;
+    *number = (uint32_t)looks->verdict_count;
+    looks->verdicts[looks->verdict_count++] = verdict;
+    /* The first one, "unknown", has no key. */
+    return *number ? gv_key_map_add(&looks->verdict_numbers, &key, *number) : 0;
+}
+
+/* Many lines are there only in a trace that is not ours: they share the last. */
+#define GV_IDLE_WORKER_LINES 256
+
+static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, uint32_t line,
+                       int64_t stack)
+{
+    struct worker *worker = NULL;
+    size_t lines = 0;
+    int error = 0;
+
+    verdict->looks++;
+    for (size_t at = verdict->workers; at; at = worker->next, lines++) {
+        worker = &looks->workers[at - 1];
+        if (worker->line == line)
+            break;
+        if (lines >= GV_IDLE_WORKER_LINES)
+            return 0;
+    }
+    if (!worker || worker->line != line) {
+        error = gv_array_room(&looks->workers, looks->worker_count, &looks->worker_room,
+                              sizeof(*looks->workers));
+        if (error)
+            return error;
+        worker = &looks->workers[looks->worker_count];
+        *worker = (struct worker){.next = verdict->workers, .line = line, .stack = stack};
+        verdict->workers = ++looks->worker_count;
+    }
+    worker->count++;
+    return 0;
+}
+
+/* Several looks at one time, as at each child, are one sample. */
+static int sample_add(struct gv_idle_looks *looks, sqlite3_stmt *row, uint32_t verdict,
+                      int64_t stack)
+{
+    int64_t thread = sqlite3_column_int64(row, IDLE_THREAD), at_ns = gv_time_column(row, IDLE_AT);
+    struct sample *last = looks->sample_count ? &looks->samples[looks->sample_count - 1] : NULL;
+    int error;
+
+    if (last && last->thread == thread && last->at_ns == at_ns) {
+        if (looks->verdicts[last->verdict].what == GV_ACCOUNT_UNKNOWN)
+            *last = (struct sample){at_ns, thread, verdict, stack};
+        return 0;
+    }
+    error = gv_array_room(&looks->samples, looks->sample_count, &looks->sample_room,
+                          sizeof(*looks->samples));
+    if (!error)
+        looks->samples[looks->sample_count++] = (struct sample){at_ns, thread, verdict, stack};
+    return error;
+}
+
+static int take_sample(void *context, sqlite3_stmt *row)
+{
+    struct gv_idle_looks *looks = context;
+    int64_t stack = sqlite3_column_int64(row, IDLE_STACK);
+    int64_t other_stack = sqlite3_column_int64(row, IDLE_OTHER_STACK);
+    struct known_stack own, other;
+    char detail[2 * GV_IDLE_TEXT_BYTES];
+    uint32_t number;
+    int error = stack_of(looks, stack, &own);
+
+    if (!error)
+        error = stack_of(looks, other_stack, &other);
+    if (error)
+        return error;
+    enum gv_account what = account_of(looks, row, &own, &other);
+    const struct sample *last =
+        looks->sample_count ? &looks->samples[looks->sample_count - 1] : NULL;
+    if (is_running(what) && did_not_run(row) && last &&
+        last->thread == sqlite3_column_int64(row, IDLE_THREAD)) {
+        if (!is_running(looks->verdicts[last->verdict].what))
+            return sample_add(looks, row, last->verdict, last->stack);
+        what = GV_ACCOUNT_NO_CPU;
+    }
+    sample_detail(looks, row, what, other.line, detail, sizeof(detail));
+    /* The line to change is the holder's. */
+    bool holder = what == GV_ACCOUNT_GIL && other_stack;
+    int64_t about = holder ? other_stack : stack;
+    error = verdict_number(looks, what, detail, holder ? other.line : own.line, about,
+                           sqlite3_column_int64(row, IDLE_PROCESS), &number);
+    if (!error && what == GV_ACCOUNT_DATA && other.line &&
+        sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_CHILD)
+        error = worker_seen(looks, &looks->verdicts[number], other.line, other_stack);
+    return error ? error : sample_add(looks, row, number, about);
+}
+
+/* The busiest worker's function becomes what a wait for data is about. */
+static int name_workers(struct gv_idle_looks *looks)
+{
+    char line[GV_IDLE_TEXT_BYTES], detail[2 * GV_IDLE_TEXT_BYTES];
+
+    for (size_t i = 0; i < looks->verdict_count; i++) {
+        struct verdict *verdict = &looks->verdicts[i];
+        const struct worker *worker, *most = NULL;
+        for (size_t at = verdict->workers; at; at = worker->next) {
+            worker = &looks->workers[at - 1];
+            if (!most || worker->count > most->count)
+                most = worker;
+        }
+        if (!most)
+            continue;
+        line_as_detail(looks, most->line, line, sizeof(line));
+        snprintf(detail, sizeof(detail), "%s (%d %% of the workers' samples)", line,
+                 (int)((double)most->count * 100 / (double)verdict->looks + 0.5));
+        free(verdict->detail);
+        verdict->detail = strdup(detail);
+        verdict->stack = most->stack;
+        if (!verdict->detail)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
+{
+    return gv_database_error(
+        trace, sqlite3_prepare_v3(trace, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+/* Numbers of system calls are the machine's that recorded; earlier traces have no looks. */
+static int read_machine(struct gv_idle_looks *looks)
+{
+    struct utsname here;
+    int64_t aarch64 = uname(&here) == 0 && strcmp(here.machine, "aarch64") == 0;
+    int error =
+        gv_database_number(looks->trace, "SELECT value = 'aarch64' FROM meta WHERE key = 'machine'",
+                           NULL, 0, &aarch64);
+
+    looks->aarch64 = aarch64 != 0;
+    return error;
+}
+
+int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **opened)
+{
+    struct gv_idle_looks *looks = *opened = calloc(1, sizeof(*looks));
+    uint32_t nothing;
+    int error;
+
+    if (!looks)
+        return -ENOMEM;
+    looks->trace = trace;
+    /* SQLite refuses this while a statement runs. */
+    error = gv_stack_text_install(trace);
+    if (!error)
+        error = read_machine(looks);
+    if (!error)
+        error = prepare(trace, sql_frames, &looks->frames);
+    if (!error)
+        error = prepare(trace, sql_thread_name, &looks->thread_name);
+    if (!error)
+        error = prepare(trace, sql_looks, &looks->some);
+    return error ? error : verdict_number(looks, GV_ACCOUNT_UNKNOWN, "", 0, 0, 0, &nothing);
+}
+
+void gv_idle_looks_close(struct gv_idle_looks *looks)
+{
+    if (!looks)
+        return;
+    sqlite3_finalize(looks->frames);
+    sqlite3_finalize(looks->thread_name);
+    sqlite3_finalize(looks->some);
+    gv_key_map_free(&looks->stack_numbers);
+    gv_key_map_free(&looks->line_numbers);
+    gv_key_map_free(&looks->verdict_numbers);
+    for (size_t i = 0; i < looks->line_count; i++)
+        free(looks->lines[i]);
+    for (size_t i = 0; i < looks->verdict_count; i++)
+        free(looks->verdicts[i].detail);
+    free(looks->stacks);
+    free(looks->lines);
+    free(looks->verdicts);
+    free(looks->workers);
+    free(looks->samples);
+    free(looks);
+}
+
+/* More texts than this are forgotten: then all of a reading are read anew. */
+#define GV_IDLE_LOOKS_KNOWN 4096
+
+bool gv_idle_looks_are_full(const struct gv_idle_looks *looks)
+{
+    return looks->verdict_count > GV_IDLE_LOOKS_KNOWN || looks->stack_count > GV_IDLE_LOOKS_KNOWN;
+}
+
+static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idle_look_take *take,
+                void *context)
+{
+    const struct verdict *verdict = &looks->verdicts[sample->verdict];
+    const struct gv_key key = {{(uint64_t)verdict->stack, 0, 0}};
+    int64_t stack = verdict->stack ? gv_key_map_find(&looks->stack_numbers, &key) : 0;
+    uint32_t line = stack ? looks->stacks[stack - 1].line : 0;
+
+    return take(context, &(struct gv_idle_look){
+                             .at_ns = sample->at_ns,
+                             .thread = sample->thread,
+                             .what = verdict->what,
+                             .verdict = sample->verdict,
+                             .stack = sample->stack ? sample->stack : verdict->stack,
+                             .detail = verdict->detail,
+                             .where = line ? looks->lines[line - 1] : NULL,
+                         });
+}
+
+int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
+                       gv_idle_look_take *take, void *context)
+{
+    const int64_t some[] = {after, until};
+    int error;
+
+    looks->sample_count = 0;
+    error = gv_database_rows(looks->some, some, 2, take_sample, looks);
+    if (!error)
+        error = name_workers(looks);
+    for (size_t i = 0; i < looks->sample_count && !error; i++)
+        error = tell(looks, &looks->samples[i], take, context);
+    return error;
+}
