@@ -51,8 +51,8 @@ CASE {class} WHEN 'collective' THEN {result} NOT IN (0, 7) ELSE {result} NOT IN 
     AND text = coalesce({r}.text, 0))
 
 -- define: op_is_of_thread
--- ?1: the thread, 0 for all
-(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
+-- ?1: the thread, 0 for all. (Both sides of an OR would be computed.)
+CASE ?1 WHEN 0 THEN 1 ELSE (SELECT thread FROM call WHERE id = gpu_op.call) = ?1 END
 
 -- define: in_package(file)
 -- Whether a frame's file belongs to an installed package or to Python itself.

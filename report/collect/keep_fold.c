@@ -104,13 +104,19 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
 {
     const struct gv_totals_part part = {
         .device = -1, .from_ns = piece->from_ns, .to_ns = piece->until_ns};
+    struct gv_pass *pass = NULL;
     int error = gv_stack_names_find(database);
 
     if (!error)
         error = gv_places_of_stacks(database->handle, sql_stack_calls);
     if (!error)
-        error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns());
-    return error ? error : gv_ledger_minutes_make(database->handle, &part, true);
+        error = gv_pass_open(&pass, database->handle, 0);
+    if (!error)
+        error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass);
+    if (!error)
+        error = gv_ledger_minutes_make(database->handle, &part, pass, true);
+    gv_pass_close(pass);
+    return error;
 }
 
 static int copy_piece(sqlite3 *main, const struct gv_keep_piece *piece, int64_t end_ns)

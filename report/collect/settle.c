@@ -31,9 +31,18 @@ static void tell(const char *path, const char *what, int error)
 
 void gv_settle(struct gv_database *database, const char *path)
 {
+    struct gv_pass *pass;
+    int error;
+
     tell(path, "name the stacks", name_stacks(database));
-    tell(path, "find the stalls", gv_stalls_analyse(database->handle, gv_stalls_threshold_ns()));
-    tell(path, "compute the totals", gv_totals_keep(database->handle));
+    error = gv_pass_open(&pass, database->handle, 0);
+    tell(path, "read the calls", error);
+    if (!error)
+        tell(path, "find the stalls",
+             gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass));
+    if (!error)
+        tell(path, "compute the totals", gv_totals_keep(database->handle, pass));
+    gv_pass_close(pass);
     tell(path, "compare the ranks", gv_collectives_settle(database->handle));
     tell(path, "find the facts", gv_facts_keep(database->handle));
     tell(path, "compute the sums by minute", gv_minutes_keep(database->handle));

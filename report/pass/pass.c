@@ -8,12 +8,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define NOT_READY 600 /* CUDA_ERROR_NOT_READY: what polls return */
+
+/* A query in the order of `call`, read beside the calls. */
+struct beside {
+    sqlite3_stmt *rows;
+    int64_t call; /* INT64_MAX: the end */
+};
+
 struct gv_pass {
-    struct gv_pass_sorted *calls, *operations;
-    sqlite3_stmt *stacks;
-    int64_t stack_call; /* the row of `stacks`; INT64_MAX: the end */
+    struct gv_pass_sorted *calls, *operations, *untimed;
+    struct beside stacks, folds;
     struct gv_pass_times *places;
     size_t place_count; /* one more than the highest id */
+    int error;          /* of a row */
 };
 
 enum call_column {
@@ -25,7 +33,10 @@ enum call_column {
     CALL_KERNEL,
     CALL_STREAM,
     CALL_CONTEXT,
-    CALL_RESULT
+    CALL_RESULT,
+    CALL_BYTES,
+    CALL_OBJECT,
+    CALL_COLUMNS
 };
 enum operation_column {
     OP_ID,
@@ -35,72 +46,158 @@ enum operation_column {
     OP_PLACE,
     OP_SHAPE,
     OP_KIND,
-    OP_COPY_KIND
+    OP_COPY_KIND,
+    OP_BYTES,
+    OP_GRAPH_NODE,
+    OP_IS_OF_THREAD,
+    OP_COLUMNS
 };
 
-static uint32_t id_column(sqlite3_stmt *row, int column)
+static uint32_t id_of(sqlite3_value *value)
 {
-    int64_t id = sqlite3_column_int64(row, column);
+    int64_t id = sqlite3_value_int64(value);
 
     return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
 }
 
-static int next_stack(struct gv_pass *pass)
+static bool is_null(sqlite3_value *value)
 {
-    int result = sqlite3_step(pass->stacks);
-
-    pass->stack_call = result == SQLITE_ROW ? sqlite3_column_int64(pass->stacks, 0) : INT64_MAX;
-    return gv_database_error(sqlite3_db_handle(pass->stacks), result);
+    return sqlite3_value_type(value) == SQLITE_NULL;
 }
 
-static int take_call(void *context, sqlite3_stmt *row)
+static int next_beside(struct beside *beside)
 {
-    struct gv_pass *pass = context;
-    int64_t start_ns = gv_time_column(row, CALL_START);
-    struct gv_pass_call call = {
-        .key = {start_ns, sqlite3_column_int64(row, CALL_ID)},
-        .end_ns = start_ns + gv_time_column_duration(row, CALL_DURATION),
-        .thread = id_column(row, CALL_THREAD),
-        .api = id_column(row, CALL_API),
-        .kernel = id_column(row, CALL_KERNEL),
-        .stream = id_column(row, CALL_STREAM),
-        .context = id_column(row, CALL_CONTEXT),
-        .result = sqlite3_column_int(row, CALL_RESULT),
-    };
+    int result = sqlite3_step(beside->rows);
+
+    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 0) : INT64_MAX;
+    return gv_database_error(sqlite3_db_handle(beside->rows), result);
+}
+
+static int ask_beside(struct beside *beside, sqlite3 *trace, const char *sql)
+{
+    int error =
+        gv_database_error(trace, sqlite3_prepare_v2(trace, sql, -1, &beside->rows, NULL));
+
+    return error ? error : next_beside(beside);
+}
+
+static int find_beside(struct beside *beside, int64_t call)
+{
     int error = 0;
 
-    while (!error && pass->stack_call < call.key.id)
-        error = next_stack(pass);
-    if (!error && pass->stack_call == call.key.id) {
-        call.stack = id_column(pass->stacks, 1);
-        call.one_of = id_column(pass->stacks, 2);
-    }
-    return error ? error : gv_pass_sorted_add(pass->calls, &call);
+    while (!error && beside->call < call)
+        error = next_beside(beside);
+    return error;
 }
 
-static int take_operation(void *context, sqlite3_stmt *row)
+/* Rows come as the arguments of a function: that costs two thirds of what stepping from row to row
+ * does. */
+static int take_call(struct gv_pass *pass, sqlite3_value **row)
 {
-    struct gv_pass *pass = context;
-    int64_t start_ns = gv_time_column(row, OP_START);
+    int64_t id = sqlite3_value_int64(row[CALL_ID]);
+    int64_t start_ns = gv_time_limited(sqlite3_value_int64(row[CALL_START]));
+    int64_t duration_ns = gv_time_limited_duration(sqlite3_value_int64(row[CALL_DURATION]));
+    struct gv_pass_call call = {
+        .key = {start_ns, id, start_ns + duration_ns},
+        .duration_ns = duration_ns,
+        .thread = id_of(row[CALL_THREAD]),
+        .api = id_of(row[CALL_API]),
+        .kernel = id_of(row[CALL_KERNEL]),
+        .stream = id_of(row[CALL_STREAM]),
+        .context = id_of(row[CALL_CONTEXT]),
+        .result = sqlite3_value_int(row[CALL_RESULT]),
+        .bytes = sqlite3_value_int64(row[CALL_BYTES]),
+        .object = sqlite3_value_int64(row[CALL_OBJECT]),
+    };
+    int error = find_beside(&pass->stacks, id);
+
+    if (!error && call.result == NOT_READY)
+        error = find_beside(&pass->folds, id);
+    if (error)
+        return error;
+    if (pass->stacks.call == id) {
+        call.stack = id_of(sqlite3_column_value(pass->stacks.rows, 1));
+        call.one_of = id_of(sqlite3_column_value(pass->stacks.rows, 2));
+        call.has_other_stack = sqlite3_column_int(pass->stacks.rows, 3) != 0;
+    }
+    if (call.result == NOT_READY && pass->folds.call == id) {
+        call.folded = id_of(sqlite3_column_value(pass->folds.rows, 1));
+        call.key.end_ns = start_ns + gv_time_column_duration(pass->folds.rows, 2);
+    }
+    return gv_pass_sorted_add(pass->calls, &call);
+}
+
+static int take_operation(struct gv_pass *pass, sqlite3_value **row)
+{
+    int64_t start_ns = gv_time_limited(sqlite3_value_int64(row[OP_START]));
+    int64_t duration_ns = gv_time_limited_duration(sqlite3_value_int64(row[OP_DURATION]));
+    int64_t kind = sqlite3_value_int64(row[OP_KIND]);
     const struct gv_pass_operation operation = {
-        .key = {start_ns, sqlite3_column_int64(row, OP_ID)},
-        .end_ns = start_ns + gv_time_column_duration(row, OP_DURATION),
-        .call = sqlite3_column_int64(row, OP_CALL),
-        .place = id_column(row, OP_PLACE),
-        .shape = id_column(row, OP_SHAPE),
-        .kind = (uint32_t)sqlite3_column_int(row, OP_KIND),
-        .copy_kind = sqlite3_column_int(row, OP_COPY_KIND),
+        .key = {start_ns, sqlite3_value_int64(row[OP_ID]), start_ns + duration_ns},
+        .call = sqlite3_value_int64(row[OP_CALL]),
+        .bytes = sqlite3_value_int64(row[OP_BYTES]),
+        .place = id_of(row[OP_PLACE]),
+        .shape = id_of(row[OP_SHAPE]),
+        .copy_kind = sqlite3_value_int(row[OP_COPY_KIND]),
+        .kind = kind > 0 && kind <= UINT8_MAX ? (uint8_t)kind : 0,
+        .has_start = !is_null(row[OP_START]),
+        .in_graph = !is_null(row[OP_GRAPH_NODE]),
+        .is_of_thread = sqlite3_value_int(row[OP_IS_OF_THREAD]) != 0,
     };
 
+    if (!operation.has_start || is_null(row[OP_DURATION]))
+        return gv_pass_sorted_add(pass->untimed, &operation);
     if (operation.place < pass->place_count) {
         struct gv_pass_times *times = &pass->places[operation.place];
-        if (operation.key.at_ns < times->first_ns)
-            times->first_ns = operation.key.at_ns;
-        if (operation.end_ns > times->last_ns)
-            times->last_ns = operation.end_ns;
-        times->total_ns = gv_time_sum(times->total_ns, operation.end_ns - operation.key.at_ns);
+        if (start_ns < times->first_ns)
+            times->first_ns = start_ns;
+        if (operation.key.end_ns > times->last_ns)
+            times->last_ns = operation.key.end_ns;
+        times->total_ns = gv_time_sum(times->total_ns, duration_ns);
     }
     return gv_pass_sorted_add(pass->operations, &operation);
+}
+
+#define POINTER "gv_pass" /* users' SQL can't make one */
+
+static void take_row(sqlite3_context *context, int count, sqlite3_value **row)
+{
+    struct gv_pass *pass = sqlite3_value_pointer(row[count - 1], POINTER);
+    int (*const *take)(struct gv_pass *pass, sqlite3_value **row) = sqlite3_user_data(context);
+
+    if (pass && !pass->error)
+        pass->error = (*take)(pass, row);
+    if (!pass || pass->error)
+        sqlite3_result_error_code(context, SQLITE_ABORT);
+}
+
+static void end_rows(sqlite3_context *context)
+{
+    sqlite3_result_null(context);
+}
+
+static int (*const takes[])(struct gv_pass *pass, sqlite3_value **row) = {take_call,
+                                                                         take_operation};
+
+/* ?1: the thread; ?2: the pass. */
+static int read_rows(struct gv_pass *pass, sqlite3 *trace, int which, const char *sql,
+                     int64_t thread)
+{
+    static const char *const names[] = {"gv_take_call", "gv_take_operation"};
+    const int columns[] = {CALL_COLUMNS, OP_COLUMNS};
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_create_function(trace, names[which], columns[which] + 1,
+                                         SQLITE_UTF8 | SQLITE_DIRECTONLY, (void *)&takes[which],
+                                         NULL, take_row, end_rows);
+
+    if (result == SQLITE_OK || result == SQLITE_BUSY) /* busy: it is there already */
+        result = gv_database_ask(trace, sql, &thread, 1, &rows);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_pointer(rows, 2, pass, POINTER, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(rows);
+    sqlite3_finalize(rows);
+    return pass->error ? pass->error : gv_database_error(trace, result);
 }
 
 static int read_places(struct gv_pass *pass, sqlite3 *trace)
@@ -118,7 +215,7 @@ static int read_places(struct gv_pass *pass, sqlite3 *trace)
     return error;
 }
 
-int gv_pass_open(struct gv_pass **made, sqlite3 *trace)
+int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)
 {
     struct gv_pass *pass = *made = calloc(1, sizeof(*pass));
     int error = pass ? read_places(pass, trace) : -ENOMEM;
@@ -128,17 +225,19 @@ int gv_pass_open(struct gv_pass **made, sqlite3 *trace)
     if (!error)
         error = gv_pass_sorted_open(&pass->operations, sizeof(struct gv_pass_operation));
     if (!error)
-        error = gv_database_error(trace,
-                                  sqlite3_prepare_v2(trace, sql_stacks, -1, &pass->stacks, NULL));
+        error = gv_pass_sorted_open(&pass->untimed, sizeof(struct gv_pass_operation));
     if (!error)
-        error = next_stack(pass);
+        error = read_rows(pass, trace, 1, sql_operations, thread);
     if (!error)
-        error = gv_database_each(trace, sql_calls, NULL, 0, take_call, pass);
+        error = ask_beside(&pass->stacks, trace, sql_stacks);
     if (!error)
-        error = gv_database_each(trace, sql_operations, NULL, 0, take_operation, pass);
+        error = ask_beside(&pass->folds, trace, sql_folds);
+    if (!error)
+        error = read_rows(pass, trace, 0, sql_calls, thread);
     if (pass) {
-        sqlite3_finalize(pass->stacks);
-        pass->stacks = NULL;
+        sqlite3_finalize(pass->stacks.rows);
+        sqlite3_finalize(pass->folds.rows);
+        pass->stacks.rows = pass->folds.rows = NULL;
     }
     return error;
 }
@@ -149,6 +248,7 @@ void gv_pass_close(struct gv_pass *pass)
         return;
     gv_pass_sorted_close(pass->calls);
     gv_pass_sorted_close(pass->operations);
+    gv_pass_sorted_close(pass->untimed);
     free(pass->places);
     free(pass);
 }
@@ -160,20 +260,65 @@ struct gv_pass_times gv_pass_times_of_place(const struct gv_pass *pass, int64_t 
                : (struct gv_pass_times){INT64_MAX, INT64_MIN, 0};
 }
 
+int gv_pass_begin_calls(struct gv_pass *pass)
+{
+    return gv_pass_sorted_begin(pass->calls, INT64_MIN);
+}
+
+int gv_pass_next_call(struct gv_pass *pass, const struct gv_pass_call **call)
+{
+    const void *record;
+    int error = gv_pass_sorted_next(pass->calls, &record);
+
+    *call = record;
+    return error;
+}
+
+static int run_operations(struct gv_pass_sorted *sorted, int64_t from_ns, int64_t to_ns,
+                          gv_pass_take_operation *take, void *context)
+{
+    int error = gv_pass_sorted_begin(sorted, from_ns);
+    const struct gv_pass_operation *operation;
+    const void *record = sorted;
+
+    while (!error && record) {
+        error = gv_pass_sorted_next(sorted, &record);
+        operation = record;
+        if (!record || error || operation->key.at_ns > to_ns)
+            break;
+        if (operation->key.end_ns >= from_ns)
+            error = take(context, operation);
+    }
+    return error;
+}
+
+int gv_pass_run_between(struct gv_pass *pass, int64_t from_ns, int64_t to_ns,
+                        gv_pass_take_operation *take, void *context)
+{
+    return run_operations(pass->operations, from_ns, to_ns, take, context);
+}
+
+int gv_pass_run_untimed(struct gv_pass *pass, gv_pass_take_operation *take, void *context)
+{
+    return run_operations(pass->untimed, INT64_MIN, INT64_MAX, take, context);
+}
+
 static int64_t time_of(const void *record)
 {
-    return record ? ((const struct gv_pass_key *)record)->at_ns : INT64_MAX;
+    return ((const struct gv_pass_key *)record)->at_ns;
 }
 
 int gv_pass_run(struct gv_pass *pass, const struct gv_pass_consumer *consumer,
                 const struct gv_pass_stream *stream)
 {
-    struct gv_pass_sorted *const sources[] = {pass->calls, stream->records, pass->operations};
+    struct gv_pass_sorted *const sources[] = {consumer->call ? pass->calls : NULL,
+                                              stream ? stream->records : NULL,
+                                              consumer->operation ? pass->operations : NULL};
     const void *next[3] = {0};
     int error = 0;
 
     for (int i = 0; i < 3 && !error; i++) {
-        error = sources[i] ? gv_pass_sorted_begin(sources[i]) : 0;
+        error = sources[i] ? gv_pass_sorted_begin(sources[i], INT64_MIN) : 0;
         if (!error && sources[i])
             error = gv_pass_sorted_next(sources[i], &next[i]);
     }

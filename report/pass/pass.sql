@@ -1,14 +1,18 @@
--- What a pass reads.
+-- What a pass reads. ?2: the pass, which takes the rows.
 
 -- name: calls
--- A row of polls that returned "not ready" has the sum of their durations.
-SELECT id, start_ns, CASE WHEN result = 600 THEN coalesce((SELECT span_ns FROM call_fold WHERE call = call.id), duration_ns)
-    ELSE duration_ns END, thread, api, kernel, stream, context, result
+SELECT gv_take_call(id, start_ns, duration_ns, thread, api, kernel, stream, context, result, bytes, object, ?2)
 FROM call;
 
 -- name: stacks
-SELECT s.call, s.stack, x.one_of FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call ORDER BY s.call;
+SELECT s.call, s.stack, x.one_of, o.call IS NOT NULL FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
+    LEFT JOIN call_stack_of_other o ON o.call = s.call
+ORDER BY s.call;
+
+-- name: folds
+SELECT call, count, span_ns FROM call_fold ORDER BY call;
 
 -- name: operations
-SELECT id, start_ns, duration_ns, coalesce(call, 0), place, shape, kind, copy_kind FROM gpu_op
-WHERE start_ns IS NOT NULL AND duration_ns IS NOT NULL;
+SELECT gv_take_operation(id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
+    {op_is_of_thread}, ?2)
+FROM gpu_op;

@@ -14,22 +14,30 @@
 #define BUFFER_BYTES  (64u << 10) /* of one run that is read; of all together: */
 #define BUFFERS_BYTES (8u << 20)
 
+typedef uint32_t __attribute__((may_alias)) word;
+
+/* In the file, a record is a word that has a bit for each of its own words that are not those of the
+ * record before it, and these: half of them are not. */
 struct run {
     struct gv_pass_key first;
-    int64_t records, read; /* in the file; of these, how many are in the buffer, or were */
-    off_t at;              /* of the first in the file */
-    char *buffer;
-    size_t held, taken; /* records in the buffer */
+    int64_t until_ns;      /* the latest end */
+    size_t records, taken; /* taken: with the next one */
+    off_t at, until;       /* in the file */
+    off_t read;            /* up to here it is in the buffer, or was */
+    char *buffer;          /* the next record, and then words */
+    size_t held, used;     /* of these words */
 };
 
 struct gv_pass_sorted {
     size_t bytes;
     char *records; /* of the run that is being made; the only one: of all */
     size_t count, room, most;
-    int64_t written;
+    int64_t until_ns; /* the latest end of these */
+    off_t written;
     int file; /* -1: none yet */
     struct run *runs;
     size_t run_count, run_room;
+    int64_t from_ns;          /* runs that end before that are left out */
     size_t begun;             /* runs that are being read, or were */
     size_t *heap, heap_count; /* of runs, by their next record */
     size_t next;              /* of records, if they are all in memory */
@@ -42,6 +50,7 @@ int gv_pass_sorted_open(struct gv_pass_sorted **made, size_t bytes)
     if (!sorted)
         return -ENOMEM;
     sorted->file = -1;
+    sorted->until_ns = INT64_MIN;
     sorted->bytes = bytes;
     sorted->most = RUN_BYTES / bytes;
     return 0;
@@ -141,6 +150,40 @@ static int read_all(int file, char *bytes, size_t count, off_t at)
     return 0;
 }
 
+/* Packs records from `next` on into the words; *next: the first that was not. Returns how many words. */
+static size_t pack(const struct gv_pass_sorted *sorted, word *words, size_t most, size_t *next)
+{
+    size_t wide = sorted->bytes / sizeof(*words), used = 0;
+
+    for (; *next < sorted->count && used + wide < most; ++*next) {
+        const word *record = (const void *)(sorted->records + *next * sorted->bytes);
+        word *changed = &words[used++];
+        *changed = 0;
+        for (size_t i = 0; i < wide; i++) {
+            if (record[i] == (*next ? record[i - wide] : 0))
+                continue;
+            *changed |= (word)1 << i;
+            words[used++] = record[i];
+        }
+    }
+    return used;
+}
+
+static int write_run(struct gv_pass_sorted *sorted)
+{
+    word *words = malloc(BUFFER_BYTES);
+    size_t next = 0;
+    int error = words ? 0 : -ENOMEM;
+
+    while (!error && next < sorted->count) {
+        size_t bytes = sizeof(*words) * pack(sorted, words, BUFFER_BYTES / sizeof(*words), &next);
+        error = write_all(sorted->file, (const char *)words, bytes, sorted->written);
+        sorted->written += (off_t)bytes;
+    }
+    free(words);
+    return error;
+}
+
 static int end_run(struct gv_pass_sorted *sorted)
 {
     int error =
@@ -155,11 +198,12 @@ static int end_run(struct gv_pass_sorted *sorted)
     }
     sort(sorted);
     struct run *run = &sorted->runs[sorted->run_count++];
-    *run = (struct run){.records = (int64_t)sorted->count,
-                        .at = (off_t)((size_t)sorted->written * sorted->bytes)};
+    *run = (struct run){
+        .records = sorted->count, .at = sorted->written, .until_ns = sorted->until_ns};
     memcpy(&run->first, sorted->records, sizeof(run->first));
-    error = write_all(sorted->file, sorted->records, sorted->count * sorted->bytes, run->at);
-    sorted->written += (int64_t)sorted->count;
+    error = write_run(sorted);
+    run->until = sorted->written;
+    sorted->until_ns = INT64_MIN;
     sorted->count = 0;
     return error;
 }
@@ -170,9 +214,12 @@ int gv_pass_sorted_add(struct gv_pass_sorted *sorted, const void *record)
 
     if (!error)
         error = gv_array_room(&sorted->records, sorted->count, &sorted->room, sorted->bytes);
-    if (!error)
-        memcpy(sorted->records + sorted->count++ * sorted->bytes, record, sorted->bytes);
-    return error;
+    if (error)
+        return error;
+    memcpy(sorted->records + sorted->count++ * sorted->bytes, record, sorted->bytes);
+    if (((const struct gv_pass_key *)record)->end_ns > sorted->until_ns)
+        sorted->until_ns = ((const struct gv_pass_key *)record)->end_ns;
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -184,36 +231,63 @@ static int compare_runs(const void *left, const void *right)
     return compare(&one->first, &other->first);
 }
 
-static size_t buffer_records(const struct gv_pass_sorted *sorted)
+static size_t buffer_words(const struct gv_pass_sorted *sorted)
 {
     size_t bytes = BUFFERS_BYTES / (sorted->run_count + 1);
 
     bytes = bytes > BUFFER_BYTES ? BUFFER_BYTES : bytes;
-    return bytes / sorted->bytes + 1;
+    return bytes / sizeof(word) + sorted->bytes / sizeof(word) + 1;
 }
 
-/* More of the run into its buffer. */
+/* More of the run into its buffer, after what is left there. */
 static int fill(struct gv_pass_sorted *sorted, struct run *run)
 {
-    size_t most = buffer_records(sorted);
-    int64_t left = run->records - run->read;
+    word *words = (void *)(run->buffer + sorted->bytes);
+    size_t left = run->held - run->used, bytes;
 
+    memmove(words, words + run->used, left * sizeof(*words));
+    bytes = (buffer_words(sorted) - left) * sizeof(*words);
+    if ((off_t)bytes > run->until - run->read)
+        bytes = (size_t)(run->until - run->read);
+    int error = read_all(sorted->file, (char *)(words + left), bytes, run->read);
+    run->read += (off_t)bytes;
+    run->held = left + bytes / sizeof(*words);
+    run->used = 0;
+    return error;
+}
+
+/* The next record; there is one. */
+static int unpack(struct gv_pass_sorted *sorted, struct run *run)
+{
+    const word *words = (const void *)(run->buffer + sorted->bytes);
+    word *record = (void *)run->buffer;
+    int error = 0;
+
+    if (run->held - run->used <= sorted->bytes / sizeof(*words) && run->read < run->until)
+        error = fill(sorted, run);
+    if (error)
+        return error;
+    for (word changed = words[run->used++]; changed; changed &= changed - 1)
+        record[__builtin_ctz(changed)] = words[run->used++];
+    run->taken++;
+    return 0;
+}
+
+static int begin_run(struct gv_pass_sorted *sorted, struct run *run)
+{
     if (!run->buffer)
-        run->buffer = malloc(most * sorted->bytes);
+        run->buffer = malloc(sorted->bytes + buffer_words(sorted) * sizeof(word));
     if (!run->buffer)
         return -ENOMEM;
-    run->taken = 0;
-    run->held = left < (int64_t)most ? (size_t)left : most;
-    run->read += (int64_t)run->held;
-    return read_all(sorted->file, run->buffer, run->held * sorted->bytes,
-                    run->at + (off_t)((size_t)(run->read - (int64_t)run->held) * sorted->bytes));
+    memset(run->buffer, 0, sorted->bytes);
+    run->read = run->at;
+    run->taken = run->held = run->used = 0;
+    return unpack(sorted, run);
 }
 
 static const char *next_of(const struct gv_pass_sorted *sorted, size_t heap_at)
 {
-    const struct run *run = &sorted->runs[sorted->heap[heap_at]];
-
-    return run->buffer + run->taken * sorted->bytes;
+    return sorted->runs[sorted->heap[heap_at]].buffer;
 }
 
 static void sink(struct gv_pass_sorted *sorted, size_t at)
@@ -251,8 +325,11 @@ static int begin_runs(struct gv_pass_sorted *sorted)
            (sorted->heap_count == 0 ||
             compare(&sorted->runs[sorted->begun].first, next_of(sorted, 0)) <= 0)) {
         struct run *run = &sorted->runs[sorted->begun];
-        run->read = 0;
-        error = fill(sorted, run);
+        if (run->until_ns < sorted->from_ns) {
+            sorted->begun++;
+            continue;
+        }
+        error = begin_run(sorted, run);
         if (error)
             return error;
         sorted->heap[sorted->heap_count] = sorted->begun++;
@@ -261,11 +338,12 @@ static int begin_runs(struct gv_pass_sorted *sorted)
     return error;
 }
 
-int gv_pass_sorted_begin(struct gv_pass_sorted *sorted)
+int gv_pass_sorted_begin(struct gv_pass_sorted *sorted, int64_t from_ns)
 {
     int error = 0;
 
     sorted->next = 0;
+    sorted->from_ns = from_ns;
     if (sorted->run_count == 0) {
         sort(sorted);
         return 0;
@@ -288,14 +366,12 @@ static int step(struct gv_pass_sorted *sorted)
     struct run *run = &sorted->runs[sorted->heap[0]];
     int error = 0;
 
-    if (++run->taken == run->held) {
-        if (run->read < run->records) {
-            error = fill(sorted, run);
-        } else {
-            free(run->buffer);
-            run->buffer = NULL;
-            sorted->heap[0] = sorted->heap[--sorted->heap_count];
-        }
+    if (run->taken < run->records) {
+        error = unpack(sorted, run);
+    } else {
+        free(run->buffer);
+        run->buffer = NULL;
+        sorted->heap[0] = sorted->heap[--sorted->heap_count];
     }
     if (!error && sorted->heap_count > 0)
         sink(sorted, 0);

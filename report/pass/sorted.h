@@ -15,20 +15,21 @@
 
 /* How each record begins. What has the same time goes by its number. */
 struct gv_pass_key {
-    int64_t at_ns, id;
+    int64_t at_ns, id, end_ns;
 };
 
 struct gv_pass_sorted;
 
-/* `bytes`: of a record. Close it in any case. 0 or -errno. */
+/* `bytes`: of a record, up to 32 words of 4. Close it in any case. 0 or -errno. */
 int gv_pass_sorted_open(struct gv_pass_sorted **sorted, size_t bytes);
 void gv_pass_sorted_close(struct gv_pass_sorted *sorted);
 
 /* 0 or -errno. */
 int gv_pass_sorted_add(struct gv_pass_sorted *sorted, const void *record);
 
-/* Reads from the first record; nothing can be added any more. 0 or -errno. */
-int gv_pass_sorted_begin(struct gv_pass_sorted *sorted);
+/* Reads from the first record, maybe without some that end before a time; nothing can be added any
+ * more. 0 or -errno. */
+int gv_pass_sorted_begin(struct gv_pass_sorted *sorted, int64_t from_ns);
 
 /* The record that is next, valid until the next call; NULL: the end. 0 or -errno. */
 int gv_pass_sorted_next(struct gv_pass_sorted *sorted, const void **record);

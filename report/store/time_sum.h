@@ -9,20 +9,27 @@
 #include <stdint.h>
 
 /* A time from an untrusted file, limited so that the sum of two cannot overflow. */
-static inline int64_t gv_time_column(sqlite3_stmt *row, int column)
+static inline int64_t gv_time_limited(int64_t ns)
 {
     const int64_t most = INT64_C(1) << 60;
-    int64_t ns = sqlite3_column_int64(row, column);
 
     return ns > most ? most : ns < -most ? -most : ns;
 }
 
 /* The same of a duration, which is not below 0. */
+static inline int64_t gv_time_limited_duration(int64_t ns)
+{
+    return ns > 0 ? gv_time_limited(ns) : 0;
+}
+
+static inline int64_t gv_time_column(sqlite3_stmt *row, int column)
+{
+    return gv_time_limited(sqlite3_column_int64(row, column));
+}
+
 static inline int64_t gv_time_column_duration(sqlite3_stmt *row, int column)
 {
-    int64_t ns = gv_time_column(row, column);
-
-    return ns > 0 ? ns : 0;
+    return gv_time_limited_duration(sqlite3_column_int64(row, column));
 }
 
 static inline int64_t gv_time_sum(int64_t left_ns, int64_t right_ns)

@@ -119,8 +119,6 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
     if (!error)
         error = gv_ledger_looks_read(ledger);
-    if (!error)
-        error = gv_pass_open(&ledger->pass, ledger->trace);
     return error ? error : gv_ledger_lanes_find(ledger);
 }
 
@@ -161,7 +159,6 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->idle.pieces);
     free(ledger->idle.gaps);
     free(ledger->unseen.times);
-    gv_pass_close(ledger->pass);
     gv_pass_sorted_close(ledger->looks);
 }
 
@@ -189,17 +186,18 @@ static int make(struct gv_ledger *ledger)
     return error;
 }
 
-int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part)
+int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
-    struct gv_ledger ledger = {.trace = trace, .part = *part};
+    struct gv_ledger ledger = {.trace = trace, .part = *part, .pass = pass};
 
     return make(&ledger);
 }
 
-int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, bool with_idle)
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
+                           bool with_idle)
 {
     struct gv_ledger ledger = {
-        .trace = trace, .part = *part, .by_minute = true, .has_no_idle = !with_idle};
+        .trace = trace, .part = *part, .pass = pass, .by_minute = true, .has_no_idle = !with_idle};
 
     return make(&ledger);
 }

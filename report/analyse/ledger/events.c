@@ -133,7 +133,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
     uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
     struct gv_ledger_launch launch = {.id = call->key.id,
                                       .start_ns = call->key.at_ns,
-                                      .end_ns = call->end_ns,
+                                      .end_ns = call->key.end_ns,
                                       .thread = call->thread,
                                       .stack = call->stack,
                                       .api = call->api,
@@ -159,12 +159,12 @@ static int take_call(void *context, const struct gv_pass_call *call)
         ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
     if (gv_ledger_may_wait(ledger, call->api))
         process->waits[process->wait_at++ % GV_LEDGER_WAITS] =
-            (struct gv_ledger_wait){call->key.at_ns, call->end_ns, launch.pair, call->stack};
+            (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack};
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {
             .start_ns = call->key.at_ns,
-            .end_ns = call->end_ns,
+            .end_ns = call->key.end_ns,
             .call = call->key.id,
             .thread = call->thread,
             .pair = launch.pair,
@@ -174,7 +174,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .capture_stack = thread->capture_stack,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
-        if (call->end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
+        if (call->key.end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
             error = add_entry(ledger, process->lanes[i], &entry);
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch,
@@ -242,7 +242,7 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     struct gv_ledger_span copy = {
         .start_ns = operation->key.at_ns,
-        .end_ns = operation->end_ns,
+        .end_ns = operation->key.end_ns,
         .pair = launch ? launch->pair : 0,
         .what = operation->kind != GV_GPU_COPY          ? GV_ACCOUNT_SET
                 : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
@@ -280,7 +280,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     bool is_collective = gv_id_table_get(&ledger->shapes, operation->shape, 0) != 0;
-    int64_t end_ns = operation->end_ns < lane->end_ns ? operation->end_ns : lane->end_ns;
+    int64_t end_ns = operation->key.end_ns < lane->end_ns ? operation->key.end_ns : lane->end_ns;
     struct gv_ledger_piece piece = {
         .pair = launch ? launch->pair : 0,
         .what = is_collective                     ? GV_ACCOUNT_COLLECTIVE
@@ -353,7 +353,7 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
     struct gv_ledger_lane *lane = &ledger->lanes[number];
 
     if (launch->is_legacy) {
-        lane->legacy_end_ns = operation->end_ns;
+        lane->legacy_end_ns = operation->key.end_ns;
         lane->legacy_launch_ns = launch->start_ns;
         lane->legacy_pair = launch->pair;
         lane->legacy_stack = launch->stack;
@@ -418,7 +418,7 @@ static int take_queued(struct gv_ledger *ledger, uint32_t number,
     int64_t queued_ns = launch && launch->end_ns > *last_ns ? launch->end_ns : *last_ns;
     int error = 0;
 
-    *last_ns = operation->end_ns > *last_ns ? operation->end_ns : *last_ns;
+    *last_ns = operation->key.end_ns > *last_ns ? operation->key.end_ns : *last_ns;
     if (launch && (operation->kind == GV_GPU_KERNEL || operation->kind == GV_GPU_GRAPH))
         error = take_late(ledger, number, operation, launch, queued_ns);
     return error || !launch ? error : take_serialised(ledger, number, operation, launch, queued_ns);

@@ -36,7 +36,7 @@ static int take_look(void *context, const struct gv_idle_look *look)
 {
     struct taking *taking = context;
     const struct gv_ledger_look known = {
-        .key = {look->at_ns, taking->taken++},
+        .key = {look->at_ns, taking->taken++, look->at_ns},
         .thread = look->thread > 0 ? (uint32_t)look->thread : UINT32_MAX,
         .stack = (uint32_t)look->stack,
         .verdict = look->verdict,

@@ -1,21 +1,10 @@
 -- What the estimate of GPU time by line reads and writes.
 
--- name: calls
--- Those that put work on the GPU, and between them those that wait for it.
-SELECT id, thread, api, start_ns, bytes, object, kernel FROM call
-WHERE api IN (SELECT id FROM api WHERE gpu_work <> 0 OR class = 'sync') AND coalesce(result, 0) = 0 AND id >= ?1
-ORDER BY id;
-
--- name: stacks
-SELECT s.call, s.stack, x.one_of, o.call FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
-    LEFT JOIN call_stack_of_other o ON o.call = s.call
-WHERE s.call >= ?1 ORDER BY s.call;
-
 -- name: ranges
 -- From which call on a thread is in which range, if a range is around the work of an autograd node.
-SELECT thread, call, range FROM call_range
-WHERE EXISTS (SELECT 1 FROM range_text WHERE text GLOB 'autograd::engine::evaluate_function: *') AND call >= ?1
-ORDER BY call;
+SELECT r.thread, r.call, r.range, c.start_ns FROM call_range r JOIN call c ON c.id = r.call
+WHERE EXISTS (SELECT 1 FROM range_text WHERE text GLOB 'autograd::engine::evaluate_function: *')
+ORDER BY c.start_ns, r.call;
 
 -- name: range
 SELECT t.text, r.parent FROM range r LEFT JOIN range_text t ON t.id = r.text WHERE r.id = ?;

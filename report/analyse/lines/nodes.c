@@ -12,6 +12,7 @@
 
 #include "report/analyse_lines_lines.inc"
 #include "report/store/database.h"
+#include "report/store/time_sum.h"
 #include "trace/mix.h"
 
 #include <ctype.h>
@@ -28,6 +29,7 @@ enum range_column {
     RANGE_THREAD,
     RANGE_CALL,
     RANGE_ID,
+    RANGE_START,
 };
 
 /* "mul", of aten::mul_ and of MulBackward0. */
@@ -106,12 +108,13 @@ static int next_range(struct gv_lines *lines)
 
     lines->range_call =
         result == SQLITE_ROW ? sqlite3_column_int64(lines->ranges, RANGE_CALL) : INT64_MAX;
+    lines->range_ns =
+        result == SQLITE_ROW ? gv_time_column(lines->ranges, RANGE_START) : INT64_MAX;
     return gv_database_error(lines->trace, result);
 }
 
 int gv_lines_nodes_open(struct gv_lines *lines)
 {
-    static const int64_t first = INT64_MIN;
     int error = gv_database_error(
         lines->trace, sqlite3_prepare_v2(lines->trace, sql_range, -1, &lines->range, NULL));
 
@@ -119,18 +122,19 @@ int gv_lines_nodes_open(struct gv_lines *lines)
         error = gv_database_error(lines->trace, sqlite3_prepare_v2(lines->trace, sql_first_inside,
                                                                    -1, &lines->first_inside, NULL));
     if (!error)
-        error = gv_database_error(
-            lines->trace, gv_database_ask(lines->trace, sql_ranges, &first, 1, &lines->ranges));
-    lines->range_call = INT64_MIN;
+        error = gv_database_error(lines->trace, sqlite3_prepare_v2(lines->trace, sql_ranges, -1,
+                                                                   &lines->ranges, NULL));
+    lines->range_ns = lines->range_call = INT64_MIN;
     return error;
 }
 
-int gv_lines_nodes_read(struct gv_lines *lines, int64_t call)
+int gv_lines_nodes_read(struct gv_lines *lines, int64_t start_ns, int64_t call)
 {
     int error = 0;
 
     /* No row is read before the first call: others need that. */
-    while (!error && lines->range_call <= call && lines->range_call != INT64_MAX) {
+    while (!error && (lines->range_ns < start_ns ||
+                      (lines->range_ns == start_ns && lines->range_call <= call))) {
         int64_t thread = sqlite3_column_int64(lines->ranges, RANGE_THREAD);
         if (lines->range_call != INT64_MIN)
             error = find_node(lines, sqlite3_column_int64(lines->ranges, RANGE_ID),

@@ -15,16 +15,6 @@
 
 /* ---- the calls ---- */
 
-enum call_column {
-    CALL_ID,
-    CALL_THREAD,
-    CALL_API,
-    CALL_START,
-    CALL_BYTES,
-    CALL_OBJECT,
-    CALL_KERNEL,
-};
-
 /* What the thread's last calls were; the newest `count`. */
 static uint32_t hash_before(const struct gv_lines_thread *thread, uint32_t count)
 {
@@ -35,52 +25,30 @@ static uint32_t hash_before(const struct gv_lines_thread *thread, uint32_t count
     return (uint32_t)(hash >> 32);
 }
 
-static int next_stack(struct gv_lines *lines)
+static void read_call(const struct gv_lines *lines, const struct gv_pass_call *row,
+                      struct gv_lines_call *call)
 {
-    int result = sqlite3_step(lines->stacks);
+    int64_t object = gv_id_table_get(&lines->work, row->api, 0) == GV_GPU_WORK_GRAPH ? row->object : 0;
+    uint64_t self = gv_mix(gv_mix(gv_mix(row->api, row->kernel), (uint64_t)object),
+                           gv_lines_size(row->bytes));
 
-    lines->stack_call = result == SQLITE_ROW ? sqlite3_column_int64(lines->stacks, 0) : INT64_MAX;
-    return gv_database_error(lines->trace, result);
-}
-
-/* Calls come in the order of their numbers. */
-static int read_stack(struct gv_lines *lines, struct gv_lines_call *call)
-{
-    int error = 0;
-
-    while (!error && lines->stack_call < call->id)
-        error = next_stack(lines);
-    if (error || lines->stack_call != call->id)
-        return error;
-    int64_t one_of = sqlite3_column_int64(lines->stacks, 2);
-    bool of_other = sqlite3_column_type(lines->stacks, 3) != SQLITE_NULL;
-    call->stack = sqlite3_column_int64(lines->stacks, 1);
-    call->known = of_other ? GV_STRATA_OTHER : one_of > 0 ? GV_STRATA_CHOSEN : GV_STRATA_OWN;
-    call->one_of = (float)one_of;
-    return 0;
-}
-
-static void read_call(const struct gv_lines *lines, sqlite3_stmt *row, struct gv_lines_call *call)
-{
-    int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, CALL_API);
-    int64_t object = gv_id_table_get(&lines->work, api, 0) == GV_GPU_WORK_GRAPH
-                         ? sqlite3_column_int64(row, CALL_OBJECT)
-                         : 0;
-    uint64_t self = gv_mix((uint64_t)api, (uint64_t)sqlite3_column_int64(row, CALL_KERNEL));
-
-    self = gv_mix(gv_mix(self, (uint64_t)object),
-                  gv_lines_size(sqlite3_column_int64(row, CALL_BYTES)));
     *call = (struct gv_lines_call){
-        .id = sqlite3_column_int64(row, CALL_ID),
-        .start_ns = gv_time_column(row, CALL_START),
-        .self = gv_mix(self, (uint64_t)thread),
-        .thread = (uint32_t)thread,
+        .id = row->key.id,
+        .start_ns = row->key.at_ns,
+        .self = gv_mix(self, row->thread),
+        .thread = row->thread,
+        .stack = row->stack,
+        .known = !row->stack            ? GV_STRATA_NOTHING
+                 : row->has_other_stack ? GV_STRATA_OTHER
+                 : row->one_of          ? GV_STRATA_CHOSEN
+                                        : GV_STRATA_OWN,
+        .one_of = (float)row->one_of,
     };
     if (object)
-        call->capture = gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, thread, 0),
-                                            object, call->start_ns);
-    struct gv_lines_thread *of = gv_lines_thread_of(lines, thread);
+        call->capture =
+            gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, row->thread, 0), object,
+                                call->start_ns);
+    struct gv_lines_thread *of = gv_lines_thread_of(lines, row->thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
     call->chance = of->chance;
@@ -175,37 +143,27 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
     return add_item(lines, &class, call, 0, 0, nothing);
 }
 
-/* Reads the calls up to `until`. */
-static int read_calls(struct gv_lines *lines, int64_t until)
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row)
 {
-    int error = 0;
+    struct gv_lines_call call;
+    int error;
 
-    while (!error && lines->read < until) {
-        int result = sqlite3_step(lines->calls);
-        struct gv_lines_call call;
-        if (result != SQLITE_ROW) {
-            lines->read = INT64_MAX;
-            return gv_database_error(lines->trace, result);
-        }
-        int64_t thread = sqlite3_column_int64(lines->calls, CALL_THREAD);
-        read_call(lines, lines->calls, &call);
-        lines->read = call.id;
-        error = gv_lines_nodes_read(lines, call.id);
-        if (error)
-            return error;
-        if (!gv_id_table_get(&lines->work, sqlite3_column_int64(lines->calls, CALL_API), 0))
-            continue;
-        error = read_stack(lines, &call);
-        if (call.known == GV_STRATA_CHOSEN)
-            gv_lines_thread_of(lines, thread)->chance = 1 / call.one_of;
-        gv_lines_nodes_take(lines, &call);
-        lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
-        if (!error &&
-            gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, thread, 0), 0))
-            error =
-                take_host_only(lines, &call, thread, sqlite3_column_int64(lines->calls, CALL_API));
-    }
-    return error;
+    /* Those that put work on the GPU, and between them those that wait for it. */
+    if (row->result != 0 || !gv_id_table_get(&lines->work, row->api, 1))
+        return 0;
+    read_call(lines, row, &call);
+    error = gv_lines_nodes_read(lines, call.start_ns, call.id);
+    if (error || !gv_id_table_get(&lines->work, row->api, 0))
+        return error;
+    if (call.known == GV_STRATA_CHOSEN)
+        gv_lines_thread_of(lines, row->thread)->chance = 1 / call.one_of;
+    gv_lines_nodes_take(lines, &call);
+    lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
+    return gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, row->thread, 0),
+                           0)
+               ? take_host_only(lines, &lines->known[(uint64_t)call.id % GV_LINES_CALLS],
+                                row->thread, row->api)
+               : 0;
 }
 
 /* ---- the operations ---- */
@@ -225,7 +183,7 @@ static int read_forgotten(struct gv_lines *lines, int64_t id)
         result = sqlite3_step(lines->call);
     if (result == SQLITE_ROW)
         *call =
-            (struct gv_lines_call){.id = id, .start_ns = gv_time_column(lines->call, CALL_START)};
+            (struct gv_lines_call){.id = id, .start_ns = gv_time_column(lines->call, 0)};
     sqlite3_reset(lines->call);
     return gv_database_error(lines->trace, result);
 }
@@ -244,10 +202,10 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
         [GV_STRATA_GPU] = operation->duration_ns,
         [GV_STRATA_IDLE] = operation->idle_ns,
     };
-    int error = read_calls(lines, operation->call);
+    int error = 0;
 
     call = &lines->known[(uint64_t)operation->call % GV_LINES_CALLS];
-    if (!error && (operation->call <= 0 || call->id != operation->call)) {
+    if (operation->call <= 0 || call->id != operation->call) {
         error = read_forgotten(lines, operation->call);
         call = &lines->forgotten;
     }
@@ -273,8 +231,7 @@ static int take_chance(void *context, sqlite3_stmt *row)
 
 int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals_part *part)
 {
-    static const char sql_call[] = "SELECT id, thread, api, start_ns FROM call WHERE id = ?";
-    static const int64_t first = INT64_MIN;
+    static const char sql_call[] = "SELECT start_ns FROM call WHERE id = ?";
     struct gv_lines *lines = *made = calloc(1, sizeof(*lines));
     int error;
 
@@ -282,8 +239,6 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
         return -ENOMEM;
     lines->trace = trace;
     lines->part = *part;
-    lines->stack_call = INT64_MIN;
-    lines->read = INT64_MIN;
     lines->known = calloc(GV_LINES_CALLS, sizeof(*lines->known));
     lines->nodes = calloc(GV_LINES_CALLS, sizeof(*lines->nodes));
     error = lines->known && lines->nodes
@@ -292,7 +247,9 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
     if (!error)
         error = gv_id_table_read(&lines->host_only, trace, sql_host_only);
     if (!error)
-        error = gv_id_table_read(&lines->work, trace, "SELECT id, gpu_work FROM api");
+        error = gv_id_table_read(
+            &lines->work, trace,
+            "SELECT id, gpu_work, coalesce(gpu_work, 0) <> 0 OR class = 'sync' FROM api");
     if (!error)
         error = gv_lines_captures_read(lines);
     lines->threads = calloc(lines->process_of.rows + 1, sizeof(*lines->threads));
@@ -300,12 +257,6 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
         error = -ENOMEM;
     if (!error)
         error = gv_database_each(trace, sql_first_chosen, NULL, 0, take_chance, lines);
-    if (!error)
-        error =
-            gv_database_error(trace, gv_database_ask(trace, sql_calls, &first, 1, &lines->calls));
-    if (!error)
-        error =
-            gv_database_error(trace, gv_database_ask(trace, sql_stacks, &first, 1, &lines->stacks));
     if (!error)
         error =
             gv_database_error(trace, sqlite3_prepare_v2(trace, sql_call, -1, &lines->call, NULL));
@@ -316,14 +267,13 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
 
 int gv_lines_store(struct gv_lines *lines)
 {
-    int error = 0;
+    int error;
 
-    /* Calls after the last operation count only where calls are all that is known. */
-    for (size_t id = 1; id < lines->host_only.rows && !error; id++)
-        if (gv_id_table_get(&lines->host_only, (int64_t)id, 0))
-            error = read_calls(lines, INT64_MAX);
-    if (!error)
-        error = gv_strata_solve(&lines->strata);
+    free(lines->known); /* the memory is needed now */
+    free(lines->nodes);
+    lines->known = NULL;
+    lines->nodes = NULL;
+    error = gv_strata_solve(&lines->strata);
     return error ? error : gv_lines_write(lines);
 }
 
@@ -331,8 +281,6 @@ void gv_lines_close(struct gv_lines *lines)
 {
     if (!lines)
         return;
-    sqlite3_finalize(lines->calls);
-    sqlite3_finalize(lines->stacks);
     sqlite3_finalize(lines->call);
     sqlite3_finalize(lines->ranges);
     sqlite3_finalize(lines->range);

@@ -10,6 +10,7 @@
 #define GV_ANALYSE_LINES_PASS_H
 
 #include "report/analyse/totals/part.h"
+#include "report/pass/pass.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -36,7 +37,8 @@ struct gv_lines;
 
 /* Of a part of a trace. 0 or -errno; call gv_lines_close() in any case. */
 int gv_lines_open(struct gv_lines **lines, sqlite3 *trace, const struct gv_totals_part *part);
-/* The operations of the part, in the order of time. 0 or -errno. */
+/* Any call, and the operations of the part, in the order of time. 0 or -errno. */
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row);
 int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *operation);
 /* Estimates, and fills the empty tables gpu_stack and gpu_line. 0 or -errno. */
 int gv_lines_store(struct gv_lines *lines);

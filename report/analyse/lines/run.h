@@ -64,14 +64,12 @@ struct gv_lines {
     struct gv_totals_part part;
     struct gv_id_table process_of;               /* a thread */
     struct gv_id_table host_only;                /* a process */
-    struct gv_id_table work;                     /* of an api, enum gv_gpu_work */
+    struct gv_id_table work; /* of an api, enum gv_gpu_work; whether it works or waits */
     struct gv_lines_thread *threads;             /* by id */
-    sqlite3_stmt *calls, *stacks, *call;         /* `call`: one */
+    sqlite3_stmt *call;                          /* one */
     struct gv_lines_call *known;                 /* by id, the last ones */
-    int64_t read;                                /* the last one that was read */
-    int64_t stack_call;                          /* the row of `stacks`; INT64_MAX: the end */
     sqlite3_stmt *ranges, *range, *first_inside; /* `range`: one */
-    int64_t range_call;                          /* the row of `ranges`; INT64_MAX: the end */
+    int64_t range_ns, range_call;                /* the row of `ranges`; INT64_MAX: the end */
     struct gv_lines_node *nodes;                 /* by number */
     struct gv_lines_capture *captures;           /* by process, graph, time */
     size_t capture_count, capture_room;
@@ -97,7 +95,7 @@ int64_t gv_lines_capture_of(const struct gv_lines *lines, int64_t process, int64
 /* report/analyse/lines/nodes.c. Of a trace without nodes, these do nothing. */
 int gv_lines_nodes_open(struct gv_lines *lines);
 /* Which nodes the threads make or run at this call. */
-int gv_lines_nodes_read(struct gv_lines *lines, int64_t call);
+int gv_lines_nodes_read(struct gv_lines *lines, int64_t start_ns, int64_t call);
 /* A call that puts work on the GPU. */
 void gv_lines_nodes_take(struct gv_lines *lines, struct gv_lines_call *call);
 /* The call of the forward pass for which a call of the backward pass works, or NULL. */

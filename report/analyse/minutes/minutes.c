@@ -77,6 +77,7 @@ int gv_minutes_older_read(sqlite3 *trace, int64_t from_ns, int64_t to_ns,
 static int keep_ledger(sqlite3 *trace)
 {
     struct gv_totals_part part = GV_TOTALS_ALL;
+    struct gv_pass *pass = NULL;
     int error = gv_database_number(trace, "SELECT value FROM meta WHERE key = 'full_from_ns'", NULL,
                                    0, &part.from_ns);
 
@@ -87,7 +88,10 @@ static int keep_ledger(sqlite3 *trace)
                                    "DELETE FROM main.older_ledger WHERE minute >= ? / 60000000000",
                                    &part.from_ns, 1);
     if (!error)
-        error = gv_ledger_minutes_make(trace, &part, false);
+        error = gv_pass_open(&pass, trace, 0);
+    if (!error)
+        error = gv_ledger_minutes_make(trace, &part, pass, false);
+    gv_pass_close(pass);
     return error ? error : gv_database_script(trace, "COMMIT", NULL, 0);
 }
 

@@ -9,9 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum operation_column { OPERATION_CALL, OPERATION_PLACE, OPERATION_START, OPERATION_DURATION };
-enum stall_column { STALL_CALL, STALL_LOST };
-enum load_column { LOAD_CALL, LOAD_COUNT, LOAD_DURATION };
+enum stall_column { STALL_START, STALL_CALL, STALL_LOST };
+enum load_column { LOAD_START, LOAD_CALL, LOAD_COUNT, LOAD_DURATION };
 enum late_column { LATE_CALL, LATE_THREAD, LATE_PROCESS, LATE_START, LATE_GPU, LATE_CONSUMERS };
 
 void gv_range_sums_add(struct gv_range_sums *sums, const struct gv_range_sums *more)
@@ -27,27 +26,29 @@ static int next_beside(struct gv_range_pass *pass, struct gv_range_beside *besid
 {
     int result = sqlite3_step(beside->rows);
 
-    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 0) : INT64_MAX;
+    beside->start_ns = result == SQLITE_ROW ? gv_time_column(beside->rows, 0) : INT64_MAX;
+    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 1) : INT64_MAX;
     return gv_database_error(pass->trace, result);
 }
 
 static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, const char *sql)
 {
     int error = gv_database_error(
-        pass->trace, gv_database_ask(pass->trace, sql, &pass->part.thread, 1, &beside->rows));
+        pass->trace, sqlite3_prepare_v2(pass->trace, sql, -1, &beside->rows, NULL));
 
     return error ? error : next_beside(pass, beside);
 }
 
 /* Moves to the rows of a call. *of: whether there are any. */
-static int find_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, int64_t call,
-                       bool *of)
+static int find_beside(struct gv_range_pass *pass, struct gv_range_beside *beside,
+                       const struct gv_range_call *call, bool *of)
 {
     int error = 0;
 
-    while (!error && beside->call < call)
+    while (!error && (beside->start_ns < call->start_ns ||
+                      (beside->start_ns == call->start_ns && beside->call < call->id)))
         error = next_beside(pass, beside);
-    *of = !error && beside->call == call;
+    *of = !error && beside->call == call->id;
     return error;
 }
 
@@ -63,14 +64,9 @@ static int begin(struct gv_range_pass *pass)
                                            "SELECT id, coalesce(gpu_work, 0) <> 0, memory FROM api")
                         : -ENOMEM;
     if (!error)
-        error = gv_id_table_read(&pass->places, pass->trace,
-                                 "SELECT id, process, device FROM gpu_place");
-    if (!error)
         error = ask_beside(pass, &pass->stalls, sql_stalls);
     if (!error)
         error = ask_beside(pass, &pass->loads, sql_loads);
-    if (!error)
-        error = ask_beside(pass, &pass->operations, sql_operations);
     if (!error)
         error = gv_database_error(pass->trace,
                                   sqlite3_prepare_v2(pass->trace,
@@ -81,29 +77,15 @@ static int begin(struct gv_range_pass *pass)
 
 /* ---- the operations ---- */
 
-static bool is_in_part(const struct gv_range_pass *pass, sqlite3_stmt *row)
+int gv_range_pass_operation(struct gv_range_pass *pass, int64_t call, int64_t duration_ns)
 {
-    const struct gv_totals_part *part = &pass->part;
-    int64_t place = sqlite3_column_int64(row, OPERATION_PLACE);
-    int64_t start_ns = gv_time_column(row, OPERATION_START);
-
-    return (part->process == 0 || gv_id_table_get(&pass->places, place, 0) == part->process) &&
-           (part->device < 0 || gv_id_table_get(&pass->places, place, 1) == part->device) &&
-           start_ns >= part->from_ns && start_ns < part->to_ns &&
-           gv_range_choice_has(part->ranges, sqlite3_column_int64(row, OPERATION_CALL));
-}
-
-static int take_operation(struct gv_range_pass *pass)
-{
-    sqlite3_stmt *row = pass->operations.rows;
-    int64_t call = pass->operations.call;
-    const struct gv_range_known *known = &pass->known[(uint64_t)call % GV_RANGE_PASS_CALLS];
-    const struct gv_range_sums did = {.gpu_ns = gv_time_column_duration(row, OPERATION_DURATION)};
+    const struct gv_range_sums did = {.gpu_ns = duration_ns};
     int64_t late = 0; /* a bit for each consumer */
-    int error = 0;
+    int error = pass ? begin(pass) : 0;
 
-    if (!is_in_part(pass, row))
-        return 0;
+    if (!pass || call <= 0 || error)
+        return error;
+    const struct gv_range_known *known = &pass->known[(uint64_t)call % GV_RANGE_PASS_CALLS];
     for (size_t i = 0; i < pass->consumer_count && error >= 0; i++) {
         const struct gv_range_consumer *consumer = &pass->consumers[i];
         error = known->call != call ? GV_RANGE_FORGOTTEN
@@ -115,19 +97,6 @@ static int take_operation(struct gv_range_pass *pass)
         return error < 0 ? error : 0;
     pass->are_late = true;
     return gv_database_add(pass->late, (const int64_t[]){call, did.gpu_ns, late}, 3);
-}
-
-/* Those of the calls up to `call`; they are nearly in the order of the calls. */
-static int take_operations(struct gv_range_pass *pass, int64_t call)
-{
-    int error = 0;
-
-    while (!error && pass->operations.call <= call && pass->operations.call != INT64_MAX) {
-        error = take_operation(pass);
-        if (!error)
-            error = next_beside(pass, &pass->operations);
-    }
-    return error;
 }
 
 static int take_late(void *context, sqlite3_stmt *row)
@@ -163,10 +132,10 @@ static int did_of(struct gv_range_pass *pass, const struct gv_range_pass_row *ro
     bool works = row->result == 0 && gv_id_table_get(&pass->apis, row->api, 0);
     bool allocates = row->result == 0 && (space == GV_MEMORY_DEVICE || space == GV_MEMORY_PHYSICAL);
     bool stalls, loads = false;
-    int error = find_beside(pass, &pass->stalls, row->call.id, &stalls);
+    int error = find_beside(pass, &pass->stalls, &row->call, &stalls);
 
     if (!error)
-        error = find_beside(pass, &pass->loads, row->call.id, &loads);
+        error = find_beside(pass, &pass->loads, &row->call, &loads);
     *did = (struct gv_range_sums){
         .calls = row->count,
         .launches = works,
@@ -195,8 +164,6 @@ int gv_range_pass_call(struct gv_range_pass *pass, const struct gv_range_pass_ro
     if (!pass)
         return 0;
     if (!error)
-        error = take_operations(pass, row->call.id - 1);
-    if (!error)
         error = did_of(pass, row, &did);
     for (size_t i = 0; i < pass->consumer_count && !error; i++) {
         const struct gv_range_consumer *consumer = &pass->consumers[i];
@@ -213,18 +180,15 @@ static void end_statements(struct gv_range_pass *pass)
 {
     sqlite3_finalize(pass->stalls.rows);
     sqlite3_finalize(pass->loads.rows);
-    sqlite3_finalize(pass->operations.rows);
     sqlite3_finalize(pass->late);
-    pass->stalls.rows = pass->loads.rows = pass->operations.rows = pass->late = NULL;
+    pass->stalls.rows = pass->loads.rows = pass->late = NULL;
 }
 
-int gv_range_pass_calls_end(struct gv_range_pass *pass)
+int gv_range_pass_end(struct gv_range_pass *pass)
 {
     const struct gv_totals_part *part = pass ? &pass->part : NULL;
     int error = pass ? begin(pass) : 0;
 
-    if (pass && !error)
-        error = take_operations(pass, INT64_MAX);
     if (!pass)
         return 0;
     end_statements(pass);
@@ -266,7 +230,6 @@ void gv_range_pass_close(struct gv_range_pass *pass)
     end_statements(pass);
     gv_range_idle_free(&pass->idle);
     gv_id_table_free(&pass->apis);
-    gv_id_table_free(&pass->places);
     free(pass->known);
     free(pass);
 }

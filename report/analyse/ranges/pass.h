@@ -4,12 +4,10 @@
  * read the calls and the operations anyway.
  *
  * In this order: gv_range_pass_open(); gv_range_pass_add() for each consumer;
- * gv_range_pass_unseen(), gv_range_pass_busy() and gv_range_pass_busy_end(), after which each
- * consumer knows how much of its intervals was idle; gv_range_pass_call() and
- * gv_range_pass_calls_end(), after which each has all of what the calls did.
+ * gv_range_pass_unseen(); the calls and operations by their starts; gv_range_pass_end(), after which
+ * each consumer has all of what the calls did.
  *
- * Memory: GV_RANGE_PASS_CALLS calls, and the intervals that are open at the same time. It reads
- * each operation once. One thread.
+ * Memory: GV_RANGE_PASS_CALLS calls, and the intervals that are open at the same time. One thread.
  */
 #ifndef GV_ANALYSE_RANGES_PASS_H
 #define GV_ANALYSE_RANGES_PASS_H
@@ -44,12 +42,14 @@ int gv_range_pass_busy(struct gv_range_pass *pass, int64_t process, int64_t star
                        int64_t end_ns);
 int gv_range_pass_busy_end(struct gv_range_pass *pass);
 
-/* A call of the part, in the order of the ids. */
+/* A call of the part. */
 struct gv_range_pass_row {
     struct gv_range_call call;
     int64_t api, duration_ns, result, bytes, count;
 };
 int gv_range_pass_call(struct gv_range_pass *pass, const struct gv_range_pass_row *row);
-int gv_range_pass_calls_end(struct gv_range_pass *pass);
+/* What an operation of the part took; call 0: not known. */
+int gv_range_pass_operation(struct gv_range_pass *pass, int64_t call, int64_t duration_ns);
+int gv_range_pass_end(struct gv_range_pass *pass);
 
 #endif

@@ -90,20 +90,16 @@ ORDER BY 4;
 SELECT {total_of(r)} FROM range r JOIN thread t ON t.id = r.thread WHERE r.id = ?5 AND {is_here};
 
 -- name: stalls
-SELECT call, wait_ns + jit_ns FROM stall WHERE NOT expected ORDER BY call;
+SELECT c.start_ns, s.call, s.wait_ns + s.jit_ns FROM stall s JOIN call c ON c.id = s.call
+WHERE NOT s.expected ORDER BY 1, 2;
 
 -- name: loads
 -- A lazy load takes as long as its call.
-SELECT call, count(*), min(1152921504606846976, total(duration_ns))
+SELECT c.start_ns, l.call, count(*), min(1152921504606846976, total(l.duration_ns))
 FROM (SELECT call, duration_ns FROM load WHERE coalesce(result, 0) = 0 AND call IS NOT NULL
     UNION ALL SELECT call, 1152921504606846976 FROM gpu_module
-    WHERE call NOT IN (SELECT call FROM load WHERE call IS NOT NULL))
-GROUP BY call ORDER BY call;
-
--- name: operations
--- The columns are those of enum operation_column.
-SELECT call, place, start_ns, duration_ns FROM gpu_op
-WHERE call IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL AND {op_is_of_thread};
+    WHERE call NOT IN (SELECT call FROM load WHERE call IS NOT NULL)) l JOIN call c ON c.id = l.call
+GROUP BY l.call ORDER BY 1, 2;
 
 -- name: late_table
 DROP TABLE IF EXISTS temp.range_late;

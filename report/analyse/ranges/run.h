@@ -42,10 +42,10 @@ struct gv_range_idle {
     size_t unseen_count, unseen_room, unseen_at;
 };
 
-/* A query in the order of `call`, read beside the calls. */
+/* A query in the order of calls' starts, read beside the calls. */
 struct gv_range_beside {
     sqlite3_stmt *rows;
-    int64_t call; /* INT64_MAX: the end */
+    int64_t start_ns, call; /* INT64_MAX: the end */
 };
 
 struct gv_range_known {
@@ -59,9 +59,8 @@ struct gv_range_pass {
     struct gv_range_consumer consumers[GV_RANGE_PASS_CONSUMERS];
     size_t consumer_count;
     struct gv_range_idle idle;
-    struct gv_id_table apis;   /* whether it puts work on the GPU; enum gv_memory_space */
-    struct gv_id_table places; /* device */
-    struct gv_range_beside stalls, loads, operations;
+    struct gv_id_table apis; /* whether it puts work on the GPU; enum gv_memory_space */
+    struct gv_range_beside stalls, loads;
     sqlite3_stmt *late;
     bool begun, are_late;
     struct gv_range_known *known; /* by id */

@@ -19,31 +19,14 @@ static int execute(sqlite3 *trace, const char *sql)
     return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
 }
 
-/* Finds each kernel's first launch, or the call that asked for it. Calls are stored thread by
- * thread. */
-static int find_first_uses(struct gv_stall_run *run)
-{
-    int error;
-    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_FIRST_USES, &error);
-
-    while (gv_stall_next(run, rows, &error)) {
-        struct gv_stall_kernel *kernel =
-            GV_STALL_ROW(run->kernels, run->kernel_count, sqlite3_column_int64(rows, 0));
-        int64_t start_ns = sqlite3_column_int64(rows, 2);
-        if (kernel && (!kernel->first_call || start_ns < kernel->first_ns)) {
-            kernel->first_call = sqlite3_column_int64(rows, 1);
-            kernel->first_ns = start_ns;
-        }
-    }
-    return error;
-}
-
 /* Reads what the analysis needs besides the small tables. */
-static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
+static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns,
+                         struct gv_pass *pass)
 {
     int error = gv_stall_run_open(run, trace);
 
     run->judge.threshold_ns = threshold_ns;
+    run->pass = pass;
     run->next_id = 1;
     run->calls = calloc(GV_STALL_CHUNK, sizeof(*run->calls));
     if (!error && !run->calls)
@@ -65,10 +48,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_stopped_read(trace, &run->stopped);
     if (!error)
-        error = find_first_uses(run);
-    if (!error)
         error = gv_stall_others_open(run);
-    if (!error && run->any_measured)
+    if (!error && pass && run->any_measured)
         error = gv_stall_measure_open(run);
     return error;
 }
@@ -88,7 +69,8 @@ static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *
     return first;
 }
 
-static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_call *call)
+static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from,
+                     struct gv_stall_call *call)
 {
     static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN,
                                                 .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
@@ -96,23 +78,28 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
     const struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;
     const int64_t *process_of;
+    bool is_long = from->duration_ns >= run->judge.threshold_ns;
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_DETAILS, from->key.id, &error);
 
+    if (!row)
+        return error;
     *call = (struct gv_stall_call){
-        .call = sqlite3_column_int64(row, 0),
-        .thread = sqlite3_column_int64(row, 1),
-        .api = sqlite3_column_int64(row, 2),
-        .start_ns = gv_time_column(row, 3),
-        .end_ns = gv_time_column(row, 3) + gv_time_column_duration(row, 4),
-        .stream = sqlite3_column_int64(row, 5),
-        .context = sqlite3_column_int64(row, 6),
-        .bytes = gv_time_column_duration(row, 7),
-        .kernel = sqlite3_column_int64(row, 8),
-        .loads = sqlite3_column_type(row, 9) != SQLITE_NULL,
-        .lazy = sqlite3_column_int(row, 9) != 0,
-        .ptx = sqlite3_column_int(row, 10) != 0,
-        .delay_ns = gv_time_column_duration(row, 11),
-        .freeing_ns = gv_time_column_duration(row, 12),
-        .remaps = sqlite3_column_int(row, 13) != 0,
+        .call = from->key.id,
+        .thread = from->thread,
+        .api = from->api,
+        .start_ns = from->key.at_ns,
+        .end_ns = from->key.at_ns + from->duration_ns,
+        .stream = from->stream,
+        .context = from->context,
+        .bytes = from->bytes > 0 ? from->bytes : 0,
+        .kernel = from->kernel,
+        .loads = sqlite3_column_type(row, 0) != SQLITE_NULL,
+        .lazy = sqlite3_column_int(row, 0) != 0,
+        .ptx = sqlite3_column_int(row, 1) != 0,
+        .delay_ns = is_long ? gv_time_column_duration(row, 2) : 0,
+        .freeing_ns = is_long ? gv_time_column_duration(row, 3) : 0,
+        .remaps = is_long && sqlite3_column_int(row, 4) != 0,
         .source = GV_STALL_INFERRED,
     };
     process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
@@ -134,31 +121,49 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         call->source = GV_STALL_MEASURED;
         call->freeing_ns = 0;
     }
+    return 0;
 }
 
-/* Reads the next chunk of calls in the order of their start. An empty chunk is the end. */
+/* Whether the call loaded code: the calls that did are read beside all. */
+static bool loads_code(struct gv_stall_run *run, const struct gv_pass_call *call, int *error)
+{
+    while (!*error && run->code &&
+           (run->code_ns < call->key.at_ns ||
+            (run->code_ns == call->key.at_ns && run->code_call < call->key.id))) {
+        if (!gv_stall_next(run, run->code, error))
+            run->code = NULL;
+        run->code_ns = run->code ? gv_time_column(run->code, 0) : 0;
+        run->code_call = run->code ? sqlite3_column_int64(run->code, 1) : 0;
+    }
+    return run->code && run->code_call == call->key.id;
+}
+
+/* Reads the next chunk of calls that took long or loaded code, in the order of their start. An empty
+ * chunk is the end. */
 static int next_chunk(struct gv_stall_run *run)
 {
-    sqlite3_stmt *rows = run->statements[GV_STALL_CALLS];
-    int result = SQLITE_ROW, error = 0;
+    const struct gv_pass_call *from = NULL;
+    int error = 0;
 
     run->call_count = 0;
-    if (!rows) {
-        rows = gv_stall_statement(run, GV_STALL_CALLS, &error);
-        if (!rows)
-            return error;
-        sqlite3_bind_int64(rows, 1, run->judge.threshold_ns);
-    } else if (!sqlite3_stmt_busy(rows)) {
-        return 0; /* all rows were read */
-    }
-    while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+    while (!error && run->call_count < GV_STALL_CHUNK) {
+        error = gv_pass_next_call(run->pass, &from);
+        if (error || !from)
+            break;
         struct gv_stall_call *call = &run->calls[run->call_count];
-        take_call(run, rows, call);
-        run->call_count += !gv_stopped_has(&run->stopped, call->process, call->start_ns);
+        struct gv_stall_kernel *kernel =
+            GV_STALL_ROW(run->kernels, run->kernel_count, from->kernel);
+        if (kernel && !kernel->first_call)
+            kernel->first_call = from->key.id;
+        if (!loads_code(run, from, &error) &&
+            (from->duration_ns < run->judge.threshold_ns || from->folded))
+            continue;
+        if (!error)
+            error = take_call(run, from, call);
+        run->call_count +=
+            !error && !gv_stopped_has(&run->stopped, call->process, call->start_ns);
     }
-    if (result != SQLITE_ROW)
-        sqlite3_reset(rows);
-    return gv_database_error(run->trace, result);
+    return error;
 }
 
 /* ---- what was found ---- */
@@ -309,8 +314,14 @@ static int end_transaction(sqlite3 *trace, int error)
 
 static int analyse_chunks(struct gv_stall_run *run)
 {
-    int error = next_chunk(run);
+    int error;
 
+    run->code = gv_stall_statement(run, GV_STALL_CODE, &error);
+    run->code_ns = INT64_MIN;
+    if (!error)
+        error = gv_pass_begin_calls(run->pass);
+    if (!error)
+        error = next_chunk(run);
     while (!error && run->call_count > 0) {
         error = analyse_chunk(run);
         if (!error)
@@ -319,16 +330,16 @@ static int analyse_chunks(struct gv_stall_run *run)
     return error;
 }
 
-/* Writes the advice of all stalls, after it has found them, unless they are known. */
-static int analyse(sqlite3 *trace, int64_t threshold_ns, bool known)
+/* Writes the advice of all stalls, after it has found them in the pass; NULL: they are known. */
+static int analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
     /* SQLite refuses this while a statement runs. */
     int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
     if (!error)
-        error = open_analysis(run, trace, threshold_ns);
-    if (!error && !known)
+        error = open_analysis(run, trace, threshold_ns, pass);
+    if (!error && pass)
         error = analyse_chunks(run);
     if (!error)
         error = gv_stall_advise(run);
@@ -339,14 +350,14 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns, bool known)
     }
     free(run);
     gv_stall_script(trace, GV_STALL_DROP_FACTS);
-    return error || known ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
+    return error || !pass ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
 int gv_stalls_advise(sqlite3 *trace)
 {
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
 
-    return end_transaction(trace, error ? error : analyse(trace, 0, true));
+    return end_transaction(trace, error ? error : analyse(trace, 0, NULL));
 }
 
 /* What the analysis fills. */
@@ -369,15 +380,19 @@ static int for_tables(sqlite3 *trace, const char *statement)
     return error;
 }
 
-int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
+int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass)
 {
-    int error = execute(trace, "BEGIN IMMEDIATE");
+    struct gv_pass *own = NULL;
+    int error = pass ? 0 : gv_pass_open(&own, trace, 0);
 
+    if (!error)
+        error = execute(trace, "BEGIN IMMEDIATE");
     if (!error)
         error = for_tables(trace, "DELETE FROM main");
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
-        error = analyse(trace, threshold_ns, false);
+        error = analyse(trace, threshold_ns, pass ? pass : own);
+    gv_pass_close(own);
     if (!error)
         error = gv_database_script(trace,
                                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"
@@ -389,13 +404,19 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const char *const views[] = {"stalls", "loads", "lost_captures", "minutes"};
+    struct gv_pass *pass = NULL;
     int error = for_tables(trace, "DROP TABLE IF EXISTS temp");
 
     for (size_t i = 0; i < TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", tables[i]);
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
         error = gv_shadow_make(trace, "VIEW", views[i]);
-    return error ? error : analyse(trace, threshold_ns, false);
+    if (!error)
+        error = gv_pass_open(&pass, trace, 0);
+    if (!error)
+        error = analyse(trace, threshold_ns, pass);
+    gv_pass_close(pass);
+    return error;
 }
 
 static const char version_sql[] =

@@ -8,6 +8,8 @@
 #ifndef GV_ANALYSE_STALLS_ANALYSIS_H
 #define GV_ANALYSE_STALLS_ANALYSIS_H
 
+#include "report/pass/pass.h"
+
 #include <sqlite3.h>
 #include <stdint.h>
 
@@ -15,9 +17,9 @@
 #define GV_STALLS_VERSION 5
 
 /* Analyses an open, writable trace in a transaction of its own, and replaces earlier results.
- * Writes to meta: stalls (version), stall_threshold_ns. 0 or -errno; on error the tables are
- * unchanged. */
-int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns);
+ * `pass`: of all of it; NULL: one is made. Writes to meta: stalls (version), stall_threshold_ns. 0 or
+ * -errno; on error the tables are unchanged. */
+int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass);
 
 /* Writes the advice of all stalls anew, after names have changed. In a transaction of its own. 0 or
  * -errno. */

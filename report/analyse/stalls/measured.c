@@ -1,8 +1,6 @@
 /*
- * Evidence from the GPU's operations. They are read in the order of their ids, not of time. For
- * each, a binary search finds the calls that it concerns; for this, the chunk's calls are sorted
- * by process, context, stream and number. Zones of ids that did not run during the chunk are
- * skipped.
+ * Evidence from the GPU's operations. For each, a binary search finds the calls that it concerns; for
+ * this, the chunk's calls are sorted by process, context, stream and number.
  */
 #include "report/analyse/stalls/run.h"
 #include "report/store/array.h"
@@ -10,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Ids in a zone. */
-#define ZONE 32768
 /* How many calls of a place are read to learn its stream and context. */
 #define PLACE_TRIES 16
 /* Operations are looked for until so long after their call. */
@@ -59,74 +55,56 @@ struct gv_stall_orders {
     } launch; /* the call that the last operation came from */
 };
 
-static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_op *op)
+static void take_op(const struct gv_stall_run *run, const struct gv_pass_operation *operation,
+                    struct gv_stall_op *op)
 {
-    const int64_t *shape;
+    const int64_t *shape = GV_STALL_ROW(run->shapes, run->shape_count, operation->shape);
 
-    *op = (struct gv_stall_op){.id = sqlite3_column_int64(row, 0)};
-    op->place = GV_STALL_ROW(run->places, run->place_count, sqlite3_column_int64(row, 1));
-    op->start_ns = gv_time_column(row, 2);
-    op->end_ns = op->start_ns + gv_time_column_duration(row, 3);
-    op->call = sqlite3_column_int64(row, 4);
-    shape = GV_STALL_ROW(run->shapes, run->shape_count, sqlite3_column_int64(row, 5));
-    op->local_bytes = shape ? *shape : 0;
-    op->in_graph = sqlite3_column_type(row, 6) != SQLITE_NULL;
-    op->host_memory = sqlite3_column_int64(row, 7);
+    *op = (struct gv_stall_op){
+        .id = operation->key.id,
+        .start_ns = operation->key.at_ns,
+        .end_ns = operation->key.end_ns,
+        .call = operation->call,
+        .local_bytes = shape ? *shape : 0,
+        .host_memory = operation->copy_kind >> 4,
+        .place = GV_STALL_ROW(run->places, run->place_count, operation->place),
+        .in_graph = operation->in_graph,
+    };
 }
 
-/* ---- once: where the places are, when the zones ran ---- */
+/* ---- once: where the places are ---- */
 
-static int learn_place(struct gv_stall_run *run, const struct gv_stall_op *op)
+/* Ends the run when all are known. */
+static int learn_place(void *context, const struct gv_pass_operation *operation)
 {
-    struct gv_stall_place *place = &run->places[op->place - run->places];
+    struct gv_stall_run *run = context;
+    struct gv_stall_place *place = GV_STALL_ROW(run->places, run->place_count, operation->place);
     int error;
-    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, op->call, &error);
 
+    if (!place || !operation->call || place->tries == PLACE_TRIES ||
+        (place->stream && place->context))
+        return 0;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, operation->call, &error);
     place->tries++;
-    if (row && !place->stream && !op->in_graph)
+    if (row && !place->stream && !operation->in_graph)
         place->stream = sqlite3_column_int64(row, 0);
     if (row && !place->context)
         place->context = sqlite3_column_int64(row, 1);
-    return error;
-}
-
-static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
-{
-    struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
-
-    if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
-        int error = gv_array_room(&run->zones, run->zone_count, &run->zone_room, sizeof(*zone));
-        if (error)
+    for (size_t i = 1; i < run->place_count; i++) {
+        const struct gv_pass_times times = gv_pass_times_of_place(run->pass, (int64_t)i);
+        place = &run->places[i];
+        if (times.first_ns <= times.last_ns && place->tries < PLACE_TRIES &&
+            !(place->stream && place->context))
             return error;
-        zone = &run->zones[run->zone_count++];
-        *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
     }
-    zone->last_id = op->id;
-    if (op->start_ns < zone->start_ns)
-        zone->start_ns = op->start_ns;
-    if (op->end_ns > zone->end_ns)
-        zone->end_ns = op->end_ns;
-    return 0;
+    return error ? error : 1;
 }
 
 int gv_stall_measure_open(struct gv_stall_run *run)
 {
-    int error;
-    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
+    int error = gv_pass_run_between(run->pass, INT64_MIN, INT64_MAX, learn_place, run);
 
-    if (!rows)
-        return error;
-    sqlite3_bind_int64(rows, 1, 0);
-    sqlite3_bind_int64(rows, 2, INT64_MAX);
-    while (gv_stall_next(run, rows, &error)) {
-        struct gv_stall_op op;
-        take_op(run, rows, &op);
-        error = add_to_zone(run, &op);
-        if (!error && op.place && op.call && op.place->tries < PLACE_TRIES &&
-            (!op.place->stream || !op.place->context))
-            error = learn_place(run, &op);
-    }
-    return error;
+    return error < 0 ? error : 0;
 }
 
 /* ---- the chunk's calls in order ---- */
@@ -330,27 +308,33 @@ static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_orde
 typedef int visit_op(struct gv_stall_run *run, struct gv_stall_orders *orders,
                      const struct gv_stall_op *op);
 
-/* Visits the operations of all zones that ran between two times. */
+struct visit {
+    struct gv_stall_run *run;
+    struct gv_stall_orders *orders;
+    int64_t from_ns, to_ns;
+    visit_op *visit;
+};
+
+static int visit_one(void *context, const struct gv_pass_operation *operation)
+{
+    const struct visit *visit = context;
+    struct gv_stall_op op;
+
+    take_op(visit->run, operation, &op);
+    return op.place && operation->has_start && op.end_ns >= visit->from_ns &&
+                   op.start_ns <= visit->to_ns
+               ? visit->visit(visit->run, visit->orders, &op)
+               : 0;
+}
+
+/* Visits the operations that ran between two times. */
 static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t from_ns,
                      int64_t to_ns, visit_op *visit)
 {
-    int error = 0;
-    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
+    struct visit context = {run, orders, from_ns, to_ns, visit};
+    int error = gv_pass_run_between(run->pass, from_ns, to_ns, visit_one, &context);
 
-    for (size_t i = 0; i < run->zone_count && !error; i++) {
-        const struct gv_stall_zone *zone = &run->zones[i];
-        if (zone->end_ns < from_ns || zone->start_ns > to_ns)
-            continue;
-        sqlite3_bind_int64(rows, 1, zone->first_id);
-        sqlite3_bind_int64(rows, 2, zone->last_id);
-        while (gv_stall_next(run, rows, &error)) {
-            struct gv_stall_op op;
-            take_op(run, rows, &op);
-            if (op.place && op.end_ns >= from_ns && op.start_ns <= to_ns)
-                error = visit(run, orders, &op);
-        }
-    }
-    return error;
+    return error ? error : gv_pass_run_untimed(run->pass, visit_one, &context);
 }
 
 /* The same for host functions. */

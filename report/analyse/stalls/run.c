@@ -220,7 +220,6 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->threads);
     free(run->shapes);
     free(run->modules);
-    free(run->zones);
     free(run->unseen.times);
     free(run->stopped.times);
     free(run->calls);

@@ -5,6 +5,7 @@
 #ifndef GV_ANALYSE_STALLS_RUN_H
 #define GV_ANALYSE_STALLS_RUN_H
 
+#include "report/pass/pass.h"
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/stalls/evidence.h"
 #include "report/analyse/stopped.h"
@@ -37,17 +38,12 @@ struct gv_stall_stream {
 
 struct gv_stall_kernel {
     int64_t module;
-    int64_t first_call, first_ns;
+    int64_t first_call; /* that launched it, or asked for it */
 };
 
 struct gv_stall_place {
     int64_t process, context, stream;
     int tries;
-};
-
-/* When the operations of a range of ids ran. */
-struct gv_stall_zone {
-    int64_t first_id, last_id, start_ns, end_ns;
 };
 
 enum gv_stall_statement {
@@ -77,8 +73,9 @@ struct gv_stall_run {
     bool *modules;    /* whether loading it puts its code onto the GPU */
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
-    struct gv_stall_zone *zones;
-    size_t zone_count, zone_room;
+    struct gv_pass *pass;
+    sqlite3_stmt *code; /* the calls that loaded code, by start; NULL: at the end */
+    int64_t code_ns, code_call;
     struct gv_gpu_unseen_list unseen;
     struct gv_stopped stopped;
     bool any_measured;

@@ -36,7 +36,8 @@ INSERT INTO temp.stall_freed
             lag(c.bytes) OVER (PARTITION BY p.id, c.object ORDER BY c.start_ns) AS bytes
         FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
             JOIN process p ON p.id = t.process
-        WHERE (p.gpu IS NOT 'cupti' OR p.id IN (SELECT process FROM gpu_change))
+        WHERE EXISTS (SELECT 1 FROM process WHERE gpu IS NOT 'cupti' OR id IN (SELECT process FROM gpu_change))
+            AND (p.gpu IS NOT 'cupti' OR p.id IN (SELECT process FROM gpu_change))
             AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
@@ -88,22 +89,15 @@ FROM process p;
 
 -- ---- the calls ----
 
--- name: CALLS
--- Those that took long, or loaded code, by their start.
-SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, d.delay_ns, f.own_ns, m.call IS NOT NULL
-FROM call c LEFT JOIN temp.stall_code k ON k.call = c.id LEFT JOIN call_delay d ON d.call = c.id
-    LEFT JOIN temp.stall_freed f ON f.call = c.id LEFT JOIN temp.stall_pool m ON m.call = c.id
-WHERE c.duration_ns >= ?1 AND (c.result IS NOT 600 OR c.id NOT IN (SELECT call FROM call_fold))
-UNION ALL
-SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, NULL, NULL, 0
-FROM temp.stall_code k JOIN call c ON c.id = k.call
-WHERE c.duration_ns < ?1
-ORDER BY 4, 1;
+-- name: CODE
+-- The calls that loaded code, by their start.
+SELECT c.start_ns, k.call FROM temp.stall_code k JOIN call c ON c.id = k.call ORDER BY 1, 2;
 
--- name: FIRST_USES
-SELECT kernel, id, start_ns FROM call WHERE kernel IS NOT NULL;
+-- name: DETAILS
+-- What else is known of a call.
+SELECT k.lazy, k.ptx, d.delay_ns, f.own_ns, m.call IS NOT NULL
+FROM (SELECT ?1 AS id) c LEFT JOIN temp.stall_code k ON k.call = c.id LEFT JOIN call_delay d ON d.call = c.id
+    LEFT JOIN temp.stall_freed f ON f.call = c.id LEFT JOIN temp.stall_pool m ON m.call = c.id;
 
 -- name: LIVES
 -- The processes, if there is more than one.
@@ -146,10 +140,6 @@ WHERE t.process = ?1
 ORDER BY c.start_ns, c.id;
 
 -- ---- the GPU's operations ----
-
--- name: OPS
-SELECT id, place, start_ns, duration_ns, call, shape, graph_node, copy_kind >> 4 FROM gpu_op
-WHERE id BETWEEN ?1 AND ?2 AND start_ns IS NOT NULL;
 
 -- name: HOST_FUNCTIONS
 -- Those that ran between two times.

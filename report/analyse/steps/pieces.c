@@ -37,7 +37,11 @@ static void stream_note(struct gv_step_stream *stream, uint64_t symbol)
     stream->foreseen++;
     stream->predicted += *next == tag;
     *next = tag;
-    stream->follows[bucket_of(gv_mix(gv_mix(1, stream->before[0]), symbol))] = stream->position;
+    unsigned follows = bucket_of(gv_mix(gv_mix(1, stream->before[0]), symbol));
+    stream->notes[stream->noted % GV_STEP_NOTES].position = stream->position;
+    stream->notes[stream->noted % GV_STEP_NOTES].follows = follows;
+    stream->notes[stream->noted++ % GV_STEP_NOTES].bucket = bucket;
+    stream->follows[follows] = stream->position;
     stream->second_last[bucket] = stream->last[bucket];
     stream->last[bucket] = stream->position;
     stream->before[2] = stream->before[1];
@@ -111,26 +115,52 @@ double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predic
     return found >= 0.85 || chance >= 1 ? found : (found - chance) / (1 - chance);
 }
 
-void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after)
+/* The words of a piece: which events follow which, which occur once, and which more often. */
+enum words { FOLLOWS = 0, ONCE = GV_PIECE_BUCKETS / 64, OFTEN = 2 * GV_PIECE_BUCKETS / 64 };
+
+static void cut_long(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after)
 {
-    memset(piece, 0, sizeof(*piece));
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
         uint64_t bit = UINT64_C(1) << i % 64;
         if (stream->follows[i] > after + 1) /* not what came before the piece */
-            piece->bits[i / 64] |= bit;
+            piece->bits[FOLLOWS + i / 64] |= bit;
         if (stream->second_last[i] > after)
-            piece->bits[2 * GV_PIECE_BUCKETS / 64 + i / 64] |= bit;
+            piece->bits[OFTEN + i / 64] |= bit;
         else if (stream->last[i] > after)
-            piece->bits[GV_PIECE_BUCKETS / 64 + i / 64] |= bit;
+            piece->bits[ONCE + i / 64] |= bit;
     }
 }
 
-enum occurs { ONCE = 1, OFTEN };
+void gv_piece_cut(struct gv_piece *piece, const struct gv_step_stream *stream, uint64_t after)
+{
+    memset(piece, 0, sizeof(*piece));
+    for (uint64_t i = stream->noted; i > 0; i--) {
+        unsigned follows = stream->notes[(i - 1) % GV_STEP_NOTES].follows;
+        unsigned bucket = stream->notes[(i - 1) % GV_STEP_NOTES].bucket;
+        uint64_t position = stream->notes[(i - 1) % GV_STEP_NOTES].position;
+        uint64_t bit = UINT64_C(1) << bucket % 64;
+        if (position <= after)
+            break;
+        if (stream->noted - i == GV_STEP_NOTES) {
+            memset(piece, 0, sizeof(*piece));
+            cut_long(piece, stream, after);
+            break;
+        }
+        if (position > after + 1)
+            piece->bits[FOLLOWS + follows / 64] |= UINT64_C(1) << follows % 64;
+        if ((piece->bits[ONCE + bucket / 64] | piece->bits[OFTEN + bucket / 64]) & bit) {
+            piece->bits[ONCE + bucket / 64] &= ~bit;
+            piece->bits[OFTEN + bucket / 64] |= bit;
+        } else {
+            piece->bits[ONCE + bucket / 64] |= bit;
+        }
+    }
+}
 
-static bool occurs(const struct gv_piece_kind *kind, enum occurs how, unsigned bucket)
+static bool occurs(const struct gv_piece_kind *kind, enum words how, unsigned bucket)
 {
     size_t usual = kind->example_count > 1 && kind->again[1] > kind->again[0] ? 1 : 0;
-    uint64_t bits = kind->examples[usual].bits[how * GV_PIECE_BUCKETS / 64 + bucket / 64];
+    uint64_t bits = kind->examples[usual].bits[how + bucket / 64];
 
     return bits >> bucket % 64 & 1;
 }

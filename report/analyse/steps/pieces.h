@@ -18,6 +18,8 @@
 #define GV_PIECE_KINDS    8u
 #define GV_PIECE_LINES    UINT32_MAX
 #define GV_PIECE_EXAMPLES 2u
+/* Events of which a piece is read one by one, if there are no more. */
+#define GV_STEP_NOTES 128u
 
 enum gv_step_role {
     GV_STEP_WORK,  /* a kernel, a set */
@@ -52,6 +54,11 @@ struct gv_step_stream {
         uint32_t line, votes, seen; /* where an event is mostly: others vote against it */
     } lines[GV_PIECE_BUCKETS];
     bool is_work[GV_PIECE_BUCKETS];
+    struct {
+        uint64_t position;
+        uint32_t follows, bucket;
+    } notes[GV_STEP_NOTES]; /* what was noted last above */
+    uint64_t noted;
 };
 
 struct gv_piece {

@@ -20,17 +20,6 @@
 /* A step's number in its bucket. */
 #define STEPS_NUMBER 40
 
-enum call_column {
-    CALL_ID,
-    CALL_THREAD,
-    CALL_API,
-    CALL_START,
-    CALL_DURATION,
-    CALL_BYTES,
-    CALL_OBJECT,
-    CALL_KERNEL,
-};
-
 struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
@@ -53,14 +42,14 @@ struct steps_series {
 struct gv_steps {
     sqlite3 *trace;
     struct gv_totals_part part;
+    struct gv_pass *pass;
     struct gv_id_table roles, process_of, names;
     struct steps_thread *threads; /* by id */
     size_t detectors;
     struct gv_step_words *words;
     struct steps_series *series;
     size_t series_count, series_room;
-    sqlite3_stmt *add, *next, *set_kind, *add_sums, *stacks;
-    int64_t stack_call; /* the one whose stack `stacks` is at */
+    sqlite3_stmt *add, *next, *set_kind, *add_sums;
     struct gv_key_map places;
     struct {
         int64_t bucket;
@@ -75,65 +64,57 @@ static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thre
 
 /* ---- the calls ---- */
 
-/* False: it is none for the steps, or not in the part. Of all calls, so SQL would cost more. */
-static bool call_of(const struct gv_steps *steps, sqlite3_stmt *row, struct gv_step_call *call)
+/* False: it is none for the steps, or not in the part. */
+static bool call_of(const struct gv_steps *steps, const struct gv_pass_call *row,
+                    struct gv_step_call *call)
 {
     const struct gv_totals_part *part = &steps->part;
-    int64_t api = sqlite3_column_int64(row, CALL_API);
-    int64_t thread = sqlite3_column_int64(row, CALL_THREAD);
-    int64_t process = gv_id_table_get(&steps->process_of, thread, 0);
-    int64_t start_ns = gv_time_column(row, CALL_START);
-    enum gv_step_role role = (enum gv_step_role)(gv_id_table_get(&steps->roles, api, 0) - 1);
+    int64_t process = gv_id_table_get(&steps->process_of, row->thread, 0);
+    int64_t number = row->result == 0 ? gv_id_table_get(&steps->roles, row->api, 0) : 0;
+    enum gv_step_role role = (enum gv_step_role)(number - 1);
 
-    if (gv_id_table_get(&steps->roles, api, 0) == 0 || process == 0 ||
-        (part->process && process != part->process) || (part->thread && thread != part->thread) ||
-        start_ns < part->from_ns || start_ns >= part->to_ns)
+    if (number == 0 || process == 0 || (part->process && process != part->process) ||
+        (part->thread && row->thread != part->thread) || row->key.at_ns < part->from_ns ||
+        row->key.at_ns >= part->to_ns)
         return false;
-    bool kernel = gv_id_table_get(&steps->roles, api, 1) != 0;
-    uint64_t what =
-        kernel ? (uint64_t)gv_id_table_get(&steps->names, sqlite3_column_int64(row, CALL_KERNEL), 0)
-        : role == GV_STEP_GRAPH ? (uint64_t)sqlite3_column_int64(row, CALL_OBJECT)
-        : role == GV_STEP_WAIT  ? 0
-                                : gv_lines_size(sqlite3_column_int64(row, CALL_BYTES));
+    uint64_t what = gv_id_table_get(&steps->roles, row->api, 1)
+                        ? (uint64_t)gv_id_table_get(&steps->names, row->kernel, 0)
+                    : role == GV_STEP_GRAPH ? (uint64_t)row->object
+                    : role == GV_STEP_WAIT  ? 0
+                                            : gv_lines_size(row->bytes);
 
     *call = (struct gv_step_call){
-        .event = {gv_mix(gv_mix(1, (uint64_t)api), what), role, 0},
-        .id = sqlite3_column_int64(row, CALL_ID),
-        .thread = thread,
+        .event = {gv_mix(gv_mix(1, row->api), what), role, 0},
+        .id = row->key.id,
+        .thread = row->thread,
         .process = process,
-        .start_ns = start_ns,
-        .end_ns = start_ns + gv_time_column_duration(row, CALL_DURATION),
+        .start_ns = row->key.at_ns,
+        .end_ns = row->key.end_ns,
     };
     return true;
 }
 
-static int each_call(struct gv_steps *steps, gv_database_take *take)
+static int each_call(struct gv_steps *steps,
+                     int (*take)(void *context, const struct gv_pass_call *row))
 {
-    return gv_database_each(steps->trace, sql_calls, NULL, 0, take, steps);
+    const struct gv_pass_consumer consumer = {steps, take, NULL};
+
+    return gv_pass_run(steps->pass, &consumer, NULL);
 }
 
 /* ---- finding ---- */
 
-/* The line of a call whose stack was taken; 0: not known. Calls come in their order. */
-static int line_of(struct gv_steps *steps, int64_t call, uint32_t *line)
+/* The line of a call whose stack was taken; 0: not known. */
+static int line_of(struct gv_steps *steps, uint32_t stack, uint32_t *line)
 {
     int64_t place = 0;
-    int result = SQLITE_ROW, error = 0;
+    int error = stack ? gv_place_of_stack(steps->trace, &steps->places, stack, &place) : 0;
 
-    while (steps->stack_call < call && result == SQLITE_ROW) {
-        result = sqlite3_step(steps->stacks);
-        steps->stack_call =
-            result == SQLITE_ROW ? sqlite3_column_int64(steps->stacks, 0) : INT64_MAX;
-    }
-    error = gv_database_error(steps->trace, result);
-    if (!error && steps->stack_call == call)
-        error = gv_place_of_stack(steps->trace, &steps->places,
-                                  sqlite3_column_int64(steps->stacks, 1), &place);
     *line = (uint32_t)place;
     return error;
 }
 
-static int find_in_call(void *context, sqlite3_stmt *row)
+static int find_in_call(void *context, const struct gv_pass_call *row)
 {
     struct gv_steps *steps = context;
     struct gv_step_call call;
@@ -143,7 +124,7 @@ static int find_in_call(void *context, sqlite3_stmt *row)
     struct steps_thread *thread = thread_at(steps, call.thread);
     int error = gv_step_words_take(steps->words, &call);
     if (!error)
-        error = line_of(steps, call.id, &call.event.line);
+        error = line_of(steps, row->stack, &call.event.line);
     if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
         thread->detector = gv_step_detector_open();
         steps->detectors++;
@@ -244,7 +225,6 @@ static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 
     if (!error)
         error = each_call(steps, find_in_call);
-    sqlite3_reset(steps->stacks); /* an open one would lock tables that are dropped */
     if (!error)
         error = gv_step_words_store(steps->words);
     gv_step_words_close(steps->words);
@@ -319,7 +299,7 @@ static int take_named(struct gv_steps *steps, struct steps_series *series,
     return error;
 }
 
-static int cut_at_call(void *context, sqlite3_stmt *row)
+static int cut_at_call(void *context, const struct gv_pass_call *row)
 {
     struct gv_steps *steps = context;
     struct gv_step_call call;
@@ -469,8 +449,7 @@ static int steps_prepare(struct gv_steps *steps)
     } all[] = {{sql_add_step, &steps->add},
                {sql_next_step, &steps->next},
                {sql_set_kind, &steps->set_kind},
-               {sql_add_sums, &steps->add_sums},
-               {sql_stacks, &steps->stacks}};
+               {sql_add_sums, &steps->add_sums}};
     int result = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && result == SQLITE_OK; i++)
@@ -479,7 +458,7 @@ static int steps_prepare(struct gv_steps *steps)
 }
 
 int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
-                  struct gv_range_totals *ranges, bool kept)
+                  struct gv_pass *pass, struct gv_range_totals *ranges, bool kept)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_steps *steps = *made = calloc(1, sizeof(*steps));
@@ -489,6 +468,7 @@ int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals
         return -ENOMEM;
     steps->trace = trace;
     steps->part = *part;
+    steps->pass = pass;
     error = gv_id_table_read(&steps->roles, trace, sql_roles);
     if (!error)
         error = gv_id_table_read(&steps->names, trace, sql_names);
@@ -546,7 +526,6 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->next);
     sqlite3_finalize(steps->set_kind);
     sqlite3_finalize(steps->add_sums);
-    sqlite3_finalize(steps->stacks);
     gv_key_map_free(&steps->places);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);

@@ -11,6 +11,7 @@
 
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/totals.h"
+#include "report/pass/pass.h"
 
 #include <stdbool.h>
 
@@ -20,7 +21,7 @@ struct gv_steps;
  * the trace has the steps of all of it, of which those in the part are taken. *made is NULL if
  * there are no steps. 0 or -errno; close it in any case. */
 int gv_steps_open(struct gv_steps **made, sqlite3 *trace, const struct gv_totals_part *part,
-                  struct gv_range_totals *ranges, bool kept);
+                  struct gv_pass *pass, struct gv_range_totals *ranges, bool kept);
 struct gv_range_consumer gv_steps_consumer(struct gv_steps *steps);
 /* After the pass. `steps` may be NULL. 0 or -errno. */
 int gv_steps_store(struct gv_steps *steps);

@@ -10,13 +10,6 @@ FROM api;
 -- The first kernel of the same name: a loop may compile its kernels again each time.
 SELECT id, CASE WHEN name IS NULL THEN id ELSE min(id) OVER (PARTITION BY process, name) END FROM kernel;
 
--- name: calls
--- The columns are those of enum call_column.
-SELECT id, thread, api, start_ns, duration_ns, bytes, object, kernel FROM call WHERE coalesce(result, 0) = 0;
-
--- name: stacks
-SELECT call, stack FROM call_stack ORDER BY call;
-
 -- name: kept
 -- Of a finished trace, the steps that start in the part.
 INSERT INTO step_series SELECT s.* FROM main.step_series s WHERE EXISTS (SELECT 1 FROM main.step p

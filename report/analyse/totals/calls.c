@@ -69,67 +69,80 @@ static void totals_starting(struct gv_totals_run *run, int64_t call)
         run->last_starting = call;
 }
 
-static int totals_call(void *context, sqlite3_stmt *row)
+bool gv_totals_takes(const struct gv_totals_run *run, const struct gv_pass_call *call)
+{
+    int64_t process = gv_id_table_get(&run->threads, call->thread, 0);
+
+    return (!run->part.thread || call->thread == run->part.thread) &&
+           (!run->part.process || process == run->part.process) &&
+           gv_totals_in_part(run, call->key.at_ns) &&
+           gv_range_choice_has(run->part.ranges, call->key.id) &&
+           !gv_stopped_has(&run->stopped, process, call->key.at_ns);
+}
+
+/* A call that counts for nothing else may change memory, or free a block of the chosen ranges. */
+static int totals_beside(struct gv_totals_run *run, const struct gv_pass_call *call, int64_t before)
+{
+    int64_t space = call->result == 0 ? gv_id_table_get(&run->memory, call->api, 0) : 0;
+
+    if ((run->part.thread && call->thread != run->part.thread) ||
+        (run->part.process &&
+         gv_id_table_get(&run->threads, call->thread, 0) != run->part.process) ||
+        !gv_totals_in_part(run, call->key.at_ns) ||
+        space <= (gv_range_choice_has(run->part.ranges, call->key.id) ? 0 : GV_MEMORY_PHYSICAL))
+        return 0;
+    return gv_totals_memory_call(run, call, before);
+}
+
+int gv_totals_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_totals_run *run = context;
-    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
-    int64_t start_ns = gv_time_column(row, GV_TOTALS_CALL_START);
-    int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
-    int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
-    int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
-    int64_t count = sqlite3_column_int64(row, GV_TOTALS_CALL_COUNT);
-    int64_t last_ns = count > 1 ? gv_totals_end(row, GV_TOTALS_CALL_SPAN, start_ns) : end_ns;
+    uint32_t api = call->api;
+    int64_t start_ns = call->key.at_ns, end_ns = start_ns + call->duration_ns;
+    int64_t count = call->folded ? call->folded : 1;
+    int64_t last_ns = count > 1 ? call->key.end_ns : end_ns;
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
+    int64_t process = gv_id_table_get(&run->threads, call->thread, 0);
+    int64_t before = gv_totals_memory_context(run, call);
+    int error = gv_lines_take_call(run->lines, call);
 
-    int64_t process = gv_id_table_get(&run->threads, thread, 0);
-    int64_t before = gv_totals_memory_context(run, row);
-    if ((run->part.thread && thread != run->part.thread) ||
-        (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
-        return 0;
-    if (!gv_range_choice_has(run->part.ranges, sqlite3_column_int64(row, GV_TOTALS_CALL_ID)))
-        return gv_id_table_get(&run->memory, api, 0) > GV_MEMORY_PHYSICAL && result == 0
-                   ? gv_totals_memory_call(run, row, before) /* it may free a block of the ranges */
-                   : 0;
-    if (gv_stopped_has(&run->stopped, process, start_ns))
-        return gv_id_table_get(&run->memory, api, 0) && result == 0
-                   ? gv_totals_memory_call(run, row, before)
-                   : 0;
-    if (count < 1)
-        count = 1;
+    run->starts_of[(uint64_t)call->key.id % GV_TOTALS_STARTS] =
+        (struct gv_totals_start){call->key.id, start_ns};
+    if (error || !gv_totals_takes(run, call))
+        return error ? error : totals_beside(run, call, before);
     totals_span(run, class, start_ns, last_ns);
     run->calls = gv_time_sum(run->calls, count);
     run->class_count[class] = gv_time_sum(run->class_count[class], count);
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
-    if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        totals_of_thread(&run->thread_times[thread], start_ns, end_ns, last_ns, count);
-    if (api <= 0 || (uint64_t)api >= run->apis.rows)
+    if (call->thread && call->thread < run->threads.rows)
+        totals_of_thread(&run->thread_times[call->thread], start_ns, end_ns, last_ns, count);
+    if (!api || api >= run->apis.rows)
         return 0;
-    if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), result))
-        totals_failed(run, api, result);
-    if (bytes > 0 && bytes < INT64_C(1) << 48)
-        run->api_sums[api].bytes += bytes;
-    if (class == GV_TOTALS_LAUNCH && result == 0)
-        totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL), end_ns - start_ns);
+    if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), call->result))
+        totals_failed(run, api, call->result);
+    if (call->bytes > 0 && call->bytes < INT64_C(1) << 48)
+        run->api_sums[api].bytes += call->bytes;
+    if (class == GV_TOTALS_LAUNCH && call->result == 0)
+        totals_launched(run, call->kernel, end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)
         run->launch_failed++;
     if (class == GV_TOTALS_LAUNCH)
         totals_blocking(run, process, end_ns - start_ns);
     if (gv_id_table_get(&run->memory, api, 0))
-        gv_totals_memory_refused(run, row);
+        gv_totals_memory_refused(run, call);
     const struct gv_range_pass_row done = {
-        .call = {sqlite3_column_int64(row, GV_TOTALS_CALL_ID), thread, process, start_ns},
+        .call = {call->key.id, call->thread, process, start_ns},
         .api = api,
         .duration_ns = end_ns - start_ns,
-        .result = result,
-        .bytes = bytes,
+        .result = call->result,
+        .bytes = call->bytes,
         .count = count,
     };
-    int error = gv_range_pass_call(run->range_pass, &done);
-    if (!error && gv_id_table_get(&run->memory, api, 0) && result == 0)
-        error = gv_totals_memory_call(run, row, before);
+    error = gv_range_pass_call(run->range_pass, &done);
+    if (!error && gv_id_table_get(&run->memory, api, 0) && call->result == 0)
+        error = gv_totals_memory_call(run, call, before);
     if (gv_id_table_get(&run->starts, api, 0))
-        totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
+        totals_starting(run, call->key.id);
     if (!error)
         error = gv_duration_total_add(&run->api_sums[api].time, (end_ns - start_ns) / count, count);
     if (!error) /* what the division lost */
@@ -160,12 +173,12 @@ static int totals_flight(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-int gv_totals_calls(struct gv_totals_run *run)
+int gv_totals_calls_end(struct gv_totals_run *run)
 {
-    int error = gv_database_each(run->trace, sql_calls, NULL, 0, totals_call, run);
+    int error = gv_range_pass_busy_end(run->range_pass);
 
     if (!error)
-        error = gv_range_pass_calls_end(run->range_pass);
+        error = gv_range_pass_end(run->range_pass);
     if (!error)
         error = gv_totals_memory_end(run);
     return error ? error : gv_database_each(run->trace, sql_flights, NULL, 0, totals_flight, run);

@@ -19,7 +19,7 @@ static int first_use_take(void *context, sqlite3_stmt *row)
     struct gv_first_use *use = context;
     int64_t start_ns = gv_time_column(row, 1), wait_ns = gv_time_column(row, 3);
     int64_t own_ns = start_ns + (wait_ns > 0 ? wait_ns : 0);
-    int64_t end_ns = gv_totals_end(row, 2, start_ns);
+    int64_t end_ns = start_ns + gv_time_column_duration(row, 2);
     bool loads = sqlite3_column_int(row, 0) != 0;
 
     use->loads += loads;

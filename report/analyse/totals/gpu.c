@@ -1,37 +1,15 @@
-/* Sums up the GPU operations, in the order of their storage. */
+/* Sums up the GPU operations, and gives them to those that want them. */
 #include "report/analyse/totals/run.h"
 
 #include "report/store/time_sum.h"
-#include "report/analyse_totals_totals.inc"
-#include "report/store/array.h"
 #include "report/store/database.h"
 
-enum gv_op_column {
-    GV_OP_ID,
-    GV_OP_PLACE,
-    GV_OP_KIND,
-    GV_OP_SHAPE,
-    GV_OP_START,
-    GV_OP_DURATION,
-    GV_OP_CALL,
-    GV_OP_BYTES,
-    GV_OP_COPY_KIND,
-};
-
-static const char sql_start_of_call[] = "SELECT start_ns FROM call WHERE id = ?";
-
-struct gv_gpu_reading {
-    struct gv_totals_run *run;
-    sqlite3_stmt *call; /* when it started */
-    int64_t every;      /* of so many operations, one call is looked up */
-};
-
-static int totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
+static int totals_kernel(struct gv_totals_run *run, const struct gv_pass_operation *operation,
+                         int64_t duration_ns)
 {
-    int64_t shape = sqlite3_column_int64(row, GV_OP_SHAPE);
+    int64_t shape = operation->shape;
     int64_t blocks = gv_id_table_get(&run->shapes, shape, 1);
-    int64_t multiprocessors =
-        gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 3);
+    int64_t multiprocessors = gv_id_table_get(&run->places, operation->place, 3);
     struct gv_totals_kernel *kernel = gv_totals_kernel_of(run, shape);
 
     run->kernel_time_ns = gv_time_sum(run->kernel_time_ns, duration_ns);
@@ -46,18 +24,17 @@ static int totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t d
     if (shape && shape != kernel->shape)
         kernel->shapes++;
     kernel->shape = shape;
-    kernel->device = gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 4);
+    kernel->device = gv_id_table_get(&run->places, operation->place, 4);
     return gv_duration_total_add(&kernel->time, duration_ns, 1);
 }
 
-static int totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
+static int totals_sums(struct gv_totals_run *run, const struct gv_pass_operation *operation,
+                       int64_t duration_ns)
 {
-    int64_t kind = sqlite3_column_int64(row, GV_OP_KIND);
-    int64_t copy_kind = sqlite3_column_int64(row, GV_OP_COPY_KIND);
-    int64_t bytes = sqlite3_column_int64(row, GV_OP_BYTES);
+    int64_t kind = operation->kind, copy_kind = operation->copy_kind, bytes = operation->bytes;
 
     if (kind == GV_GPU_KERNEL)
-        return totals_kernel(run, row, duration_ns);
+        return totals_kernel(run, operation, duration_ns);
     if (bytes < 0 || bytes > INT64_C(1) << 60)
         bytes = 0;
     if (kind == GV_GPU_COPY) {
@@ -79,116 +56,130 @@ static int totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int64_
     return 0;
 }
 
-static int totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_ns, bool next)
+/* Whether the operation is in the selected part. */
+static bool totals_wants(const struct gv_totals_run *run, const struct gv_pass_operation *operation)
 {
-    struct gv_totals_zone *zone;
+    const struct gv_totals_part *part = &run->part;
 
-    if (next || run->zone_count == 0) {
-        int error = gv_array_room(&run->zones, run->zone_count, &run->zone_room, sizeof(*zone));
-        if (error)
-            return error;
-        run->zones[run->zone_count++] = (struct gv_totals_zone){id, id, start_ns, start_ns};
-    }
-    zone = &run->zones[run->zone_count - 1];
-    zone->last_id = id;
-    if (start_ns < zone->from_ns)
-        zone->from_ns = start_ns;
-    if (start_ns > zone->to_ns)
-        zone->to_ns = start_ns;
-    return 0;
-}
-
-/* When an operation's call started. False: unknown. */
-static bool totals_launched_at(const struct gv_gpu_reading *reading, int64_t call,
-                               int64_t *start_ns)
-{
-    bool known = sqlite3_bind_int64(reading->call, 1, call) == SQLITE_OK &&
-                 sqlite3_step(reading->call) == SQLITE_ROW;
-
-    if (known)
-        *start_ns = gv_time_column(reading->call, 0);
-    sqlite3_reset(reading->call);
-    return known;
+    return operation->is_of_thread &&
+           (!part->process ||
+            gv_id_table_get(&run->places, operation->place, 0) == part->process) &&
+           (part->device < 0 ||
+            gv_id_table_get(&run->places, operation->place, 1) == part->device) &&
+           gv_totals_in_part(run, operation->key.at_ns) &&
+           gv_range_choice_has(part->ranges, operation->call);
 }
 
 /* CUPTI returns an operation without times if it had not ended when the program did. */
-static void totals_untimed(const struct gv_gpu_reading *reading, int64_t place, int64_t call)
+static int totals_untimed(void *context, const struct gv_pass_operation *operation)
 {
-    struct gv_totals_run *run = reading->run;
-    int64_t start_ns;
+    struct gv_totals_run *run = context;
+    int64_t start_ns = INT64_MIN;
+    int error;
 
+    if (!totals_wants(run, operation))
+        return 0;
+    run->operations++;
+    run->found_operations += operation->call != 0;
     run->untimed++;
-    if (place <= 0 || (uint64_t)place >= run->places.rows ||
-        !totals_launched_at(reading, call, &start_ns))
-        return;
-    struct gv_totals_place *times = &run->place_times[place];
+    if (!operation->place || operation->place >= run->places.rows)
+        return 0;
+    error = gv_database_number(run->trace, "SELECT start_ns FROM call WHERE id = ?",
+                               &operation->call, 1, &start_ns);
+    if (error || start_ns == INT64_MIN)
+        return error;
+    struct gv_totals_place *times = &run->place_times[operation->place];
     if (!times->untimed || start_ns < times->launched_ns)
         times->launched_ns = start_ns;
     times->untimed = true;
+    return 0;
 }
 
-static void totals_place_end(struct gv_totals_run *run, int64_t place, int64_t end_ns)
+int gv_totals_untimed(struct gv_totals_run *run)
 {
-    if (place > 0 && (uint64_t)place < run->places.rows && end_ns > run->place_times[place].last_ns)
-        run->place_times[place].last_ns = end_ns;
+    return gv_pass_run_untimed(run->pass, totals_untimed, run);
 }
 
-/* Whether the operation is in the selected part. */
-static bool totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row)
+/* From the call's start to the operation's. */
+static int totals_latency(struct gv_totals_run *run, const struct gv_pass_operation *operation)
 {
-    int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
-    const struct gv_totals_part *part = &run->part;
+    const struct gv_totals_start *start =
+        &run->starts_of[(uint64_t)operation->call % GV_TOTALS_STARTS];
 
-    return (part->process == 0 || gv_id_table_get(&run->places, place, 0) == part->process) &&
-           (part->device < 0 || gv_id_table_get(&run->places, place, 1) == part->device) &&
-           gv_totals_in_part(run, gv_time_column(row, GV_OP_START)) &&
-           gv_range_choice_has(part->ranges, sqlite3_column_int64(row, GV_OP_CALL));
+    return operation->call && start->call == operation->call
+               ? gv_duration_total_add(&run->latency, operation->key.at_ns - start->start_ns, 1)
+               : 0;
 }
 
-static int totals_gpu_row(void *context, sqlite3_stmt *row)
+static int totals_line(struct gv_totals_run *run, const struct gv_pass_operation *op,
+                       int64_t idle_ns)
 {
-    const struct gv_gpu_reading *reading = context;
-    struct gv_totals_run *run = reading->run;
-    int64_t call = sqlite3_column_int64(row, GV_OP_CALL);
-    int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
-    int64_t start_ns = gv_time_column(row, GV_OP_START), launched_ns;
-    int64_t end_ns = gv_totals_end(row, GV_OP_DURATION, start_ns);
+    const struct gv_lines_operation operation = {
+        .process = gv_id_table_get(&run->places, op->place, 0),
+        .call = op->call,
+        .kind = op->kind,
+        .copy_kind = op->copy_kind,
+        .shape = op->shape,
+        .name = gv_id_table_get(&run->shapes, op->shape, 2),
+        .size = gv_lines_size(op->bytes),
+        .start_ns = op->key.at_ns,
+        .duration_ns = op->key.end_ns - op->key.at_ns,
+        .idle_ns = idle_ns,
+    };
+
+    return gv_lines_take(run->lines, &operation);
+}
+
+/* The row of the sums that the operation is of: see gv_estimate_work. */
+static int64_t totals_number(const struct gv_totals_run *run, const struct gv_pass_operation *op)
+{
+    return op->kind == GV_GPU_KERNEL ? gv_totals_kernel_of(run, op->shape) - run->kernels
+           : op->kind == GV_GPU_COPY ? (int64_t)gv_totals_copy_kind(op->copy_kind)
+           : op->kind == GV_GPU_SET  ? -1
+                                     : 0;
+}
+
+static int totals_scaled(struct gv_totals_run *run, const struct gv_pass_operation *op,
+                         size_t device, const struct gv_totals_busy *added)
+{
+    const struct gv_estimate_work work = {
+        .kind = op->kind,
+        .number = totals_number(run, op),
+        .device = device,
+        .amounts = {[GV_ESTIMATE_NS] = op->key.end_ns - op->key.at_ns,
+                    [GV_ESTIMATE_BUSY] = added->busy_ns,
+                    [GV_ESTIMATE_OWN] = added->own_ns,
+                    [GV_ESTIMATE_OPERATIONS] = 1,
+                    [GV_ESTIMATE_BYTES] = op->bytes},
+    };
+
+    return gv_scaled_take(run->scaled, gv_id_table_get(&run->places, op->place, 0), op->call,
+                          &work);
+}
+
+int gv_totals_operation(void *context, const struct gv_pass_operation *operation)
+{
+    struct gv_totals_run *run = context;
+    int64_t device = gv_id_table_get(&run->places, operation->place, 2) - 1;
+    int64_t duration_ns = operation->key.end_ns - operation->key.at_ns;
+    struct gv_totals_busy added;
     int error;
 
-    if (!totals_gpu_wanted(run, row))
+    if (!totals_wants(run, operation))
         return 0;
     run->operations++;
-    run->found_operations += call != 0;
-    if (sqlite3_column_type(row, GV_OP_START) == SQLITE_NULL ||
-        sqlite3_column_type(row, GV_OP_DURATION) == SQLITE_NULL) {
-        totals_untimed(reading, place, call);
-        return 0;
-    }
-    totals_place_end(run, place, end_ns);
-    error = totals_operation(run, row, end_ns - start_ns);
+    run->found_operations += operation->call != 0;
+    error = totals_sums(run, operation, duration_ns);
     if (!error)
-        error = totals_zone(run, sqlite3_column_int64(row, GV_OP_ID), start_ns,
-                            run->operations % GV_TOTALS_ZONE == 0);
-    /* From the call's start to the operation's. */
-    if (!error && call && run->operations % reading->every == 0 &&
-        totals_launched_at(reading, call, &launched_ns))
-        error = gv_duration_total_add(&run->latency, start_ns - launched_ns, 1);
-    return error;
-}
-
-int gv_totals_gpu(struct gv_totals_run *run)
-{
-    struct gv_gpu_reading reading = {.run = run};
-    int64_t most = 0;
-    int error = gv_database_number(run->trace, "SELECT max(id) FROM gpu_op", NULL, 0, &most);
-
-    reading.every = most > 0 ? most / GV_TOTALS_LATENCIES + 1 : 1;
+        error = totals_latency(run, operation);
     if (!error)
-        error = gv_database_error(
-            run->trace, sqlite3_prepare_v2(run->trace, sql_start_of_call, -1, &reading.call, NULL));
+        error = gv_range_pass_operation(run->range_pass, operation->call, duration_ns);
+    if (error || device < 0 || (uint64_t)device >= run->device_count)
+        return error;
+    gv_totals_busy(run, operation, (size_t)device, &added);
+    error = gv_range_pass_busy(run->range_pass, gv_id_table_get(&run->places, operation->place, 0),
+                               operation->key.at_ns, operation->key.end_ns);
     if (!error)
-        error =
-            gv_database_each(run->trace, sql_ops, &run->part.thread, 1, totals_gpu_row, &reading);
-    sqlite3_finalize(reading.call);
-    return error;
+        error = totals_scaled(run, operation, (size_t)device, &added);
+    return error ? error : totals_line(run, operation, added.idle_ns);
 }

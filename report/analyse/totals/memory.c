@@ -20,32 +20,26 @@ int gv_totals_memory_open(struct gv_totals_run *run)
 }
 
 /* The row of the context where a call worked; 0: unknown. */
-static int64_t memory_worked_in_id(const struct gv_totals_run *run, sqlite3_stmt *row)
+static int64_t memory_worked_in_id(const struct gv_totals_run *run,
+                                   const struct gv_pass_call *call)
 {
-    int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
-
-    return context ? context
-                   : gv_id_table_get(&run->streams,
-                                     sqlite3_column_int64(row, GV_TOTALS_CALL_STREAM), 0);
+    return call->context ? call->context : gv_id_table_get(&run->streams, call->stream, 0);
 }
 
 /* Its handle. */
-static int64_t memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+static int64_t memory_worked_in(const struct gv_totals_run *run, const struct gv_pass_call *call)
 {
-    return gv_id_table_get(&run->contexts, memory_worked_in_id(run, row), 0);
+    return gv_id_table_get(&run->contexts, memory_worked_in_id(run, call), 0);
 }
 
-int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
+int64_t gv_totals_memory_context(struct gv_totals_run *run, const struct gv_pass_call *call)
 {
-    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
-
-    if (thread <= 0 || (uint64_t)thread >= run->threads.rows)
+    if (!call->thread || call->thread >= run->threads.rows)
         return 0;
-    int64_t *now = &run->thread_times[thread].context, before = *now;
-    int64_t context = memory_worked_in(run, row);
-    if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED &&
-        sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT) != 0)
+    int64_t *now = &run->thread_times[call->thread].context, before = *now;
+    int64_t context = memory_worked_in(run, call);
+    if (gv_id_table_get(&run->memory, call->api, 0) == GV_MEMORY_CONTEXT_ENDED &&
+        call->object != 0)
         *now = 0; /* it gives the context that ended, not the current one */
     else if (context)
         *now = context;
@@ -70,22 +64,20 @@ static bool memory_counts_at_end(enum gv_memory_space space)
            space == GV_MEMORY_RETAINED;
 }
 
-int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)
+int gv_totals_memory_call(struct gv_totals_run *run, const struct gv_pass_call *call,
+                          int64_t before)
 {
-    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
-    int64_t space = gv_id_table_get(&run->memory, api, 0);
-    int64_t start_ns = gv_time_column(row, GV_TOTALS_CALL_START);
-    int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
+    int64_t space = gv_id_table_get(&run->memory, call->api, 0);
+    int64_t start_ns = call->key.at_ns, end_ns = start_ns + call->duration_ns;
     struct gv_memory_event event = {
         .at_ns = memory_counts_at_end((enum gv_memory_space)space) ? end_ns : start_ns,
         .duration_ns = end_ns - start_ns,
-        .process = gv_id_table_get(&run->threads, thread, 0),
-        .object = sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT),
-        .bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES),
-        .call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID),
+        .process = gv_id_table_get(&run->threads, call->thread, 0),
+        .object = call->object,
+        .bytes = call->bytes,
+        .call = call->key.id,
         .space = (enum gv_memory_space)space,
-        .api = api,
+        .api = call->api,
     };
 
     if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
@@ -93,7 +85,7 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     if (space == GV_MEMORY_DEVICE_RESET)
         event.context = event.object ? event.object : before; /* at its end there may be none */
     else if (space < GV_MEMORY_PHYSICAL) {
-        int64_t context = memory_worked_in_id(run, row);
+        int64_t context = memory_worked_in_id(run, call);
         event.context = gv_id_table_get(&run->contexts, context, 0);
         event.device = (size_t)gv_id_table_get(&run->contexts, context, 1);
     }

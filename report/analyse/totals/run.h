@@ -9,6 +9,7 @@
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/steps/steps.h"
 #include "report/analyse/stopped.h"
+#include "report/pass/pass.h"
 #include "report/store/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
@@ -24,29 +25,8 @@
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_ERRORS     256u
-/* Operations in a zone; zones in memory at once, usually and at most. */
-#define GV_TOTALS_ZONE       16384
-#define GV_TOTALS_ZONES_READ 12u
-#define GV_TOTALS_ZONES_MOST 32u
-/* Operations whose calls are looked up at once. */
-#define GV_TOTALS_LATENCIES 40000
-
-/* The columns read of each call. */
-enum gv_totals_call_column {
-    GV_TOTALS_CALL_ID,
-    GV_TOTALS_CALL_THREAD,
-    GV_TOTALS_CALL_API,
-    GV_TOTALS_CALL_START,
-    GV_TOTALS_CALL_DURATION,
-    GV_TOTALS_CALL_RESULT,
-    GV_TOTALS_CALL_BYTES,
-    GV_TOTALS_CALL_KERNEL,
-    GV_TOTALS_CALL_OBJECT,
-    GV_TOTALS_CALL_CONTEXT,
-    GV_TOTALS_CALL_STREAM,
-    GV_TOTALS_CALL_COUNT, /* NULL: 1 */
-    GV_TOTALS_CALL_SPAN,
-};
+/* Launches that an operation finds. */
+#define GV_TOTALS_STARTS (1u << 16)
 
 /* Classes of calls that are distinguished; others are 0. */
 enum gv_totals_class {
@@ -54,11 +34,6 @@ enum gv_totals_class {
 #define GV_TOTALS_CLASS(name, text, fact) GV_TOTALS_##name,
 #include "report/analyse/totals/classes.def"
     GV_TOTALS_CLASSES
-};
-
-/* Operations [first_id, last_id] start in [from_ns, to_ns]. */
-struct gv_totals_zone {
-    int64_t first_id, last_id, from_ns, to_ns;
 };
 
 struct gv_totals_device {
@@ -82,6 +57,7 @@ struct gv_totals_kernel {
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
+    struct gv_pass *pass;
     /* When the GPU side of a selected process is not known: in order, without overlaps. The last of
      * these times may never end. */
     struct gv_totals_unseen {
@@ -140,12 +116,12 @@ struct gv_totals_run {
     struct gv_totals_device devices[GV_TOTALS_DEVICES];
     size_t device_count;
     struct gv_totals_place {
-        int64_t last_ns;     /* the end of its last operation */
         int64_t launched_ns; /* launch of the first one without times */
         bool untimed;
     } * place_times; /* by id of the place */
-    struct gv_totals_zone *zones;
-    size_t zone_count, zone_room;
+    struct gv_totals_start {
+        int64_t call, start_ns;
+    } starts_of[GV_TOTALS_STARTS]; /* by id: when the last calls began */
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns;
@@ -163,7 +139,7 @@ struct gv_totals_run {
 };
 
 /* report/analyse/totals/unseen.c: when the GPU side is not known: from the first operation that had
- * not ended, too; after gv_totals_gpu. */
+ * not ended, too; after gv_totals_untimed. */
 int gv_totals_unseen(struct gv_totals_run *run);
 /* The first of these times that ends after `at_ns`; NULL: none. */
 const struct gv_totals_unseen *gv_totals_unseen_after(const struct gv_totals_run *run,
@@ -172,26 +148,36 @@ const struct gv_totals_unseen *gv_totals_unseen_after(const struct gv_totals_run
 int64_t gv_totals_unseen_ns(const struct gv_totals_run *run, int64_t start_ns, int64_t end_ns);
 /* From when on it is never known again; INT64_MAX: it is known to the end. */
 int64_t gv_totals_known_until(const struct gv_totals_run *run);
-/* report/analyse/totals/gpu.c: sums of the operations, and the zones. */
-int gv_totals_gpu(struct gv_totals_run *run);
-/* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_unseen. */
-int gv_totals_busy(struct gv_totals_run *run);
-/* report/analyse/totals/calls.c: sums of the calls, also inside the gaps; after gv_totals_busy. */
-int gv_totals_calls(struct gv_totals_run *run);
-/* How much of it all was recorded; after gv_totals_calls. */
+/* report/analyse/totals/gpu.c: operations that have not ended. */
+int gv_totals_untimed(struct gv_totals_run *run);
+/* An operation with its times: the sums, and what else wants it; after gv_totals_unseen. */
+int gv_totals_operation(void *context, const struct gv_pass_operation *operation);
+/* report/analyse/totals/busy.c: when the devices were busy. */
+struct gv_totals_busy {
+    int64_t busy_ns, own_ns; /* what the operation added to all time, and to that of its like */
+    int64_t idle_ns;         /* known to be idle before it */
+};
+void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *op, size_t device,
+                    struct gv_totals_busy *added);
+/* report/analyse/totals/calls.c: sums of the calls; then of what is in no table. */
+int gv_totals_call(void *context, const struct gv_pass_call *call);
+int gv_totals_calls_end(struct gv_totals_run *run);
+/* Whether it counts for the part. */
+bool gv_totals_takes(const struct gv_totals_run *run, const struct gv_pass_call *call);
+/* How much of it all was recorded; after gv_totals_calls_end. */
 int gv_totals_recorded(struct gv_totals_run *run);
 /* report/analyse/totals/memory.c: takes each call, also outside of the part: where its thread
  * worked before, if known. Calls that allocate or end contexts go into the log, which is
  * replayed at the end. */
 int gv_totals_memory_open(struct gv_totals_run *run);
-int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
-int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
+int64_t gv_totals_memory_context(struct gv_totals_run *run, const struct gv_pass_call *call);
+int gv_totals_memory_call(struct gv_totals_run *run, const struct gv_pass_call *call, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
 /* Takes each call that allocates; and how many threads did not get what they had asked for. */
-void gv_totals_memory_refused(struct gv_totals_run *run, sqlite3_stmt *row);
+void gv_totals_memory_refused(struct gv_totals_run *run, const struct gv_pass_call *call);
 int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
- * gv_totals_calls. */
+ * gv_totals_calls_end. */
 int gv_totals_first_use(struct gv_totals_run *run);
 /* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all;
  * after all other sums, except those of kernels and of copies. */
@@ -204,12 +190,6 @@ int gv_totals_store(struct gv_totals_run *run);
 static inline bool gv_totals_in_part(const struct gv_totals_run *run, int64_t start_ns)
 {
     return start_ns >= run->part.from_ns && start_ns < run->part.to_ns;
-}
-
-/* The end of an interval of `duration_ns`, which may be anything. */
-static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start_ns)
-{
-    return start_ns + gv_time_column_duration(row, column);
 }
 
 /* The part of [start_ns, end_ns), which is not negative, in which the GPU side is known. */

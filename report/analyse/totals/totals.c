@@ -90,7 +90,7 @@ static int totals_open_ranges(struct gv_totals_run *run)
     int error = kept < 0 ? kept : gv_range_totals_open(&run->ranges, run->trace, &run->part);
 
     if (!error)
-        error = gv_steps_open(&run->steps, run->trace, &run->part, run->ranges, kept > 0);
+        error = gv_steps_open(&run->steps, run->trace, &run->part, run->pass, run->ranges, kept > 0);
     if (error || !(run->ranges || run->steps))
         return error;
     error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
@@ -167,7 +167,6 @@ static void totals_close(struct gv_totals_run *run)
     free(run->unseen);
     free(run->unseen_times.times);
     free(run->stopped.times);
-    free(run->zones);
     free(run);
 }
 
@@ -186,13 +185,21 @@ static int totals_scaled(struct gv_totals_run *run)
     return gv_scaled_solve(run->scaled, &run->unseen_times, &run->stopped);
 }
 
+static int totals_read(struct gv_totals_run *run)
+{
+    const struct gv_pass_consumer consumer = {run, gv_totals_call, gv_totals_operation};
+
+    return gv_pass_run(run->pass, &consumer, NULL);
+}
+
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu, gv_totals_unseen, gv_totals_busy,     totals_lines,
-    totals_scaled, gv_totals_calls,  gv_totals_recorded, gv_totals_first_use,
+    gv_totals_untimed,   gv_totals_unseen,   totals_read,         totals_lines, totals_scaled,
+    gv_totals_calls_end, gv_totals_recorded, gv_totals_first_use,
 };
 
-static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
+static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
+                       bool exact)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
     int error;
@@ -201,6 +208,7 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         return -ENOMEM;
     run->trace = trace;
     run->part = *part;
+    run->pass = pass;
     error = totals_open(run);
     for (size_t i = 0; i < sizeof(totals_steps) / sizeof(totals_steps[0]) && !error; i++)
         error = totals_steps[i](run);
@@ -232,27 +240,32 @@ static int totals_each(sqlite3 *trace, const char *format, const char *const nam
     return error;
 }
 
-static int totals_ledger(sqlite3 *trace, const struct gv_totals_part *part)
+static int totals_ledger(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
-    int error = gv_ledger_make(trace, part);
+    int error = gv_ledger_make(trace, part, pass);
 
     return error ? error : gv_job_findings_join(trace);
 }
 
-int gv_totals_keep(sqlite3 *trace)
+int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
     const int64_t version = GV_TOTALS_VERSION;
+    struct gv_pass *own = NULL;
     int error = gv_range_choice_install(NULL, trace);
 
+    if (!error && !pass) {
+        error = gv_pass_open(&own, trace, 0);
+        pass = own;
+    }
     if (!error)
         error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
     if (!error)
         error = totals_each(trace, "DELETE FROM main.%s", totals_tables, GV_TOTALS_TABLES);
     if (!error)
-        error = totals_make(trace, &all, true);
+        error = totals_make(trace, &all, pass, true);
     if (!error)
-        error = totals_ledger(trace, &all);
+        error = totals_ledger(trace, &all, pass);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);
@@ -260,6 +273,7 @@ int gv_totals_keep(sqlite3 *trace)
         error = gv_database_script(trace, "COMMIT", NULL, 0);
     if (error && !sqlite3_get_autocommit(trace))
         gv_database_script(trace, "ROLLBACK", NULL, 0);
+    gv_pass_close(own);
     return error;
 }
 
@@ -276,6 +290,7 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     const int64_t values[] = {part->process, part->thread, part->device,
                               part->from_ns, part->to_ns,  (int64_t)(intptr_t)part->ranges};
     int kept = gv_totals_is_all(part) ? gv_totals_are_kept(trace) : 0, error;
+    struct gv_pass *pass = NULL;
     int64_t made = 0;
 
     if (kept < 0)
@@ -298,8 +313,11 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
     for (size_t i = 0; i < GV_TOTALS_VIEWS && !error; i++)
         error = gv_shadow_make(trace, "VIEW", totals_views[i]);
     if (!error)
-        error = totals_make(trace, part, false);
+        error = gv_pass_open(&pass, trace, part->thread);
     if (!error)
-        error = totals_ledger(trace, part);
+        error = totals_make(trace, part, pass, false);
+    if (!error)
+        error = totals_ledger(trace, part, pass);
+    gv_pass_close(pass);
     return error ? error : gv_database_script(trace, sql_set_made, values, 6);
 }

@@ -5,13 +5,13 @@
  * and stored when a trace is finished. For a trace without them, or for a part of a trace, they are
  * made in temporary tables.
  *
- * Memory does not grow with the trace. It reads each call once, the calls up to the last one that
- * starts CUDA twice, and each operation twice. One thread.
+ * Memory does not grow with the trace, which a pass (report/pass) reads once. One thread.
  */
 #ifndef GV_ANALYSE_TOTALS_TOTALS_H
 #define GV_ANALYSE_TOTALS_TOTALS_H
 
 #include "report/analyse/totals/part.h"
+#include "report/pass/pass.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -22,9 +22,9 @@
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 
-/* Makes the tables of an open, writable trace in a transaction of its own. 0, or -errno with the
- * tables unchanged. */
-int gv_totals_keep(sqlite3 *trace);
+/* Makes the tables of an open, writable trace in a transaction of its own. `pass`: of all of it; NULL:
+ * one is made. 0, or -errno with the tables unchanged. */
+int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass);
 
 /* 1: this trace is finished and has them, even if temporary ones hide them; 0: it has not; or
  * -errno. */

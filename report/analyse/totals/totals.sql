@@ -39,19 +39,6 @@ SELECT id, id IN {launch_blocking} FROM process;
 
 -- ---- calls ----
 
--- define: fold(column)
--- Of a row of call: what it says of the polls that the row stands for; NULL: it stands for itself.
-CASE WHEN result = 600 THEN (SELECT {column} FROM call_fold WHERE call = id) END
-
--- name: calls
--- The columns are those of enum gv_totals_call_column.
-SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context, stream,
-    {fold(count)}, {fold(span_ns)}
-FROM call;
-
--- name: call_durations
-SELECT api, duration_ns, {fold(count)}, thread, start_ns FROM call;
-
 -- name: flights
 SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api
 FROM flight f LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
@@ -81,28 +68,6 @@ SELECT e.at_ns, e.call, e.process, e.object, e.bytes, e.space, e.context, e.api,
 FROM temp.memory_event e LEFT JOIN call_object o ON o.call = e.call
     LEFT JOIN call_stack s ON s.call = e.call
 ORDER BY 1, 2;
-
--- ---- the GPU's operations ----
-
--- name: ops
--- The columns are those of enum gv_op_column.
-SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
-FROM gpu_op WHERE {op_is_of_thread};
-
--- define: timed_ops
--- The columns are those of enum gv_busy_column.
-SELECT place, kind, start_ns, duration_ns, copy_kind, call, shape, bytes FROM gpu_op
-WHERE duration_ns IS NOT NULL AND start_ns IS NOT NULL AND {op_is_of_thread}
-
--- name: ops_of_zone
-{timed_ops} AND id BETWEEN ?2 AND ?3;
-
--- name: ops_sorted
-{timed_ops} AND start_ns >= ?2 ORDER BY start_ns;
-
--- name: op_durations
-SELECT kind, duration_ns, shape, copy_kind FROM gpu_op
-WHERE start_ns IS NOT NULL AND duration_ns IS NOT NULL;
 
 -- ---- the first use of the GPU ----
 

@@ -53,10 +53,10 @@ int gv_totals_unseen(struct gv_totals_run *run)
     /* Operations of a stream run in order. */
     for (size_t i = 0; i < run->places.rows && !error; i++) {
         const struct gv_totals_place *place = &run->place_times[i];
+        int64_t last_ns = gv_pass_times_of_place(run->pass, (int64_t)i).last_ns;
         if (place->untimed)
             error = unseen_add(run, gv_id_table_get(&run->places, (int64_t)i, 0),
-                               place->last_ns > place->launched_ns ? place->last_ns
-                                                                   : place->launched_ns,
+                               last_ns > place->launched_ns ? last_ns : place->launched_ns,
                                INT64_MAX);
     }
     unseen_merge(run);

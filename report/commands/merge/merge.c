@@ -218,9 +218,9 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     if (!error)
         error = gv_merge_copy_trace(&copy, input->path, &unmoved);
     if (!error)
-        error = gv_stalls_analyse(copy.job.handle, threshold_ns);
+        error = gv_stalls_analyse(copy.job.handle, threshold_ns, NULL);
     if (!error)
-        error = gv_totals_keep(copy.job.handle);
+        error = gv_totals_keep(copy.job.handle, NULL);
     if (!error && input->runs) /* nobody has found the operations of its collectives */
         error = gv_collectives_settle(copy.job.handle);
     gv_database_close(&copy.job);
@@ -339,7 +339,8 @@ static int find_stalls(sqlite3 *job)
                                    NULL, 0, &threshold_ns);
     return error
                ? error
-               : gv_stalls_analyse(job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns());
+               : gv_stalls_analyse(
+                     job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), NULL);
 }
 
 /* What is found of the whole job. */
@@ -356,7 +357,7 @@ static int analyse(struct merge *merge)
     if (!error)
         error = find_stalls(job);
     if (!error)
-        error = gv_totals_keep(job);
+        error = gv_totals_keep(job, NULL);
     if (!error)
         error = gv_collectives_keep(job);
     if (!error)

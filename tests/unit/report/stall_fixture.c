@@ -188,7 +188,7 @@ void expect(const char *lines)
     sqlite3_stmt *rows = NULL;
 
     assert_int_equal(gv_api_meaning_fill(fixture_trace), 0);
-    assert_int_equal(gv_stalls_analyse(fixture_trace, 100000), 0);
+    assert_int_equal(gv_stalls_analyse(fixture_trace, 100000, NULL), 0);
     assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &rows, NULL), SQLITE_OK);
     while (sqlite3_step(rows) == SQLITE_ROW) {
         size_t used = strlen(found);

@@ -73,5 +73,5 @@ int totals_close(void **state)
 
 void totals_keep(void)
 {
-    assert_int_equal(gv_totals_keep(totals_trace), 0);
+    assert_int_equal(gv_totals_keep(totals_trace, NULL), 0);
 }

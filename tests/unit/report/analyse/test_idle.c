@@ -64,7 +64,7 @@ static void stack(int id, const char *frames)
 
 static void find(void)
 {
-    assert_int_equal(gv_totals_keep(totals_trace), 0);
+    assert_int_equal(gv_totals_keep(totals_trace, NULL), 0);
 }
 
 static int64_t reason_ms(const char *reason)

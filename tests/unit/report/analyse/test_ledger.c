@@ -64,7 +64,10 @@ static int64_t booked(const char *what)
 static void make_part(const struct gv_totals_part *part)
 {
     totals_execute("DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding");
-    assert_int_equal(gv_ledger_make(totals_trace, part), 0);
+    struct gv_pass *pass;
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
+    gv_pass_close(pass);
 }
 
 static void make(void)
@@ -275,7 +278,10 @@ static void by_minute(void **state)
     operation(1, 1, 1, 10 * MS, minute_ns, 1);
     operation(2, 1, 1, 2 * minute_ns + MS, 10 * MS, 2);
     part.from_ns = minute_ns;
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, false), 0);
+    struct gv_pass *pass;
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, pass, false), 0);
+    gv_pass_close(pass);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM (SELECT sum(total_ns) AS ns FROM ledger_minutes"

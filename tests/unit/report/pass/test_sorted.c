@@ -18,15 +18,15 @@ static void sorts(uint64_t count, uint64_t disorder)
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        struct record record = {.key = {(int64_t)(i / 2 + random % (disorder + 1)), (int64_t)i}};
+        struct record record = {.key = {(int64_t)(i / 2 + random % (disorder + 1)), (int64_t)i, 0}};
         record.sum = (uint64_t)record.key.at_ns + i;
         assert_int_equal(gv_pass_sorted_add(sorted, &record), 0);
     }
     for (int times = 0; times < 2; times++) {
         const void *next;
-        struct record last = {.key = {INT64_MIN, 0}};
+        struct record last = {.key = {INT64_MIN, 0, 0}};
         uint64_t read = 0;
-        assert_int_equal(gv_pass_sorted_begin(sorted), 0);
+        assert_int_equal(gv_pass_sorted_begin(sorted, INT64_MIN), 0);
         while (gv_pass_sorted_next(sorted, &next) == 0 && next) {
             const struct record *record = next;
             assert_true(record->key.at_ns > last.key.at_ns ||
