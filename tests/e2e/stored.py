@@ -44,8 +44,6 @@ output("lazy_launch", "stalls_min.txt", "stalls", "{}", "--min", "820ms")
 output("lazy_launch", "stalls_none.txt", "stalls", "{}", "--min", "2s")
 output("lazy_launch", "stalls.md", "stalls", "{}", "--format=markdown", "-n1")
 # Recorded on a real GPU; the commands find its stalls.
-output("local_memory", "stalls.csv", "stalls", "{}", "--format=csv", "--all")
-output("local_memory", "explain.txt", "explain", "{}")
 output("lock_copy", "stalls.csv", "stalls", "{}", "--format=csv", "--all")
 output("lock_copy", "explain_2.txt", "explain", "{}", "2")
 output("host_function", "stalls.txt", "stalls", "{}", "--all")

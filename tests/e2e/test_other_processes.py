@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -57,10 +58,10 @@ class OtherProcesses(harness.Case):
 
     @contextlib.contextmanager
     def another(self):
-        """A process that uses the GPU, as far as the simulated NVML knows."""
-        program = self.path(NAME)
-        shutil.copy(shutil.which("sleep"), program)
-        with subprocess.Popen([program, "60"]) as process:
+        """A process that uses the GPU, as far as the simulated NVML knows. It lies outside of the case's folder, so
+        that nobody waits for its end."""
+        with tempfile.TemporaryDirectory() as folder, \
+                subprocess.Popen([shutil.copy(shutil.which("sleep"), os.path.join(folder, NAME)), "60"], env={}) as process:
             listed = os.path.join(self.machine, str(process.pid))
             with open(listed, "w", encoding="utf-8"):
                 pass

@@ -42,36 +42,6 @@ static int try_open(void)
     return error;
 }
 
-static void records_come_back(void **state)
-{
-    (void)state;
-    struct gv_spool_reader reader;
-    struct gv_spool_view view;
-    struct gv_spool_facts facts;
-    union gv_record record;
-    char name[65], class_name[16];
-    bool closed;
-
-    fixture_call(&spool, 1, FIXTURE_SYNC, 100, 7, 0);
-    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
-    gv_spool_reader_facts(&reader, &facts);
-    assert_string_equal(facts.program, "train");
-    assert_true(gv_spool_reader_look(&reader, 0, &view));
-    assert_int_equal(view.thread, 1);
-    assert_string_equal(view.comm, "worker 1");
-    assert_int_equal(gv_spool_reader_published(&reader, 0, &closed), 1);
-    assert_false(closed);
-    gv_spool_reader_record(&reader, 0, 0, &record);
-    assert_int_equal(record.call.duration_ns, 7);
-    gv_spool_reader_name(&reader, record.head.api, name, class_name);
-    assert_string_equal(name, "cuCtxSynchronize");
-    assert_string_equal(class_name, "sync");
-    gv_spool_reader_name(&reader, 60000, name, class_name);
-    assert_string_equal(name, "?");
-    assert_false(gv_spool_reader_look(&reader, 1, &view));
-    gv_spool_reader_close(&reader);
-}
-
 static void a_wrong_header_is_refused(void **state)
 {
     (void)state;
@@ -181,25 +151,6 @@ static void two_readers_never_share_a_spool(void **state)
     assert_int_equal(try_open(), 0);
 }
 
-static void a_segment_given_back_can_be_used_again(void **state)
-{
-    (void)state;
-    struct gv_spool_reader reader;
-    struct gv_spool_view view;
-    struct gv_spool_segment *before;
-
-    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
-    before = spool.threads[0].segment;
-    fixture_thread_end(&spool, 1);
-    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
-    gv_spool_reader_give_back(&reader, 0);
-    assert_false(gv_spool_reader_look(&reader, 0, &view));
-    assert_int_equal(spool.writer.header->free.count, 1);
-    fixture_call(&spool, 2, FIXTURE_SYNC, 1, 1, 0);
-    assert_ptr_equal(spool.threads[1].segment, before);
-    gv_spool_reader_close(&reader);
-}
-
 static void take_segments(uint32_t from, uint32_t to)
 {
     struct gv_spool_owner owner = {.thread = 1};
@@ -275,14 +226,12 @@ static void a_cut_file_is_not_prepared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(records_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wrong_header_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cut_file_is_never_touched_beyond_its_end, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(impossible_counts_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_link_or_another_kind_of_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(two_readers_never_share_a_spool, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_segment_given_back_can_be_used_again, setup, teardown),
         cmocka_unit_test_setup_teardown(prepared_segments_cost_the_writer_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(growing_alone_wakes_the_reader, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cut_file_is_not_prepared, setup, teardown),

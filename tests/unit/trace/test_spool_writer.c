@@ -1,9 +1,7 @@
 /* The program's half of a spool: segments, the reserve, growth, slots. */
-#include "trace/spool_free_list.h"
 #include "trace/spool_writer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -109,30 +107,6 @@ static void a_late_segment_is_open_to_few(void **state)
     gv_spool_writer_close(&writer, true);
 }
 
-static void a_segment_given_back_is_taken_again(void **state)
-{
-    struct gv_spool_writer writer = {0};
-    struct gv_spool_segment *segment, *again;
-    enum gv_spool_room open_to;
-
-    (void)state;
-    create(&writer, 2);
-    take_all(&writer, GV_ROOM_CODE);
-    segment = &writer.segments[3];
-    atomic_store(&segment->published, 17);
-    gv_spool_writer_leave(&writer, segment);
-    assert_int_equal(segment->state, GV_SEGMENT_CLOSED);
-    atomic_store(&segment->state, GV_SEGMENT_FREE);
-    gv_spool_free_list_push(&writer.header->free, writer.segments, 3);
-    again = gv_spool_writer_take(&writer, GV_ROOM_CODE, &open_to, &owner);
-    assert_ptr_equal(again, segment);
-    assert_int_equal(open_to, GV_ROOM_CODE);
-    assert_int_equal(again->published, 0);
-    assert_int_equal(again->state, GV_SEGMENT_OPEN);
-    assert_int_equal(again->tid, 42);
-    gv_spool_writer_close(&writer, true);
-}
-
 /* On a full disk or /dev/shm, the existing room is used, and no page is missing. */
 static void a_file_that_cannot_grow_is_used_as_it_is(void **state)
 {
@@ -174,61 +148,14 @@ static void each_thread_has_a_slot_until_there_are_none(void **state)
     gv_spool_writer_close(&writer, true);
 }
 
-#define THREADS 4
-#define ROUNDS  20000
-
-static struct gv_spool_writer shared;
-static _Atomic uint32_t holder[4096];
-
-/* Takes segments and gives them back; two threads with one segment would be noticed. */
-static void *churn(void *data)
-{
-    struct gv_spool_owner me = {.thread = (uint64_t)(uintptr_t)data};
-    uintptr_t clashes = 0;
-    enum gv_spool_room open_to;
-
-    for (int i = 0; i < ROUNDS; i++) {
-        struct gv_spool_segment *segment =
-            gv_spool_writer_take(&shared, GV_ROOM_CODE, &open_to, &me);
-        uint32_t number;
-
-        if (!segment)
-            continue;
-        number = (uint32_t)(segment - shared.segments);
-        clashes += atomic_exchange(&holder[number], 1);
-        atomic_store(&holder[number], 0);
-        atomic_store(&segment->state, GV_SEGMENT_FREE);
-        gv_spool_free_list_push(&shared.header->free, shared.segments, number);
-    }
-    return (void *)clashes;
-}
-
-static void a_segment_has_one_owner_at_a_time(void **state)
-{
-    pthread_t threads[THREADS];
-    void *clashes;
-
-    (void)state;
-    create(&shared, 2);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], &clashes);
-        assert_null(clashes);
-    }
-    gv_spool_writer_close(&shared, true);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_spool_is_private_and_describes_itself),
         cmocka_unit_test(the_last_segments_are_kept_for_what_matters),
         cmocka_unit_test(a_late_segment_is_open_to_few),
-        cmocka_unit_test(a_segment_given_back_is_taken_again),
         cmocka_unit_test(a_file_that_cannot_grow_is_used_as_it_is),
         cmocka_unit_test(each_thread_has_a_slot_until_there_are_none),
-        cmocka_unit_test(a_segment_has_one_owner_at_a_time),
     };
 
     return cmocka_run_group_tests_name("spool writer", tests, make_folder, drop_folder);

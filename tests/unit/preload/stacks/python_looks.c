@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SHOWN       __attribute__((visibility("default")))
@@ -33,8 +32,7 @@ struct look {
     uint32_t began;
     uint32_t stacks; /* looks that had one */
     struct gv_python_gil gil;
-    bool directly; /* of the calling thread: it is not read through the Linux kernel */
-    uint64_t took_ns;
+    bool directly;         /* of the calling thread: it is not read through the Linux kernel */
     char text[TEXT_BYTES]; /* distinct stacks, each line "file:function:line", innermost first, with
                               an empty line after each stack */
 };
@@ -162,14 +160,6 @@ uint32_t gv_stacks_write_positions(struct gv_thread *unused,
 
 /* ---- looks ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static bool waits_for_gil(void)
 {
     unsigned long address = 0;
@@ -204,14 +194,11 @@ static bool look_once(void)
 
 static void *work(void *unused)
 {
-    uint64_t start_ns = now_ns();
-
     for (uint32_t i = 0; i < now->times && !now->found; i++) {
         now->found = look_once();
         if (now->pause_us)
             usleep(now->pause_us);
     }
-    now->took_ns = now_ns() - start_ns;
     return unused;
 }
 
@@ -224,7 +211,6 @@ void python_look_own(struct look *look)
 
     now = look;
     writer.tid = (uint32_t)syscall(SYS_gettid);
-    uint64_t start_ns = now_ns();
     for (uint32_t i = 0; i < look->times; i++)
         if (gv_python_take(&writer, position, &count, &low, &high) && count) {
             look->stacks++;
@@ -233,7 +219,6 @@ void python_look_own(struct look *look)
             tell(position, count);
             look->found = gv_python_top(&writer, &top) && top == gv_python_top_of(position);
         }
-    look->took_ns = now_ns() - start_ns;
     if (gv_python_runtime_enter(&python, writer.tid)) {
         look->directly = python.way == GV_PYTHON_DIRECTLY;
         gv_python_runtime_leave();

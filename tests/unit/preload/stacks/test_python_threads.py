@@ -30,7 +30,6 @@ class Look(ctypes.Structure):
                 ("times", ctypes.c_uint32), ("pause_us", ctypes.c_uint32), ("names", ctypes.c_bool),
                 ("collecting", ctypes.c_bool), ("found", ctypes.c_bool), ("began", ctypes.c_uint32),
                 ("stacks", ctypes.c_uint32), ("gil", Gil), ("directly", ctypes.c_bool),
-                ("took_ns", ctypes.c_uint64),
                 ("text", ctypes.c_char * (1 << 20))]
 
     def run(self):
@@ -309,23 +308,9 @@ class Looks(unittest.TestCase):
         self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
 
 
-def bench(frames):
-    """What a stack takes that was seen before, directly and through the Linux kernel."""
-    def take():
-        best = min((deeply(frames, 2000, False) for _ in range(7)), key=lambda look: look.took_ns)
-        print(sys.version.split()[0], "directly" if best.directly else "kernel", best.took_ns // best.times, "ns")
-    take()
-    thread = threading.Thread(target=take)
-    thread.start()
-    thread.join()
-
-
 if __name__ == "__main__":
     if not (3, 9) <= sys.version_info < (3, 16):
         print(f"Python {sys.version.split()[0]} is not known")
         sys.exit(77)
     assert library.python_look_bytes() == ctypes.sizeof(Look)
-    if sys.argv[1:2] == ["bench"]:  # and a number of frames
-        bench(int(sys.argv[2]))
-        sys.exit()
     unittest.main()

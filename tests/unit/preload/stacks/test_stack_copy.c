@@ -1,18 +1,12 @@
-/* Copies of a thread's own stack: what is in them, and what happens if there is no room. */
+/* Copies of a thread's own stack: what happens if there is no room. */
 #include "preload/stacks/stack_copy.h"
 #include "preload/stacks/stack_objects.h"
 #include "tests/unit/preload/recording.h"
 #include "trace/stack_ring.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <ucontext.h>
-
-#define PAGE_BYTES 4096u
 
 const struct gv_process_steps gv_process_steps;
 
@@ -41,116 +35,6 @@ static uint64_t *word_of(uint32_t word)
     return (uint64_t *)&gv_process.spool.header->stacks.used[word];
 }
 
-/* Whether the copy has the bytes that are at an address of this stack. */
-static bool has(const struct gv_stack_copy *copy, const void *at, size_t bytes)
-{
-    uint64_t offset = (uintptr_t)at - copy->sp;
-
-    return offset + bytes <= copy->bytes && memcmp(copy->stack + offset, at, bytes) == 0;
-}
-
-static void the_copy_is_the_stack_as_it_was(void **unused)
-{
-    volatile char mark[] = "a variable of the caller";
-    struct gv_stack_taken taken;
-
-    (void)unused;
-    assert_true(gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken));
-    assert_true(has(taken.copy, (const void *)mark, sizeof mark));
-    assert_true(taken.copy->flags & GV_STACK_COPY_IS_WHOLE);
-    assert_int_equal(taken.copy->generation, 3);
-    assert_int_not_equal(taken.copy->known, 0);
-    assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
-    gv_stack_copy_finish(&taken);
-    assert_int_equal(taken.copy->serial, taken.serial);
-    gv_stack_copy_drop(&taken);
-    assert_int_equal(*word_of(0), 0);
-    assert_int_equal(taken.copy->serial, 0);
-}
-
-static void *take_on_thread(void *result)
-{
-    struct gv_thread thread = {.tid = 1};
-    struct gv_stack_taken taken;
-    volatile char mark[] = "of a thread";
-
-    if (gv_stack_copy_take(&thread, GV_STACK_ROOM_CHOSEN, &taken) &&
-        has(taken.copy, (const void *)mark, sizeof mark) &&
-        taken.copy->flags & GV_STACK_COPY_IS_WHOLE)
-        *(bool *)result = true;
-    return NULL;
-}
-
-static void a_thread_has_its_own_stack(void **unused)
-{
-    bool result = false;
-    pthread_t thread;
-
-    (void)unused;
-    assert_int_equal(pthread_create(&thread, NULL, take_on_thread, &result), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(result);
-}
-
-static struct gv_stack_taken of_coroutine;
-static ucontext_t program, coroutine;
-static volatile char *coroutine_mark;
-
-static void run_coroutine(void)
-{
-    volatile char mark[] = "of a coroutine";
-
-    coroutine_mark = mark;
-    gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &of_coroutine);
-    assert_true(has(of_coroutine.copy, (const void *)mark, sizeof mark));
-}
-
-/* Its stack ends in a hole, far from that of the thread. */
-static void a_coroutine_s_stack_is_copied_up_to_its_end(void **unused)
-{
-    unsigned char *pages =
-        mmap(NULL, 17 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    (void)unused;
-    assert_ptr_not_equal(pages, MAP_FAILED);
-    assert_int_equal(mprotect(pages + 16 * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
-    assert_int_equal(getcontext(&coroutine), 0);
-    coroutine.uc_stack.ss_sp = pages;
-    coroutine.uc_stack.ss_size = 16 * PAGE_BYTES;
-    coroutine.uc_link = &program;
-    makecontext(&coroutine, run_coroutine, 0);
-    assert_int_equal(swapcontext(&program, &coroutine), 0);
-    assert_int_equal(of_coroutine.copy->sp + of_coroutine.copy->bytes,
-                     (uintptr_t)pages + 16 * PAGE_BYTES);
-    assert_int_equal(of_coroutine.chunks, gv_stack_ring_chunks(of_coroutine.copy->bytes));
-    assert_int_equal(*word_of(0), (UINT64_C(1) << of_coroutine.chunks) - 1);
-    munmap(pages, 17 * PAGE_BYTES);
-}
-
-static void on_signal(int number)
-{
-    (void)number;
-    gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &of_coroutine);
-}
-
-static void a_signal_s_stack_is_copied(void **unused)
-{
-    static unsigned char space[65536];
-    const stack_t other = {.ss_sp = space, .ss_size = sizeof space},
-                  none = {.ss_flags = SS_DISABLE};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
-
-    (void)unused;
-    assert_int_equal(sigaltstack(&other, NULL), 0);
-    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-    raise(SIGUSR1);
-    assert_true(of_coroutine.copy->sp > (uintptr_t)space &&
-                of_coroutine.copy->sp < (uintptr_t)space + sizeof space);
-    assert_true(of_coroutine.copy->bytes >=
-                (uintptr_t)space + sizeof space - of_coroutine.copy->sp);
-    sigaltstack(&none, NULL);
-}
-
 static __attribute__((noinline)) bool take_deep(unsigned depth, struct gv_stack_taken *taken)
 {
     volatile char frame[1024];
@@ -159,16 +43,6 @@ static __attribute__((noinline)) bool take_deep(unsigned depth, struct gv_stack_
     return (depth ? take_deep(depth - 1, taken)
                   : gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, taken)) &&
            frame[0] == (char)depth;
-}
-
-static void a_deep_stack_is_cut(void **unused)
-{
-    struct gv_stack_taken taken;
-
-    (void)unused;
-    assert_true(take_deep(100, &taken));
-    assert_int_equal(taken.copy->bytes, GV_STACK_COPY_MOST);
-    assert_false(taken.copy->flags & GV_STACK_COPY_IS_WHOLE);
 }
 
 static void hand_over(struct gv_stack_taken *taken)
@@ -231,18 +105,6 @@ static bool take_slowly(unsigned *slept, struct gv_stack_taken *taken)
     took = gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_WAITS, taken);
     *slept = sleeps;
     return took;
-}
-
-static void one_that_was_left_is_freed_by_the_next(void **unused)
-{
-    struct gv_stack_taken left, taken;
-
-    (void)unused;
-    assert_true(take_deep(60, &left));
-    assert_true(take_deep(60, &left));
-    gv_stack_copy_finish(&left); /* but no record has it */
-    assert_true(gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken));
-    assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
 }
 
 static void one_that_a_record_may_have_is_freed_once(void **unused)
@@ -310,15 +172,7 @@ static void chunks_are_the_lowest_that_are_free(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_copy_is_the_stack_as_it_was, begin, close_recording),
-        cmocka_unit_test_setup_teardown(a_thread_has_its_own_stack, begin, close_recording),
-        cmocka_unit_test_setup_teardown(a_coroutine_s_stack_is_copied_up_to_its_end, begin,
-                                        close_recording),
-        cmocka_unit_test_setup_teardown(a_signal_s_stack_is_copied, begin, close_recording),
-        cmocka_unit_test_setup_teardown(a_deep_stack_is_cut, begin, close_recording),
         cmocka_unit_test_setup_teardown(a_full_ring_costs_the_stack_and_is_counted, begin,
-                                        close_recording),
-        cmocka_unit_test_setup_teardown(one_that_was_left_is_freed_by_the_next, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(one_that_a_record_may_have_is_freed_once, begin,
                                         close_recording),

@@ -65,44 +65,6 @@ static void unload(void *library)
     gv_stack_objects_end_close();
 }
 
-static void what_is_mapped_at_the_start_is_listed(void **unused)
-{
-    const struct gv_spool_object *us = entry_at((uintptr_t)begin, gv_stack_objects_generation());
-    const struct gv_spool_object *libc =
-        entry_at((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"), gv_stack_objects_generation());
-
-    (void)unused;
-    assert_non_null(us);
-    assert_string_equal(us->path, "/the/program");
-    assert_true(us->build_id_bytes == 20);
-    assert_non_null(libc);
-    assert_non_null(strstr(libc->path, "/libc.so"));
-    assert_int_equal(atomic_load(&stacks()->objects_missed), 0);
-}
-
-static void a_stack_after_a_load_sees_it(void **unused)
-{
-    uint32_t before = gv_stack_objects_generation();
-    uintptr_t address;
-    void *library = load("libplain1.so", &address);
-    const struct gv_spool_object *entry;
-
-    (void)unused;
-    assert_null(entry_at(address, before));
-    gv_stack_objects_look();
-    assert_int_equal(gv_stack_objects_generation(), before + 1);
-    entry = entry_at(address, before + 1);
-    assert_non_null(entry);
-    assert_non_null(strstr(entry->path, "libplain1.so"));
-    assert_null(entry_at(address, before));
-    gv_stack_objects_look();
-    assert_int_equal(gv_stack_objects_generation(), before + 1);
-
-    unload(library);
-    assert_null(entry_at(address, gv_stack_objects_generation()));
-    assert_non_null(entry_at(address, before + 1)); /* for stacks that were taken then */
-}
-
 static void a_relative_path_is_that_of_the_start(void **unused)
 {
     char path[PATH_MAX], *here = realpath(".", NULL);
@@ -141,35 +103,13 @@ static void what_went_without_a_word_is_gone_when_something_comes(void **unused)
     unload(other);
 }
 
-static void entries_are_used_again(void **unused)
-{
-    uintptr_t address;
-
-    (void)unused;
-    for (int i = 0; i < 500; i++) {
-        void *library = load("libplain1.so", &address);
-
-        gv_stack_objects_look();
-        unload(library);
-        for (uint32_t k = 0; k < atomic_load(&stacks()->objects_allocated); k++)
-            if (gv_process.spool.objects[k].removed) /* as the collector does */
-                atomic_store(&gv_process.spool.objects[k].added, 0);
-    }
-    assert_int_equal(atomic_load(&stacks()->objects_allocated), GV_SPOOL_OBJECTS_GROWTH);
-    assert_int_equal(atomic_load(&stacks()->objects_missed), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_mapped_at_the_start_is_listed, begin,
-                                        close_recording),
-        cmocka_unit_test_setup_teardown(a_stack_after_a_load_sees_it, begin, close_recording),
         cmocka_unit_test_setup_teardown(a_relative_path_is_that_of_the_start, begin,
                                         close_recording),
         cmocka_unit_test_setup_teardown(what_went_without_a_word_is_gone_when_something_comes,
                                         begin, close_recording),
-        cmocka_unit_test_setup_teardown(entries_are_used_again, begin, close_recording),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

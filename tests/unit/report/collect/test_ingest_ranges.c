@@ -61,21 +61,6 @@ static void expect(const char *expected)
         expected);
 }
 
-static void each_domain_has_its_own_stack(void **state)
-{
-    (void)state;
-    begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
-    begin(1, GV_RANGE_PUSH, 20, 2, 0, 0);
-    begin(1, GV_RANGE_PUSH, 30, 0, 0, 0);
-    begin(2, GV_RANGE_PUSH, 35, 0, 0, 0);
-    finish(1, GV_RANGE_PUSH, 40, 2, 0);
-    finish(1, GV_RANGE_PUSH, 50, 0, 0);
-    finish(1, GV_RANGE_PUSH, 60, 0, 0);
-    finish(1, GV_RANGE_PUSH, 70, 0, 0);
-    recover();
-    expect("10:50:0: 20:20:1:1 30:20:2:2 35:open:0:");
-}
-
 static void call(uint32_t thread, uint64_t at_ns)
 {
     const union gv_record record = {.call = {.head = {.kind = GV_RECORD_CALL},
@@ -191,9 +176,11 @@ static void a_later_collector_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_domain_has_its_own_stack),   TEST(a_call_is_in_the_innermost_push_of_its_thread),
-        TEST(a_range_ends_on_another_thread),  TEST(a_missed_pop_ends_its_range_at_no_known_time),
-        TEST(a_text_may_come_after_its_range), TEST(a_later_collector_goes_on),
+        TEST(a_call_is_in_the_innermost_push_of_its_thread),
+        TEST(a_range_ends_on_another_thread),
+        TEST(a_missed_pop_ends_its_range_at_no_known_time),
+        TEST(a_text_may_come_after_its_range),
+        TEST(a_later_collector_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,18 +95,6 @@ static void expect_claim(const char *session, const char *suffix)
     assert_string_equal(claimed, expected);
 }
 
-static void a_new_file_is_private(void **state)
-{
-    (void)state;
-    struct stat status;
-
-    umask(0);
-    expect_claim(fixture.session, "");
-    assert_int_equal(lstat(claimed, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
-    assert_int_equal(status.st_size, 0);
-}
-
 static void without_locks_none_is_made(void **state)
 {
     (void)state;
@@ -127,48 +115,6 @@ static void without_locks_of_bytes_none_is_made(void **state)
     assert_int_equal(access(fixture.trace, F_OK), -1);
 }
 
-static void a_planted_link_is_not_followed(void **state)
-{
-    (void)state;
-    char victim[1024];
-    struct stat status;
-
-    snprintf(victim, sizeof(victim), "%s/victim", fixture.directory);
-    write_file(victim, "precious");
-    assert_int_equal(symlink(victim, fixture.trace), 0);
-    expect_claim(fixture.session, "-2");
-    assert_int_equal(stat(victim, &status), 0);
-    assert_int_equal(status.st_size, 8);
-    /* A link to nothing is not followed either. */
-    assert_int_equal(unlink(victim), 0);
-    expect_claim(OTHER_SESSION, "-2");
-    assert_int_equal(access(victim, F_OK), -1);
-}
-
-static void a_foreign_file_is_left_alone(void **state)
-{
-    (void)state;
-    struct stat status;
-
-    write_file(fixture.trace, "somebody's notes");
-    expect_claim(fixture.session, "-2");
-    assert_int_equal(stat(fixture.trace, &status), 0);
-    assert_int_equal(status.st_size, 16);
-}
-
-static void a_foreign_database_is_left_alone(void **state)
-{
-    (void)state;
-    sqlite3 *database;
-
-    assert_int_equal(sqlite3_open(fixture.trace, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, "CREATE TABLE notes (text)", NULL, NULL, NULL),
-                     SQLITE_OK);
-    sqlite3_close(database);
-    expect_claim(fixture.session, "-2");
-    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM sqlite_schema"), 1);
-}
-
 /* Nothing is written beside it either. */
 static void a_directory_is_left_alone(void **state)
 {
@@ -185,17 +131,6 @@ static void an_empty_file_is_taken(void **state)
     (void)state;
     write_file(fixture.trace, "");
     expect_claim(fixture.session, "");
-}
-
-static void a_finished_trace_is_replaced(void **state)
-{
-    (void)state;
-    struct stat status;
-
-    make_trace();
-    expect_claim(OTHER_SESSION, "");
-    assert_int_equal(stat(fixture.trace, &status), 0);
-    assert_int_equal(status.st_size, 0);
 }
 
 /* Killed in its first transaction, with a part of it in the file. */
@@ -413,15 +348,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(a_new_file_is_private),
         TEST(without_locks_none_is_made),
         TEST(without_locks_of_bytes_none_is_made),
-        TEST(a_planted_link_is_not_followed),
-        TEST(a_foreign_file_is_left_alone),
-        TEST(a_foreign_database_is_left_alone),
         TEST(a_directory_is_left_alone),
         TEST(an_empty_file_is_taken),
-        TEST(a_finished_trace_is_replaced),
         TEST(a_first_commit_that_did_not_end_is_undone),
         TEST(what_is_about_to_end_is_waited_for),
         TEST(what_lives_on_is_left_alone),
