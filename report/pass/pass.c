@@ -75,8 +75,7 @@ static int next_beside(struct beside *beside)
 
 static int ask_beside(struct beside *beside, sqlite3 *trace, const char *sql)
 {
-    int error =
-        gv_database_error(trace, sqlite3_prepare_v2(trace, sql, -1, &beside->rows, NULL));
+    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql, -1, &beside->rows, NULL));
 
     return error ? error : next_beside(beside);
 }
@@ -163,7 +162,7 @@ static int take_operation(struct gv_pass *pass, sqlite3_value **row)
 static void take_row(sqlite3_context *context, int count, sqlite3_value **row)
 {
     struct gv_pass *pass = sqlite3_value_pointer(row[count - 1], POINTER);
-    int (*const *take)(struct gv_pass *pass, sqlite3_value **row) = sqlite3_user_data(context);
+    int (*const *take)(struct gv_pass * pass, sqlite3_value * *row) = sqlite3_user_data(context);
 
     if (pass && !pass->error)
         pass->error = (*take)(pass, row);
@@ -177,7 +176,7 @@ static void end_rows(sqlite3_context *context)
 }
 
 static int (*const takes[])(struct gv_pass *pass, sqlite3_value **row) = {take_call,
-                                                                         take_operation};
+                                                                          take_operation};
 
 /* ?1: the thread; ?2: the pass. */
 static int read_rows(struct gv_pass *pass, sqlite3 *trace, int which, const char *sql,

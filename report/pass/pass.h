@@ -59,8 +59,8 @@ struct gv_pass_stream {
 
 struct gv_pass;
 
-/* Puts the trace's rows in order. thread: whose operations are marked; 0: all are. Close *pass in any
- * case. 0 or -errno. */
+/* Puts the trace's rows in order. thread: whose operations are marked; 0: all are. Close *pass in
+ * any case. 0 or -errno. */
 int gv_pass_open(struct gv_pass **pass, sqlite3 *trace, int64_t thread);
 void gv_pass_close(struct gv_pass *pass);
 

@@ -16,8 +16,8 @@
 
 typedef uint32_t __attribute__((may_alias)) word;
 
-/* In the file, a record is a word that has a bit for each of its own words that are not those of the
- * record before it, and these: half of them are not. */
+/* In the file, a record is a word that has a bit for each of its own words that are not those of
+ * the record before it, and these: half of them are not. */
 struct run {
     struct gv_pass_key first;
     int64_t until_ns;      /* the latest end */
@@ -150,7 +150,8 @@ static int read_all(int file, char *bytes, size_t count, off_t at)
     return 0;
 }
 
-/* Packs records from `next` on into the words; *next: the first that was not. Returns how many words. */
+/* Packs records from `next` on into the words; *next: the first that was not. Returns how many
+ * words. */
 static size_t pack(const struct gv_pass_sorted *sorted, word *words, size_t most, size_t *next)
 {
     size_t wide = sorted->bytes / sizeof(*words), used = 0;
@@ -198,8 +199,8 @@ static int end_run(struct gv_pass_sorted *sorted)
     }
     sort(sorted);
     struct run *run = &sorted->runs[sorted->run_count++];
-    *run = (struct run){
-        .records = sorted->count, .at = sorted->written, .until_ns = sorted->until_ns};
+    *run =
+        (struct run){.records = sorted->count, .at = sorted->written, .until_ns = sorted->until_ns};
     memcpy(&run->first, sorted->records, sizeof(run->first));
     error = write_run(sorted);
     run->until = sorted->written;

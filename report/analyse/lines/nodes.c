@@ -108,8 +108,7 @@ static int next_range(struct gv_lines *lines)
 
     lines->range_call =
         result == SQLITE_ROW ? sqlite3_column_int64(lines->ranges, RANGE_CALL) : INT64_MAX;
-    lines->range_ns =
-        result == SQLITE_ROW ? gv_time_column(lines->ranges, RANGE_START) : INT64_MAX;
+    lines->range_ns = result == SQLITE_ROW ? gv_time_column(lines->ranges, RANGE_START) : INT64_MAX;
     return gv_database_error(lines->trace, result);
 }
 
@@ -122,8 +121,8 @@ int gv_lines_nodes_open(struct gv_lines *lines)
         error = gv_database_error(lines->trace, sqlite3_prepare_v2(lines->trace, sql_first_inside,
                                                                    -1, &lines->first_inside, NULL));
     if (!error)
-        error = gv_database_error(lines->trace, sqlite3_prepare_v2(lines->trace, sql_ranges, -1,
-                                                                   &lines->ranges, NULL));
+        error = gv_database_error(
+            lines->trace, sqlite3_prepare_v2(lines->trace, sql_ranges, -1, &lines->ranges, NULL));
     lines->range_ns = lines->range_call = INT64_MIN;
     return error;
 }

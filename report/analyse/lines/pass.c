@@ -28,9 +28,10 @@ static uint32_t hash_before(const struct gv_lines_thread *thread, uint32_t count
 static void read_call(const struct gv_lines *lines, const struct gv_pass_call *row,
                       struct gv_lines_call *call)
 {
-    int64_t object = gv_id_table_get(&lines->work, row->api, 0) == GV_GPU_WORK_GRAPH ? row->object : 0;
-    uint64_t self = gv_mix(gv_mix(gv_mix(row->api, row->kernel), (uint64_t)object),
-                           gv_lines_size(row->bytes));
+    int64_t object =
+        gv_id_table_get(&lines->work, row->api, 0) == GV_GPU_WORK_GRAPH ? row->object : 0;
+    uint64_t self =
+        gv_mix(gv_mix(gv_mix(row->api, row->kernel), (uint64_t)object), gv_lines_size(row->bytes));
 
     *call = (struct gv_lines_call){
         .id = row->key.id,
@@ -45,9 +46,8 @@ static void read_call(const struct gv_lines *lines, const struct gv_pass_call *r
         .one_of = (float)row->one_of,
     };
     if (object)
-        call->capture =
-            gv_lines_capture_of(lines, gv_id_table_get(&lines->process_of, row->thread, 0), object,
-                                call->start_ns);
+        call->capture = gv_lines_capture_of(
+            lines, gv_id_table_get(&lines->process_of, row->thread, 0), object, call->start_ns);
     struct gv_lines_thread *of = gv_lines_thread_of(lines, row->thread);
     call->near = hash_before(of, GV_LINES_NEAR);
     call->far = hash_before(of, GV_LINES_BEFORE);
@@ -182,8 +182,7 @@ static int read_forgotten(struct gv_lines *lines, int64_t id)
     if (result == SQLITE_OK)
         result = sqlite3_step(lines->call);
     if (result == SQLITE_ROW)
-        *call =
-            (struct gv_lines_call){.id = id, .start_ns = gv_time_column(lines->call, 0)};
+        *call = (struct gv_lines_call){.id = id, .start_ns = gv_time_column(lines->call, 0)};
     sqlite3_reset(lines->call);
     return gv_database_error(lines->trace, result);
 }

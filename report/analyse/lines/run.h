@@ -62,12 +62,12 @@ struct gv_lines_class {
 struct gv_lines {
     sqlite3 *trace;
     struct gv_totals_part part;
-    struct gv_id_table process_of;               /* a thread */
-    struct gv_id_table host_only;                /* a process */
-    struct gv_id_table work; /* of an api, enum gv_gpu_work; whether it works or waits */
-    struct gv_lines_thread *threads;             /* by id */
-    sqlite3_stmt *call;                          /* one */
-    struct gv_lines_call *known;                 /* by id, the last ones */
+    struct gv_id_table process_of;   /* a thread */
+    struct gv_id_table host_only;    /* a process */
+    struct gv_id_table work;         /* of an api, enum gv_gpu_work; whether it works or waits */
+    struct gv_lines_thread *threads; /* by id */
+    sqlite3_stmt *call;              /* one */
+    struct gv_lines_call *known;     /* by id, the last ones */
     sqlite3_stmt *ranges, *range, *first_inside; /* `range`: one */
     int64_t range_ns, range_call;                /* the row of `ranges`; INT64_MAX: the end */
     struct gv_lines_node *nodes;                 /* by number */

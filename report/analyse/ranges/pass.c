@@ -33,8 +33,8 @@ static int next_beside(struct gv_range_pass *pass, struct gv_range_beside *besid
 
 static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, const char *sql)
 {
-    int error = gv_database_error(
-        pass->trace, sqlite3_prepare_v2(pass->trace, sql, -1, &beside->rows, NULL));
+    int error = gv_database_error(pass->trace,
+                                  sqlite3_prepare_v2(pass->trace, sql, -1, &beside->rows, NULL));
 
     return error ? error : next_beside(pass, beside);
 }

@@ -4,8 +4,8 @@
  * read the calls and the operations anyway.
  *
  * In this order: gv_range_pass_open(); gv_range_pass_add() for each consumer;
- * gv_range_pass_unseen(); the calls and operations by their starts; gv_range_pass_end(), after which
- * each consumer has all of what the calls did.
+ * gv_range_pass_unseen(); the calls and operations by their starts; gv_range_pass_end(), after
+ * which each consumer has all of what the calls did.
  *
  * Memory: GV_RANGE_PASS_CALLS calls, and the intervals that are open at the same time. One thread.
  */

@@ -138,8 +138,8 @@ static bool loads_code(struct gv_stall_run *run, const struct gv_pass_call *call
     return run->code && run->code_call == call->key.id;
 }
 
-/* Reads the next chunk of calls that took long or loaded code, in the order of their start. An empty
- * chunk is the end. */
+/* Reads the next chunk of calls that took long or loaded code, in the order of their start. An
+ * empty chunk is the end. */
 static int next_chunk(struct gv_stall_run *run)
 {
     const struct gv_pass_call *from = NULL;
@@ -160,8 +160,7 @@ static int next_chunk(struct gv_stall_run *run)
             continue;
         if (!error)
             error = take_call(run, from, call);
-        run->call_count +=
-            !error && !gv_stopped_has(&run->stopped, call->process, call->start_ns);
+        run->call_count += !error && !gv_stopped_has(&run->stopped, call->process, call->start_ns);
     }
     return error;
 }

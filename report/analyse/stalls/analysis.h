@@ -17,8 +17,8 @@
 #define GV_STALLS_VERSION 5
 
 /* Analyses an open, writable trace in a transaction of its own, and replaces earlier results.
- * `pass`: of all of it; NULL: one is made. Writes to meta: stalls (version), stall_threshold_ns. 0 or
- * -errno; on error the tables are unchanged. */
+ * `pass`: of all of it; NULL: one is made. Writes to meta: stalls (version), stall_threshold_ns. 0
+ * or -errno; on error the tables are unchanged. */
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass);
 
 /* Writes the advice of all stalls anew, after names have changed. In a transaction of its own. 0 or

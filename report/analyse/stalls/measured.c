@@ -1,6 +1,6 @@
 /*
- * Evidence from the GPU's operations. For each, a binary search finds the calls that it concerns; for
- * this, the chunk's calls are sorted by process, context, stream and number.
+ * Evidence from the GPU's operations. For each, a binary search finds the calls that it concerns;
+ * for this, the chunk's calls are sorted by process, context, stream and number.
  */
 #include "report/analyse/stalls/run.h"
 #include "report/store/array.h"

@@ -48,8 +48,8 @@ void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *o
     if (op->kind == GV_GPU_COPY && gv_totals_copy_is_with_host(op->copy_kind))
         state->known.host_copy_ns += gv_totals_known_ns(
             run, end_ns - busy_cover(&state->host_copy_until_ns, start_ns, end_ns), end_ns);
-    added->own_ns = added_ns = busy_cover(
-        copies ? &state->copy_until_ns : &state->kernel_until_ns, start_ns, end_ns);
+    added->own_ns = added_ns =
+        busy_cover(copies ? &state->copy_until_ns : &state->kernel_until_ns, start_ns, end_ns);
     if (copies) {
         state->copy_ns += added_ns;
         state->known.copy_ns += gv_totals_known_ns(run, end_ns - added_ns, end_ns);

@@ -20,8 +20,7 @@ int gv_totals_memory_open(struct gv_totals_run *run)
 }
 
 /* The row of the context where a call worked; 0: unknown. */
-static int64_t memory_worked_in_id(const struct gv_totals_run *run,
-                                   const struct gv_pass_call *call)
+static int64_t memory_worked_in_id(const struct gv_totals_run *run, const struct gv_pass_call *call)
 {
     return call->context ? call->context : gv_id_table_get(&run->streams, call->stream, 0);
 }
@@ -38,8 +37,7 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, const struct gv_pass
         return 0;
     int64_t *now = &run->thread_times[call->thread].context, before = *now;
     int64_t context = memory_worked_in(run, call);
-    if (gv_id_table_get(&run->memory, call->api, 0) == GV_MEMORY_CONTEXT_ENDED &&
-        call->object != 0)
+    if (gv_id_table_get(&run->memory, call->api, 0) == GV_MEMORY_CONTEXT_ENDED && call->object != 0)
         *now = 0; /* it gives the context that ended, not the current one */
     else if (context)
         *now = context;

@@ -171,7 +171,8 @@ int gv_totals_recorded(struct gv_totals_run *run);
  * replayed at the end. */
 int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, const struct gv_pass_call *call);
-int gv_totals_memory_call(struct gv_totals_run *run, const struct gv_pass_call *call, int64_t before);
+int gv_totals_memory_call(struct gv_totals_run *run, const struct gv_pass_call *call,
+                          int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
 /* Takes each call that allocates; and how many threads did not get what they had asked for. */
 void gv_totals_memory_refused(struct gv_totals_run *run, const struct gv_pass_call *call);

@@ -90,7 +90,8 @@ static int totals_open_ranges(struct gv_totals_run *run)
     int error = kept < 0 ? kept : gv_range_totals_open(&run->ranges, run->trace, &run->part);
 
     if (!error)
-        error = gv_steps_open(&run->steps, run->trace, &run->part, run->pass, run->ranges, kept > 0);
+        error =
+            gv_steps_open(&run->steps, run->trace, &run->part, run->pass, run->ranges, kept > 0);
     if (error || !(run->ranges || run->steps))
         return error;
     error = gv_range_pass_open(&run->range_pass, run->trace, &run->part);
@@ -194,8 +195,8 @@ static int totals_read(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_untimed,   gv_totals_unseen,   totals_read,         totals_lines, totals_scaled,
-    gv_totals_calls_end, gv_totals_recorded, gv_totals_first_use,
+    gv_totals_untimed, gv_totals_unseen,    totals_read,        totals_lines,
+    totals_scaled,     gv_totals_calls_end, gv_totals_recorded, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,

@@ -55,9 +55,9 @@ int gv_totals_unseen(struct gv_totals_run *run)
         const struct gv_totals_place *place = &run->place_times[i];
         int64_t last_ns = gv_pass_times_of_place(run->pass, (int64_t)i).last_ns;
         if (place->untimed)
-            error = unseen_add(run, gv_id_table_get(&run->places, (int64_t)i, 0),
-                               last_ns > place->launched_ns ? last_ns : place->launched_ns,
-                               INT64_MAX);
+            error =
+                unseen_add(run, gv_id_table_get(&run->places, (int64_t)i, 0),
+                           last_ns > place->launched_ns ? last_ns : place->launched_ns, INT64_MAX);
     }
     unseen_merge(run);
     return error;

@@ -337,10 +337,9 @@ static int find_stalls(sqlite3 *job)
     if (!error)
         error = gv_database_number(job, "SELECT value FROM meta WHERE key = 'stall_threshold_ns'",
                                    NULL, 0, &threshold_ns);
-    return error
-               ? error
-               : gv_stalls_analyse(
-                     job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), NULL);
+    return error ? error
+                 : gv_stalls_analyse(
+                       job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), NULL);
 }
 
 /* What is found of the whole job. */
