@@ -88,13 +88,17 @@ CASE WHEN instr(substr({place}, 1, instr({place} || ' ', ' ')), ':') > 0
 -- (H100, driver 580).
 (SELECT process FROM variable WHERE name = 'CUDA_LAUNCH_BLOCKING' AND value = '1')
 
+-- define: if_any(what)
+-- The first table of a FROM: without a row of it, the others are not read.
+(SELECT 1 FROM {what} LIMIT 1) CROSS JOIN
+
 -- define: capture_marks
 -- Begins and ends of captures. An attempt to end a capture that left it on (908: from another
 -- thread) is none; with 901 and 904 it ends, and there is no graph.
 SELECT c.id AS id, t.process AS process, c.stream AS stream, c.start_ns AS start_ns,
     c.start_ns + c.duration_ns AS end_ns, a.begins_capture AS begins,
     coalesce(c.result, 0) AS result
-FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+FROM {if_any(api WHERE begins_capture)} call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
 WHERE c.stream IS NOT NULL
     AND c.api IN (SELECT id FROM api WHERE begins_capture OR ends_capture)
     AND (coalesce(c.result, 0) = 0 OR NOT a.begins_capture AND c.result IN (901, 904))

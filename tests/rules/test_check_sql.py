@@ -37,6 +37,13 @@ class CheckSql(RuleCase):
         self.assertFalse(good, output)
         self.assertIn("report/a.sql:1: all is not used", output)
 
+    def test_readers(self):
+        for sql, problem in (("SELECT bytes FROM call WHERE id = ?", None), ("SELECT 1 FROM call", "come from report/pass"),
+                             ("SELECT 1 FROM gpu_op o WHERE o.start_ns > ?", "come from report/pass")):
+            status, output = self.check({"report/analyse/a.c": f'ask("{sql}");'})
+            self.assertEqual(problem is None, status == 0, output)
+            self.assertIn(problem or "0 problems", output)
+
     def test_length(self):
         good, output = self.good(a='ask("SELECT id"\n    " FROM call");\nputs("a" "b" "c");')
         self.assertTrue(good, output)

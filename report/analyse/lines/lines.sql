@@ -23,10 +23,9 @@ WHERE x.one_of > 0 GROUP BY c.thread;
 -- In the order of time: what begins and ends a capture, and what makes a graph, or a graph that can be
 -- launched, of another one, or changes it. A trace without launches of graphs needs none of it.
 SELECT t.process, c.start_ns, a.begins_capture, a.ends_capture, c.stream, c.object, o.object, s.stack
-FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+FROM {if_any(api WHERE gpu_work = 2)} call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
     LEFT JOIN call_object o ON o.call = c.id LEFT JOIN call_stack s ON s.call = c.id
-WHERE c.api IN (SELECT id FROM api WHERE (begins_capture OR ends_capture OR class = 'graph')
-        AND EXISTS (SELECT 1 FROM api WHERE gpu_work = 2))
+WHERE c.api IN (SELECT id FROM api WHERE begins_capture OR ends_capture OR class = 'graph')
     AND coalesce(c.result, 0) = 0
     AND (a.begins_capture OR a.ends_capture OR o.object IS NOT NULL)
 ORDER BY c.start_ns;

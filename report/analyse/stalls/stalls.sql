@@ -34,10 +34,9 @@ INSERT INTO temp.stall_freed
     SELECT id, bytes / 1024 * CASE kind WHEN 'free-host' THEN 152 WHEN 'host-unregister' THEN 17 ELSE 1 END
     FROM (SELECT c.id AS id, a.kind AS kind, a.memory AS memory,
             lag(c.bytes) OVER (PARTITION BY p.id, c.object ORDER BY c.start_ns) AS bytes
-        FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
-            JOIN process p ON p.id = t.process
-        WHERE EXISTS (SELECT 1 FROM process WHERE gpu IS NOT 'cupti' OR id IN (SELECT process FROM gpu_change))
-            AND (p.gpu IS NOT 'cupti' OR p.id IN (SELECT process FROM gpu_change))
+        FROM {if_any(process WHERE gpu IS NOT 'cupti' OR id IN (SELECT process FROM gpu_change))} call c
+            JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process
+        WHERE (p.gpu IS NOT 'cupti' OR p.id IN (SELECT process FROM gpu_change))
             AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
@@ -50,10 +49,9 @@ CREATE TEMP TABLE stall_pool (call INTEGER PRIMARY KEY);
 SELECT c.id, CASE WHEN a.kind = 'alloc-ordered' THEN 1 WHEN a.memory = 5 THEN 2 WHEN a.class = 'sync' THEN 3
         ELSE 4 END,
     t.process, coalesce(c.context, s.context), c.object, c.bytes
-FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+FROM {if_any(api WHERE kind = 'alloc-ordered')} call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
     LEFT JOIN stream s ON s.id = c.stream
-WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered')
-    AND (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
+WHERE (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
     AND (a.kind <> 'pool-attribute' OR c.bytes IS NOT NULL)
     AND c.api IN (SELECT id FROM api WHERE class = 'sync' OR memory = 5
         OR kind IN ('alloc-ordered', 'pool-attribute'))
@@ -216,8 +214,8 @@ INSERT INTO stall_host (stall, host_function) VALUES (?, ?);
 DROP TABLE IF EXISTS temp.capture_breaker;
 CREATE TEMP TABLE capture_breaker (process INTEGER, start_ns INTEGER, call INTEGER);
 INSERT INTO temp.capture_breaker
-SELECT t.process, c.start_ns, c.id FROM call c JOIN thread t ON t.id = c.thread
-WHERE EXISTS (SELECT 1 FROM api WHERE begins_capture) AND c.result IN (900, 902, 905, 906, 907)
+SELECT t.process, c.start_ns, c.id FROM {if_any(api WHERE begins_capture)} call c JOIN thread t ON t.id = c.thread
+WHERE c.result IN (900, 902, 905, 906, 907)
     AND c.api NOT IN (SELECT id FROM api WHERE begins_capture OR ends_capture);
 CREATE INDEX temp.capture_breaker_started ON capture_breaker (process, start_ns);
 INSERT INTO lost_capture (begin_call, call, end_call)
