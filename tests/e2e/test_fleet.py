@@ -145,8 +145,8 @@ class Export(Case):
         stored.make("days", self.path("days.db"))
         self.export("days.db")
         wanted = [tuple(row.values()) for row in json.loads(self.command(
-            "query", self.path("days.db"), "-f", "json", "SELECT name, sum(total_ns) FROM minutes WHERE what = 'idle' AND name IN ('data', 'python')"
-            " GROUP BY name UNION ALL SELECT 'stall', sum(total_ns) FROM minutes WHERE what = 'stall'").out)]
+            "query", self.path("days.db"), "-f", "json", "SELECT name, sum(total_ns) FROM minutes WHERE what = 'idle'"
+            " AND name IN ('data', 'python') GROUP BY name UNION ALL SELECT 'stall', sum(total_ns) FROM minutes WHERE what = 'stall'").out)]
         found = self.ask("SELECT what, SUM(account_ns) FROM ledger WHERE state = 'idle' AND what IN ('data', 'python') GROUP BY what "
                          "UNION ALL SELECT 'stall', SUM(lost_ns) FROM stalls")
         self.assertEqual(sorted(found), sorted(wanted))
