@@ -47,4 +47,8 @@ void gv_fork_watch_set_token(uint64_t token);
 /* Registers the handlers of the process's end. 0 or -errno. */
 int gv_process_watch_exit(void);
 
+/* The process has just begun to record: stops that at once if it has said so, or else if its
+ * session says so. */
+void gv_control_begin(void);
+
 #endif

@@ -1,4 +1,8 @@
-#include "preload/process/control.h"
+/*
+ * gv_start() and gv_stop() of gpuverify.h. What `gpuverify start` and `stop` do from outside needs
+ * nothing here: they change the spool's control (trace/spool_control.h), which every call reads.
+ */
+#include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
 #include "preload/base/own_work.h"

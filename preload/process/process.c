@@ -10,7 +10,6 @@
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/idle/watch.h"
-#include "preload/process/control.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"

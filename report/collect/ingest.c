@@ -2,13 +2,12 @@
 
 #include "report/collect/ingest_control.h"
 #include "report/collect/ingest_gpu.h"
-#include "report/collect/ingest_group.h"
 #include "report/collect/ingest_idle.h"
 #include "report/collect/ingest_process.h"
 #include "report/collect/ingest_ranges.h"
 #include "report/collect/ingest_stacks.h"
 #include "report/collect/ingest_things.h"
-#include "report/collect/ingest_threads.h"
+#include "report/collect/ingest_state.h"
 #include "report/store/array.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-#include "report/collect/ingest_group.h"
+/*
+ * A group of records: what a thread wrote of one call, or of one event. 0 or -errno.
+ */
+#include "report/collect/ingest_state.h"
 
 #include "report/collect/ingest_control.h"
 #include "report/collect/ingest_delay.h"

@@ -181,4 +181,16 @@ static inline int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t cl
     return (int64_t)(clock_ns - ingest->epoch_ns);
 }
 
+/* The thread of a segment. Valid until threads are forgotten. 0 or -errno. */
+int gv_ingest_thread_of(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                        struct gv_ingest_thread **thread);
+
+/* At the start of a scan: those that rest. */
+int gv_ingest_threads_forget(struct gv_ingest *ingest);
+void gv_ingest_threads_close(struct gv_ingest *ingest);
+
+/* What a thread wrote of one call, or of one event. 0 or -errno. */
+int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const union gv_record *records, size_t count);
+
 #endif

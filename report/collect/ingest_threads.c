@@ -1,4 +1,8 @@
-#include "report/collect/ingest_threads.h"
+/*
+ * A process's threads. Those with a segment of the spool are in memory. Of the others, which have
+ * ended or rest, only the row is known: a program may have a new one for each task. 0 or -errno.
+ */
+#include "report/collect/ingest_state.h"
 
 #include "report/collect/ingest_ranges.h"
 #include "report/store/array.h"

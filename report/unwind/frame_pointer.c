@@ -1,4 +1,5 @@
-#include "report/unwind/frame_pointer.h"
+/* Guesses the frame pointer of a stack of which only `pc` and `sp` are known (x86-64). */
+#include "report/unwind/walk.h"
 
 #ifdef __x86_64__
 

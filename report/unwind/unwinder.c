@@ -1,5 +1,4 @@
 #include "report/unwind/chains.h"
-#include "report/unwind/frame_pointer.h"
 #include "report/unwind/objects.h"
 #include "report/unwind/unwind.h"
 #include "report/unwind/walk.h"

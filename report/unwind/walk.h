@@ -34,4 +34,9 @@ void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size
 /* The register that was needed last and is not known; -1: none. */
 int gv_walk_lacked(const struct gv_walk *walk);
 
+/* Lengthens the chain of the last walk, if that ended because the frame pointer is not known. */
+void gv_frame_pointer_guess(struct gv_walk *walk, struct gv_objects *objects,
+                            const struct gv_unwind_stack *stack, struct gv_unwind_chain *chain,
+                            uint32_t place[GV_UNWIND_FRAMES]);
+
 #endif

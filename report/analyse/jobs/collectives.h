@@ -33,4 +33,7 @@ int gv_operations_ensure(sqlite3 *trace);
  * -errno. */
 int gv_replays_find(sqlite3 *trace);
 
+/* After gv_ledger_make(). Without several ranks the table finding stays as it is. 0 or -errno. */
+int gv_job_findings_join(sqlite3 *trace);
+
 #endif

@@ -1,4 +1,5 @@
-#include "report/analyse/jobs/findings.h"
+/* The findings of a job: the same in several ranks counts once, where it is largest. */
+#include "report/analyse/jobs/collectives.h"
 
 #include "report/analyse_jobs_findings.inc"
 #include "report/store/database.h"

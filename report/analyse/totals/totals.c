@@ -1,6 +1,6 @@
 #include "report/analyse/totals/totals.h"
 
-#include "report/analyse/jobs/findings.h"
+#include "report/analyse/jobs/collectives.h"
 #include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/totals/run.h"

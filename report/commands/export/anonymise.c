@@ -1,4 +1,12 @@
-#include "report/commands/export/anonymise.h"
+/*
+ * A copy of a trace for strangers: with its times, sizes, causes and CUDA's names, and without the
+ * names of the program, of its files and of the machine. Each name has the same replacement
+ * everywhere. docs/privacy.md says what stays.
+ *
+ * The copy is a new database into which rows are inserted, so that none of the trace's other bytes,
+ * such as those of deleted rows, can be in it.
+ */
+#include "report/commands/export/export.h"
 
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/stalls/analysis.h"

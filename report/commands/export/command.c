@@ -1,6 +1,5 @@
 /* gpuverify export [FILE] --to FORMAT: a trace for other tools. */
 #include "report/commands/commands.h"
-#include "report/commands/export/anonymise.h"
 #include "report/commands/export/export.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"

@@ -2,6 +2,8 @@
 #ifndef GV_COMMANDS_EXPORT_EXPORT_H
 #define GV_COMMANDS_EXPORT_EXPORT_H
 
+#include "report/store/database.h"
+#include "report/show/json.h"
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +50,19 @@ typedef int gv_export_write_folder(sqlite3 *trace, const char *path, bool force)
 /* Writes the page of an open trace into a file, for another command. The exit code, after a
  * message, or -errno. */
 int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path);
+
+/* Writes an array of objects: an explanation as `gpuverify explain --format json` has it, with its
+ * "kind" (stall, idle), all "frames" of its stack, and the calls of its thread "before" and "after"
+ * it. The longest of each kind. 0 or -errno. */
+int gv_stories_write(sqlite3 *trace, const char *path, struct gv_json *json);
+
+/* Writes it as JSON, null if nothing was recorded, of 18 MB at most, with 300 MB of memory at most.
+ * 0 or -errno. */
+int gv_timeline_write(sqlite3 *trace, FILE *out);
+
+/* Copies an open trace (gv_trace_view_open) into a new one, which the caller closes: in the empty
+ * file at `path`, or, if that is "", in a temporary one that SQLite removes. 0; -EINPROGRESS: the
+ * trace is not complete; -errno, and there is nothing to close. */
+int gv_anonymise(sqlite3 *trace, const char *path, struct gv_database *copy);
 
 #endif

@@ -4,10 +4,8 @@
  */
 #include "report/store/time_sum.h"
 #include "report/commands/export/export.h"
-#include "report/commands/export/timeline.h"
 #include "report/commands/export/flame.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/export/stories.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
 #include "report/commands/summary/summary.h"

@@ -1,4 +1,5 @@
-#include "report/commands/export/stories.h"
+/* What a page tells of single stalls, idle times and unfinished calls. */
+#include "report/commands/export/export.h"
 
 #include "report/analyse/idle/listed.h"
 #include "report/analyse/names/stack_text.h"

@@ -1,4 +1,5 @@
-#include "report/commands/export/timeline.h"
+/* The data of a page's timeline. page/timeline.js reads it. */
+#include "report/commands/export/export.h"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/store/time_sum.h"

@@ -1,4 +1,5 @@
-#include "report/commands/report/moments.h"
+/* The options --from and --to of the report. */
+#include "report/commands/report/report.h"
 
 #include "report/commands/exit.h"
 #include "report/commands_report_moments.inc"

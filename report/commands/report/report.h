@@ -5,6 +5,8 @@
 #ifndef GV_COMMANDS_REPORT_REPORT_H
 #define GV_COMMANDS_REPORT_REPORT_H
 
+#include "report/commands/arguments.h"
+#include "report/analyse/totals/part.h"
 #include "report/commands/summary/summary.h"
 #include "report/show/json.h"
 #include "report/show/rows.h"
@@ -55,5 +57,9 @@ void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 /* report/commands/report/section_lines.c: sections that are pictures for people. 0 or -errno. */
 int gv_section_timeline(struct gv_report *report);
 int gv_section_samples(struct gv_report *report);
+
+/* Sets the part's times. 0; GV_EXIT_...: a message was printed; or -errno. */
+int gv_report_moments_read(sqlite3 *trace, const struct gv_arguments *arguments,
+                           struct gv_totals_part *part);
 
 #endif
