@@ -165,17 +165,21 @@ static void write_operation(const struct operation *operation)
     gv_output_write(&record);
 }
 
+/* Writes an operation of a record of CUPTI's, with the fields that its kind alone has. */
+#define WRITE(what, from, ...)                                                                     \
+    write_operation(&(struct operation){.kind = (what),                                            \
+                                        .start = (from)->start,                                    \
+                                        .end = (from)->end,                                        \
+                                        .device = (from)->deviceId,                                \
+                                        .context = (from)->contextId,                              \
+                                        .stream = (from)->streamId,                                \
+                                        .correlation = (from)->correlationId,                      \
+                                        __VA_ARGS__})
+
 static void read_kernel(const CUpti_ActivityKernel9 *kernel)
 {
-    write_operation(&(struct operation){.kind = GV_GPU_KERNEL,
-                                        .start = kernel->start,
-                                        .end = kernel->end,
-                                        .device = kernel->deviceId,
-                                        .context = kernel->contextId,
-                                        .stream = kernel->streamId,
-                                        .correlation = kernel->correlationId,
-                                        .graph_node = kernel->graphNodeId,
-                                        .shape = number_of_shape(kernel)});
+    WRITE(GV_GPU_KERNEL, kernel, .graph_node = kernel->graphNodeId,
+          .shape = number_of_shape(kernel));
 }
 
 /* GV_GPU_COPY_KIND of a copy. */
@@ -192,56 +196,23 @@ static int32_t kind_of_copy(const CUpti_ActivityMemcpy5 *copy)
 
 static void read_copy(const CUpti_ActivityMemcpy5 *copy)
 {
-    write_operation(&(struct operation){.kind = GV_GPU_COPY,
-                                        .copy_kind = kind_of_copy(copy),
-                                        .start = copy->start,
-                                        .end = copy->end,
-                                        .bytes = copy->bytes,
-                                        .has_bytes = true,
-                                        .device = copy->deviceId,
-                                        .context = copy->contextId,
-                                        .stream = copy->streamId,
-                                        .graph_node = copy->graphNodeId,
-                                        .correlation = copy->correlationId});
+    WRITE(GV_GPU_COPY, copy, .copy_kind = kind_of_copy(copy), .bytes = copy->bytes,
+          .has_bytes = true, .graph_node = copy->graphNodeId);
 }
 
 static void read_peer_copy(const CUpti_ActivityMemcpyPtoP4 *copy)
 {
-    write_operation(&(struct operation){.kind = GV_GPU_COPY,
-                                        .copy_kind = copy->copyKind,
-                                        .start = copy->start,
-                                        .end = copy->end,
-                                        .bytes = copy->bytes,
-                                        .has_bytes = true,
-                                        .device = copy->deviceId,
-                                        .context = copy->contextId,
-                                        .stream = copy->streamId,
-                                        .correlation = copy->correlationId});
+    WRITE(GV_GPU_COPY, copy, .copy_kind = copy->copyKind, .bytes = copy->bytes, .has_bytes = true);
 }
 
 static void read_set(const CUpti_ActivityMemset4 *set)
 {
-    write_operation(&(struct operation){.kind = GV_GPU_SET,
-                                        .start = set->start,
-                                        .end = set->end,
-                                        .bytes = set->bytes,
-                                        .has_bytes = true,
-                                        .device = set->deviceId,
-                                        .context = set->contextId,
-                                        .stream = set->streamId,
-                                        .graph_node = set->graphNodeId,
-                                        .correlation = set->correlationId});
+    WRITE(GV_GPU_SET, set, .bytes = set->bytes, .has_bytes = true, .graph_node = set->graphNodeId);
 }
 
 static void read_graph(const CUpti_ActivityGraphTrace *graph)
 {
-    write_operation(&(struct operation){.kind = GV_GPU_GRAPH,
-                                        .start = graph->start,
-                                        .end = graph->end,
-                                        .device = graph->deviceId,
-                                        .context = graph->contextId,
-                                        .stream = graph->streamId,
-                                        .correlation = graph->correlationId});
+    WRITE(GV_GPU_GRAPH, graph, .shape = 0);
 }
 
 static void read_jit(const CUpti_ActivityJit *jit)

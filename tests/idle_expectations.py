@@ -32,20 +32,24 @@ WORKLOADS = {
     "data": (["data.py"], "data", {}),
     "data_inline": (["data.py", "inline"], "data", OFTEN),
     "io": (["files.py"], "io", {}),
-    "lock": (["locks.py"], "lock", {}),
-    "lock_native": (["blocked", "lock"], "lock", OFTEN),
+    "lock": (["locks.py"], "thread-lock", {}),
+    "lock_native": (["blocked", "lock"], "thread-lock", OFTEN),
     "sleep": (["sleeping.py"], "sleep", {}),
     "child": (["children.py"], "child", {}),
     "network": (["sockets.py"], "network", {}),
-    "descheduled": (["no_cpu.py"], "descheduled", {}),
-    "start": (["starting.py"], "start", {}),
-    "end": (["ending.py"], "end", {}),
-    "cuda": (["calls.py"], "cuda", {}),
+    "no_cpu": (["no_cpu.py"], "no-cpu", {}),
+    "start": (["starting.py"], "python", {}),
+    "end": (["ending.py"], "python", {}),
+    "allocating": (["calls.py"], "allocating", {}),
 }
+# case: the part of the run in which it shows its reason, if that is not the time between the first and the last work.
+PARTS = {"start": "start", "end": "end"}
+# case: what else the same line does.
+ALSO = {"allocating": ("freeing",)}
 
 # case: a pattern of the detail, where the case has one.
 DETAILS = {"gil": r"\bgil\.py:\d+ \(thread \d+\)", "gil_long": r"\bgil\.py:\d+ \(thread \d+\)", "data": r"\bdata\.py:\d+",
-           "compile_child": r"^ptxas$", "io": r"^/", "child": r"^sleep$", "descheduled": r"\bpinned\b"}
+           "compile_child": r"^ptxas$", "io": r"^/", "child": r"^sleep$", "no_cpu": r"\bpinned\b"}
 
 
 class Mismatch(AssertionError):
@@ -64,7 +68,7 @@ def marked(path, mark):
 
 def twin_reason(path):
     with open(path, encoding="utf-8") as file:
-        found = re.search(r"# twin: (\w+)", file.read())
+        found = re.search(r"# twin: ([\w-]+)", file.read())
     return found and found[1]
 
 
@@ -107,17 +111,17 @@ def named_ns(trace, path, lines, where="1"):
                .fetchall() if names(stack, detail))
 
 
-def window(trace, reason):
-    """The part of the run in which a workload shows its reason, as a condition. The interpreter's own end is none of it."""
+def window(trace, part):
+    """The start, main part or end of the run, as a condition. The interpreter's own end is none of main."""
     first_ns, last_ns = trace.execute("SELECT min(start_ns), max(start_ns + duration_ns) FROM gpu_ops").fetchone()
     if first_ns is None:  # the GPU side was not recorded
         first_ns, last_ns = trace.execute("SELECT min(start_ns), max(start_ns + duration_ns) FROM calls"
                                           " WHERE class IN ('launch', 'copy', 'set')").fetchone()
-    if reason == "start":
+    if part == "start":
         return f"start_ns < {first_ns}"
-    if reason == "end":
+    if part == "end":
         return f"start_ns >= {last_ns}"
-    return f"next_call IS NOT NULL AND reason != 'start' AND start_ns >= {first_ns}"
+    return f"(gap IS NULL OR next_call IS NOT NULL) AND start_ns >= {first_ns}"
 
 
 def check_sum(trace):
@@ -143,13 +147,13 @@ def check_unknown(*traces):
 
 def excused_ns(trace, reason, waited_ns, where):
     """What may have other reasons on a busy machine: no CPU, and waits in CUDA calls that end late."""
-    others = [each for each in ("descheduled", "cuda") if each != reason]
+    others = [each for each in ("no-cpu", "round-trip", "queued") if each != reason]
     return min(2 * waited_ns, sum(idle_ns(trace, f"reason = ? AND {where}", each) for each in others))
 
 
-def check_reason(trace, path, reason, lines, waited_ns=0, where="1", also=()):
-    """Most idle time has the reason, and one of the lines. `also`: other reasons that it may have."""
-    where += f" AND {window(trace, reason)}"
+def check_reason(trace, path, reason, lines, waited_ns=0, where="1", also=(), part="main"):
+    """Most idle time of that part has the reason, and one of the lines. `also`: other reasons that it may have."""
+    where += f" AND {window(trace, part)}"
     all_ns = idle_ns(trace, where)
     excused = excused_ns(trace, reason, waited_ns, where)
     named = "', '".join((reason, *also))
@@ -175,13 +179,13 @@ def check_detail(trace, name, reason):
         demand(right_ns > idle_ns(trace, where) / 2, f"{right_ns / 1e6:.1f} ms have the detail '{DETAILS[name]}'", trace)
 
 
-def check_twin(trace, path, reason, waited_ns=0):
+def check_twin(trace, path, reason, waited_ns=0, part="main"):
     run_ns = trace.execute("SELECT max(end_ns) - min(start_ns) FROM processes").fetchone()[0]
-    if reason in ("start", "end"):  # each run has some
-        wrong_ns = named_ns(trace, path, marked(path, f"idle: {reason}"), f"reason = '{reason}'")
+    if part != "main":  # each run has some
+        wrong_ns = named_ns(trace, path, marked(path, f"idle: {reason}"), f"reason = '{reason}' AND {window(trace, part)}")
     else:
         wrong_ns = idle_ns(trace, "reason = ?", reason)
-    demand(wrong_ns < TWIN * run_ns + (2 * waited_ns if reason == "descheduled" else 0),
+    demand(wrong_ns < TWIN * run_ns + (2 * waited_ns if reason == "no-cpu" else 0),
            f"{wrong_ns / 1e6:.1f} ms of {run_ns / 1e6:.1f} ms are {reason}", trace)
     its_own = twin_reason(path)
     if its_own:

@@ -43,10 +43,9 @@ def classes_of():
     """{symbol: class in the trace} from the table of calls."""
     with open(os.path.join(ROOT, "trace", "call_kinds.def"), encoding="utf-8") as table:
         class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
-    with open(os.path.join(ROOT, "trace", "calls.def"), encoding="utf-8") as table:
-        return {name: class_of[kind].lower() for symbol, suffix, kind in
-                re.findall(r"^GV_API\w*\((\w+), (?:(_\w+), )?(\w+),", table.read(), re.M)
-                for name in (symbol, symbol + suffix)}
+    table = subprocess.run([os.path.join(ROOT, "trace", "expand-calls"), os.path.join(ROOT, "trace", "calls.table")],
+                           capture_output=True, text=True, check=True).stdout
+    return {symbol: class_of[kind].lower() for symbol, kind in re.findall(r"\bGV_API\w*\((\w+), ([A-Z]\w+),", table)}
 
 
 def plan_of(seed):

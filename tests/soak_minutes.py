@@ -83,9 +83,9 @@ class Minutes:
                 "SELECT start_ns, process, kind, duration_ns, bytes FROM loads"):
             self.add(start_ns, (process, "load", kind), duration_ns, 1, size)
         alive = {row[0]: row[1:] for row in self.rows("SELECT id, start_ns, end_ns FROM process")}
-        for process, start_ns, duration_ns, gaps, reason in self.rows(
-                "SELECT process, start_ns, duration_ns, gaps, reason FROM idle_time"):
-            if gaps == 1:
+        for process, start_ns, duration_ns, gap, reason in self.rows(
+                "SELECT process, start_ns, duration_ns, gap, reason FROM idle_time"):
+            if gap is not None:
                 self.add_lasting((process, "idle", reason), [(start_ns, start_ns + duration_ns)])
                 continue
             begun, ended = alive[process]

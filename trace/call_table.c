@@ -8,7 +8,7 @@
 const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol] = {#symbol, GV_KIND_##kind, GV_CLASS_OF_##kind},
-#include "trace/calls.def"
+#include "trace/calls.inc"
 };
 
 /* The flags' short names, as call_kinds.def writes them. */

@@ -80,18 +80,18 @@ enum gv_call_flag {
 enum gv_api_id {
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_RUNTIME
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_RUNTIME
     GV_DRIVER_COUNT,
     GV_ID_BEFORE_RUNTIME = GV_DRIVER_COUNT - 1, /* the next row gets GV_DRIVER_COUNT */
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_DRIVER
-#include "trace/calls.def"
+#include "trace/calls.inc"
     GV_CUDA_COUNT,
     GV_ID_BEFORE_NCCL = GV_CUDA_COUNT - 1,
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_RUNTIME
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_RUNTIME
 #undef GV_API_NO_DRIVER
     GV_API_COUNT

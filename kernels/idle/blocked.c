@@ -51,7 +51,7 @@ static void *server(void *argument)
 
 __attribute__((noinline)) static void wait_for_lock(void)
 {
-    pthread_mutex_lock(&lock); /* idle: lock */
+    pthread_mutex_lock(&lock); /* idle: thread-lock */
     pthread_mutex_unlock(&lock);
 }
 

@@ -1,4 +1,4 @@
-"""Is inside CUDA calls: allocates pinned memory. Twin: once, and then computes."""
+"""Is inside CUDA calls: allocates pinned memory, and frees it. Twin: once, and then computes."""
 import gpu
 
 gpu.start()
@@ -9,4 +9,4 @@ for _ in gpu.rounds():
     if gpu.TWIN:
         values = [str(i) for i in range(200_000)]  # twin: python
     else:
-        gpu.pin(256)  # idle: cuda
+        gpu.pin(256)  # idle: allocating

@@ -4,6 +4,6 @@ import gpu
 gpu.start()
 gpu.work(50)
 for _ in range(20):
-    values = [str(i) for i in range(200_000)]  # idle: end  # twin: python
+    values = [str(i) for i in range(200_000)]  # idle: python  # twin: python
 if gpu.TWIN:
     gpu.work(50)

@@ -22,4 +22,4 @@ for _ in gpu.rounds():
             with lock:
                 values = [str(i) for i in range(2_000)]  # twin: python
     else:
-        items.get()  # idle: lock
+        items.get()  # idle: thread-lock

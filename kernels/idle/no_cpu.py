@@ -11,7 +11,7 @@ for child in busy:
     os.sched_setaffinity(child.pid, cpus[:1])
 os.sched_setaffinity(0, cpus[-1:] if gpu.TWIN else cpus[:1])
 for _ in gpu.rounds():
-    values = [str(i) for i in range(100_000)]  # idle: descheduled  # twin: python
+    values = [str(i) for i in range(100_000)]  # idle: no-cpu  # twin: python
 for child in busy:
     child.kill()
     child.wait()

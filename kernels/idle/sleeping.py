@@ -8,7 +8,7 @@ nothing = queue.Queue()
 for _ in gpu.rounds():
     if gpu.TWIN:
         try:
-            nothing.get(timeout=0.05)  # twin: lock
+            nothing.get(timeout=0.05)  # twin: thread-lock
         except queue.Empty:
             pass
     else:

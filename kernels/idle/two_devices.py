@@ -21,7 +21,7 @@ thread = threading.Thread(target=drive_other)
 thread.start()
 for _ in gpu.rounds():
     if gpu.TWIN:
-        thread.join(0.05)  # twin: lock
+        thread.join(0.05)  # twin: thread-lock
     else:
         gpu.work(100)
 thread.join()

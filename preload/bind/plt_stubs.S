@@ -219,13 +219,13 @@ gv_plt_slots:
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol;
 #define GV_API_NO_RUNTIME
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_RUNTIME_STUB symbol;
 #define GV_API_NO_DRIVER
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_STUB symbol;
 #define GV_API_NO_RUNTIME
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
     .section .note.GNU-stack, "", %progbits

@@ -88,19 +88,19 @@
     .set gv_runtime_calls, 0
 #define GV_API(symbol, kind, type, parameters, arguments, facts) .set gv_runtime_calls, gv_runtime_calls + 1;
 #define GV_API_NO_DRIVER
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_DRIVER
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_GATE symbol, gv_skipped_##kind;
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts) GV_DRIVER_GATE symbol, 0;
 #define GV_API_NO_RUNTIME
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_RUNTIME
 
     .set gv_gate_index, 0
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_RUNTIME_GATE symbol, gv_skipped_##kind;
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts) GV_RUNTIME_GATE symbol, 0;
 #define GV_API_NO_DRIVER
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
     .section .note.GNU-stack, "", %progbits

@@ -13,12 +13,12 @@
 /* The header must declare every row with the same types. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDAAPI symbol parameters;
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 /* The driver's look-ups: the driver answers, and the address is swapped for our hook. */
 
@@ -53,12 +53,12 @@ static CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 }
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DECLARE_ENTRY(symbol)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol] = GV_ENTRY(symbol, kind),
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)                               \
     [GV_ID_##symbol] = (void *)hook_##symbol,
 void *const gv_hooks_driver[GV_DRIVER_COUNT] = {
-#include "trace/calls.def"
+#include "trace/calls.inc"
 };

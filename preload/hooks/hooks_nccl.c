@@ -36,19 +36,19 @@
 
 /* The header must declare every row with the same types; an older one lacks some. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts) extern type symbol parameters;
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 /* All of them are followed while recording is stopped, so they need no gate. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     _Static_assert(!(GV_TRAITS_OF_##kind & GV_TRAIT_SKIPPED), #symbol);
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol - GV_CUDA_COUNT] = (void *)GV_HOOK(symbol),
 void *const gv_hooks_nccl[GV_NCCL_COUNT] = {
-#include "trace/calls.def"
+#include "trace/calls.inc"
 };

@@ -21,12 +21,12 @@
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDARTAPI symbol parameters;
 #define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 /*
  * Compiled CUDA code tells its shared libcudart before main() which host function stands for which
@@ -71,12 +71,12 @@ static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *ent
 }
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_DECLARE_ENTRY(symbol)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol - GV_DRIVER_COUNT] = GV_ENTRY(symbol, kind),
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)                               \
     [GV_ID_##symbol - GV_DRIVER_COUNT] = (void *)hook_##symbol,
 void *const GV_HOOKS_OF_THIS[GV_RUNTIME_COUNT] = {
-#include "trace/calls.def"
+#include "trace/calls.inc"
 };

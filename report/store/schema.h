@@ -18,9 +18,9 @@
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H
 
-#define GV_SCHEMA_VERSION 15
-/* The oldest readable version. A later version may add tables, but not change those of this one
- * (report/store/trusted_schema.c). */
+#define GV_SCHEMA_VERSION 16
+/* The oldest readable version. A later version may add tables, and change those that
+ * totals make, but no others of this one (report/store/trusted_schema.c). */
 #define GV_SCHEMA_VERSION_OLDEST 5
 /* PRAGMA application_id: "GpuV". Marks a trace among SQLite files. */
 #define GV_SCHEMA_APPLICATION_ID 0x47707556

@@ -436,6 +436,7 @@ class Recover(harness.Case):
         result = self.command("recover", self.path("nonsense.spool"), status=3)
         self.assertRegex(result.err, r"nonsense\.spool")
         self.assertTrue(os.path.exists(self.path("nonsense.spool")))
+        self.assertIn("No such file", self.command("recover", self.path("nowhere"), status=3).err)
 
 
 class Usage(harness.Case):

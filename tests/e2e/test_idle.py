@@ -48,11 +48,12 @@ class Reasons(IdleCase):
         trace, waited_ns = self.run_workload(words, **env)
         # What runs, and is in no system call, has no native stack by default.
         lines = expectations.marked(path, f"idle: {reason}") if words[0] != "native" else ()
-        expectations.check_reason(trace, path, reason, lines, waited_ns)
+        part = expectations.PARTS.get(name, "main")
+        expectations.check_reason(trace, path, reason, lines, waited_ns, also=expectations.ALSO.get(name, ()), part=part)
         expectations.check_detail(trace, name, reason)
         expectations.check_sum(trace)
         twin, waited_ns = self.run_workload([*words, "twin"], **env)
-        expectations.check_twin(twin, path, reason, waited_ns)
+        expectations.check_twin(twin, path, reason, waited_ns, part)
         expectations.check_sum(twin)
         expectations.check_unknown(trace, twin)
 
@@ -109,7 +110,7 @@ class Devices(IdleCase):
         expectations.check_sum(trace)
         twin, waited_ns = self.run_workload(["two_devices.py", "twin"], GV_SIM_DEVICES="2", **expectations.OFTEN)
         self.check(twin, 1, "idle: sleep", waited_ns)
-        self.check(twin, 0, "twin: lock", waited_ns)
+        self.check(twin, 0, "twin: thread-lock", waited_ns)
         expectations.check_sum(twin)
 
 
@@ -153,7 +154,7 @@ class HostOnly(IdleCase):
         self.check("python_code.py", "python")
 
     def test_lock(self):
-        self.check("locks.py", "lock")
+        self.check("locks.py", "thread-lock")
 
 
 @harness.depends_on_time(BUSY_MACHINE)
@@ -164,7 +165,7 @@ class Lives(IdleCase):
 
     def expect_mostly(self, reason, trace, where="1"):
         """Of the time until the last work: a busy machine can make an end take long."""
-        found = trace.execute(f"SELECT reason FROM idle WHERE next_call IS NOT NULL AND reason != 'start' AND {where}"
+        found = trace.execute(f"SELECT reason FROM idle WHERE next_call IS NOT NULL AND previous_call IS NOT NULL AND {where}"
                               " GROUP BY reason ORDER BY sum(duration_ns) DESC").fetchone()
         self.assertEqual(found and found[0], reason, expectations.story(trace))
 
@@ -204,7 +205,7 @@ if pid:
 """)
         parent, child = self.process_ids(trace, "parent_pid IN (SELECT pid FROM processes), id")
         self.expect_mostly("sleep", trace, f"process = {parent}")
-        self.expect_mostly("lock", trace, f"process = {child}")
+        self.expect_mostly("thread-lock", trace, f"process = {child}")
 
     def test_child_that_computes_and_then_only_waits(self):
         _, trace = self.run_text("""
@@ -308,7 +309,7 @@ if "again" not in sys.argv:
 """)
         before, after = self.process_ids(trace, "start_ns")
         self.expect_mostly("sleep", trace, f"process = {before}")
-        self.expect_mostly("lock", trace, f"process = {after}")
+        self.expect_mostly("thread-lock", trace, f"process = {after}")
 
     def test_threads_that_end(self):
         _, trace = self.run_text("""
@@ -341,7 +342,7 @@ for _ in gpu.rounds(0.2):
 libc.on_exit(libc.usleep, None)
 sys.exit(256000)
 """, **expectations.OFTEN)
-        self.assertGreater(expectations.idle_ns(trace, "reason IN ('end', 'sleep')"), 0.2e9, expectations.story(trace))
+        self.assertGreater(expectations.idle_ns(trace, "reason = 'sleep'"), 0.2e9, expectations.story(trace))
 
     def test_daemon_threads_at_the_end(self):
         _, trace = self.run_text("""

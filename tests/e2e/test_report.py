@@ -59,9 +59,7 @@ class Report(harness.Case):
                                "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                                " (300, 1, 91, 1600000000, 900, 0), (301, 9, 91, 1610000000, 900, 0);"
                                "INSERT INTO collective VALUES (1, 300, 'all-reduce', 7, 0, 0, 2, 4, 'float32', 16, NULL, NULL),"
-                               " (2, 301, 'all-reduce', 7, 0, 1, 2, 4, 'float32', 16, NULL, NULL);"
-                               "INSERT INTO meta VALUES ('idle', 2);"
-                               "INSERT INTO idle_time VALUES (1, 1, 0, 1, 0, 1500000000, 1, 'start', NULL, 0, NULL, 'sampled', NULL, 20)")
+                               " (2, 301, 'all-reduce', 7, 0, 1, 2, 4, 'float32', 16, NULL, NULL);")
         database.close()
         for name in names:
             if name == "findings":

@@ -84,14 +84,21 @@ class Stored(harness.Case):
                                                                   "DELETE FROM gpu_op WHERE shape = 2", name="other.db"),
                                          "-s", "kernels"))
 
-    def test_idle_time_between_windows_comes_from_the_calls(self):
+    def test_time_between_windows_is_neither_busy_nor_idle(self):
         waits = ("INSERT INTO api (id, name, class) VALUES (4, 'cuStreamSynchronize', 'sync')",
                  "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, context)"
                  " SELECT id + 1, 1, 4, start_ns + 10000, 700000, 0, 1, 1 FROM call WHERE api = 1 AND id % 40 <> 39")
-        rows = json.loads(self.read("query", self.make(*waits), "--format=json",
-                                    "SELECT confidence, sum(duration_ns) AS ns FROM idle GROUP BY 1 ORDER BY 1"))
-        idle_ns = sum(row["ns"] for row in rows)
-        self.assertIn("inferred", [row["confidence"] for row in rows])
-        # From each wait's end to the next launch, 290 us of each millisecond.
-        self.assertGreater(idle_ns, 0.2 * 3e9)
-        self.assertLess(idle_ns, 0.4 * 3e9)
+        ns = {row["what"]: row["ns"] for row in json.loads(self.read(
+            "query", self.make(*waits), "--format=json", "SELECT what, sum(total_ns) AS ns FROM ledger GROUP BY 1"
+            " UNION ALL SELECT 'idle ' || reason, sum(duration_ns) FROM idle GROUP BY 1"
+            " UNION ALL SELECT 'run', sum(end_ns - start_ns) FROM processes"
+            " UNION ALL SELECT 'not seen', sum(end_ns - start_ns) FROM recording WHERE side = 'gpu' AND gpu <> 'seen'"))}
+        # 5 us for each of the 15 windows: until its first kernel.
+        self.assertAlmostEqual(ns["not-seen"], ns["not seen"], delta=15 * 5000)
+        seen_ns = ns["run"] - ns["not-seen"]
+        # From each wait's end to the next launch, 290 us of each millisecond that was seen.
+        self.assertGreater(ns["idle host-code"], 0.27 * seen_ns)
+        self.assertLess(ns["idle host-code"], 0.31 * seen_ns)
+        told = {what.partition(" ")[2]: idle_ns for what, idle_ns in ns.items() if what.startswith("idle ")}
+        self.assertEqual(told, {what: ns[what] for what in told})
+        self.assertEqual(seen_ns - sum(told.values()), ns["kernel"] + ns["copy"])

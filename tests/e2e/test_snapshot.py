@@ -143,6 +143,7 @@ class Snapshot(Sandbox):
         self.work(process)
         result, path = self.take(self.trace_path)
         self.assertIn("its collector has ended", result.err)
+        self.assertIn("some of its processes still run: results so far", self.command("report", self.trace_path).err)
         snapshot = self.open_trace(path)
         self.assertEqual((snapshot.value(LAUNCHES), "snapshot_ns" in snapshot.meta()), (23, True))
         process.stdin.close()

@@ -8,7 +8,7 @@ import stored
 
 # A track's kind: what it shows, as (start, duration, name, id, another id).
 VIEWS = {
-    "idle": "SELECT start_ns, duration_ns, reason, id, next_call FROM idle WHERE gaps = 1",
+    "idle": "SELECT start_ns, duration_ns, reason, id, next_call FROM idle WHERE gap IS NOT NULL",
     "ops": "SELECT start_ns, duration_ns, name, id, call FROM gpu_ops WHERE start_ns IS NOT NULL",
     "steps": "SELECT start_ns, duration_ns, coalesce(message, 'step'), number, NULL FROM steps",
     "ranges": "SELECT start_ns, duration_ns, coalesce(domain || ': ', '') || coalesce(message, ''), id, NULL FROM ranges",

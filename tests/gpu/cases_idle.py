@@ -36,19 +36,19 @@ def record(bench, folder, command, mode, environment):
     return folder, expectations.descheduled_ns(done.stdout)
 
 
-def idle_case(name, command_of, path, reason, mode, environment, lines, also=()):
+def idle_case(name, command_of, path, reason, mode, environment, lines, also=(), part="main"):
     def case(bench, folder):
         command = command_of(bench)
         try:
             found, waited_ns = record(bench, os.path.join(folder, "workload"), command, mode, environment)
             with trace_of(found) as trace:
-                share = expectations.check_reason(trace, path, reason, lines, waited_ns, also=also)
+                share = expectations.check_reason(trace, path, reason, lines, waited_ns, also=also, part=part)
                 expectations.check_detail(trace, name, reason)
                 expectations.check_sum(trace)
                 expectations.check_unknown(trace)
             found, waited_ns = record(bench, os.path.join(folder, "twin"), [*command, "twin"], mode, environment)
             with trace_of(found) as trace:
-                expectations.check_twin(trace, path, reason, waited_ns)
+                expectations.check_twin(trace, path, reason, waited_ns, part)
                 expectations.check_sum(trace)
                 expectations.check_unknown(trace)
         except expectations.Mismatch as mismatch:
@@ -66,9 +66,10 @@ def own_case(name, words, reason, environment, mode="measured"):
         return [*bench.workload(os.path.join("idle", words[0])), *words[1:]]
 
     # Starting CUDA takes longer than the line, and what runs natively has no stack by default.
-    unnamed = reason == "start" or words[0] == "native"
+    part = expectations.PARTS.get(name, "main")
+    unnamed = part == "start" or words[0] == "native"
     lines = () if unnamed else expectations.marked(path, f"idle: {reason}")
-    return idle_case(name, command_of, path, reason, mode, environment, lines)
+    return idle_case(name, command_of, path, reason, mode, environment, lines, expectations.ALSO.get(name, ()), part)
 
 
 def package_case(script, packages, reason, mode):

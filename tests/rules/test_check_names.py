@@ -6,8 +6,8 @@ import unittest
 from rule_case import RuleCase
 
 TABLE = """
-GV_API(cuLaunchKernel, LAUNCH, CUresult, (void), (), GV_PLAIN)
-GV_API(cudaMalloc, ALLOC, cudaError_t, (void), (), GV_PLAIN)
+LAUNCH cuLaunchKernel(void)
+ALLOC cudaMalloc(void)
 """
 
 
@@ -15,7 +15,7 @@ class CheckNames(RuleCase):
     script = "check-names"
 
     def check(self, files):
-        return super().check({"trace/calls.def": TABLE, **files})
+        return super().check({"trace/calls.table": TABLE, **files})
 
     def test_what_is_allowed(self):
         self.passes({"report/read.c": '/* "cuLaunchKernel" */\nputs("move cuLaunchKernel to the start");\n'

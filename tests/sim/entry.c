@@ -33,7 +33,7 @@ _Thread_local int gv_sim_per_thread_default __attribute__((tls_model("initial-ex
 #define GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     EXPORT_CALL(symbol, type, parameters, arguments)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     EXPORT_CALL(symbol, type, parameters, arguments)
 #include "tests/sim/other_exports.def"

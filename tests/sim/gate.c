@@ -15,7 +15,7 @@ _Atomic unsigned gv_sim_gate = GV_SIM_GATE_INIT;
 static const char *const names[GV_SIM_SYMBOLS] = {
 #define GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts) #symbol,
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts) #symbol,
 #include "tests/sim/other_exports.def"
 };

@@ -43,13 +43,13 @@ CUresult cuProfilerStop(void);
 /* Every call, by its exported name. */
 #define GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts) type gv_sim_##symbol parameters;
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts) type gv_sim_##symbol parameters;
 #include "tests/sim/other_exports.def"
 
 enum gv_sim_symbol {
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_SIM_SYMBOL_##symbol,
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts) GV_SIM_SYMBOL_##symbol,
 #include "tests/sim/other_exports.def"
     GV_SIM_SYMBOLS

@@ -12,7 +12,7 @@
     {                                                                                              \
         return gv_sim_not_simulated(#symbol);                                                      \
     }
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     __attribute__((weak)) type gv_sim_##symbol parameters                                          \
     {                                                                                              \

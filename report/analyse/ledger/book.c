@@ -69,8 +69,8 @@ static int count_in(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, u
     return 0;
 }
 
-/* Of the pair, of all that have its second call in common, and of all that have its function: each
- * round may launch a kernel that it has just compiled. */
+/* Of the pair, of all that have its second call in common, of all that have its function, as each
+ * round may launch a kernel that it has just compiled, and of the thread. */
 static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
                  double weight, double other)
 {
@@ -83,7 +83,12 @@ static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
     if (!error && any)
         error = count_in(ledger, any, verdict, stack, weight, other);
-    if (error || !verdict || of.after == GV_LEDGER_FUNCTION(of.after))
+    if (error || !verdict)
+        return error;
+    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_ANY, &any);
+    if (!error && any)
+        error = count_in(ledger, any, verdict, 0, weight, other);
+    if (error || of.after == GV_LEDGER_FUNCTION(of.after))
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
     return error || !any ? error : count_in(ledger, any, verdict, stack, weight, other);

@@ -145,6 +145,26 @@ static bool is_plain(uint32_t what)
            what == GV_ACCOUNT_THREAD_LOCK || what == GV_ACCOUNT_GPUVERIFY;
 }
 
+/* A thread that was looked at, but not in this pair: it ran as it does elsewhere, on the way to the
+ * call that follows. */
+static int take_running(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts)
+{
+    uint32_t thread = others_before(ledger, pair, GV_LEDGER_ANY);
+    size_t kept = 0;
+    int error = thread ? take_looks(ledger, thread, parts) : 0;
+
+    parts->total = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        if (parts->list[i].what != GV_ACCOUNT_PYTHON && parts->list[i].what != GV_ACCOUNT_NATIVE)
+            continue;
+        parts->total += parts->list[i].weight;
+        parts->list[kept++] = parts->list[i];
+    }
+    parts->count = kept;
+    parts->seen = 0; /* in this pair */
+    return error;
+}
+
 static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                          struct parts *parts)
 {
@@ -160,6 +180,8 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
             ledger,
             others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
             parts);
+    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
+        error = take_running(ledger, cell->pair, parts);
     for (size_t i = 0; i < parts->count; i++)
         plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
     if (error || (parts->count && (cell->what == GV_LEDGER_OUTSIDE || plain < parts->total / 2)))

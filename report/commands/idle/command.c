@@ -283,8 +283,10 @@ static int idle_put_line_of(void *context, sqlite3_stmt *row)
     for (int i = 0; i < (int)GV_IDLE_COUNT(idle_line_fields); i++) {
         if (idle_line_fields[i].kind == GV_COLUMN_TEXT)
             gv_rows_text(out, (const char *)sqlite3_column_text(row, i));
+        else if (sqlite3_column_type(row, i) == SQLITE_NULL)
+            gv_rows_null(out);
         else
-            gv_rows_known(out, sqlite3_column_int64(row, i));
+            gv_rows_number(out, sqlite3_column_int64(row, i));
     }
     return 0;
 }

@@ -26,7 +26,7 @@
 #define GV_API_NO_DRIVER
 #define GV_API(symbol, kind, type, parameters, arguments, facts) type gv_rt_##symbol parameters;
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #undef GV_API_NO_DRIVER
 
 /* The driver's calls, for the legacy [0] and for the per-thread [1] default stream (driver.c). */

@@ -35,4 +35,4 @@ _Thread_local int gv_rt_per_thread;
             gv_rt_per_thread = 0;                                                                  \
         return gv_error ? gv_rt_failed(gv_error) : gv_error;                                       \
     }
-#include "trace/calls.def"
+#include "trace/calls.inc"

@@ -16,4 +16,4 @@
             fputs("gpuverify simulator: " #symbol " is not simulated\n", stderr);                  \
         return cudaErrorNotSupported;                                                              \
     }
-#include "trace/calls.def"
+#include "trace/calls.inc"

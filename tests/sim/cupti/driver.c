@@ -14,7 +14,7 @@ static const struct {
 #define GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     {#symbol, CUPTI_DRIVER_TRACE_CBID_##symbol},
-#include "trace/calls.def"
+#include "trace/calls.inc"
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     {#symbol, CUPTI_DRIVER_TRACE_CBID_##symbol},
 #include "tests/sim/other_exports.def"

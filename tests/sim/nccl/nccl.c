@@ -26,7 +26,7 @@
 #define GV_API_NO_DRIVER
 #define GV_API_NO_RUNTIME
 #define GV_API(symbol, kind, type, parameters, arguments, facts) extern type symbol parameters;
-#include "trace/calls.def"
+#include "trace/calls.inc"
 ncclResult_t ncclGetVersion(int *version);
 ncclResult_t ncclCommCount(ncclComm_t comm, int *count);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);

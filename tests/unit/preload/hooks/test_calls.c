@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NOT_READY 600
+
 /* ---- the rest of the library ---- */
 
 static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
@@ -538,6 +540,104 @@ static void a_call_stays_out_while_calls_are_held(void **state)
     assert_int_equal(written(), 2);
 }
 
+static uint64_t lost(enum gv_api_class class)
+{
+    return atomic_load(&gv_process.spool.header->lost.calls[class]);
+}
+
+static void poll(int api, uint64_t stream)
+{
+    make(api, NOT_READY, 10, (struct gv_facts){.stream = stream});
+}
+
+static void what_has_no_room_is_counted_by_class(void **state)
+{
+    enum gv_api_class event = gv_api_rows[GV_ID_cuEventRecord].class;
+    enum gv_api_class query = gv_api_rows[GV_ID_cuStreamQuery].class;
+    enum gv_api_class launch = gv_api_rows[GV_ID_cuLaunchKernel].class;
+    uint64_t left;
+
+    (void)state;
+    while (lost(event) == 0)
+        make(GV_ID_cuEventRecord, 0, 1, (struct gv_facts){0});
+    poll(GV_ID_cuStreamQuery, 1);
+    assert_int_equal(lost(query), 1);
+    make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 1});
+    assert_int_equal(lost(launch), 0);
+    while (lost(launch) == 0)
+        make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 1});
+    left = gv_spool_writer_left(&gv_process.spool);
+    make(GV_ID_cuCtxSynchronize, 0, 1, (struct gv_facts){0});
+    assert_int_equal(lost(gv_api_rows[GV_ID_cuCtxSynchronize].class), 0);
+    assert_true(left > gv_spool_writer_left(&gv_process.spool));
+}
+
+static void an_exception_closes_the_call_that_it_passes(void **state)
+{
+    enum { SEARCH = 1, CLEANUP = 2 };
+    struct gv_facts facts = {0};
+    struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
+
+    (void)state;
+    begin(outer, GV_ID_cudaLaunchKernel, &facts);
+    begin(inner, GV_ID_cuLaunchKernel, &facts);
+    gv_unwind_personality(1, SEARCH, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 2);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 1);
+    assert_int_equal(written(), 0);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 0);
+    assert_int_equal(written(), 1);
+    assert_int_equal(record(0)->head.flags & GV_RECORD_UNWOUND, GV_RECORD_UNWOUND);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL); /* a frame of nobody's call */
+    assert_int_equal(written(), 1);
+}
+
+/* Calls that no gate (gates.S) has skipped. */
+static void while_recording_is_stopped_the_rest_is_followed(void **state)
+{
+    static const int skipped[] = {GV_ID_cuLaunchKernel,      GV_ID_cuMemcpyAsync,
+                                  GV_ID_cuMemsetD8Async,     GV_ID_cuEventRecord,
+                                  GV_ID_cuStreamSynchronize, GV_ID_cuStreamWaitEvent,
+                                  GV_ID_cuEventQuery};
+    static const int followed[] = {GV_ID_cuMemAlloc_v2,       GV_ID_cuModuleLoadData,
+                                   GV_ID_cuModuleGetFunction, GV_ID_cuMemFree_v2,
+                                   GV_ID_cuStreamCreate,      GV_ID_cuStreamBeginCapture_v2};
+    const unsigned follow = sizeof followed / sizeof followed[0];
+    const struct gv_facts facts = {0};
+    struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
+
+    (void)state;
+    atomic_store(atomic_load(&gv_process_own.changes), 1);
+    atomic_store(&gv_process_own.open, 0); /* as for a thread's first call */
+    for (unsigned i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
+        make(skipped[i], 0, 1000, facts);
+    assert_int_equal(written(), 0);
+    for (unsigned i = 0; i < follow; i++)
+        make(followed[i], 0, 1, facts);
+    assert_int_equal(written(), follow);
+    /* What a call that is not recorded loads. */
+    begin(outer, GV_ID_cudaLaunchKernel, &facts);
+    begin(inner, GV_ID_cuModuleLoadData, &facts);
+    gv_call_end(inner, 0, &facts);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 1);
+    assert_int_equal(record(follow)->head.api, GV_ID_cuModuleLoadData);
+    /* It changes in the middle: no halves. */
+    begin(outer, GV_ID_cuLaunchKernel, &facts);
+    atomic_store(atomic_load(&gv_process_own.changes), 2);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 1);
+    begin(outer, GV_ID_cuLaunchKernel, &facts);
+    atomic_store(atomic_load(&gv_process_own.changes), 3);
+    gv_call_end(outer, 0, &facts);
+    assert_int_equal(written(), follow + 2);
+    assert_int_equal(gv_thread.depth, 0);
+    atomic_store(atomic_load(&gv_process_own.changes), 0);
+    atomic_store(&gv_process_own.open, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, close_recording)
 
 int main(void)
@@ -554,6 +654,9 @@ int main(void)
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(a_childs_half_of_a_call_is_not_recorded),
         TEST(a_call_stays_out_while_calls_are_held),
+        TEST(what_has_no_room_is_counted_by_class),
+        TEST(an_exception_closes_the_call_that_it_passes),
+        TEST(while_recording_is_stopped_the_rest_is_followed),
     };
 
     return cmocka_run_group_tests_name("hooked calls", tests, NULL, NULL);

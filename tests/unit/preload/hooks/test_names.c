@@ -1,4 +1,4 @@
-/* Handles of kernels: how many there may be. */
+/* Handles of kernels: how many there may be, and what ends their meaning. */
 #include "preload/hooks/names.h"
 
 #include "preload/base/own_process.h"
@@ -12,7 +12,7 @@
 
 struct gv_process gv_process; /* no spool: losses are not counted */
 
-enum { MODULE = 0x1000 };
+enum { MODULE = 0x1000, OTHER_MODULE = 0x2000, FIRST = 0x5000, SECOND = 0x6000, HOST = 0x7000 };
 
 /* A program that compiles for hours must not run out of room. */
 static void modules_that_come_and_go_need_no_more_room(void **state)
@@ -47,9 +47,42 @@ static void more_handles_than_there_is_room_for_are_refused(void **state)
     gv_names_void_owner(MODULE);
 }
 
+static void a_child_numbers_what_is_registered_anew(void **state)
+{
+    uint32_t kernel;
+
+    (void)state;
+    gv_names_register(HOST, OTHER_MODULE, "saxpy");
+    gv_names_find(HOST);
+    gv_names_add_owner(MODULE);
+    gv_names_add(FIRST, MODULE, &kernel);
+    gv_names_start_over();
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    assert_string_equal(gv_names_find(HOST).name, "saxpy");
+    gv_names_void_owner(OTHER_MODULE);
+}
+
+/* After the end of a context, only the driver knows a library that survives. */
+static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
+{
+    uint32_t kernel;
+
+    (void)state;
+    assert_true(gv_names_add(FIRST, 0, &kernel));
+    gv_names_alias(FIRST, SECOND);
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    assert_true(gv_names_add(FIRST, 0, &kernel));
+    assert_int_equal(gv_names_find(FIRST).kernel, kernel);
+    gv_names_void_owner(MODULE); /* it may have been FIRST's */
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    gv_names_void_loaded();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_handle_of_what_is_unknown_means_nothing_old),
+        cmocka_unit_test(a_child_numbers_what_is_registered_anew),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),
         cmocka_unit_test(more_handles_than_there_is_room_for_are_refused),
     };

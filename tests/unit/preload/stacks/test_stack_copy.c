@@ -6,7 +6,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <ucontext.h>
 
 const struct gv_process_steps gv_process_steps;
 
@@ -169,6 +171,61 @@ static void chunks_are_the_lowest_that_are_free(void **unused)
     assert_int_equal(stacks.used[0], UINT64_MAX);
 }
 
+#define PAGE_BYTES 4096u
+
+static struct gv_stack_taken of_coroutine;
+static ucontext_t program, coroutine;
+
+/* Whether the copy has the bytes that are at an address of this stack. */
+static bool has(const struct gv_stack_copy *copy, const void *at, size_t bytes)
+{
+    uint64_t offset = (uintptr_t)at - copy->sp;
+
+    return offset + bytes <= copy->bytes && memcmp(copy->stack + offset, at, bytes) == 0;
+}
+
+static void run_coroutine(void)
+{
+    volatile char mark[] = "of a coroutine";
+
+    gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &of_coroutine);
+    assert_true(has(of_coroutine.copy, (const void *)mark, sizeof mark));
+}
+
+static void one_that_was_left_is_freed_by_the_next(void **unused)
+{
+    struct gv_stack_taken left, taken;
+
+    (void)unused;
+    assert_true(take_deep(60, &left));
+    assert_true(take_deep(60, &left));
+    gv_stack_copy_finish(&left); /* but no record has it */
+    assert_true(gv_stack_copy_take(&gv_thread, GV_STACK_ROOM_CHOSEN, &taken));
+    assert_int_equal(*word_of(0), (UINT64_C(1) << taken.chunks) - 1);
+}
+
+/* Its stack ends in a hole, far from that of the thread. */
+static void a_coroutine_s_stack_is_copied_up_to_its_end(void **unused)
+{
+    unsigned char *pages =
+        mmap(NULL, 17 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)unused;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + 16 * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    assert_int_equal(getcontext(&coroutine), 0);
+    coroutine.uc_stack.ss_sp = pages;
+    coroutine.uc_stack.ss_size = 16 * PAGE_BYTES;
+    coroutine.uc_link = &program;
+    makecontext(&coroutine, run_coroutine, 0);
+    assert_int_equal(swapcontext(&program, &coroutine), 0);
+    assert_int_equal(of_coroutine.copy->sp + of_coroutine.copy->bytes,
+                     (uintptr_t)pages + 16 * PAGE_BYTES);
+    assert_int_equal(of_coroutine.chunks, gv_stack_ring_chunks(of_coroutine.copy->bytes));
+    assert_int_equal(*word_of(0), (UINT64_C(1) << of_coroutine.chunks) - 1);
+    munmap(pages, 17 * PAGE_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +236,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_wants_all_waits_for_room_but_not_twice_in_vain, begin,
                                         close_recording),
         cmocka_unit_test(chunks_are_the_lowest_that_are_free),
+        cmocka_unit_test_setup_teardown(one_that_was_left_is_freed_by_the_next, begin,
+                                        close_recording),
+        cmocka_unit_test_setup_teardown(a_coroutine_s_stack_is_copied_up_to_its_end, begin,
+                                        close_recording),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

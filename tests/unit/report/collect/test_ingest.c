@@ -272,6 +272,22 @@ static void a_launch_row_is_small(void **state)
     assert_true(bytes <= 36 * 100000);
 }
 
+static void nonsense_records_do_no_harm(void **state)
+{
+    (void)state;
+    for (unsigned int kind = 0; kind < 256; kind++) {
+        union gv_record record;
+        memset(&record, 0xff, sizeof(record));
+        record.head.kind = (uint8_t)kind;
+        record.head.flags = (uint8_t)(kind * 7);
+        fixture_append(&spool, 1, &record);
+    }
+    fixture_call(&spool, 1, FIXTURE_SYNC, 77, 1, 0);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE start_ns = 77"), 1);
+    expect_text("PRAGMA integrity_check", "ok");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +302,7 @@ int main(void)
         TEST(its_share_is_that_of_the_busiest_thread),
         TEST(the_summary_has_medians),
         TEST(a_launch_row_is_small),
+        TEST(nonsense_records_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -344,6 +344,17 @@ static void a_reader_survives_the_kill_of_a_writer(void **state)
     sqlite3_close(reader);
 }
 
+static void a_finished_trace_is_replaced(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    make_trace();
+    expect_claim(OTHER_SESSION, "");
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +375,7 @@ int main(void)
         TEST(a_pipe_as_journal_is_not_opened),
         TEST(a_trace_that_is_cut_is_one),
         TEST(a_reader_survives_the_kill_of_a_writer),
+        TEST(a_finished_trace_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
