@@ -36,7 +36,7 @@ void gv_settle(struct gv_database *database, const char *path)
 
     /* Each sort takes as much memory, and a pass reads the large tables once. */
     tell(path, "sort in little memory",
-         gv_database_script(database->handle, "PRAGMA cache_size = -4096", NULL, 0));
+         gv_database_script(database->handle, "PRAGMA cache_size = -2048", NULL, 0));
     tell(path, "name the stacks", name_stacks(database));
     error = gv_pass_open(&pass, database->handle, 0);
     tell(path, "read the calls", error);

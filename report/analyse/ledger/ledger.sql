@@ -11,8 +11,8 @@ SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti' OR p.id IN (SEL
         (SELECT max(c.start_ns + c.duration_ns) FROM call c JOIN thread t ON t.id = c.thread
             WHERE t.process = p.id), p.start_ns),
         coalesce((SELECT max(at_ns) FROM idle_sample WHERE process = p.id), p.start_ns)) END,
-    EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
-        WHERE t.process = p.id AND a.gpu_work <> 0 AND coalesce(p.gpu, '') <> 'cupti')
+    CASE WHEN coalesce(p.gpu, '') <> 'cupti' THEN EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread
+            JOIN api a ON a.id = c.api WHERE t.process = p.id AND a.gpu_work <> 0) END
 FROM process p ORDER BY p.id;
 
 -- name: steps
