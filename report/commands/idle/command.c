@@ -199,11 +199,12 @@ static int idle_tell_reason(void *context, sqlite3_stmt *row)
 {
     const struct idle_told *told = context;
     const char *reason = (const char *)sqlite3_column_text(row, 0);
+    unsigned what = gv_account_find(reason);
     char ns[GV_FORMAT_BYTES];
     size_t used = strlen(told->out);
 
     snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ",
-             gv_account_say(gv_account_find(reason)).meaning,
+             what < GV_ACCOUNTS ? gv_account_say(what).meaning : reason,
              gv_format_duration(ns, gv_time_column_duration(row, 1)));
     return 0;
 }
