@@ -66,7 +66,7 @@ class Pages(exported.Exported):
         for words in ("jit", "cuLibraryLoadData", "gpuverify explain add.db s1"):
             self.assertIn(words, story)
         page = self.open("lazy_launch")
-        page.key("f")
+        page.value("location.hash = 's1'")
         story = page.value("document.getElementById('story').innerText")
         for words in ("lazy-load", "853 ms lost", "only when its context is idle", "train.py:88 main",
                       "thread 2 lost 813 ms", "cudaLaunchKernel of gemm", "gpuverify explain lazy_launch.db s1"):
@@ -110,6 +110,8 @@ class Pages(exported.Exported):
         page = self.open("lazy_launch")
         title = "document.querySelector('#story .story-bar').innerText"
         page.key("f")
+        self.assertIn("Idle time i1", page.value(title))
+        page.value("location.hash = 's1'")
         self.assertIn("Stall s1", page.value(title))
         page.key("n")
         self.assertIn("Stall s2", page.value(title))

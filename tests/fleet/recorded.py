@@ -89,7 +89,7 @@ LINE = "coalesce(nullif(gv_line(function, NULL, file, line), ''), '')"
 IDLE = f"""SELECT process, device, what, {LINE} AS line, count, total_ns FROM ledger WHERE what NOT IN
     ('kernel', 'graph', 'collective', 'copy', 'copy-pageable', 'set', 'benchmark', 'not-seen', 'no-request', 'gpuverify')"""
 FINDINGS = f"""SELECT process, phase, rtrim(key) AS key, what, {LINE} AS line, lost_ns,
-    coalesce(saves_ns, 0) AS saves_ns, lost_ns / share AS phase_ns FROM findings"""
+    coalesce(saves_ns, 0) AS saves_ns, (SELECT phase_ns FROM finding WHERE id = findings.id) AS phase_ns FROM findings"""
 # Late: after the process's first launch.
 LOADS = """SELECT process, coalesce(library, kind) AS library, duration_ns, coalesce(wait_ns, 0) AS wait_ns,
     coalesce(start_ns > (SELECT min(start_ns) FROM calls c WHERE c.process = l.process AND c.class = 'launch'), 0) AS late FROM loads l"""

@@ -317,13 +317,15 @@ static void numbers_may_be_anything(void **state)
 /* A trace that was not finished, or an earlier one. */
 static void a_view_of_a_trace_finds_what_is_missing(void **state)
 {
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+
     (void)state;
     gap_with("0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL");
     totals_execute("DELETE FROM meta WHERE key = 'totals'; DELETE FROM idle_time");
-    assert_int_equal(gv_totals_ensure(totals_trace, &(struct gv_totals_part)GV_TOTALS_ALL), 0);
+    assert_int_equal(gv_totals_ensure(totals_trace, &all), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM main.idle_time"), 0);
     assert_in_range(reason_ms("thread-lock"), 990, 1000);
-    assert_int_equal(gv_totals_ensure(totals_trace, &(struct gv_totals_part)GV_TOTALS_ALL), 0);
+    assert_int_equal(gv_totals_ensure(totals_trace, &all), 0);
     assert_in_range(reason_ms("thread-lock"), 990, 1000);
 }
 
