@@ -118,9 +118,12 @@ static void read_looks(struct gv_live *live)
         gv_idle_looks_close(live->reader);
         live->reader = NULL;
     }
+    if (!live->reader && gv_idle_looks_open(live->trace, &live->reader)) {
+        gv_idle_looks_close(live->reader);
+        live->reader = NULL;
+    }
     if (gv_database_number(live->trace, "SELECT max(id) FROM idle_sample", NULL, 0, &last) == 0 &&
-        last > live->looked &&
-        (live->reader || gv_idle_looks_open(live->trace, &live->reader) == 0) &&
+        last > live->looked && live->reader &&
         gv_idle_looks_read(
             live->reader, last - live->looked > GV_LIVE_LOOKS ? last - GV_LIVE_LOOKS : live->looked,
             last, take_look, live) == 0)

@@ -129,7 +129,7 @@ static enum gv_account frame_account(const char *function, const char *file)
 }
 
 /* What the program's own line asked for: the outermost below it. Compiling imports and collects
- * garbage, too. Without a what there, the innermost above. */
+ * garbage, too. Without an account there, the innermost above. */
 static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what)
 {
     bool has_own = false;

@@ -56,7 +56,9 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
     struct search search = {.found = WORKS};
     int error = 0;
 
-    if (!api || !steps || finding->phase != GV_LEDGER_MAIN || !is_in_call(finding->what))
+    /* Of several lanes, it is not known whose calls they were. */
+    if (!api || !steps || ledger->lane_count > 1 || finding->phase != GV_LEDGER_MAIN ||
+        !is_in_call(finding->what))
         return 0;
     error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
     if (error || search.found == WORKS || 2 * search.calls < steps)

@@ -2,6 +2,7 @@
 #include "report/analyse/ledger/run.h"
 
 #include "report/store/array.h"
+#include "report/store/time_sum.h"
 #include "trace/call_table.h"
 #include "trace/spool.h"
 
@@ -74,6 +75,8 @@ static int add_entry(struct gv_ledger *ledger, uint32_t number, const struct gv_
         forget_entries(lane);
     if (lane->entry_count >= ENTRIES_MOST)
         error = book_early(ledger, number, entry->start_ns);
+    if (!error && lane->entry_count >= ENTRIES_MOST)
+        return 0; /* so many calls at once are in no trace of ours */
     if (!error)
         error = gv_array_room(&lane->entries, lane->entry_count, &lane->entry_room,
                               sizeof(*lane->entries));
@@ -338,7 +341,7 @@ static int add_beside(struct gv_ledger *ledger, const struct gv_ledger_beside *a
     }
     struct gv_ledger_beside *of = &ledger->beside[known - 1];
     of->stack = add->stack ? add->stack : of->stack;
-    of->waited_ns += add->waited_ns;
+    of->waited_ns = gv_time_sum(of->waited_ns, add->waited_ns);
     of->count += add->count;
     of->first_uses += add->first_uses;
     return error;

@@ -23,7 +23,7 @@ void gv_ledger_idle_begin(struct gv_ledger *ledger)
 {
     if (ledger->idle.least_ns == 0)
         ledger->idle.least_ns = LEAST_NS;
-    ledger->idle.is_open = true;
+    ledger->idle.is_open = !ledger->has_no_idle;
     ledger->idle.at = ledger->idle.piece_count;
 }
 
@@ -109,6 +109,8 @@ int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next)
                                      .next = next};
     int error;
 
+    if (!ledger->idle.is_open)
+        return 0;
     ledger->idle.is_open = false;
     for (size_t i = gap.piece; i < gap.piece + gap.piece_count; i++)
         gap.ns += ledger->idle.pieces[i].to_ns - ledger->idle.pieces[i].from_ns;

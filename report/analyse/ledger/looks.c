@@ -37,8 +37,9 @@ static int take_look(void *context, const struct gv_idle_look *look)
     struct taking *taking = context;
     const struct gv_ledger_look known = {
         .key = {look->at_ns, taking->taken++, look->at_ns},
-        .thread = look->thread > 0 ? (uint32_t)look->thread : UINT32_MAX,
-        .stack = (uint32_t)look->stack,
+        .thread =
+            look->thread > 0 && look->thread < UINT32_MAX ? (uint32_t)look->thread : UINT32_MAX,
+        .stack = look->stack > 0 && look->stack <= UINT32_MAX ? (uint32_t)look->stack : 0,
         .verdict = look->verdict,
     };
     int error = verdict_of(taking->ledger, look);

@@ -60,6 +60,7 @@ struct gv_ledger_cell {
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
+    int64_t booked_ns, booked_count;            /* whoever claims it */
     int64_t idle_ns, idle_count;      /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
 };

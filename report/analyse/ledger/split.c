@@ -169,13 +169,14 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
                          struct parts *parts)
 {
     double plain = 0;
-    bool is_once = cell->total_ns >= GV_LEDGER_ONCE_NS * cell->count;
+    int64_t mean_ns = cell->booked_ns / (cell->booked_count ? cell->booked_count : 1);
+    bool is_once = mean_ns >= GV_LEDGER_ONCE_NS;
     int error = is_once ? 0 : take_looks(ledger, cell->pair, parts);
 
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, others_of(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
-        cell->total_ns >= LONG_NS * cell->count)
+        mean_ns >= LONG_NS)
         error = take_looks(
             ledger,
             others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
@@ -196,18 +197,23 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
 static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts,
                       struct parts *lines)
 {
-    const size_t count = parts->count;
+    size_t count;
+    bool is_read = false;
     int error = 0;
 
+    keep_largest(parts, PARTS_MOST);
+    count = parts->count;
+    clear(lines);
     for (size_t i = 0; i < count && !error; i++) {
         const struct part part = parts->list[i];
         if (part.stack || !part.verdict)
             continue;
-        clear(lines);
-        error = take_stacks_of(ledger, pair, part.what, lines);
-        if (!error && !lines->count)
-            error = take_stacks_of(ledger, others_of(ledger, pair), part.what, lines);
+        if (!is_read)
+            error = take_stacks_of(ledger, pair, 0, lines);
+        if (!error && !is_read && !lines->count)
+            error = take_stacks_of(ledger, others_of(ledger, pair), 0, lines);
         keep_largest(lines, CLAIMS_MOST);
+        is_read = true;
         parts->total -= lines->count ? part.weight : 0;
         for (size_t j = 0; j < lines->count && !error; j++) {
             double weight = part.weight * lines->list[j].weight / lines->total;
@@ -462,7 +468,7 @@ static int add_share(struct splitting *splitting, const struct gv_ledger_cell *c
         shares[(*count)++] = (struct gv_ledger_share){
             .what = row.what, .stack = row.stack, .verdict = part->verdict, .place = place};
     shares[at].share += part->weight / splitting->own.total;
-    shares[at].seen += part->verdict ? part->weight : 0;
+    shares[at].seen += part->verdict && splitting->own.seen > 0 ? part->weight : 0;
     return 0;
 }
 

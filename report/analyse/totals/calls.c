@@ -121,7 +121,7 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
     if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), call->result))
         totals_failed(run, api, call->result);
     if (call->bytes > 0 && call->bytes < INT64_C(1) << 48)
-        run->api_sums[api].bytes += call->bytes;
+        run->api_sums[api].bytes = gv_time_sum(run->api_sums[api].bytes, call->bytes);
     if (class == GV_TOTALS_LAUNCH && call->result == 0)
         totals_launched(run, call->kernel, end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)

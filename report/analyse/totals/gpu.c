@@ -51,7 +51,7 @@ static int totals_sums(struct gv_totals_run *run, const struct gv_pass_operation
     }
     if (kind == GV_GPU_GRAPH) {
         run->graphs++;
-        run->graph_time_ns += duration_ns;
+        run->graph_time_ns = gv_time_sum(run->graph_time_ns, duration_ns);
     }
     return 0;
 }

@@ -200,6 +200,28 @@ static void many_times_are_one_row(void **state)
     assert_text("SELECT confidence FROM idle WHERE reason = 'python' AND gaps > 1", "grouped");
 }
 
+/* A wait that is longer than the gap claims all of it: what the gap was stays what was seen. */
+static void claimed_times_are_what_was_seen(void **state)
+{
+    char sql[256];
+
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        kernel(1 + i, 1, 1000 + 10 * i, 1006 + 10 * i);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                 " (%d, 1, 2, %d * 1000000, 6000000, 0)",
+                 1000 + i, 1000 + 10 * i);
+        totals_execute(sql);
+    }
+    looks(1007, 6000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_in_range(reason_ms("python"), 499 * 3 - 5, 499 * 3);
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE reason = 'host-code'"
+                                   " AND next_call IS NOT NULL AND start_ns > 0"),
+                     0);
+}
+
 /* As where each round launches a kernel that it has just compiled. */
 static void a_time_without_a_look_is_like_those_before_the_same_function(void **state)
 {
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(many_times_are_one_row, setup, totals_close),
+        cmocka_unit_test_setup_teardown(claimed_times_are_what_was_seen, setup, totals_close),
         cmocka_unit_test_setup_teardown(
             a_time_without_a_look_is_like_those_before_the_same_function, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_beginning_and_the_end_are_idle_too, setup,
