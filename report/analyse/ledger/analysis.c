@@ -17,7 +17,7 @@ static int take_api(void *context, sqlite3_stmt *row)
 {
     struct gv_ledger *ledger = context;
     int64_t id = sqlite3_column_int64(row, 0);
-    const char *class = (const char *)sqlite3_column_text(row, 2);
+    const char *class = (const char *)sqlite3_column_text(row, 1);
 
     if (id <= 0 || (uint64_t)id >= ledger->apis.rows)
         return 0;

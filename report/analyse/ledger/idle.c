@@ -299,27 +299,20 @@ static int add_piece(struct storing *storing, const struct gv_ledger_idle_piece 
 /* A small part has no row of its own. */
 static int leave_out(struct storing *storing, const struct idle_row *small)
 {
-    struct idle_row *row = NULL;
+    struct idle_row *row = NULL, sum = *small;
     int error = several(storing, small->lane, small->what, small->place, &row);
 
     if (error)
         return error;
-    if (small->ns > row->most_ns)
-        *row = (struct idle_row){.lane = small->lane,
-                                 .what = small->what,
-                                 .place = small->place,
-                                 .verdict = small->verdict,
-                                 .pair = small->pair,
-                                 .stack = small->stack,
-                                 .from_ns = small->from_ns,
-                                 .confidence = small->confidence,
-                                 .most_ns = small->ns,
-                                 .ns = row->ns,
-                                 .looks = row->looks,
-                                 .count = row->count};
-    row->ns += small->ns;
-    row->looks += small->looks;
-    row->count++;
+    if (small->ns <= row->most_ns)
+        sum = *row;
+    else
+        sum.most_ns = small->ns;
+    sum.gap = 0;
+    sum.ns = row->ns + small->ns;
+    sum.looks = row->looks + small->looks;
+    sum.count = row->count + 1;
+    *row = sum;
     return 0;
 }
 

@@ -1,7 +1,7 @@
 -- What the ledger reads and writes.
 
 -- name: apis
-SELECT id, name, class, gpu_work, coalesce(begins_capture, 0) + coalesce(ends_capture, 0) FROM api;
+SELECT id, class FROM api;
 
 -- name: processes
 -- When each was recorded: to its end, or to the last that is known of it.
