@@ -321,11 +321,11 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
 
     if (finding->what == GV_ACCOUNT_WAITS) {
         snprintf(finding->title, sizeof(finding->title),
-                 "%s%swaits, then the GPU waits for the host (%s)", name.text,
-                 *name.text ? " " : "", gv_account_say(most->row->what).name);
+                 "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
+                 *name.text ? " " : "", gv_account_say(most->row->what).meaning);
     } else if (finding->what == GV_ACCOUNT_LAUNCHING && forming->kernels > 0) {
         double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
-        snprintf(finding->title, sizeof(finding->title), "%s: %.0f kernels of %.1f us%s",
+        snprintf(finding->title, sizeof(finding->title), "%s; in all %.0f kernels of %.1f us%s",
                  words.meaning, (double)forming->kernels / steps,
                  (double)forming->kernel_ns / 1e3 / (double)forming->kernels,
                  steps > 1 ? " a step" : "");

@@ -31,24 +31,31 @@ struct head {
     const struct gv_summary_ledger *ledger;
 };
 
-/* "   start 9.1 s   136 steps of 79.5 ms   end 0.1 s" */
-static void say_phases(const struct gv_summary_ledger *ledger, char *text)
+/* ": 6.9 s before CUDA, start 9.1 s, 136 steps of 79.5 ms, end 0.1 s" */
+static void say_phases(const struct gv_summary_ledger *ledger, int64_t took_ns, char *text)
 {
     const struct gv_summary_lane *lane = &ledger->lanes[0];
     int64_t ns[GV_SUMMARY_PHASES];
     char took[GV_FORMAT_BYTES], count[GV_FORMAT_BYTES];
+    const char *comma = ":";
 
     if (ledger->lanes_told == 0)
         return;
     for (size_t i = 0; i < GV_SUMMARY_PHASES; i++)
         ns[i] = gv_summary_time_sum(&lane->phases[i]);
-    if (ns[0] > 0)
-        add(text, ": start %s", gv_format_duration(took, ns[0]));
+    if (lane->begin_ns > took_ns / GV_SUMMARY_LITTLE) {
+        add(text, "%s %s before CUDA", comma, gv_format_duration(took, lane->begin_ns));
+        comma = ",";
+    }
+    if (ns[0] > 0) {
+        add(text, "%s start %s", comma, gv_format_duration(took, ns[0]));
+        comma = ",";
+    }
     if (lane->steps > 0 && ns[1] > 0)
-        add(text, "%s %s step%s of %s", ns[0] > 0 ? "," : ":", gv_format_count(count, lane->steps),
+        add(text, "%s %s step%s of %s", comma, gv_format_count(count, lane->steps),
             gv_format_plural(lane->steps), gv_format_duration(took, ns[1] / lane->steps));
     else if (ns[1] > 0)
-        add(text, "%s main %s", ns[0] > 0 ? "," : ":", gv_format_duration(took, ns[1]));
+        add(text, "%s main %s", comma, gv_format_duration(took, ns[1]));
     if (ns[2] > 0 && ns[0] + ns[1] > 0)
         add(text, ", end %s", gv_format_duration(took, ns[2]));
 }
@@ -79,7 +86,7 @@ static int say_head(void *context, sqlite3_stmt *row)
         if (facts->recorded_periods > 1)
             add(text, ", in %s periods", gv_format_count(took, facts->recorded_periods));
     }
-    say_phases(head->ledger, text);
+    say_phases(head->ledger, sqlite3_column_int64(row, 1), text);
     fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD), gv_colour(out, GV_COLOUR_NONE));
     gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
     return 0;
@@ -175,12 +182,13 @@ static int print_steps(const struct gv_summary *summary)
     if (steps.warmup == 0 && steps.slowest == 0 && steps.drift == 0 && steps.kinds <= 1 &&
         !steps.name[0])
         return 0;
-    add(text, "%s step%s of %s", gv_format_count(count, steps.count), gv_format_plural(steps.count),
-        gv_format_duration(took, steps.median_ns));
+    add(text, "Of all %s step%s", gv_format_count(count, steps.count),
+        gv_format_plural(steps.count));
     if (steps.name[0])
         add(text, " (%s `%s`)", steps.source, steps.name);
+    add(text, " the median took %s", gv_format_duration(took, steps.median_ns));
     if (steps.kinds > 1)
-        add(text, ", of %" PRId64 " kinds", steps.kinds);
+        add(text, ", and they are of %" PRId64 " kinds", steps.kinds);
     if (steps.warmup > 0)
         add(text, "; the first %s%s took %s%s%s",
             steps.warmup > 1 ? gv_format_count(count, steps.warmup) : "",

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-/* What is below one hundredth of the run is not told. */
-#define GV_SUMMARY_LITTLE 100
-
 static void take_text(char *out, size_t size, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
@@ -30,6 +27,7 @@ static int take_lane(void *context, sqlite3_stmt *row)
             .device = sqlite3_column_int64(row, 1),
             .steps = sqlite3_column_int64(row, 2),
             .pid = sqlite3_column_int64(row, 3),
+            .begin_ns = gv_time_column_duration(row, 4),
         };
     return 0;
 }

@@ -13,6 +13,7 @@
 #define GV_SUMMARY_LANES    4u
 #define GV_SUMMARY_PHASES   3u /* start, main, end */
 #define GV_SUMMARY_MAIN     1u
+#define GV_SUMMARY_LITTLE   100 /* what is below one hundredth of the run is not told */
 
 struct gv_summary_finding {
     int64_t id; /* f1 */
@@ -31,6 +32,7 @@ struct gv_summary_time {
 
 struct gv_summary_lane {
     int64_t id, process, pid, device, steps; /* device -1: host only */
+    int64_t begin_ns;                        /* its process's first call */
     struct gv_summary_time phases[GV_SUMMARY_PHASES];
     struct gv_summary_finding first; /* id 0: it has none */
 };

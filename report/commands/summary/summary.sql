@@ -20,7 +20,7 @@ ORDER BY share DESC, file, line LIMIT 2;
 -- name: lanes
 -- The one that computes most first; of several ranks, the one of the first finding. ?1: a process, or 0; ?2: a
 -- device, or -1.
-SELECT l.process, coalesce(l.device, -1), l.steps, p.pid
+SELECT l.process, coalesce(l.device, -1), l.steps, p.pid, l.begin_ns
 FROM lane l LEFT JOIN process p ON p.id = l.process
 WHERE (?1 = 0 OR l.process = ?1) AND (?2 < 0 OR l.device = ?2)
 ORDER BY (SELECT count(*) FROM process_rank) > 1
