@@ -79,7 +79,8 @@ class Findings(harness.Case):
 
     def test_the_summary_shows_one_step_and_what_it_loses(self):
         told = self.told("idle")
-        self.assertRegex(" ".join(told.split()), r"gpuverify: verdict ran [^ ]+ ms on a simulated GPU: (?:[^ ]+ ms before CUDA, )?start [^ ]+ ms, \d+ steps of [^ ]+ ms, end ")
+        self.assertRegex(" ".join(told.split()), r"gpuverify: verdict ran [^ ]+ ms on a simulated GPU: (?:[^ ]+ ms before CUDA, )?"
+                                                 r"start [^ ]+ ms, \d+ steps of [^ ]+ ms, end ")
         self.assertRegex(told, r"\n  one step   [^ ]{40}   GPU busy [^ ]+ [um]s, idle [^ ]+ ms\n")
         self.assertRegex(" ".join(told.split()), r" 1 sleep [^ ]+ ms \d+ % verdict\.c:\d+ idle: sleeping fix: Wait for the event itself")
         self.assertRegex(told, r"\n     busy +[^ ]+ [um]s +[\d.]+ %  ")
