@@ -63,12 +63,11 @@ static void idle_what(const struct gv_idle_listed *row, FILE *text)
         fputs("The GPU", text);
     fprintf(text, " had no work for %s%s, ", row->device < 0 ? "at least " : "",
             gv_format_duration(took, row->duration_ns));
-    if (!row->gap)
+    if (!row->gap && row->gaps > 1)
         fprintf(text,
                 "in %" PRId64
-                " part%s of shorter idle times, of %s on average, the longest %.3f s into the run",
-                row->gaps, row->gaps == 1 ? "" : "s", gv_format_duration(one, idle_one_ns(row)),
-                (double)row->start_ns / 1e9);
+                " parts of shorter idle times, %s each on average, the longest %.3f s into the run",
+                row->gaps, gv_format_duration(one, idle_one_ns(row)), (double)row->start_ns / 1e9);
     else
         fprintf(text, "%.3f s into the run", (double)row->start_ns / 1e9);
     if (row->next_name)
@@ -90,9 +89,12 @@ static void idle_what(const struct gv_idle_listed *row, FILE *text)
 
 static void idle_why(const struct gv_idle_listed *row, FILE *text)
 {
-    fprintf(text, "What it was: %s.", gv_account_say(gv_account_find(row->reason)).meaning);
+    unsigned what = gv_account_find(row->reason);
+
+    /* A stall's cause has a sentence. */
+    fprintf(text, "%s%s.", what < GV_ACCOUNTS ? "What it was: " : "", gv_account_say(what).meaning);
     if (row->detail)
-        fprintf(text, " What: " GV_EXPLAIN_NAME ".", row->detail);
+        fprintf(text, " It was " GV_EXPLAIN_NAME ".", row->detail);
     if (idle_is(row, "inferred"))
         fputs(row->device < 0 ? " Inferred from the calls: GPU activity was not recorded."
                               : " Inferred from the calls.",
@@ -165,5 +167,7 @@ int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
         error = idle_all(trace, row, line, to);
     if (!error && advice[0])
         gv_explain_lines(to, "fix", advice);
+    else if (!error && gv_account_find(row->reason) >= GV_ACCOUNTS)
+        gv_explain_lines(to, "fix", "What to do depends on the call: gpuverify stalls lists them.");
     return error;
 }
