@@ -92,9 +92,10 @@ static void idle_why(const struct gv_idle_listed *row, FILE *text)
     unsigned what = gv_account_find(row->reason);
 
     /* A stall's cause has a sentence. */
-    fprintf(text, "%s%s.", what < GV_ACCOUNTS ? "What it was: " : "", gv_account_say(what).meaning);
+    fprintf(text, "%s%s", what < GV_ACCOUNTS ? "What it was: " : "", gv_account_say(what).meaning);
     if (row->detail)
-        fprintf(text, " It was " GV_EXPLAIN_NAME ".", row->detail);
+        fprintf(text, " (" GV_EXPLAIN_NAME ")", row->detail);
+    fputc('.', text);
     if (idle_is(row, "inferred"))
         fputs(row->device < 0 ? " Inferred from the calls: GPU activity was not recorded."
                               : " Inferred from the calls.",
