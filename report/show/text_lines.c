@@ -38,14 +38,16 @@ static bool text_lines_is_name(const char *word, size_t bytes)
            (rest == 0 || word[rest - 1] == '/' || (rest == 1 && word[0] == '('));
 }
 
-/* Whether a word after a command's is an option, a path, a stall, or stands for one of them. */
+/* Whether a word after a command's is an option, a path, a finding, a stall, a query, or stands for one
+ * of them. */
 static bool text_lines_is_operand(const char *word, size_t bytes)
 {
     char copy[256];
 
     snprintf(copy, sizeof(copy), "%.*s", (int)bytes, word);
     return strncmp(word, "--", 2) == 0 || *word == '\'' || strstr(copy, ".db") ||
-           strchr(copy, '/') || (word[0] == 's' && isdigit((unsigned char)word[1])) ||
+           strchr(copy, '/') || (strchr("fis", word[0]) && isdigit((unsigned char)word[1])) ||
+           strcmp(copy, "findings") == 0 || strcmp(copy, "steps") == 0 ||
            (isupper((unsigned char)word[0]) && isupper((unsigned char)word[1]));
 }
 

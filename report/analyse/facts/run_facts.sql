@@ -79,16 +79,6 @@ SELECT count(*) AS own_costs,
     CAST(round(1e6 * total(CASE WHEN NOT {is_once} THEN share END)) AS INTEGER) AS own_cost_ppm,
     CAST(total(CASE WHEN {is_once} THEN total_ns END) AS INTEGER) AS own_cost_once_ns
 FROM own_cost WHERE {is_of_process(process)};
-
--- name: own_cost_most
-SELECT what AS own_cost_most, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_most_ppm
-FROM own_cost WHERE NOT {is_once} AND {is_of_process(process)}
-GROUP BY what ORDER BY own_cost_most_ppm DESC, what LIMIT 1;
-
--- name: stacks_spared
-SELECT {sum(spared)} AS stacks_spared FROM own_cost
-WHERE what = 'stacks' AND {is_of_process(process)};
-
 -- name: full
 SELECT {sum(count)} AS full, {sum(CASE what WHEN 'GPU record' THEN count END)} AS gpu_full
 FROM loss

@@ -2,11 +2,13 @@
 #include "report/analyse/ledger/findings.h"
 
 #include "report/analyse_ledger_ledger.inc"
+#include "report/show/format.h"
 #include "report/store/array.h"
 #include "report/store/database.h"
 #include "trace/mix.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 #define LEAST_OF_RUN      200 /* and of the run */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
+#define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
+#define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
 /* A row as findings see it: claimed time is the wait's. */
 struct claim {
@@ -34,6 +38,7 @@ struct chain {
 
 struct forming {
     struct gv_ledger *ledger;
+    struct gv_ledger_rows *rows;
     struct gv_ledger_findings *findings;
     struct claim *claims;
     size_t claim_count, claim_room;
@@ -305,6 +310,36 @@ static int take_name(void *context, sqlite3_stmt *row)
     return 0;
 }
 
+/* A line that launches, by what is known of its calls: if it waits again and again, the GPU has
+ * nothing queued, and no graph can take all of it. */
+static int say_launching(struct forming *forming, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
+    double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
+    const char *each = steps > 1 ? " a step" : "";
+    struct gv_ledger_calls calls;
+    int error = gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place,
+                                   &calls);
+    char *text = finding->title;
+    size_t size = sizeof(finding->title);
+
+    if (forming->kernels > 0 && !error)
+        gv_format_add(text, size, "; kernels take %.1f us on average",
+                      (double)forming->kernel_ns / 1e3 / (double)forming->kernels);
+    if (error || !finding->place || calls.launches_here < calls.launches / HERE_LEAST)
+        return error;
+    gv_format_add(text, size, ", and about %.0f of %.0f launches%s are here",
+                  calls.launches_here / steps, calls.launches / steps, each);
+    if (calls.waits_here < fmax(steps, calls.launches_here / WAITS_LEAST))
+        return 0;
+    gv_format_add(text, size, ", with about %.0f waits for the GPU", calls.waits_here / steps);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Wait for the GPU less often here (.item(), .cpu(), a copy, synchronize()): leave "
+             "the values on the GPU and read them together. Then launch less: merge operations, "
+             "or use larger batches or fused kernels.");
+    return 0;
+}
+
 /* What it was, of the parts that one line claims. */
 static int say(struct forming *forming, struct gv_ledger_finding *finding, const struct claim *most)
 {
@@ -312,40 +347,36 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
     const struct gv_account_words words = gv_account_say(finding->what);
     const char *detail =
         finding->verdict ? forming->ledger->verdicts[finding->verdict - 1].detail : NULL;
-    char time[64];
-    int64_t api = most->row->api;
+    char time[64], now[64];
+    int64_t api = most->row->api, main_ns = lane->main_end_ns - lane->main_ns;
     struct api_name name = {""};
     int error = api ? gv_database_each(forming->ledger->trace, "SELECT name FROM api WHERE id = ?",
                                        &api, 1, take_name, &name)
                     : 0;
 
-    if (finding->what == GV_ACCOUNT_WAITS) {
+    /* At the end of a program, its collector frees what is left. */
+    snprintf(finding->fix, sizeof(finding->fix), "%s",
+             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
+                                                                                : words.advice);
+    if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
                  *name.text ? " " : "", gv_account_say(most->row->what).meaning);
-    } else if (finding->what == GV_ACCOUNT_LAUNCHING && forming->kernels > 0) {
-        double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
-        snprintf(finding->title, sizeof(finding->title), "%s; in all %.0f kernels of %.1f us%s",
-                 words.meaning, (double)forming->kernels / steps,
-                 (double)forming->kernel_ns / 1e3 / (double)forming->kernels,
-                 steps > 1 ? " a step" : "");
-    } else {
-        snprintf(finding->title, sizeof(finding->title), "%s%s%s%s", words.meaning,
-                 detail                                       ? ": "
-                 : *name.text && finding->what >= GV_ACCOUNTS ? ", in "
-                                                              : "",
-                 detail                                       ? detail
-                 : *name.text && finding->what >= GV_ACCOUNTS ? name.text
-                                                              : "",
-                 "");
-    }
-    snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    else if (detail || (*name.text && finding->what >= GV_ACCOUNTS))
+        snprintf(finding->title, sizeof(finding->title), "%s%s%s", words.meaning,
+                 detail ? ": " : ", in ", detail ? detail : name.text);
+    else
+        snprintf(finding->title, sizeof(finding->title), "%s%s", words.meaning,
+                 finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
+    if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
+        error = say_launching(forming, finding);
     if (!error)
         error = gv_ledger_again_say(forming->ledger, finding, api, most->stack);
     if (finding->saves_ns > 0 && finding->phase == GV_LEDGER_MAIN && lane->steps) {
-        say_lane(lane, lane->main_end_ns - lane->main_ns - finding->saves_ns, finding->phase, time,
-                 sizeof(time));
-        snprintf(finding->then, sizeof(finding->then), "then %s a step", time);
+        say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
+        say_lane(lane, main_ns, finding->phase, now, sizeof(now));
+        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
+                 now);
     }
     return error;
 }
@@ -437,10 +468,10 @@ static int compare(const void *left, const void *right, void *context)
     return one_ns > other_ns ? -1 : one_ns < other_ns;
 }
 
-int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings)
 {
-    struct forming forming = {.ledger = ledger, .findings = findings};
+    struct forming forming = {.ledger = ledger, .rows = rows, .findings = findings};
     int error = 0;
 
     for (uint32_t lane = 0; lane < ledger->lane_count && !error; lane++) {

@@ -22,8 +22,16 @@ struct gv_ledger_findings {
 };
 
 /* 0 or -errno; free list in any case. */
-int gv_ledger_findings_make(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
+int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings);
+
+/* calls_at.c: how often a process launches, and it launches and waits at a line, in its whole run.
+ * 0 or -errno. */
+struct gv_ledger_calls {
+    double launches, launches_here, waits_here;
+};
+int gv_ledger_calls_at(struct gv_ledger *ledger, struct gv_ledger_rows *rows, int64_t process,
+                       int64_t place, struct gv_ledger_calls *calls);
 
 /* again.c: says it in words of its own, if the call in which most of the time was is made again in
  * each step. 0 or -errno. */

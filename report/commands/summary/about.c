@@ -218,14 +218,9 @@ static void print_own_cost(const struct gv_summary *summary)
         return;
     add(text, "gpuverify cost %s%.1f %% of this run", little ? "less than " : "",
         little ? 0.1 : (double)facts->own_cost_ppm / 1e4);
-    if (facts->own_cost_most_ppm >= GV_SUMMARY_OWN_COST)
-        add(text, " (%s %.1f %%)", facts->own_cost_most, (double)facts->own_cost_most_ppm / 1e4);
     if (facts->own_cost_once_ns >= GV_SUMMARY_ONCE_NS)
         add(text, ", and %s at its start and end",
             gv_format_duration(part, facts->own_cost_once_ns));
-    if (facts->stacks_spared > 0)
-        add(text, "; %s stack%s skipped to save time", gv_format_count(part, facts->stacks_spared),
-            gv_format_plural(facts->stacks_spared));
     gv_text_lines(summary->out, 2, "", text, summary->columns);
 }
 
@@ -236,15 +231,17 @@ static int take_worst(void *context, sqlite3_stmt *row)
     const struct gv_run_facts *facts = summary->facts;
     const char *cause = (const char *)sqlite3_column_text(row, 1);
     const char *name = (const char *)sqlite3_column_text(row, 4);
+    bool is_known = cause && strcmp(cause, "unknown") != 0;
     char where[GV_SUMMARY_TEXT_BYTES / 4], lost[GV_FORMAT_BYTES], count[GV_FORMAT_BYTES];
     int error =
         gv_stack_text(summary->trace, sqlite3_column_int64(row, 3), 1, where, sizeof(where));
 
     gv_text_say(summary->out, 2, "", summary->columns,
-                "Unexpected waits: %s, the worst %s (s%" PRId64 " %.60s, %.400s).",
+                "Calls that should return at once, but waited: %s, the worst for %s (s%" PRId64
+                "%s%.60s, %.400s).",
                 gv_format_count(count, facts->stalls),
                 gv_format_duration(lost, gv_time_column_duration(row, 2)),
-                (int64_t)sqlite3_column_int64(row, 0), cause ? cause : "?",
+                (int64_t)sqlite3_column_int64(row, 0), is_known ? " " : "", is_known ? cause : "",
                 !error && where[0] ? where
                 : name             ? name
                                    : "a call");

@@ -91,12 +91,16 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
     if (!text)
         return;
     snprintf(number, sizeof(number), "%" PRId64, finding->id);
-    add(text, "%s%s%s", finding->place, finding->place[0] && finding->title[0] ? ": " : "",
-        finding->title);
+    bool is_placed = finding->place[0] || finding->saves_ns >= 0;
+
+    add(text, "%s%s%s", finding->place[0] ? finding->place : is_placed ? "line not known" : "",
+        is_placed && finding->title[0] ? ": " : "", finding->title);
     print_row(summary,
               &(struct row){.number = number,
                             .name = finding->what,
-                            .share = gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
+                            .share = finding->saves_ns < 0
+                                         ? "" /* other findings have this time */
+                                         : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
                             .text = text,
                             .ns = gv_summary_each_ns(ledger, finding->lost_ns),
                             .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
