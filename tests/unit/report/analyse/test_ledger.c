@@ -214,6 +214,29 @@ static void another_threads_time(void **state)
     assert_int_equal(booked("allocating"), 9 * MS);
 }
 
+/* A library's thread works for the line at which the first one waits: what is lost there is one
+ * finding. */
+static void a_borrowed_line(void **state)
+{
+    (void)state;
+    call(1, 2, 71, 10 * MS, 10000);
+    call(2, 2, 75, 21 * MS, 9 * MS);
+    call(3, 2, 71, 40 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 40 * MS, 10 * MS, 3);
+    totals_execute(
+        "INSERT INTO stack VALUES (1, 1, 1);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'train_step', '/home/a/train.py', 76);"
+        /* In futex. */
+        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs,"
+        " stack) VALUES (1, 1, 30000000, 0, 'S', 202, 0, 0, 1)");
+    make();
+    assert_int_equal(totals_number("SELECT lost_ns FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE phase = 1 AND line = 76 AND saves_ns > 0"),
+                     20 * MS);
+}
+
 static void a_look_tells_it(void **state)
 {
     (void)state;
@@ -506,6 +529,7 @@ int main(void)
         TEST(asking_for_functions),
         TEST(capturing),
         TEST(another_threads_time),
+        TEST(a_borrowed_line),
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
