@@ -392,8 +392,14 @@ static int one_is_slow(int number)
 static void single_slow_steps(void **state)
 {
     (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (32, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'save', '/home/a/train.py', 12)");
     steps(one_is_slow);
     assert_int_equal(found("slow-steps"), 10 * MS);
+    assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE f.what = 'slow-steps'"),
+                     12);
     assert_int_equal(found("growth"), -1);
 }
 
