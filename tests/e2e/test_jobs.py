@@ -62,6 +62,13 @@ class Jobs(harness.Case):
         self.assertEqual(found[0][4], "running Python, in rank 3")
         self.assertIn("and less in 7 others", " ".join(row[4] for row in found))
         self.assertEqual(trace.rows("SELECT key, phase FROM findings GROUP BY 1, 2 HAVING count(*) > 1"), [])
+        # The one that waited longest for the late one, and no more than its collectives took.
+        waits = trace.rows("SELECT lost_ns, saves_ns, title FROM findings WHERE what = 'collective'")
+        self.assertEqual([row[1] for row in waits], [None])
+        self.assertRegex(waits[0][2], r"^waiting in collectives for other ranks, mostly rank 3, in rank [0-24-7]$")
+        self.assertGreater(waits[0][0], 15 * LATE_NS)
+        self.assertLessEqual(waits[0][0], trace.value(
+            "SELECT max(ns) FROM (SELECT sum(total_ns) AS ns FROM ledger WHERE what = 'collective' GROUP BY process)"))
         # Each rank has its ledger.
         self.assertEqual(trace.rows("SELECT process, CAST(sum(total_ns) AS INTEGER) FROM ledger GROUP BY 1"),
                          trace.rows("SELECT id, end_ns - start_ns FROM processes"))
@@ -171,6 +178,7 @@ class Jobs(harness.Case):
     def test_ranks_that_are_alike_are_no_finding(self):
         self.merge(Job(ranks=4, steps=50), of_host=2)
         self.assertNotIn("is late", self.report())
+        self.assertNotIn("waiting in collectives", self.report("--section", "findings"))
 
     def test_clocks_of_one_machine_are_one_clock_unless_a_collective_shows_otherwise(self):
         job = Job(ranks=3, steps=50)

@@ -71,7 +71,7 @@ static int collectives_make(sqlite3 *trace)
 static int keep(sqlite3 *trace, bool finds_operations)
 {
     int64_t any = 0;
-    const int64_t version = GV_COLLECTIVES_VERSION;
+    const int64_t version = GV_COLLECTIVES_VERSION, late_ns = GV_COLLECTIVES_LATE_NS;
     int error = gv_database_script(
         trace, "BEGIN IMMEDIATE; DELETE FROM collective_group; DELETE FROM collective_member", NULL,
         0);
@@ -82,6 +82,10 @@ static int keep(sqlite3 *trace, bool finds_operations)
         error = gv_database_script(trace, sql_find_operations, NULL, 0);
     if (!error && any)
         error = collectives_make(trace);
+    if (!error)
+        error = gv_database_script(trace, sql_forget_waits, NULL, 0);
+    if (!error && any)
+        error = gv_database_script(trace, sql_add_waits, &late_ns, 1);
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('collectives', ?)", &version,

@@ -214,7 +214,8 @@ DROP TABLE temp.job_gap;
 DROP TABLE temp.job_short;
 
 -- name: stacks
-SELECT DISTINCT stack FROM collective_group WHERE stack > 0;
+SELECT stack FROM collective_group WHERE stack > 0
+UNION SELECT x.stack FROM collective k JOIN call_stack x ON x.call = k.call;
 
 -- define: late_groups(least)
 -- Collectives to which a rank came noticeably late, and what kept it.
@@ -256,3 +257,31 @@ FROM (SELECT step, max(wait_ns) AS wait_ns
 -- name: late_collectives
 SELECT (SELECT count(*) FROM collective_member WHERE process = ?1), count(*), coalesce(sum(wait_ns), 0), 0
 FROM {late_groups(?3)} l WHERE {is_that};
+
+-- name: forget_waits
+DELETE FROM finding WHERE what = 'collective';
+
+-- name: add_waits
+-- The rank that waited longest for others in collectives, where nothing else computed, from ?1 each: at least a twentieth of its time,
+-- as for the fact "late rank". What made that rank late is a finding of its own, which saves it.
+INSERT INTO finding (key, process, device, phase, what, place, lost_ns, phase_ns, error_ns, count, steps, confidence, title, fix)
+SELECT 'collective ' || coalesce((SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''),
+            replace(coalesce(file, library, ''), '/', '')), '') || ' ' || coalesce(function, '') FROM place WHERE id = w.place), ''),
+    w.process, w.device, 1, 'collective', w.place, w.lost_ns, w.phase_ns, 0, w.count, w.steps, 'measured',
+    printf('waiting in collectives for other ranks, mostly rank %d, in rank %d', (
+        SELECT coalesce(r.rank, k.rank) FROM collective_member m JOIN collective_group g ON g.id = m.together
+            JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread LEFT JOIN process_rank r ON r.process = t.process
+        WHERE m.process = w.process GROUP BY t.process ORDER BY sum(m.wait_ns) DESC LIMIT 1),
+        coalesce((SELECT rank FROM process_rank WHERE process = w.process), w.rank)),
+    'Give each rank as much to do, or speed up what keeps that rank: gpuverify report FILE --section ranks.'
+FROM (
+    SELECT l.process AS process, l.device AS device, l.steps AS steps, l.main_end_ns - l.main_ns AS phase_ns, k.rank AS rank, s.place AS place,
+        max(sum(m.wait_ns)) OVER (PARTITION BY l.process) AS most_ns, sum(m.wait_ns) AS ns, sum(count(*)) OVER (PARTITION BY l.process) AS count,
+        min(sum(sum(m.wait_ns)) OVER (PARTITION BY l.process), coalesce((SELECT sum(total_ns) FROM ledger_row r
+            WHERE r.process = l.process AND r.device IS l.device AND r.phase = 1 AND r.what = 'collective'), 0)) AS lost_ns
+    FROM collective_member m JOIN lane l ON l.rowid = (SELECT min(rowid) FROM lane WHERE process = m.process)
+        JOIN collective k ON k.id = m.collective LEFT JOIN call_stack x ON x.call = k.call LEFT JOIN stack_place s ON s.stack = x.stack
+    WHERE m.wait_ns >= ?1 AND m.arrival_ns >= l.main_ns AND m.arrival_ns < l.main_end_ns
+    GROUP BY l.process, s.place) w
+WHERE w.ns = w.most_ns AND w.lost_ns > 0 AND w.lost_ns >= w.phase_ns / 20
+ORDER BY w.lost_ns DESC LIMIT 1;

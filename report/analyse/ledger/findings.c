@@ -410,7 +410,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 take(&finding, &forming->claims[i]);
         for (size_t i = 0; i < forming->claim_count && most->place; i++)
             if (!forming->claims[i].taken && forming->claims[i].place == most->place &&
-                !forming->claims[i].row->borrowed)
+                (most->row->borrowed || !forming->claims[i].row->borrowed))
                 take(&finding, &forming->claims[i]);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;

@@ -445,6 +445,10 @@ int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
     sqlite3_finalize(add);
     if (!error && !ledger->by_minute)
         error = gv_database_script(ledger->trace, sql_idle_evidence, NULL, 0);
+    if (!error && !ledger->by_minute)
+        error = gv_database_script(ledger->trace, sql_again_in_steps, NULL, 0);
+    if (!error && !ledger->by_minute)
+        error = gv_database_script(ledger->trace, sql_slow_steps_line, NULL, 0);
     gv_key_map_free(&storing.numbers);
     free(storing.cells);
     free(storing.shares);

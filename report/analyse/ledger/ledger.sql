@@ -131,6 +131,61 @@ UPDATE finding SET idle = (SELECT i.id FROM temp.ledger_idle i JOIN ledger_row r
     ORDER BY i.ns DESC LIMIT 1);
 DROP TABLE temp.ledger_idle;
 
+-- name: again_in_steps
+-- In how many steps the host did what a finding is about, in its function or below: of each such work, the largest finding.
+-- Nothing is said if short times, which have no rows of their own, may hide more. Of single calls, again.def tells it.
+DROP TABLE IF EXISTS temp.ledger_again;
+CREATE TEMP TABLE ledger_again AS
+SELECT f.id AS finding, f.steps AS steps, f.lost_ns AS lost_ns, sum(i.duration_ns) AS ns, count(DISTINCT (SELECT start_ns FROM step s
+    WHERE s.series = l.series AND s.start_ns <= i.start_ns + i.duration_ns / 2 ORDER BY s.start_ns DESC LIMIT 1)) AS times
+FROM finding f JOIN lane l ON l.process = f.process AND l.device IS f.device JOIN place p ON p.id = f.place
+    JOIN idle_time i ON i.process = f.process AND i.device IS f.device AND i.reason = f.what AND i.gap IS NOT NULL
+        AND i.start_ns >= l.main_ns AND i.start_ns < l.main_end_ns
+        AND EXISTS (SELECT 1 FROM frame r WHERE r.stack = i.stack AND r.function = p.function AND r.file IS p.file)
+WHERE f.id IN (SELECT min(id) FROM finding WHERE phase = 1 AND steps > 0 GROUP BY process, device, what) AND f.title NOT LIKE '% a step'
+    AND f.what IN ('compile', 'import', 'gc', 'traceback', 'child', 'benchmark', 'instantiating', 'loading')
+GROUP BY f.id;
+UPDATE finding SET title = title || (SELECT ', again in ' || min(a.times, a.steps) || ' of ' || a.steps || ' steps'
+    FROM temp.ledger_again a WHERE a.finding = finding.id)
+WHERE id IN (SELECT finding FROM temp.ledger_again WHERE times > 1 AND (2 * times >= steps OR 2 * ns >= lost_ns));
+DROP TABLE temp.ledger_again;
+-- What was compiled and is the same is known by its hash, whichever compiler it was.
+UPDATE finding SET title = title || coalesce((
+    SELECT ', ' || (count(*) - count(DISTINCT d.hash)) || ' of ' || count(*) || ' times code that it had before'
+    FROM load d JOIN thread t ON t.id = d.thread JOIN lane l ON l.process = t.process AND l.device IS finding.device
+    WHERE t.process = finding.process AND d.library IS NULL AND d.hash <> 0 AND d.start_ns >= l.main_ns AND d.start_ns < l.main_end_ns
+    GROUP BY t.process HAVING count(*) > count(DISTINCT d.hash) AND count(*) >= 2 * count(DISTINCT d.hash)), '')
+WHERE id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what = 'compile' GROUP BY process, device);
+
+-- name: slow_steps_line
+-- The line at which slow steps are idle more than as many others are: where most of what they take longer is lost.
+DROP TABLE IF EXISTS temp.ledger_slow;
+CREATE TEMP TABLE ledger_slow (from_ns INTEGER PRIMARY KEY, until_ns INTEGER);
+INSERT OR IGNORE INTO temp.ledger_slow
+WITH most AS (
+    SELECT series, kind FROM step WHERE series = (SELECT l.series FROM finding f JOIN lane l ON l.process = f.process AND l.device IS f.device
+        WHERE f.what = 'slow-steps') GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1),
+steady AS (
+    SELECT start_ns, duration_ns, row_number() OVER (ORDER BY duration_ns) AS number, count(*) OVER () AS count
+    FROM most m JOIN step s ON s.series = m.series AND s.kind = m.kind WHERE NOT s.warmup)
+SELECT s.start_ns, s.start_ns + s.duration_ns FROM steady m JOIN steady s ON 2 * s.duration_ns >= 3 * m.duration_ns WHERE m.number = (m.count + 1) / 2;
+DROP TABLE IF EXISTS temp.ledger_slow_idle;
+CREATE TEMP TABLE ledger_slow_idle AS
+SELECT i.process AS process, i.device AS device, p.place AS place, sum(i.duration_ns) AS ns
+FROM idle_time i JOIN stack_place p ON p.stack = i.stack
+WHERE i.gap IS NOT NULL AND i.start_ns + i.duration_ns / 2 < (SELECT until_ns FROM temp.ledger_slow
+    WHERE from_ns <= i.start_ns + i.duration_ns / 2 ORDER BY from_ns DESC LIMIT 1)
+GROUP BY 1, 2, 3;
+UPDATE finding SET place = (SELECT s.place FROM temp.ledger_slow_idle s
+    WHERE s.process = finding.process AND s.device IS finding.device
+        AND 2 * (s.ns - finding.count * ((SELECT sum(r.total_ns) FROM ledger_row r WHERE r.process = s.process AND r.device IS s.device
+            AND r.phase = 1 AND r.place = s.place AND r.what IN (SELECT reason FROM idle_time)) - s.ns) / (finding.steps - finding.count))
+        >= finding.lost_ns
+    ORDER BY s.ns DESC LIMIT 1)
+WHERE what = 'slow-steps' AND steps > count;
+DROP TABLE temp.ledger_slow;
+DROP TABLE temp.ledger_slow_idle;
+
 -- name: add_minute
 INSERT INTO older_ledger (minute, process, device, total_ns, count, error_ns, first_half_ns, what, confidence, file, line,
     function, claimed_file, claimed_line, claimed_function)

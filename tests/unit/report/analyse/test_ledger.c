@@ -254,6 +254,29 @@ static void another_threads_time(void **state)
     assert_int_equal(booked("allocating"), 9 * MS);
 }
 
+/* A library's thread works for the line at which the first one waits: what is lost there is one
+ * finding. */
+static void a_borrowed_line(void **state)
+{
+    (void)state;
+    call(1, 2, 71, 10 * MS, 10000);
+    call(2, 2, 75, 21 * MS, 9 * MS);
+    call(3, 2, 71, 40 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 40 * MS, 10 * MS, 3);
+    totals_execute(
+        "INSERT INTO stack VALUES (1, 1, 1);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'train_step', '/home/a/train.py', 76);"
+        /* In futex. */
+        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs,"
+        " stack) VALUES (1, 1, 30000000, 0, 'S', 202, 0, 0, 1)");
+    make();
+    assert_int_equal(totals_number("SELECT lost_ns FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE phase = 1 AND line = 76 AND saves_ns > 0"),
+                     20 * MS);
+}
+
 static void a_look_tells_it(void **state)
 {
     (void)state;
@@ -409,8 +432,14 @@ static int one_is_slow(int number)
 static void single_slow_steps(void **state)
 {
     (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (32, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'save', '/home/a/train.py', 12)");
     steps(one_is_slow);
     assert_int_equal(found("slow-steps"), 10 * MS);
+    assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE f.what = 'slow-steps'"),
+                     12);
     assert_int_equal(found("growth"), -1);
 }
 
@@ -427,6 +456,47 @@ static void what_is_done_again(void **state)
         totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
                       "= 'takes memory again: 1.0 cuMemAlloc_v2 a step'"),
         1);
+}
+
+/* Each step of 1 ms makes a stream for 0.4 ms. */
+static void streams_made_again(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cuStreamCreate', 'stream',"
+                   " 'stream-create'); INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 76, i * MS - 450000, 400000);
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title = 'makes streams "
+                                   "again: 1.0 cuStreamCreate a step'"),
+                     1);
+}
+
+/* Each step of 1 ms compiles for 0.5 ms, and loads the same code. */
+static void code_that_is_compiled_again(void **state)
+{
+    char sql[512];
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'compile', '/lib/site-packages/cupy/cuda/compiler.py', 5),"
+                   " (1, 1, 'python', 'build', '/home/a/train.py', 12)");
+    for (int i = 1; i <= 40; i++) {
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO load (thread, api, start_ns, duration_ns, kind, hash) VALUES (1, 75,"
+                 " %d, 1, 'cubin', 77);"
+                 "INSERT INTO idle_sample (process, thread, at_ns, about, state, target, signs,"
+                 " stack) VALUES (1, 1, %d, 0, 'R', 0, 0, 1)",
+                 i * MS - 100, i * MS - 200000);
+        totals_execute(sql);
+    }
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE what = 'compile' AND line = 12 AND title = 'compiling, "
+                                   "again in 40 of 40 steps, 39 of 40 times code that it had "
+                                   "before'"),
+                     1);
 }
 
 /* Its stream is free, but the other one's work takes all of the device. */
@@ -548,6 +618,7 @@ int main(void)
         TEST(asking_for_functions),
         TEST(capturing),
         TEST(another_threads_time),
+        TEST(a_borrowed_line),
         TEST(a_look_tells_it),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
@@ -556,6 +627,8 @@ int main(void)
         TEST(steps_that_grow),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(streams_made_again),
+        TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
         TEST(an_unexpected_wait),
         TEST(it_always_adds_up),
