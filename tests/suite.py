@@ -273,6 +273,12 @@ def part_lines(run):
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
 
 
+def part_chains(run):
+    """Native stacks are what backtrace() says at the same moments."""
+    for language in ("C++", "Rust", "ctypes"):
+        run.test(language, "scripts/with-sim", "tests/gpu/chains.py", language)
+
+
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
     wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
@@ -590,6 +596,7 @@ PARTS = (
     Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
+    Part("chains", part_chains, USUAL, "build"),
     Part("demo", part_demo, USUAL, "build"),
     Part("install", part_install, USUAL, "build"),
 )
