@@ -18,9 +18,11 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 #define search_table UNW_OBJ(dwarf_search_unwind_table)
 
 #ifdef __aarch64__
-#define PC_REGISTER UNW_AARCH64_PC
+#define PC_REGISTER    UNW_AARCH64_PC
+#define LEAVES_OUT_ONE true
 #else
-#define PC_REGISTER UNW_X86_64_RIP
+#define PC_REGISTER    UNW_X86_64_RIP
+#define LEAVES_OUT_ONE false
 #endif
 
 #define TABLE_AT_BEFORE_1_6 6u
@@ -285,13 +287,9 @@ static bool is_plausible(struct gv_walk *walk, const struct frame *before,
 static bool left_out(const struct gv_walk *walk, unw_cursor_t *cursor, unw_word_t *pc,
                      unw_word_t *sp)
 {
-#ifdef __aarch64__
     *pc = walk->word[1];
-    return walk->word_place[1] != GV_WALK_NO_PLACE && unw_get_reg(cursor, UNW_REG_SP, sp) == 0;
-#else
-    (void)walk, (void)cursor, (void)pc, (void)sp;
-    return false;
-#endif
+    return LEAVES_OUT_ONE && walk->word_place[1] != GV_WALK_NO_PLACE &&
+           unw_get_reg(cursor, UNW_REG_SP, sp) == 0;
 }
 
 /* Whether there is a next frame. If not, or if it is the last one, `end` says why. */
