@@ -9,6 +9,7 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import glob
 import json
 import os
 import re
@@ -272,6 +273,12 @@ def part_lines(run):
     run.test("lines", "scripts/with-sim", "tests/lines_accuracy.py", "--check", "--seconds", "2", again=True)
 
 
+def part_chains(run):
+    """Native stacks are what backtrace() says at the same moments."""
+    for language in ("C++", "Rust", "ctypes"):
+        run.test(language, "scripts/with-sim", "tests/gpu/chains.py", language)
+
+
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
     wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
@@ -492,6 +499,49 @@ def under_qemu(run, emulator, folder, program):
                         "SELECT DISTINCT name FROM calls")
 
 
+def fetch_for_aarch64(run, place):
+    """libunwind as wheels contain it, built, and cmocka, unpacked. Why not, if they can't be had."""
+    if os.path.exists(os.path.join(place, "usr/include/cmocka.h")):
+        return None
+    lists, cache = os.path.join(place, "lists"), os.path.join(place, "cache")
+    for folder in lists, cache:
+        os.makedirs(os.path.join(folder, "partial"), exist_ok=True)
+    apt = ["apt-get", "-q", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}",
+           "-o", "APT::Architecture=arm64", "-o", "APT::Architectures=arm64"]
+    in_place = ["env", "-C", place]
+    for words in ([os.path.join(CHECKOUT, "scripts/build-libunwind"), os.path.join(place, "libunwind"), "aarch64"],
+                  [*apt, "update"], [*in_place, *apt, "download", "libcmocka0", "libcmocka-dev"],
+                  [*in_place, "sh", "-ec", "for package in *.deb; do dpkg -x $package .; done"]):
+        status, text = run.command(*words)
+        if status != 0:
+            return f"{os.path.basename(words[0])}: {last_line(text)}"
+    return None
+
+
+def chains_of_aarch64(run, folder, emulator):
+    """The unwinder's tests, with return addresses as they are and with signed ones."""
+    place = os.path.join(folder, "unwinder")
+    why = fetch_for_aarch64(run, place)
+    compiler = [tool("aarch64-linux-gnu-gcc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-g", "-fexceptions"]
+    libraries = os.path.join(place, "usr/lib/aarch64-linux-gnu")
+    tests = "tests/unit/report/unwind"
+    for words, protection in (("chains", "none"), ("chains of signed return addresses", "standard")):
+        if why:
+            run.skipped(f"aarch64 under qemu: {words}", why)
+            continue
+        options = [*compiler, f"-mbranch-protection={protection}"]
+        environment = ["-E", f"LD_LIBRARY_PATH={libraries}"]
+        for number, more in enumerate((["-DFRAME_BYTES=320"], ["-DFRAME_BYTES=640"], ["-Wl,--build-id=none"])):
+            library = os.path.join(place, f"{protection}_{number}.so")
+            run.must("compile", *options, "-Wl,--build-id", "-fPIC", "-shared", *more, f"{tests}/library.c", "-o", library)
+            environment += ["-E", f"UNWIND_LIBRARY_{number}={library}"]
+        program = os.path.join(place, protection)
+        run.must("compile", *options, "-DGV_HAS_LIBUNWIND", "-I.", f"-I{place}/libunwind/include", f"-I{place}/usr/include",
+                 f"{tests}/test_unwinder.c", f"{tests}/copied_stack.c", *glob.glob("report/unwind/*.c", root_dir=CHECKOUT),
+                 f"-L{place}/libunwind/lib", "-lunwind-aarch64", "-lunwind", f"-L{libraries}", "-lcmocka", "-o", program)
+        run.test(f"aarch64 under qemu: {words}", emulator, "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", *environment, program)
+
+
 def part_aarch64(run):
     tool("aarch64-linux-gnu-gcc")
     folder = compile_in(run, "build-aarch64", "--cross-file", "cross/aarch64-linux-gnu.ini",
@@ -505,6 +555,7 @@ def part_aarch64(run):
                 run.passed(f"aarch64 under qemu: {call} of {program} in the trace")
             else:
                 run.failed(f"aarch64 under qemu: {call} of {program} in the trace", tail(text))
+    chains_of_aarch64(run, folder, emulator)
 
 
 # When a part runs: with --quick and always, by default, or only with --all.
@@ -545,6 +596,7 @@ PARTS = (
     Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),
+    Part("chains", part_chains, USUAL, "build"),
     Part("demo", part_demo, USUAL, "build"),
     Part("install", part_install, USUAL, "build"),
 )

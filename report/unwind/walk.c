@@ -18,9 +18,11 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 #define search_table UNW_OBJ(dwarf_search_unwind_table)
 
 #ifdef __aarch64__
-#define PC_REGISTER UNW_AARCH64_PC
+#define PC_REGISTER    UNW_AARCH64_PC
+#define LEAVES_OUT_ONE true
 #else
-#define PC_REGISTER UNW_X86_64_RIP
+#define PC_REGISTER    UNW_X86_64_RIP
+#define LEAVES_OUT_ONE false
 #endif
 
 #define TABLE_AT_BEFORE_1_6 6u
@@ -277,12 +279,25 @@ static bool is_plausible(struct gv_walk *walk, const struct frame *before,
            (exact || gv_call_before(walk->objects, generation, frame->pc, &target));
 }
 
-/* Whether there is a next frame. If not, `end` says why. */
+/*
+ * The frame that libunwind 1.8 leaves out on aarch64: it takes a frame without a caller's frame
+ * pointer, as the outermost one is, for none. The last words that it read are that frame's address
+ * and that pointer.
+ */
+static bool left_out(const struct gv_walk *walk, unw_cursor_t *cursor, unw_word_t *pc,
+                     unw_word_t *sp)
+{
+    *pc = walk->word[1];
+    return LEAVES_OUT_ONE && walk->word_place[1] != GV_WALK_NO_PLACE &&
+           unw_get_reg(cursor, UNW_REG_SP, sp) == 0;
+}
+
+/* Whether there is a next frame. If not, or if it is the last one, `end` says why. */
 static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame, bool first,
                  enum gv_unwind_end *end)
 {
     struct frame before = *frame;
-    unw_word_t pc, sp;
+    unw_word_t pc = 0, sp = 0;
 
     walk->failed = walk->beyond = false;
     walk->word_place[0] = walk->word_place[1] = GV_WALK_NO_PLACE;
@@ -292,10 +307,14 @@ static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame
                                       : GV_UNWIND_STOPPED;
     /* On aarch64, UNW_REG_IP is the register of return addresses. */
     unw_regnum_t number = before.handler ? PC_REGISTER : UNW_REG_IP;
-    if (more <= 0 || walk->failed || unw_get_reg(cursor, number, &pc) < 0 ||
-        unw_get_reg(cursor, UNW_REG_SP, &sp) < 0)
+    bool there = *end == GV_UNWIND_COMPLETE
+                     ? left_out(walk, cursor, &pc, &sp)
+                     : more > 0 && !walk->failed && unw_get_reg(cursor, number, &pc) == 0 &&
+                           unw_get_reg(cursor, UNW_REG_SP, &sp) == 0;
+    if (!there)
         return false;
-    *end = pc == 0 ? GV_UNWIND_COMPLETE : GV_UNWIND_STOPPED;
+    if (more > 0)
+        *end = pc == 0 ? GV_UNWIND_COMPLETE : GV_UNWIND_STOPPED;
     *frame = (struct frame){
         .pc = pc,
         .sp = sp,
@@ -347,7 +366,7 @@ void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size
             return;
         place[chain->count] = place_of(walk, frame.pc);
         chain->address[chain->count++] = frame.pc;
-        if (!more)
+        if (!more || chain->end == GV_UNWIND_COMPLETE)
             return;
     }
     chain->end = GV_UNWIND_STOPPED;

@@ -3,9 +3,9 @@
 
   tests/gpu/chains.py [--build FOLDER] [--keep FOLDER] [PROGRAM]...
 
-PROGRAM: C++, ctypes, torch, jax, cupy, numba; all without one. Needs a GPU, or runs under scripts/with-sim; a program without
-its package is skipped. Frames of libgpuverify are left out, and the interpreter's where the trace has Python frames
-instead. The exit status is 1 if a stack differs, or none was compared.
+PROGRAM: C++, Rust, ctypes, torch, jax, cupy, numba; all without one. Needs a GPU, or runs under scripts/with-sim; a program
+without its package or compiler is skipped. Frames of libgpuverify are left out, and the interpreter's where the trace has Python frames
+instead. The exit status is 1 if a stack differs, or none was compared; 77 if all programs were skipped.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import collections
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -163,15 +164,35 @@ def report(trace, name, count, differences):
 
 # ---- the programs ----
 
-PROGRAMS = ("C++", "ctypes", "torch", "jax", "cupy", "numba")
+RUST = {"debug": ["-C", "debuginfo=2"], "release": ["-O"], "release with frame pointers": ["-O", "-C", "force-frame-pointers=yes"],
+        "release of one piece": ["-O", "-C", "lto=fat", "-C", "codegen-units=1"]}
+PROGRAMS = ("C++", *(f"Rust {how}" for how in RUST), "ctypes", "torch", "jax", "cupy", "numba")
+
+
+def compile_rust(how, folder):
+    """Linked with the libcuda that it will have."""
+    compiler = shutil.which("rustc")
+    if not compiler:
+        raise Skip("no rustc here")
+    program = os.path.join(folder, "rust_program")
+    where = [word for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path for word in ("-L", path)]
+    done = subprocess.run([compiler, "--edition", "2021", *RUST[how], *where, "-C", "link-arg=-l:libcuda.so.1", "-o", program,
+                           os.path.join(HERE, "chains_program.rs")], env={**os.environ, "LD_PRELOAD": ""}, capture_output=True,
+                          text=True, timeout=300, check=False)
+    check(done.returncode == 0, f"rustc: {done.stderr[-500:]}")
+    return program
 
 
 def run(bench, name, folder):
     """Whether all is equal."""
     shim = os.path.join(bench.programs, "tests", "gpu", "libchains_shim.so")
-    command = [os.path.join(bench.programs, "tests", "gpu", "chains_program")] if name == "C++" else \
-        [sys.executable, os.path.join(HERE, "chains_programs.py"), name]
-    for path in (shim, command[-1] if name == "C++" else shim):
+    if name == "C++":
+        command = [os.path.join(bench.programs, "tests", "gpu", "chains_program")]
+    elif name.startswith("Rust "):
+        command = [compile_rust(name[5:], folder)]
+    else:
+        command = [sys.executable, os.path.join(HERE, "chains_programs.py"), name]
+    for path in (shim, command[0]):
         if not os.path.exists(path):
             raise Skip(f"{path} is not built")
     chains = os.path.join(folder, "chains.txt")
@@ -197,15 +218,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--keep", metavar="FOLDER", help="keep traces and chains there")
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(dict.fromkeys(name.split()[0] for name in PROGRAMS)))
     options = parser.parse_args()
-    bench, good = Bench(options.build), True
-    for name in options.programs or PROGRAMS:
+    chosen = [name for name in PROGRAMS if not options.programs or name.split()[0] in options.programs]
+    bench, good, skipped = Bench(options.build), bool(chosen), 0
+    for name in chosen:
         folder = tempfile.mkdtemp(prefix="gpuverify-chains-")
         try:
             good &= run(bench, name, folder)
         except Skip as reason:
             print(f"{name}: skipped: {reason}")
+            skipped += 1
         except Failure as reason:
             print(f"{name}: failed: {reason}")
             good = False
@@ -214,7 +237,7 @@ def main():
                 shutil.copytree(folder, os.path.join(options.keep, name), dirs_exist_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
         sys.stdout.flush()
-    return 0 if good else 1
+    return SKIPPED if good and skipped == len(chosen) else 0 if good else 1
 
 
 if __name__ == "__main__":
