@@ -18,6 +18,7 @@
 #define LEAST_OF_RUN      200 /* and of the run */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
+#define THEN_LEAST        25 /* the step without less of it looks the same */
 #define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
 #define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
@@ -372,7 +373,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         error = say_launching(forming, finding);
     if (!error)
         error = gv_ledger_again_say(forming->ledger, finding, api, most->stack);
-    if (finding->saves_ns > 0 && finding->phase == GV_LEDGER_MAIN && lane->steps) {
+    if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
+        lane->steps) {
         say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
         say_lane(lane, main_ns, finding->phase, now, sizeof(now));
         snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
