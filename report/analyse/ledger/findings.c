@@ -6,7 +6,6 @@
 #include "report/store/database.h"
 #include "trace/mix.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
