@@ -266,7 +266,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     }
     row = &rows->rows[number - 1];
     row->total_ns += ns;
-    row->first_ns += (int64_t)((double)cell->first_ns * share);
+    row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
     row->variance += variance;
     row->sampled |= wanted->sampled;
