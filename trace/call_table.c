@@ -96,6 +96,15 @@ enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name)
     return (enum gv_call_kind)kind;
 }
 
+enum gv_api_class gv_api_class_find(const char *class_name)
+{
+    int class = 0;
+
+    while (class < GV_CLASS_COUNT && !gv_same_text(gv_api_class_rows[class].name, class_name))
+        class ++;
+    return (enum gv_api_class) class;
+}
+
 bool gv_api_is_runtime(const char *name)
 {
     return gv_begins_with(name, "cuda") || gv_begins_with(name, "__cuda");

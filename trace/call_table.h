@@ -177,6 +177,8 @@ int gv_api_find(const char *name);
 /* The kind of a call by its exact name. For a call that the table lacks: the first kind of its
  * class. For an unknown class: GV_KIND_COUNT, which has a row in gv_call_kinds too. */
 enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name);
+/* GV_CLASS_COUNT: there is no such class. */
+enum gv_api_class gv_api_class_find(const char *class_name);
 /* By a call's name: whether it is a runtime call; whether stream 0 is its thread's own stream. */
 bool gv_api_is_runtime(const char *name);
 bool gv_api_is_per_thread(const char *name);

@@ -76,7 +76,7 @@ static void keep_slow(struct gv_live_process *process, const struct gv_live_api 
         .call = *call,
         .process = *process,
         .rule = api->rule,
-        .what = gv_account_of_class(api->class_name),
+        .what = gv_account_of_class(gv_api_class_find(api->class_name)),
     };
 }
 

@@ -278,7 +278,7 @@ FROM older_stall o
     LEFT JOIN api a ON a.id = o.api
     LEFT JOIN kernel k ON k.id = o.kernel;
 
-CREATE VIEW idle AS -- one time in which a device had no work of a process, and why
+CREATE VIEW idle AS -- a part of a time in which a device had no work of a process, for one reason at one line; or all short ones of a reason and line together
 SELECT
     id AS id, -- i3 in the commands
     process AS process, -- id in processes
@@ -287,14 +287,16 @@ SELECT
     start_ns AS start_ns, -- of the longest, if the row stands for several
     duration_ns AS duration_ns, -- of all of them together
     gap AS gap, -- the same in all parts of one idle time; NULL: the row is all others for a reason at a line, as the longest have rows of their own
+    gap_ns AS gap_ns, -- of that whole idle time: parts below 2 % of it have no rows of their own; NULL: the row is of several
+    is_inner AS is_inner, -- 1: that idle time is between two operations of the device; 0: before the first, after the last, or the row is of several
     gaps AS gaps, -- how many parts of idle times it stands for
     reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
     detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
-    samples AS samples, -- looks at the thread in this time
+    samples AS samples, -- looks at the thread in this time; each is counted once
     stack AS stack, -- where in the program; see frames
     confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
-    previous_call AS previous_call, -- the call that gave the device work before; id in calls
-    next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
+    previous_call AS previous_call, -- the call that gave the device work before; id in calls; NULL: none did, it is not known, or the row is of several idle times
+    next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did, it is not known, or the row is of several idle times
 FROM idle_time;
 
 CREATE VIEW ledger AS -- where the time of each device of each process went: its rows add up to the run

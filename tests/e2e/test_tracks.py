@@ -41,8 +41,8 @@ CHANGES = (
     "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns) VALUES (1, 1, 1, 1, 1000, 1000), (2, 1, 1, 2, 1000, 1000), "
     "(3, 1, 1, 2, 1500, 500), (4, 1, 2, 1, 1900, 500), (5, 1, 3, 2, 2000, 0), (6, 2, 1, 1, 50, NULL), (7, 2, 1, 2, 60, 5)",
     "UPDATE range SET domain = 3, category = 9, payload = 0.25 WHERE id = 7",
-    "INSERT INTO idle_time VALUES (3, 1, 0, 1, 4000, 1000, 1, 'data', 'x.bin', 5, 1, 'sampled', NULL, 1, 1), "
-    "(4, 1, 0, 1, 6000, 9000, 20, 'python', NULL, 6, NULL, 'grouped', 1, 2, NULL)",
+    "INSERT INTO idle_time VALUES (3, 1, 0, 1, 4000, 1000, 1, 'data', 'x.bin', 5, 1, 'sampled', NULL, 1, 1, 1000, 1), "
+    "(4, 1, 0, 1, 6000, 9000, 20, 'python', NULL, 6, NULL, 'grouped', 1, 2, NULL, NULL, NULL)",
     "INSERT INTO step_series VALUES (1, 1, 1, 'range', NULL, 'outer', 1)",
     "INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns, launches) VALUES (1, 1, 1, 1, 100, 50, 3)",
     "INSERT INTO flight VALUES (1, 2, 4243, 'loader', 3, 5300000000, NULL, 7, 5900000000, 'explicit-sync', NULL, NULL, 'inferred', "

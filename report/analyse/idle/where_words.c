@@ -1,5 +1,6 @@
 #include "report/analyse/idle/where_words.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

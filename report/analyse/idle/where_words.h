@@ -2,7 +2,6 @@
 #ifndef GV_ANALYSE_IDLE_WHERE_WORDS_H
 #define GV_ANALYSE_IDLE_WHERE_WORDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* The bytes of a place's file and line: "data.py:41" of "data.py:41 __getitem__"; or else all. */

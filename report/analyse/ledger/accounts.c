@@ -1,7 +1,6 @@
 #include "report/analyse/ledger/accounts.h"
 
 #include "report/analyse/stalls/causes.h"
-#include "trace/call_table.h"
 
 #include <string.h>
 
@@ -28,7 +27,7 @@ unsigned gv_account_of_cause(const char *name)
     return cause < GV_CAUSE_COUNT ? GV_ACCOUNTS + cause : GV_ACCOUNT_UNKNOWN;
 }
 
-unsigned gv_account_of_class(const char *class_name)
+unsigned gv_account_of_class(enum gv_api_class class)
 {
     static const unsigned of_class[GV_CLASS_COUNT] = {
         [GV_CLASS_COPY] = GV_ACCOUNT_COPYING,     [GV_CLASS_ALLOC] = GV_ACCOUNT_ALLOCATING,
@@ -38,10 +37,7 @@ unsigned gv_account_of_class(const char *class_name)
         [GV_CLASS_SYNC] = GV_ACCOUNT_ROUND_TRIP,
     };
 
-    for (unsigned i = 0; class_name && i < GV_CLASS_COUNT; i++)
-        if (strcmp(class_name, gv_api_class_rows[i].name) == 0 && of_class[i])
-            return of_class[i];
-    return GV_ACCOUNT_LAUNCHING;
+    return class < GV_CLASS_COUNT && of_class[class] ? of_class[class] : GV_ACCOUNT_LAUNCHING;
 }
 
 unsigned gv_account_find(const char *name)

@@ -3,7 +3,7 @@
 #ifndef GV_LEDGER_ACCOUNTS_H
 #define GV_LEDGER_ACCOUNTS_H
 
-#include <stdbool.h>
+#include "trace/call_table.h"
 
 enum gv_account {
 #define GV_ACCOUNT(id, name, group, meaning, advice) GV_ACCOUNT_##id,
@@ -24,8 +24,8 @@ struct gv_account_words gv_account_say(unsigned what);
 
 /* GV_ACCOUNTS + the cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
 unsigned gv_account_of_cause(const char *cause);
-/* What time in a call is, by the name of the call's class. */
-unsigned gv_account_of_class(const char *class_name);
+/* What time in a call of this class is. */
+unsigned gv_account_of_class(enum gv_api_class class);
 /* The account or cause of this name; GV_ACCOUNT_UNKNOWN: there is none. */
 unsigned gv_account_find(const char *name);
 

@@ -5,11 +5,9 @@
 #include "report/store/array.h"
 #include "report/store/database.h"
 #include "report/store/time_sum.h"
-#include "trace/call_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define STALLS_MOST 524288u
 
@@ -22,11 +20,8 @@ static int take_api(void *context, sqlite3_stmt *row)
     if (id <= 0 || (uint64_t)id >= ledger->apis.rows)
         return 0;
     int64_t *values = &ledger->apis.values[(size_t)id * ledger->apis.columns];
-    values[0] = GV_CLASS_COUNT;
-    values[4] = gv_account_of_class(class);
-    for (unsigned i = 0; i < GV_CLASS_COUNT; i++)
-        if (class && strcmp(class, gv_api_class_rows[i].name) == 0)
-            values[0] = i;
+    values[0] = gv_api_class_find(class ? class : "");
+    values[4] = gv_account_of_class((enum gv_api_class)values[0]);
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "report/show/format.h"
 #include "report/store/array.h"
 #include "report/store/database.h"
-#include "report/store/time_sum.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,6 @@
 
 #include "report/store/array.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* More are the rest: their pieces keep lane, phase and account. */
 #define PAIRS_MOST   8192u
 #define CELLS_MOST   65536u
@@ -201,10 +198,9 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     if (ledger->idle.is_open && is_idle(piece->what)) {
         const struct gv_ledger_idle_piece part = {
             .cell = (uint32_t)at - 1,
-            .looks = counts ? piece->looks : 0,
             .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
             .to_ns = piece->to_ns < of.high_ns ? piece->to_ns : of.high_ns};
-        error = gv_ledger_idle_note(ledger, &part);
+        error = gv_ledger_idle_note(ledger, part);
         if (error)
             return error;
     }

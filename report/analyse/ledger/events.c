@@ -6,10 +6,6 @@
 #include "trace/call_table.h"
 #include "trace/spool.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */
 #define ENTRIES_MOST  32768u
 #define COPIES_MOST   4096u

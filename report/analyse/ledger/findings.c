@@ -7,7 +7,6 @@
 #include "report/store/database.h"
 #include "trace/mix.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,6 @@
 #include "report/store/array.h"
 #include "trace/call_table.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* Less of the host between two calls that only launch is launching. */
 #define SHORT_NS 100000
 /* A queue that goes on after less than this waited for nothing. */
@@ -230,13 +227,15 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
         piece.what = ledger->verdicts[look->verdict].what;
         piece.stack = look->stack;
         piece.verdict = look->verdict + 1;
-        piece.looks = 1;
+        ledger->idle.looks = 1;
         error = book_idle(walk, until_ns < to_ns ? until_ns : to_ns, piece);
     }
-    if (taken_ns < LOOKED_AT_NS)
-        piece.looks = (uint32_t)walk->look_count;
+    ledger->idle.looks = taken_ns < LOOKED_AT_NS ? (uint32_t)walk->look_count : 0;
     walk->look_count = 0;
-    return error ? error : book_idle(walk, to_ns, piece);
+    if (!error)
+        error = book_idle(walk, to_ns, piece);
+    ledger->idle.looks = 0;
+    return error;
 }
 
 /* Of one thread, from the cursor to `to_ns`. `then`: what is called next, if that is known. */
@@ -377,6 +376,7 @@ static int gap(struct gv_ledger *ledger, uint32_t number, int64_t until_ns,
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     struct walk walk = {.ledger = ledger, .lane = number, .cursor_ns = lane->busy_until_ns};
+    bool is_inner = lane->busy_until_ns > lane->first_ns && until_ns < lane->last_ns;
     int error;
 
     if (until_ns > lane->end_ns)
@@ -391,7 +391,7 @@ static int gap(struct gv_ledger *ledger, uint32_t number, int64_t until_ns,
     else
         error = fill(&walk, until_ns, launch);
     lane->busy_until_ns = until_ns;
-    return error ? error : gv_ledger_idle_end(ledger, number, launch ? launch->id : 0);
+    return error ? error : gv_ledger_idle_end(ledger, number, launch ? launch->id : 0, is_inner);
 }
 
 int gv_ledger_gap(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns,

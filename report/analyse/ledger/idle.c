@@ -27,22 +27,24 @@ void gv_ledger_idle_begin(struct gv_ledger *ledger)
     ledger->idle.at = ledger->idle.piece_count;
 }
 
-int gv_ledger_idle_note(struct gv_ledger *ledger, const struct gv_ledger_idle_piece *piece)
+int gv_ledger_idle_note(struct gv_ledger *ledger, struct gv_ledger_idle_piece piece)
 {
     struct gv_ledger_idle_piece *last = ledger->idle.piece_count > ledger->idle.at
                                             ? &ledger->idle.pieces[ledger->idle.piece_count - 1]
                                             : NULL;
     int error;
 
-    if (last && last->cell == piece->cell && last->to_ns == piece->from_ns) {
-        last->to_ns = piece->to_ns;
-        last->looks += piece->looks;
+    piece.looks = ledger->idle.looks;
+    ledger->idle.looks = 0;
+    if (last && last->cell == piece.cell && last->to_ns == piece.from_ns) {
+        last->to_ns = piece.to_ns;
+        last->looks += piece.looks;
         return 0;
     }
     error = gv_array_room(&ledger->idle.pieces, ledger->idle.piece_count, &ledger->idle.piece_room,
                           sizeof(*ledger->idle.pieces));
     if (!error)
-        ledger->idle.pieces[ledger->idle.piece_count++] = *piece;
+        ledger->idle.pieces[ledger->idle.piece_count++] = piece;
     return error;
 }
 
@@ -54,6 +56,7 @@ static void fold(struct gv_ledger *ledger, size_t first, size_t count)
         int64_t ns = piece->to_ns - piece->from_ns;
         cell->idle_ns += ns;
         cell->idle_count++;
+        cell->idle_looks += piece->looks;
         if (ns > cell->idle_most_ns) {
             cell->idle_most_ns = ns;
             cell->idle_at_ns = piece->from_ns;
@@ -100,9 +103,10 @@ static void choose(struct gv_ledger *ledger, size_t most)
     ledger->idle.piece_count = kept;
 }
 
-int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next)
+int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next, bool is_inner)
 {
     struct gv_ledger_idle_gap gap = {.lane = lane,
+                                     .is_inner = is_inner,
                                      .piece = ledger->idle.at,
                                      .piece_count = ledger->idle.piece_count - ledger->idle.at,
                                      .previous = ledger->lanes[lane].fed_by,
@@ -135,8 +139,7 @@ int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next)
 
 struct idle_row {
     uint32_t lane, what, verdict, pair;
-    int64_t place, stack, from_ns, ns, most_ns, count;
-    double looks;
+    int64_t place, stack, from_ns, ns, most_ns, count, looks;
     size_t gap; /* + 1; 0: of several */
     const char *confidence;
 };
@@ -159,7 +162,8 @@ struct storing {
         struct idle_row *rows;
         size_t count, room;
     } single, several;
-    struct gv_key_map numbers; /* of those that stand for several, + 1 */
+    struct gv_key_map
+        numbers; /* of rows, + 1: by account, place and gap; of several, by lane too */
 };
 
 static int know_cell(struct storing *storing, uint32_t number)
@@ -263,13 +267,12 @@ static int several(struct storing *storing, uint32_t lane, uint32_t what, int64_
 }
 
 static int add_piece(struct storing *storing, const struct gv_ledger_idle_piece *piece,
-                     uint32_t lane, size_t first, size_t gap)
+                     uint32_t lane, size_t gap)
 {
     const struct gv_ledger_cell *cell = &storing->ledger->cells[piece->cell];
     struct known_cell *known = &storing->cells[piece->cell];
     struct row_list *list = &storing->single;
     int64_t ns = piece->to_ns - piece->from_ns;
-    size_t at = first;
     int error = know_cell(storing, piece->cell);
 
     if (error)
@@ -278,20 +281,23 @@ static int add_piece(struct storing *storing, const struct gv_ledger_idle_piece 
     const struct gv_ledger_share *share = &storing->shares[of];
     known->given_ns += ns;
     storing->given_ns[of] += (double)ns;
-    while (at < list->count &&
-           (list->rows[at].what != share->what || list->rows[at].place != share->place))
-        at++;
-    if (at == list->count)
+    const struct gv_key key = {{share->what, (uint64_t)share->place, gap + 1}};
+    int64_t number = gv_key_map_find(&storing->numbers, &key);
+    if (!number) {
         error = add_row(list, &(struct idle_row){.lane = lane,
                                                  .what = share->what,
                                                  .place = share->place,
                                                  .from_ns = piece->from_ns,
                                                  .count = 1,
                                                  .gap = gap + 1});
+        number = (int64_t)list->count;
+        if (!error)
+            error = gv_key_map_add(&storing->numbers, &key, number);
+    }
     if (error)
         return error;
-    list->rows[at].looks += piece->looks;
-    add_to(&list->rows[at], cell, share, piece->from_ns, ns,
+    list->rows[number - 1].looks += piece->looks;
+    add_to(&list->rows[number - 1], cell, share, piece->from_ns, ns,
            confidence_of(storing->ledger, cell, share, piece->looks > 0));
     return 0;
 }
@@ -325,7 +331,7 @@ static int add_gap(struct storing *storing, size_t number)
     int error = 0;
 
     for (size_t i = gap->piece; i < gap->piece + gap->piece_count && !error; i++)
-        error = add_piece(storing, &storing->ledger->idle.pieces[i], gap->lane, first, number);
+        error = add_piece(storing, &storing->ledger->idle.pieces[i], gap->lane, number);
     for (size_t i = first; i < list->count && !error; i++) {
         if (list->rows[i].ns < gap->ns / PART_LEAST)
             error = leave_out(storing, &list->rows[i]);
@@ -340,8 +346,9 @@ static int add_folded(struct storing *storing, uint32_t number)
 {
     const struct gv_ledger_cell *cell = &storing->ledger->cells[number];
     const struct known_cell *known = &storing->cells[number];
-    double owed_ns = 0, before = 0;
-    int64_t given_ns = 0, given_count = 0;
+    struct gv_ledger_deal times = {.amount = cell->idle_ns}, counts = {.amount = cell->idle_count},
+                          looks = {.amount = cell->idle_looks};
+    double owed_ns = 0;
     int error = know_cell(storing, number);
 
     for (size_t i = known->first; i < known->first + known->count && !error; i++) {
@@ -353,23 +360,20 @@ static int add_folded(struct storing *storing, uint32_t number)
     for (size_t i = known->first; i < known->first + known->count && !error; i++) {
         const struct gv_ledger_share *share = &storing->shares[i];
         struct idle_row *row = NULL;
-        bool is_last = i + 1 == known->first + known->count;
-        before += owed_ns > 0 ? storing->given_ns[i] / owed_ns : 0;
-        int64_t until_ns = is_last ? cell->idle_ns : (int64_t)((double)cell->idle_ns * before);
-        int64_t until = is_last ? cell->idle_count : (int64_t)((double)cell->idle_count * before);
-        if (until_ns > cell->idle_ns)
-            until_ns = cell->idle_ns;
-        if (until_ns <= given_ns)
+        const bool is_last = i + 1 == known->first + known->count;
+        const double part = owed_ns > 0 ? storing->given_ns[i] / owed_ns : 0;
+        const int64_t ns = gv_ledger_deal(&times, part, is_last);
+        const int64_t count = gv_ledger_deal(&counts, part, is_last);
+        const int64_t looked = gv_ledger_deal(&looks, part, is_last);
+        if (ns == 0)
             continue;
         error = several(storing, cell->lane, share->what, share->place, &row);
         if (error)
             break;
-        add_to(row, cell, share, cell->idle_at_ns, until_ns - given_ns,
+        add_to(row, cell, share, cell->idle_at_ns, ns,
                confidence_of(storing->ledger, cell, share, false));
-        row->count += until > given_count ? until - given_count : 0;
-        row->looks += share->seen;
-        given_ns = until_ns;
-        given_count = until > given_count ? until : given_count;
+        row->count += count;
+        row->looks += looked;
     }
     return error;
 }
@@ -401,11 +405,13 @@ static int store_row(const struct storing *storing, sqlite3_stmt *add, const str
                               row->from_ns,
                               row->ns,
                               row->count ? row->count : 1,
-                              (int64_t)(row->looks + 0.5),
+                              row->looks,
                               row->stack,
                               gap ? gap->previous : 0,
                               gap ? gap->next : 0,
                               (int64_t)row->gap,
+                              gap ? gap->ns : 0,
+                              gap && gap->is_inner,
                               is_of_call ? GV_LEDGER_API(pair->after) : 0};
     const char *texts[] = {gv_account_say(row->what).name, detail, row->confidence};
     const int count = sizeof(values) / sizeof(values[0]);

@@ -6,9 +6,6 @@
 #include "report/store/database.h"
 #include "report/store/time_sum.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* More are there only in a trace that is not ours. */
 #define LANES_MOST 4096u
 
@@ -35,6 +32,8 @@ static int add_lane(struct gv_ledger *ledger, int64_t process, int64_t device)
         .end_ns = of->end_ns > of->start_ns ? of->end_ns : of->start_ns,
         .main_ns = INT64_MAX,
         .main_end_ns = INT64_MIN,
+        .first_ns = device < 0 ? of->start_ns : INT64_MAX,
+        .last_ns = device < 0 ? of->end_ns : INT64_MIN,
         .busy_until_ns = of->start_ns,
         .feeder = of->first_thread,
         .next_open_ns = INT64_MAX,
@@ -83,6 +82,8 @@ static int find_lanes(struct gv_ledger *ledger)
         ledger->places.values[id * ledger->places.columns + 2] = (int64_t)lane + 1;
         of->main_ns = times.first_ns < of->main_ns ? times.first_ns : of->main_ns;
         of->main_end_ns = times.last_ns > of->main_end_ns ? times.last_ns : of->main_end_ns;
+        of->first_ns = of->main_ns;
+        of->last_ns = of->main_end_ns;
         of->work_ns = gv_time_sum(of->work_ns, times.total_ns);
     }
     return error;

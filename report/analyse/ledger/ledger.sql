@@ -3,6 +3,10 @@
 -- name: apis
 SELECT id, class FROM api;
 
+-- name: looks_end
+-- The last of so many looks that are in memory at a time.
+SELECT coalesce(max(id), ?1) FROM (SELECT id FROM idle_sample WHERE id > ?1 ORDER BY id LIMIT 65536);
+
 -- name: processes
 -- When each was recorded: to its end, or to the last that is known of it.
 SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti' OR p.id IN (SELECT process FROM gpu_place),
@@ -110,11 +114,11 @@ UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN s
 DROP TABLE temp.ledger_stall;
 
 -- name: add_idle
--- ?12: the function in which the time was; 0: outside of any, or it does not matter.
+-- ?14: the function in which the time was; 0: outside of any, or it does not matter.
 INSERT INTO idle_time (process, device, thread, start_ns, duration_ns, gaps, samples, stack, previous_call, next_call, gap,
-    reason, detail, confidence)
+    gap_ns, is_inner, reason, detail, confidence)
 VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, nullif(?8, 0), nullif(?9, 0), nullif(?10, 0),
-    nullif(?11, 0), ?13, coalesce(?14, (SELECT name FROM api WHERE id = ?12)), ?15);
+    nullif(?11, 0), nullif(?12, 0), ?13, ?15, coalesce(?16, (SELECT name FROM api WHERE id = ?14)), ?17);
 
 -- name: idle_evidence
 -- The longest idle time of the phase that a row of the finding is of. (SQLite's rule for bare columns beside a max().)

@@ -2,7 +2,9 @@
 #include "report/analyse/ledger/run.h"
 
 #include "report/analyse/idle/looks.h"
+#include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +29,11 @@ static int verdict_of(struct gv_ledger *ledger, const struct gv_idle_look *look)
     }
     verdict = &ledger->verdicts[look->verdict];
     verdict->what = look->what;
-    if (look->detail && !verdict->detail && !(verdict->detail = strdup(look->detail)))
-        return -ENOMEM;
-    return 0;
+    if (!look->detail || (verdict->detail && strcmp(verdict->detail, look->detail) == 0))
+        return 0;
+    free(verdict->detail);
+    verdict->detail = strdup(look->detail);
+    return verdict->detail ? 0 : -ENOMEM;
 }
 
 static int take_look(void *context, const struct gv_idle_look *look)
@@ -51,12 +55,19 @@ int gv_ledger_looks_read(struct gv_ledger *ledger)
 {
     struct taking taking = {.ledger = ledger};
     struct gv_idle_looks *looks;
+    int64_t until = 0;
     int error = gv_idle_looks_open(ledger->trace, &looks);
 
     if (!error)
         error = gv_pass_sorted_open(&ledger->looks, sizeof(struct gv_ledger_look));
     if (!error)
-        error = gv_idle_looks_read(looks, 0, INT64_MAX, take_look, &taking);
+        error = gv_database_number(ledger->trace, sql_looks_end, &until, 1, &until);
+    for (int64_t after = 0; after < until && !error;) {
+        error = gv_idle_looks_read(looks, after, until, take_look, &taking);
+        after = until;
+        if (!error)
+            error = gv_database_number(ledger->trace, sql_looks_end, &after, 1, &until);
+    }
     gv_idle_looks_close(looks);
     return error;
 }

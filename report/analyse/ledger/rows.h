@@ -31,6 +31,23 @@ struct gv_ledger_share {
     double seen;  /* looks that say so */
 };
 
+/* Deals an amount out by shares, so that all parts together are the amount. */
+struct gv_ledger_deal {
+    int64_t amount, given;
+    double share; /* dealt so far */
+};
+
+static inline int64_t gv_ledger_deal(struct gv_ledger_deal *deal, double share, bool is_last)
+{
+    int64_t until, given = deal->given;
+
+    deal->share += share;
+    until = is_last ? deal->amount : (int64_t)((double)deal->amount * deal->share);
+    until = until < deal->amount ? until : deal->amount;
+    deal->given = until > given ? until : given;
+    return deal->given - given;
+}
+
 #define GV_LEDGER_SHARES_MOST 16u
 
 /* split.c: the largest shares of a cell; together they are 1. 0 or -errno. */

@@ -61,11 +61,12 @@ struct gv_ledger_cell {
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
     int64_t booked_ns, booked_count;            /* whoever claims it */
-    int64_t idle_ns, idle_count;      /* of gaps without rows of their own, whoever claims them */
+    int64_t idle_ns, idle_count,
+        idle_looks;                   /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
 };
 
-/* A part of an idle time. */
+/* A part of an idle time. looks: in it; a look is counted once. */
 struct gv_ledger_idle_piece {
     uint32_t cell, looks;
     int64_t from_ns, to_ns;
@@ -74,6 +75,7 @@ struct gv_ledger_idle_piece {
 /* An idle time that gets rows of its own. */
 struct gv_ledger_idle_gap {
     uint32_t lane;
+    bool is_inner; /* between two operations of the lane */
     size_t piece, piece_count;
     int64_t ns, previous, next; /* calls that gave the device work: the last before, and the next */
 };
@@ -97,6 +99,7 @@ struct gv_ledger_lane {
     int64_t process, device; /* device -1: host only */
     int64_t begin_ns, end_ns;
     int64_t main_ns, main_end_ns;    /* where the phases begin and end */
+    int64_t first_ns, last_ns;       /* of its operations; host only: of the process */
     int64_t step_series;             /* 0: no steps */
     int64_t steps;                   /* in main */
     int64_t work_ns;                 /* of its operations, also of those that overlap */
@@ -218,6 +221,7 @@ struct gv_ledger {
         struct gv_ledger_idle_gap *gaps;
         size_t gap_count, gap_room;
         int64_t least_ns; /* of a gap with rows of its own */
+        uint32_t looks;   /* at what is booked now, until a piece has them */
         bool is_open;     /* what is booked is a gap */
     } idle;
     uint32_t *looks_seen; /* scratch of gaps.c */
@@ -261,8 +265,8 @@ bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api);
 
 /* idle.c: keeps the longest gaps, and stores all in idle_time. */
 void gv_ledger_idle_begin(struct gv_ledger *ledger);
-int gv_ledger_idle_note(struct gv_ledger *ledger, const struct gv_ledger_idle_piece *piece);
-int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next);
+int gv_ledger_idle_note(struct gv_ledger *ledger, struct gv_ledger_idle_piece piece);
+int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next, bool is_inner);
 struct gv_ledger_rows;
 int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 
@@ -270,7 +274,6 @@ int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
-    uint32_t looks; /* in it */
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);

@@ -6,7 +6,6 @@
 #include "report/store/array.h"
 #include "report/store/database.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct part {
@@ -267,7 +266,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     }
     row = &rows->rows[number - 1];
     row->total_ns += ns;
-    row->first_ns += (int64_t)((double)cell->first_ns * share);
+    row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
     row->variance += variance;
     row->sampled |= wanted->sampled;
@@ -382,8 +381,7 @@ static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, boo
 static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *cell)
 {
     const struct parts *own = &splitting->own, *claims = &splitting->claims;
-    double before = 0;
-    int64_t given_ns = 0;
+    struct gv_ledger_deal deal = {.amount = cell->total_ns};
     uint32_t pair = cell->claimer_pair ? cell->claimer_pair - 1 : cell->pair;
     uint32_t api = GV_LEDGER_API(splitting->ledger->pairs[pair].after);
     int error = cell_parts(splitting->ledger, cell, &splitting->own, &splitting->claims);
@@ -412,14 +410,9 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .sampled = own->seen > 0,
                                         .api = api};
             bool is_claimed = cell->claimer_pair != 0;
-            int64_t until_ns;
-            before += share;
-            until_ns = i + 1 == own->count && j + 1 == claims->count
-                           ? cell->total_ns
-                           : (int64_t)((double)cell->total_ns * before);
-            if (until_ns > cell->total_ns)
-                until_ns = cell->total_ns;
-            if (until_ns <= given_ns)
+            int64_t part_ns =
+                gv_ledger_deal(&deal, share, i + 1 == own->count && j + 1 == claims->count);
+            if (part_ns == 0)
                 continue;
             error = name_purpose(splitting->ledger, &row, &is_claimed);
             if (!error && row.what > GV_ACCOUNT_SET)
@@ -434,13 +427,12 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                 error = place_of(splitting, row.claimed_stack, &row.claimed);
                 row.claimed = row.claimed ? row.claimed : -1; /* somebody's */
             }
-            double ns = (double)(until_ns - given_ns);
+            double ns = (double)part_ns;
             if (!error)
-                error = add_row(splitting, &row, cell, until_ns - given_ns, share,
+                error = add_row(splitting, &row, cell, part_ns, share,
                                 own->seen > 0 ? ns * ns / p * (1 - p) / own->seen
                                 : cell->what >= GV_LEDGER_OUTSIDE ? ns * ns
                                                                   : 0);
-            given_ns = until_ns;
         }
     }
     return error;

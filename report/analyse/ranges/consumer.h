@@ -27,7 +27,8 @@ struct gv_range_consumer {
     int (*add)(void *context, int64_t bucket, const struct gv_range_sums *did);
     /* Some calls come again, from the first on, because their operations were late. May be NULL. */
     int (*again)(void *context);
-    /* For how long no device of its process had work in an interval of sql_intervals. */
+    /* For how long no device of its process had work in an interval of sql_borders: the sum of what
+     * comes for its key, first less the time before it, then the time before its end. */
     int (*idle)(void *context, int64_t key, int64_t idle_ns);
 };
 

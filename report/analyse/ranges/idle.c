@@ -1,7 +1,8 @@
 /*
- * How much of each interval a process had no work on any device. Work and intervals come in the
- * order of their starts, so the idle time up to a moment is known as soon as all earlier work is.
- * That of an interval is the difference between the one up to its end and the one up to its start.
+ * How much of each interval a process had no work on any device: no lane of the ledger has that.
+ * Work and the borders of intervals come in the order of time, so the idle time up to a moment is
+ * known as soon as all earlier work is. That of an interval is the one up to its end, less the one
+ * up to its start.
  */
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/run.h"
@@ -13,15 +14,10 @@
 
 #include <stdlib.h>
 
-enum interval_column {
-    INTERVAL_CONSUMER,
-    INTERVAL_KEY,
-    INTERVAL_PROCESS,
-    INTERVAL_START,
-    INTERVAL_DURATION,
-};
+enum border_column { BORDER_CONSUMER, BORDER_KEY, BORDER_PROCESS, BORDER_AT, BORDER_IS_END };
 
-static int find_clock(struct gv_range_idle *idle, int64_t process, size_t *clock)
+/* at_ns: when it begins, if it is a new one. */
+static int find_clock(struct gv_range_idle *idle, int64_t process, int64_t at_ns, size_t *clock)
 {
     const struct gv_key key = {{(uint64_t)process, 0, 0}};
     int64_t number = gv_key_map_find(&idle->clock_of, &key);
@@ -35,7 +31,7 @@ static int find_clock(struct gv_range_idle *idle, int64_t process, size_t *clock
     if (error)
         return error;
     *clock = idle->clock_count++;
-    idle->clocks[*clock] = (struct gv_range_clock){.until_ns = -(INT64_C(1) << 60)};
+    idle->clocks[*clock] = (struct gv_range_clock){.until_ns = at_ns};
     return gv_key_map_add(&idle->clock_of, &key, (int64_t)*clock + 1);
 }
 
@@ -43,62 +39,6 @@ static int64_t idle_at(const struct gv_range_clock *clock, int64_t at_ns)
 {
     return at_ns > clock->until_ns ? gv_time_sum(clock->idle_ns, at_ns - clock->until_ns)
                                    : clock->idle_ns;
-}
-
-/* ---- the open intervals ---- */
-
-static void swap(struct gv_range_interval *left, struct gv_range_interval *right)
-{
-    struct gv_range_interval kept = *left;
-
-    *left = *right;
-    *right = kept;
-}
-
-static int open_interval(struct gv_range_idle *idle, const struct gv_range_interval *interval)
-{
-    int error = gv_array_room(&idle->open, idle->open_count, &idle->open_room, sizeof(*idle->open));
-    size_t at = idle->open_count;
-
-    if (error)
-        return error;
-    idle->open[idle->open_count++] = *interval;
-    for (; at > 0 && idle->open[(at - 1) / 2].end_ns > idle->open[at].end_ns; at = (at - 1) / 2)
-        swap(&idle->open[at], &idle->open[(at - 1) / 2]);
-    return 0;
-}
-
-static struct gv_range_interval close_first(struct gv_range_idle *idle)
-{
-    struct gv_range_interval first = idle->open[0];
-    size_t at = 0, next;
-
-    idle->open[0] = idle->open[--idle->open_count];
-    while ((next = 2 * at + 1) < idle->open_count) {
-        if (next + 1 < idle->open_count && idle->open[next + 1].end_ns < idle->open[next].end_ns)
-            next++;
-        if (idle->open[at].end_ns <= idle->open[next].end_ns)
-            break;
-        swap(&idle->open[at], &idle->open[next]);
-        at = next;
-    }
-    return first;
-}
-
-static int close_until(struct gv_range_pass *pass, int64_t at_ns)
-{
-    struct gv_range_idle *idle = &pass->idle;
-    int error = 0;
-
-    while (!error && idle->open_count && idle->open[0].end_ns <= at_ns) {
-        struct gv_range_interval interval = close_first(idle);
-        const struct gv_range_consumer *consumer = &pass->consumers[interval.consumer];
-        error = consumer->idle(
-            consumer->context, interval.key,
-            gv_time_difference(idle_at(&idle->clocks[interval.clock], interval.end_ns),
-                               interval.idle_ns));
-    }
-    return error;
 }
 
 /* ---- the order of time ---- */
@@ -110,10 +50,10 @@ static int compare_unseen(const void *left, const void *right)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-static int next_interval(struct gv_range_pass *pass)
+static int next_border(struct gv_range_pass *pass)
 {
     struct gv_range_idle *idle = &pass->idle;
-    int result = sqlite3_step(idle->intervals);
+    int result = sqlite3_step(idle->borders);
 
     idle->ended = result != SQLITE_ROW;
     return gv_database_error(pass->trace, result);
@@ -131,38 +71,33 @@ static int begin(struct gv_range_pass *pass)
     idle->begun = true;
     if (idle->unseen_count)
         qsort(idle->unseen, idle->unseen_count, sizeof(*idle->unseen), compare_unseen);
-    error = gv_database_error(
-        pass->trace, gv_database_ask(pass->trace, sql_intervals, values, 4, &idle->intervals));
-    return error ? error : next_interval(pass);
+    error = gv_database_error(pass->trace,
+                              gv_database_ask(pass->trace, sql_borders, values, 4, &idle->borders));
+    return error ? error : next_border(pass);
 }
 
-/* Takes all intervals that start or end by then. All earlier work must be known. */
+/* Takes all borders until then. All earlier work must be known. */
 static int go_on(struct gv_range_pass *pass, int64_t at_ns)
 {
     struct gv_range_idle *idle = &pass->idle;
-    sqlite3_stmt *row = idle->intervals;
+    sqlite3_stmt *row = idle->borders;
     int error = 0;
 
-    while (!error && !idle->ended && gv_time_column(row, INTERVAL_START) <= at_ns) {
-        int64_t start_ns = gv_time_column(row, INTERVAL_START);
-        struct gv_range_interval interval = {
-            .consumer = (size_t)sqlite3_column_int64(row, INTERVAL_CONSUMER),
-            .key = sqlite3_column_int64(row, INTERVAL_KEY),
-            .end_ns = start_ns + gv_time_column_duration(row, INTERVAL_DURATION),
-        };
-        if (interval.end_ns > pass->part.to_ns)
-            interval.end_ns = pass->part.to_ns;
-        error = close_until(pass, start_ns);
-        if (!error)
-            error = find_clock(idle, sqlite3_column_int64(row, INTERVAL_PROCESS), &interval.clock);
+    while (!error && !idle->ended && gv_time_column(row, BORDER_AT) <= at_ns) {
+        const struct gv_range_consumer *consumer =
+            &pass->consumers[sqlite3_column_int64(row, BORDER_CONSUMER)];
+        int64_t border_ns = gv_time_column(row, BORDER_AT);
+        size_t clock;
+        error = find_clock(idle, sqlite3_column_int64(row, BORDER_PROCESS), border_ns, &clock);
         if (error)
             return error;
-        interval.idle_ns = idle_at(&idle->clocks[interval.clock], start_ns);
-        error = open_interval(idle, &interval);
+        int64_t idle_ns = idle_at(&idle->clocks[clock], border_ns);
+        error = consumer->idle(consumer->context, sqlite3_column_int64(row, BORDER_KEY),
+                               sqlite3_column_int(row, BORDER_IS_END) ? idle_ns : -idle_ns);
         if (!error)
-            error = next_interval(pass);
+            error = next_border(pass);
     }
-    return error ? error : close_until(pass, at_ns);
+    return error;
 }
 
 static int take_work(struct gv_range_pass *pass, int64_t process, int64_t start_ns, int64_t end_ns)
@@ -172,7 +107,7 @@ static int take_work(struct gv_range_pass *pass, int64_t process, int64_t start_
     int error = go_on(pass, start_ns);
 
     if (!error)
-        error = find_clock(&pass->idle, process, &number);
+        error = find_clock(&pass->idle, process, start_ns, &number);
     if (error)
         return error;
     clock = &pass->idle.clocks[number];
@@ -236,10 +171,9 @@ int gv_range_pass_busy_end(struct gv_range_pass *pass)
 
 void gv_range_idle_free(struct gv_range_idle *idle)
 {
-    sqlite3_finalize(idle->intervals);
+    sqlite3_finalize(idle->borders);
     gv_key_map_free(&idle->clock_of);
     free(idle->clocks);
-    free(idle->open);
     free(idle->unseen);
     *idle = (struct gv_range_idle){0};
 }

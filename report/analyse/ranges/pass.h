@@ -7,7 +7,7 @@
  * gv_range_pass_unseen(); the calls and operations by their starts; gv_range_pass_end(), after
  * which each consumer has all of what the calls did.
  *
- * Memory: GV_RANGE_PASS_CALLS calls, and the intervals that are open at the same time. One thread.
+ * Memory: GV_RANGE_PASS_CALLS calls. One thread.
  */
 #ifndef GV_ANALYSE_RANGES_PASS_H
 #define GV_ANALYSE_RANGES_PASS_H
@@ -27,7 +27,7 @@ struct gv_range_pass;
 /* 0 or -errno; close it in any case. */
 int gv_range_pass_open(struct gv_range_pass **made, sqlite3 *trace,
                        const struct gv_totals_part *part);
-/* Its number in sql_intervals is that of consumers before it. Their sql is asked at the first of
+/* Its number in sql_borders is that of consumers before it. Their sql is asked at the first of
  * the functions below. */
 void gv_range_pass_add(struct gv_range_pass *pass, struct gv_range_consumer consumer);
 void gv_range_pass_close(struct gv_range_pass *pass);

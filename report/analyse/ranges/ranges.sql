@@ -75,15 +75,18 @@ SELECT id, ended, recorded FROM temp.range_name ORDER BY id;
 SELECT {total_of(r)}, r.duration_ns FROM range r JOIN thread t ON t.id = r.thread
 WHERE r.duration_ns IS NOT NULL AND {is_here} ORDER BY 1, 2;
 
--- name: intervals
--- The columns are those of enum interval_column.
+-- name: borders
+-- Of intervals, which end in the part. The columns are those of enum border_column.
+WITH interval(consumer, key, process, start_ns, duration_ns) AS (
 SELECT 0, {total_of(r)}, t.process, r.start_ns, r.duration_ns
 FROM range r JOIN thread t ON t.id = r.thread
 WHERE r.kind <> 3 AND r.duration_ns > 0 AND {is_here} AND t.process IN {has_gpu_side}
 UNION ALL SELECT EXISTS (SELECT 1 FROM range), p.series << 40 | p.number, s.process, p.start_ns, p.duration_ns
 FROM step p JOIN step_series s ON s.id = p.series
-WHERE p.duration_ns > 0 AND s.process IN {has_gpu_side}
-ORDER BY 4;
+WHERE p.duration_ns > 0 AND s.process IN {has_gpu_side})
+SELECT consumer, key, process, CASE WHEN is_end THEN max(start_ns, min(start_ns + duration_ns, ?4)) ELSE start_ns END AS at_ns, is_end
+FROM interval CROSS JOIN (SELECT 0 AS is_end UNION ALL SELECT 1)
+ORDER BY at_ns, is_end;
 
 -- name: total_of_range
 -- Of the range ?5, if it is in the part.

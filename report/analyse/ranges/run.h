@@ -19,12 +19,6 @@ struct gv_range_clock {
     int64_t idle_ns;  /* before that */
 };
 
-struct gv_range_interval {
-    size_t consumer, clock;
-    int64_t key, end_ns;
-    int64_t idle_ns; /* of the clock, at its start */
-};
-
 struct gv_range_unseen {
     int64_t process, start_ns, end_ns;
 };
@@ -33,10 +27,8 @@ struct gv_range_unseen {
 struct gv_range_idle {
     struct gv_range_clock *clocks;
     size_t clock_count, clock_room;
-    struct gv_key_map clock_of;     /* process -> clock + 1 */
-    struct gv_range_interval *open; /* a heap: the first one ends first */
-    size_t open_count, open_room;
-    sqlite3_stmt *intervals; /* by start; at the next one */
+    struct gv_key_map clock_of; /* process -> clock + 1 */
+    sqlite3_stmt *borders;      /* at the next one */
     bool begun, ended;
     struct gv_range_unseen *unseen;
     size_t unseen_count, unseen_room, unseen_at;

@@ -97,9 +97,8 @@ FROM (SELECT scaled, unseen_ns, CAST(busy_ns AS INTEGER) AS busy_ns, CAST(seen_n
 
 -- name: max_gpu_gap
 -- Between two operations: not before the first or after the last.
-SELECT coalesce(max(ns), 0) > ?1, 'a device was idle for ' || gv_duration(coalesce(max(ns), 0))
-FROM (SELECT total(i.duration_ns) AS ns FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device
-    WHERE i.gap IS NOT NULL AND i.next_call IS NOT NULL GROUP BY i.gap HAVING min(i.start_ns) > min(l.begin_ns));
+SELECT coalesce(max(gap_ns), 0) > ?1, 'a device was idle for ' || gv_duration(coalesce(max(gap_ns), 0))
+FROM idle_time WHERE is_inner;
 
 -- define: wanted_ns
 -- Of a lane: a share is of all but what nobody saw or wanted.

@@ -44,6 +44,7 @@ static void idle_fields(const struct gv_idle_listed *row, struct gv_json *json)
     gv_json_known(json, "thread", row->thread, row->thread != 0);
     gv_json_number(json, "start_ns", row->start_ns);
     gv_json_number(json, "duration_ns", row->duration_ns);
+    gv_json_known(json, "gap", row->gap, row->gap != 0);
     gv_json_number(json, "gaps", row->gaps);
     gv_json_text(json, "reason", row->reason);
     gv_json_text(json, "detail", row->detail);

@@ -43,6 +43,7 @@ static const struct gv_column idle_fields[] = {
     {"thread", GV_COLUMN_NUMBER},
     {"start_ns", GV_COLUMN_NUMBER},
     {"duration_ns", GV_COLUMN_NUMBER},
+    {"gap", GV_COLUMN_NUMBER},
     {"gaps", GV_COLUMN_NUMBER},
     {"reason", GV_COLUMN_TEXT},
     {"detail", GV_COLUMN_TEXT},
@@ -120,6 +121,7 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_known(out, row->thread);
     gv_rows_number(out, row->start_ns);
     gv_rows_number(out, row->duration_ns);
+    gv_rows_known(out, row->gap);
     gv_rows_number(out, row->gaps);
     gv_rows_text(out, row->reason);
     gv_rows_text(out, row->detail);

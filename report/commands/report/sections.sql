@@ -229,15 +229,11 @@ WHERE {fact(latency_count)} > 0;
 
 -- name: gaps
 -- Between two operations. The place is that of the largest part. (SQLite's rule for bare columns beside a max().)
-SELECT device, at_ns, CAST(total AS INTEGER), group_concat(reason || ' ' || gv_duration(duration_ns), ', '), place
-FROM (SELECT *, row_number() OVER (PARTITION BY gap ORDER BY duration_ns DESC) AS turn,
-        first_value(gv_where(stack)) OVER (PARTITION BY gap ORDER BY duration_ns DESC) AS place
-    FROM (SELECT i.*, total(i.duration_ns) OVER same AS total, min(i.start_ns) OVER same AS at_ns,
-            i.next_call IS NOT NULL AND min(i.start_ns) OVER same > l.begin_ns AS is_inner
-        FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device
-        WHERE i.gap IS NOT NULL AND i.device IS NOT NULL WINDOW same AS (PARTITION BY i.gap))
-    WHERE is_inner)
-WHERE turn <= 3 GROUP BY gap ORDER BY total DESC, gap LIMIT :top;
+SELECT device, at_ns, gap_ns, group_concat(reason || ' ' || gv_duration(duration_ns), ', '), place
+FROM (SELECT *, row_number() OVER same AS turn, min(start_ns) OVER (PARTITION BY gap) AS at_ns,
+        first_value(gv_where(stack)) OVER same AS place
+    FROM idle_time WHERE is_inner AND device IS NOT NULL WINDOW same AS (PARTITION BY gap ORDER BY duration_ns DESC))
+WHERE turn <= 3 GROUP BY gap ORDER BY gap_ns DESC, gap LIMIT :top;
 
 -- name: idle
 -- Shares are of the time of all processes. "longest" is a row's name, and the detail is its; rows that

@@ -178,6 +178,12 @@ static void the_times_of_a_device_add_up(void **state)
     assert_int_equal(totals_number("SELECT sum(duration_ns) FROM idle WHERE device = 1"),
                      INT64_C(2000000000));
     assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE duration_ns <= 0"), 0);
+    /* Between two operations: with the small parts that have no row, and the host's start is none.
+     */
+    assert_int_equal(totals_number("SELECT max(gap_ns) FROM idle WHERE is_inner"),
+                     INT64_C(1000000000));
+    assert_int_equal(totals_number("SELECT min(start_ns) FROM idle WHERE is_inner"),
+                     INT64_C(2000000000));
 }
 
 /* The longest have rows of their own, the others one for each account and line. */
@@ -198,6 +204,10 @@ static void many_times_are_one_row(void **state)
     assert_in_range(reason_ms("python"), 8998 * 4 / 10, 8999 * 4 / 10 + 10);
     assert_in_range(reason_ms("launching"), 899, 901);
     assert_text("SELECT confidence FROM idle WHERE reason = 'python' AND gaps > 1", "grouped");
+    assert_int_equal(totals_number("SELECT sum(samples) FROM idle"),
+                     totals_number("SELECT count(*) FROM idle_sample s WHERE NOT EXISTS (SELECT 1"
+                                   " FROM gpu_op o WHERE s.at_ns >= o.start_ns"
+                                   " AND s.at_ns < o.start_ns + o.duration_ns)"));
 }
 
 /* A wait that is longer than the gap claims all of it: what the gap was stays what was seen. */
