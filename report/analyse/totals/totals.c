@@ -164,7 +164,7 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
-    gv_key_map_free(&run->stack_places);
+    gv_places_free(&run->stack_places);
     free(run->unseen);
     free(run->unseen_times.times);
     free(run->stopped.times);
