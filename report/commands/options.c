@@ -16,6 +16,19 @@ const struct gv_command gv_commands[GV_COMMANDS_COUNT] = {
 #include "report/commands/commands.def"
 };
 
+/* Words of options, each after a |. */
+static const char export_formats[] =
+#define GV_EXPORT_STACKS(name, write, is_own) "|" #name
+#define GV_EXPORT_TRACE                       GV_EXPORT_STACKS
+#define GV_EXPORT_FOLDER(name, write)         "|" #name
+#define GV_EXPORT_FLEET(name)                 "|" #name
+#include "report/commands/export/formats.def"
+    ;
+static const char export_weighed[] =
+#define GV_WEIGHED(name, title, leaf) "|" #name
+#include "report/commands/export/weighed.def"
+    ;
+
 const struct gv_option gv_options[] = {
 #define GV_DETAILS(command, text)
 #define GV_OPTION(command, name, letter, kind, value, preset, help)                                \

@@ -9,12 +9,12 @@ import stored
 # A track's kind: what it shows, as (start, duration, name, id, another id).
 VIEWS = {
     "idle": "SELECT start_ns, duration_ns, reason, id, next_call FROM idle WHERE gap IS NOT NULL",
-    "ops": "SELECT start_ns, duration_ns, name, id, call FROM gpu_ops WHERE start_ns IS NOT NULL",
+    "stream": "SELECT start_ns, duration_ns, name, id, call FROM gpu_ops WHERE start_ns IS NOT NULL",
     "steps": "SELECT start_ns, duration_ns, coalesce(message, 'step'), number, NULL FROM steps",
-    "ranges": "SELECT start_ns, duration_ns, coalesce(domain || ': ', '') || coalesce(message, ''), id, NULL FROM ranges",
-    "calls": "SELECT start_ns, span_ns, name, id, NULL FROM calls UNION ALL "
+    "ranges": "SELECT start_ns, duration_ns, coalesce(domain || ': ', '') || coalesce(message, 'range'), id, NULL FROM ranges",
+    "thread": "SELECT start_ns, span_ns, name, id, NULL FROM calls UNION ALL "
              "SELECT start_ns, elapsed_ns, name || ' (did not return)', 0, NULL FROM in_flight",
-    "stalls": "SELECT start_ns, duration_ns, cause, id, call FROM stalls WHERE NOT expected",
+    "stalls": "SELECT start_ns, duration_ns, cause, id, NULL FROM stalls WHERE NOT expected",
 }
 
 
@@ -37,12 +37,12 @@ class Numbers:
         return -(value + 1) // 2 if value % 2 else value // 2
 
 
-def slices(data, track):
+def slices(data, row):
     """(start, duration, name, id, link, count) of each, and what the groups say of them."""
-    groups, body = Numbers(track["groups"], data["digits"]), Numbers(track["slices"], data["digits"])
+    groups, body = Numbers(row["groups"], data["digits"]), Numbers(row["slices"], data["digits"])
     found = []
-    start, number, link, offset = data["from_ns"], 0, 0, 0
-    for first in range(0, track["count"], data["group"]):
+    start, number, link, offset = 0, 0, 0, 0
+    for first in range(0, row["count"], data["group"]):
         start += groups.number() * data["unit_ns"]
         span = groups.number() * data["unit_ns"]
         busy, name = groups.number() / (groups.half - 1), groups.number()
@@ -60,11 +60,11 @@ def slices(data, track):
             if code == 0:
                 count, _, code = body.number(), body.number(), body.number()
             own += body.signed()
-            step = body.number() if track["links"] else 0
+            step = body.number() if data["tracks"][row["track"] - 1]["links"] else 0
             if step:
                 other += step // 2 * -1 if step % 2 == 0 else (step - 1) // 2
             group.append((at, duration, data["names"][code - 1][0], own, other if step else None, count))
-        assert len(group) == min(data["group"], track["count"] - first)
+        assert len(group) == min(data["group"], row["count"] - first)
         assert max(begin + length for begin, length, *_ in group) - start <= span + 2 * data["unit_ns"]
         assert name - 1 < len(data["names"]) and 0 <= busy <= 1
         found += group
@@ -95,8 +95,8 @@ class Timeline(harness.Case):
     def check(self, trace):
         data = self.data(trace)
         shown = {}
-        for track in data["tracks"]:
-            shown.setdefault(track["kind"], []).extend(one[:5] for one in slices(data, track))
+        for row in data["rows"]:
+            shown.setdefault(data["tracks"][row["track"] - 1]["kind"], []).extend(one[:5] for one in slices(data, row))
         for kind, query in VIEWS.items():
             with self.subTest(trace=trace, kind=kind):
                 rows = [(start, data["until_ns"] - start if duration is None else duration, *rest)
@@ -122,9 +122,10 @@ class Timeline(harness.Case):
 
     def test_a_stall_leads_to_what_it_waited_for(self):
         data = self.data("lazy_launch")
-        for stall, track, start, duration in data["arrows"]:
+        for stall, kind, of, start, duration in data["arrows"]:
             (waited_for, blocked_by), = self.rows(f"SELECT waited_for, blocked_by FROM stalls WHERE id = {stall}")
-            ids = {one[3] for one in slices(data, data["tracks"][track])}
+            ids = {one[3] for row in data["rows"] for track in [data["tracks"][row["track"] - 1]]
+                   if (track["kind"], track["of"]) == (kind, of) for one in slices(data, row)}
             self.assertTrue({waited_for, blocked_by} & ids)
             self.assertGreater(start + duration, 0)
         self.assertGreater(len(data["arrows"]), 0)
@@ -135,6 +136,6 @@ class Timeline(harness.Case):
 
     def test_impossible_times_and_names_do_no_harm(self):
         data = self.data("hostile")
-        calls = [one for track in data["tracks"] if track["kind"] == "calls" for one in slices(data, track)]
+        calls = [one for row in data["rows"] if data["tracks"][row["track"] - 1]["kind"] == "thread" for one in slices(data, row)]
         (count,), = self.rows("SELECT (SELECT count(*) FROM calls) + (SELECT count(*) FROM in_flight)")
         self.assertEqual(len(calls), count)

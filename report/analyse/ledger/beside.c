@@ -21,7 +21,7 @@ struct beside {
     struct gv_ledger *ledger;
     const struct gv_ledger_rows *rows;
     struct gv_ledger_findings *findings;
-    struct gv_key_map places;
+    struct gv_places places;
 };
 
 struct numbers {
@@ -227,6 +227,6 @@ int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows 
         error = find_in_steps(&beside);
     for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
         error = find_unexpected(&beside, i);
-    gv_key_map_free(&beside.places);
+    gv_places_free(&beside.places);
     return error;
 }

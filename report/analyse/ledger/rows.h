@@ -3,6 +3,7 @@
 #define GV_LEDGER_ROWS_H
 
 #include "report/analyse/ledger/run.h"
+#include "report/analyse/names/places.h"
 
 struct gv_ledger_row {
     uint32_t lane, what;
@@ -20,7 +21,8 @@ struct gv_ledger_row {
 struct gv_ledger_rows {
     struct gv_ledger_row *rows;
     size_t count, room;
-    struct gv_key_map numbers, places; /* of rows; of stacks */
+    struct gv_key_map numbers; /* of rows */
+    struct gv_places places;
 };
 
 /* A part of a cell, as its row has it. */

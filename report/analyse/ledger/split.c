@@ -496,6 +496,6 @@ int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
 void gv_ledger_rows_free(struct gv_ledger_rows *rows)
 {
     gv_key_map_free(&rows->numbers);
-    gv_key_map_free(&rows->places);
+    gv_places_free(&rows->places);
     free(rows->rows);
 }

@@ -23,7 +23,8 @@ struct storing {
     struct line *all;
     size_t count, room;
     size_t *of_row;
-    struct gv_key_map numbers, places;
+    struct gv_key_map numbers;
+    struct gv_places places;
 };
 
 static int find_line(struct storing *storing, int64_t place, int64_t capture, bool host_only,
@@ -153,7 +154,7 @@ int gv_lines_write(struct gv_lines *lines)
     if (!error)
         error = add_lines(&storing, squares);
     gv_key_map_free(&storing.numbers);
-    gv_key_map_free(&storing.places);
+    gv_places_free(&storing.places);
     free(storing.all);
     free(storing.of_row);
     free(squares);

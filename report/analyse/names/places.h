@@ -18,9 +18,26 @@
  * it before the next function; more calls do nothing. 0 or -errno. */
 int gv_places_open(sqlite3 *trace);
 
-/* The row of `place` for a stack, added if it is new. 0: nothing is known. `known` remembers what
- * was found; empty at first. 0 or -errno. */
-int gv_place_of_stack(sqlite3 *trace, struct gv_key_map *known, int64_t stack, int64_t *place);
+enum gv_place_statement {
+    GV_PLACE_KNOWN,
+    GV_PLACE_KEEP,
+    GV_PLACE_FIND,
+    GV_PLACE_ADD,
+    GV_PLACE_FRAMES,
+    GV_PLACE_NODES,
+    GV_PLACE_STATEMENTS
+};
+
+/* What was found, and the statements that find it; empty at first, freed before the trace is
+ * closed. */
+struct gv_places {
+    struct gv_key_map known;
+    sqlite3_stmt *asked[GV_PLACE_STATEMENTS];
+};
+
+/* The row of `place` for a stack, added if it is new. 0: nothing is known. 0 or -errno. */
+int gv_place_of_stack(sqlite3 *trace, struct gv_places *places, int64_t stack, int64_t *place);
+void gv_places_free(struct gv_places *places);
 
 /* The same for all stacks that a query lists. 0 or -errno. */
 int gv_places_of_stacks(sqlite3 *trace, const char *sql);

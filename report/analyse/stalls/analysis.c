@@ -381,17 +381,13 @@ static int for_tables(sqlite3 *trace, const char *statement)
 
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass)
 {
-    struct gv_pass *own = NULL;
-    int error = pass ? 0 : gv_pass_open(&own, trace, 0);
+    int error = execute(trace, "BEGIN IMMEDIATE");
 
-    if (!error)
-        error = execute(trace, "BEGIN IMMEDIATE");
     if (!error)
         error = for_tables(trace, "DELETE FROM main");
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
-        error = analyse(trace, threshold_ns, pass ? pass : own);
-    gv_pass_close(own);
+        error = analyse(trace, threshold_ns, pass);
     if (!error)
         error = gv_database_script(trace,
                                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"

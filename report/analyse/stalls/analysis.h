@@ -17,7 +17,7 @@
 #define GV_STALLS_VERSION 5
 
 /* Analyses an open, writable trace in a transaction of its own, and replaces earlier results.
- * `pass`: of all of it; NULL: one is made. Writes to meta: stalls (version), stall_threshold_ns. 0
+ * `pass`: of all of it. Writes to meta: stalls (version), stall_threshold_ns. 0
  * or -errno; on error the tables are unchanged. */
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass);
 

@@ -50,7 +50,7 @@ struct gv_steps {
     struct steps_series *series;
     size_t series_count, series_room;
     sqlite3_stmt *add, *next, *set_kind, *add_sums;
-    struct gv_key_map places;
+    struct gv_places places;
     struct {
         int64_t bucket;
         struct gv_range_sums sums;
@@ -526,7 +526,7 @@ void gv_steps_close(struct gv_steps *steps)
     sqlite3_finalize(steps->next);
     sqlite3_finalize(steps->set_kind);
     sqlite3_finalize(steps->add_sums);
-    gv_key_map_free(&steps->places);
+    gv_places_free(&steps->places);
     gv_id_table_free(&steps->roles);
     gv_id_table_free(&steps->process_of);
     gv_id_table_free(&steps->names);

@@ -3,6 +3,7 @@
 #define GV_ANALYSE_TOTALS_RUN_H
 
 #include "report/analyse/lines/pass.h"
+#include "report/analyse/names/places.h"
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/ranges/pass.h"
 #include "report/analyse/ranges/totals.h"
@@ -103,7 +104,7 @@ struct gv_totals_run {
     size_t error_count;
     sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
-    struct gv_key_map stack_places; /* stack -> place + 1 */
+    struct gv_places stack_places;
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;

@@ -164,7 +164,7 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
-    gv_key_map_free(&run->stack_places);
+    gv_places_free(&run->stack_places);
     free(run->unseen);
     free(run->unseen_times.times);
     free(run->stopped.times);
@@ -252,13 +252,8 @@ int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
     const int64_t version = GV_TOTALS_VERSION;
-    struct gv_pass *own = NULL;
     int error = gv_range_choice_install(NULL, trace);
 
-    if (!error && !pass) {
-        error = gv_pass_open(&own, trace, 0);
-        pass = own;
-    }
     if (!error)
         error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
     if (!error)
@@ -274,7 +269,6 @@ int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass)
         error = gv_database_script(trace, "COMMIT", NULL, 0);
     if (error && !sqlite3_get_autocommit(trace))
         gv_database_script(trace, "ROLLBACK", NULL, 0);
-    gv_pass_close(own);
     return error;
 }
 

@@ -22,8 +22,8 @@
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 
-/* Makes the tables of an open, writable trace in a transaction of its own. `pass`: of all of it;
- * NULL: one is made. 0, or -errno with the tables unchanged. */
+/* Makes the tables of an open, writable trace in a transaction of its own. `pass`: of all of it.
+ * 0, or -errno with the tables unchanged. */
 int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass);
 
 /* 1: this trace is finished and has them, even if temporary ones hide them; 0: it has not; or

@@ -370,7 +370,7 @@ static int perfetto_begin(struct perfetto *perfetto, sqlite3 *trace)
 int gv_export_perfetto(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
 {
     struct perfetto *perfetto = calloc(1, sizeof(*perfetto));
-    const struct gv_tracks_writer writer = {perfetto, perfetto_track, perfetto_piece,
+    const struct gv_tracks_writer writer = {perfetto, false, perfetto_track, perfetto_piece,
                                             perfetto_count};
     int error = -ENOMEM;
 

@@ -144,8 +144,7 @@ static int64_t slices_step(int64_t now, int64_t before)
 }
 
 static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *slice,
-                            uint64_t start, const uint32_t *codes, bool links,
-                            struct slices_before *before)
+                            uint64_t start, bool links, struct slices_before *before)
 {
     int error = slices_number(body, start - before->start);
 
@@ -160,7 +159,7 @@ static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *
                                   slices_share((double)slice->busy_ns, (double)slice->duration_ns));
     }
     if (!error)
-        error = slices_number(body, codes[slice->name]);
+        error = slices_number(body, slice->name);
     if (!error)
         error = slices_signed(body, slices_step(slice->id, before->id));
     if (!error && links)
@@ -173,7 +172,7 @@ static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *
 }
 
 static int slices_write_group(struct gv_slices_text *index, const struct gv_slice *list,
-                              size_t count, uint64_t start, const uint32_t *codes, size_t bytes,
+                              size_t count, uint64_t start, size_t bytes,
                               struct slices_before *before)
 {
     const struct gv_slice *longest = list;
@@ -193,7 +192,7 @@ static int slices_write_group(struct gv_slices_text *index, const struct gv_slic
     if (!error)
         error = slices_number(index, slices_share(busy_ns, (double)span_ns));
     if (!error)
-        error = slices_number(index, codes[longest->name]);
+        error = slices_number(index, longest->name);
     if (!error)
         error = slices_number(index, bytes);
     if (!error)
@@ -204,9 +203,8 @@ static int slices_write_group(struct gv_slices_text *index, const struct gv_slic
     return error;
 }
 
-int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, int64_t from_ns,
-                    const uint32_t *codes, bool links, struct gv_slices_text *index,
-                    struct gv_slices_text *body)
+int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, bool links,
+                    struct gv_slices_text *index, struct gv_slices_text *body)
 {
     const struct gv_slice *list = slices->list + first;
     struct slices_before group = {0};
@@ -214,17 +212,16 @@ int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, 
 
     for (size_t at = 0, members; !error && at < count; at += members) {
         size_t bytes = body->count;
-        uint64_t start = slices_units(gv_time_difference(list[at].start_ns, from_ns));
+        uint64_t start = slices_units(list[at].start_ns);
         struct slices_before before = {start, list[at].id, list[at].link};
 
         members = count - at < GV_SLICES_GROUP ? count - at : GV_SLICES_GROUP;
         for (size_t i = at; !error && i < at + members; i++)
-            error = slices_write_one(body, &list[i],
-                                     slices_units(gv_time_difference(list[i].start_ns, from_ns)),
-                                     codes, links, &before);
+            error =
+                slices_write_one(body, &list[i], slices_units(list[i].start_ns), links, &before);
         if (!error)
-            error = slices_write_group(index, &list[at], members, start, codes, body->count - bytes,
-                                       &group);
+            error =
+                slices_write_group(index, &list[at], members, start, body->count - bytes, &group);
     }
     return error;
 }

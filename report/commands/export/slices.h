@@ -59,11 +59,12 @@ void gv_slices_merge(struct gv_slices *slices);
 void gv_slices_free(struct gv_slices *slices);
 
 /* Writes the sorted slices of one track, from `first` on, as `body`, and their groups as `index`.
- * `codes` has the number, from 1, that stands for each name. Returns 0 or -ENOMEM. For each group
+ * Names are numbers from 1. Returns 0 or -ENOMEM. For each group
  * the index has
  *
- *     start, from the start of the group before; duration; busy share, from 0 to HALF - 1; name of
- * the longest; bytes of the body; id and link of its first, signed, from those of the group before
+ *     start, from 0 or the start of the group before; duration; busy share, from 0 to HALF - 1;
+ * name of the longest; bytes of the body; id and link of its first, signed, from those of the group
+ * before
  *
  * and the body for each slice
  *
@@ -71,9 +72,8 @@ void gv_slices_free(struct gv_slices *slices);
  *     share, name; id, signed, from the one before; 0, or 1 more than link, signed, from the one
  * before
  */
-int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, int64_t from_ns,
-                    const uint32_t *codes, bool links, struct gv_slices_text *index,
-                    struct gv_slices_text *body);
+int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, bool links,
+                    struct gv_slices_text *index, struct gv_slices_text *body);
 
 extern const char gv_slices_digits[];
 

@@ -41,9 +41,10 @@ static const struct {
 static const struct track_source {
     const char *sql;
     enum track_kind kind;
-    bool is_paged;
+    bool is_paged, is_on_page;
 } track_sources[] = {
-#define GV_TRACK_PIECES(name, track, is_paged) {sql_##name, TRACK_##track, is_paged},
+#define GV_TRACK_PIECES(name, track, is_paged, is_on_page)                                         \
+    {sql_##name, TRACK_##track, is_paged, is_on_page},
 #include "report/commands/export/track_pieces.def"
 };
 
@@ -202,7 +203,7 @@ static int tracks_read(struct tracks_walk *walk, enum track_kind kind, sqlite3_s
 static int tracks_describe(struct tracks_walk *walk, const struct track_base *base, uint32_t *id)
 {
     sqlite3_stmt *row = walk->describe[base->kind];
-    struct gv_track track = {0};
+    struct gv_track track = {.kind = track_kinds[base->kind].name, .of = base->first};
     bool known = false;
     int result, error;
 
@@ -259,7 +260,7 @@ static int tracks_base(struct tracks_walk *walk, enum track_kind kind, int64_t f
 
 /* Puts a piece into a lane, if it fits: it is after the others, or inside one that may have some.
  */
-static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece, bool nested,
+static int lane_take(struct track_lane *lane, struct gv_track_piece *piece, bool nested,
                      bool *taken)
 {
     int64_t end_ns = piece->extent == GV_TRACK_OPEN ? INT64_MAX : piece->end_ns;
@@ -279,6 +280,7 @@ static int lane_take(struct track_lane *lane, const struct gv_track_piece *piece
         lane->ends_ns = ends_ns;
         lane->room = room;
     }
+    piece->depth = lane->count;
     lane->ends_ns[lane->count++] = end_ns;
     lane->start_ns = piece->start_ns;
     *taken = true;
@@ -374,14 +376,16 @@ static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row,
 static int tracks_piece(void *context, sqlite3_stmt *row)
 {
     struct tracks_walk *walk = context;
-    struct gv_track_piece piece = {.arguments = walk->arguments};
+    struct gv_track_piece piece = {
+        .id = sqlite3_column_int64(row, PIECE_ID),
+        .arguments = walk->arguments,
+    };
     struct track_base *base = NULL;
-    int64_t id = sqlite3_column_int64(row, PIECE_ID);
     int error;
 
     walk->any = true;
-    if (id > walk->last_id)
-        walk->last_id = id;
+    if (piece.id > walk->last_id)
+        walk->last_id = piece.id;
     if (sqlite3_column_type(row, PIECE_START) == SQLITE_NULL)
         return 0;
     error = tracks_base(walk, walk->source->kind, sqlite3_column_int64(row, PIECE_FIRST),
@@ -510,9 +514,11 @@ int gv_tracks_walk(sqlite3 *trace, const struct gv_tracks_writer *writer)
     error = tracks_prepare(walk);
     for (size_t i = 0; i < sizeof(track_sources) / sizeof(track_sources[0]) && !error; i++) {
         walk->source = &track_sources[i];
+        if (writer->is_page && !walk->source->is_on_page)
+            continue;
         error = tracks_pages(walk, walk->source->sql, walk->source->is_paged, tracks_piece);
     }
-    if (!error)
+    if (!error && !writer->is_page)
         error = tracks_pages(walk, sql_samples, true, tracks_sample);
     if (!error && walk->left_out)
         gv_message("%" PRIu64

@@ -25,8 +25,10 @@ enum gv_track_shape {
  * while the writer is told. */
 struct gv_track {
     enum gv_track_shape shape;
-    uint32_t id;      /* from 1 */
+    const char *kind; /* its row of tracks.def; NULL: a counter */
+    uint32_t id;      /* from 1, one after the other */
     uint32_t parent;  /* a track that the writer knows; 0: none */
+    int64_t of;       /* the first number of its description */
     int64_t pid, tid; /* of a process and a thread; 0: none */
     int64_t rank; /* its place among the tracks of its process, or if it is in none, of the trace */
     int64_t start_ns;      /* of a process */
@@ -54,6 +56,8 @@ enum gv_track_extent {
  * ones as they came, sees them nested. */
 struct gv_track_piece {
     uint32_t track; /* its id */
+    uint32_t depth; /* so many pieces of its track are around it */
+    int64_t id;     /* of its row */
     enum gv_track_extent extent;
     int64_t start_ns, end_ns; /* not negative; end_ns: of one that ended */
     const char *name, *category;
@@ -67,6 +71,7 @@ struct gv_track_piece {
 /* Each returns 0; or anything else, which ends the walk. */
 struct gv_tracks_writer {
     void *context;
+    bool is_page; /* leaves out what is not on it: counters too, which may be NULL then */
     int (*track)(void *context, const struct gv_track *track);
     int (*piece)(void *context, const struct gv_track_piece *piece);
     int (*count)(void *context, uint32_t track, int64_t at_ns, double value);

@@ -18,7 +18,7 @@ SELECT NULL, NULL, NULL, coalesce(program, 'process'), 0, coalesce(pid, id), NUL
 FROM processes WHERE id = ?1;
 
 -- name: thread
-SELECT 'process', process, 0, coalesce(name, 'thread'), 8 * serial,
+SELECT 'process', process, 0, coalesce(name, 'thread'), 8 * serial + 3,
     (SELECT coalesce(pid, id) FROM processes WHERE id = t.process), tid FROM threads t WHERE id = ?1;
 
 -- define: of_thread(name, rank)
@@ -31,10 +31,10 @@ SELECT 'thread', id, 0, '{name}', 8 * serial + {rank} FROM threads WHERE id = ?1
 {of_thread(ranges, 2)};
 
 -- name: stalls
-{of_thread(stalls, 3)};
+{of_thread(stalls, 4)};
 
 -- name: loads
-{of_thread(loads, 4)};
+{of_thread(loads, 5)};
 
 -- define: after_threads(rank)
 (1 << 28) + min(coalesce({rank}, 0), 1 << 24)
@@ -44,7 +44,8 @@ SELECT 'process', ?1, 0, 'not recorded', (1 << 28) - 1 FROM processes WHERE id =
 
 -- name: device
 SELECT 'process', ?1, 0,
-    'GPU ' || ?2 || coalesce(': ' || (SELECT gv_device(name) FROM devices WHERE process = ?1 AND device = ?2), ''),
+    coalesce('GPU ' || nullif(?2, -1) || coalesce(': ' || (SELECT gv_device(name) FROM devices
+        WHERE process = ?1 AND device = ?2), ''), 'GPU'),
     {after_threads(?2 * 1024)}
 FROM processes WHERE id = ?1;
 
@@ -93,12 +94,18 @@ SELECT id, thread, 0, start_ns, duration_ns, coalesce(name, 'host function'), 'h
     id AS host_function, call, stream, gv_line(name, library, file, line) AS line
 FROM host_functions WHERE id > ?1 AND start_ns IS NOT NULL AND thread IS NOT NULL ORDER BY id LIMIT 32768;
 
--- name: pieces_stalls
+-- define: stalls(which)
 SELECT s.id, s.thread, 0, s.start_ns, s.duration_ns, s.cause, CASE WHEN s.expected THEN 'requested wait' ELSE 'stall' END,
     s.blocked_by, (SELECT call FROM gpu_ops WHERE id = s.waited_for), 's' || s.id AS stall, s.call, s.name AS function,
     gv_kernel(s.kernel) AS kernel, s.wait_ns, s.work_ns, s.jit_ns, s.confidence, s.advice, s.waited_for, s.blocked_by,
     s.drained_count, s.drained_ns, s.delay_ns, s.other_pid, s.other_name, gv_line_of_stack(s.stack) AS line
-FROM stalls s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;
+FROM stalls s WHERE s.id > ?1 AND {which} ORDER BY s.id LIMIT 32768
+
+-- name: pieces_stalls
+{stalls(NOT s.expected)};
+
+-- name: pieces_waits
+{stalls(s.expected)};
 
 -- name: pieces_loads
 SELECT id, thread, 0, start_ns, duration_ns, kind, 'load of code', NULL, NULL, id AS load, call, function,
@@ -114,7 +121,7 @@ FROM recording WHERE side = 'gpu' AND gpu <> 'seen' AND start_ns IS NOT NULL;
 
 -- name: pieces_idle
 -- A row that stands for several short times says where the first one was.
-SELECT id, process, device, start_ns, CASE WHEN gap IS NULL THEN -1 ELSE duration_ns END, reason, 'idle', NULL, NULL,
+SELECT id, process, coalesce(device, -1), start_ns, CASE WHEN gap IS NULL THEN -1 ELSE duration_ns END, reason, 'idle', NULL, NULL,
     'i' || id AS idle, detail, confidence, samples, CASE WHEN gap IS NULL THEN gaps END AS times,
     CASE WHEN gap IS NULL THEN duration_ns END AS together_ns, thread, previous_call, next_call,
     gv_line_of_stack(stack) AS line

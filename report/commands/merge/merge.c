@@ -208,6 +208,7 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     const int64_t threshold_ns =
         input->threshold_ns > 0 ? input->threshold_ns : gv_stalls_threshold_ns();
     struct gv_merge_copy copy = {0};
+    struct gv_pass *pass = NULL;
     int error = gv_output_file_temporary(current, MERGE_TEMPORARY);
 
     if (error)
@@ -218,9 +219,12 @@ static int make_current(const struct merge_input *input, struct gv_output_file *
     if (!error)
         error = gv_merge_copy_trace(&copy, input->path, &unmoved);
     if (!error)
-        error = gv_stalls_analyse(copy.job.handle, threshold_ns, NULL);
+        error = gv_pass_open(&pass, copy.job.handle, 0);
     if (!error)
-        error = gv_totals_keep(copy.job.handle, NULL);
+        error = gv_stalls_analyse(copy.job.handle, threshold_ns, pass);
+    if (!error)
+        error = gv_totals_keep(copy.job.handle, pass);
+    gv_pass_close(pass);
     if (!error && input->runs) /* nobody has found the operations of its collectives */
         error = gv_collectives_settle(copy.job.handle);
     gv_database_close(&copy.job);
@@ -326,7 +330,7 @@ static int check_replaced(struct merge *merge, const char *path)
 }
 
 /* Processes of one machine hold up each other, which their own traces could not tell. */
-static int find_stalls(sqlite3 *job)
+static int find_stalls(sqlite3 *job, struct gv_pass *pass)
 {
     int64_t shares = 0, threshold_ns = 0;
     int error = gv_database_number(job, sql_shares_machine, NULL, 0, &shares);
@@ -339,7 +343,7 @@ static int find_stalls(sqlite3 *job)
                                    NULL, 0, &threshold_ns);
     return error ? error
                  : gv_stalls_analyse(
-                       job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), NULL);
+                       job, threshold_ns > 0 ? threshold_ns : gv_stalls_threshold_ns(), pass);
 }
 
 /* What is found of the whole job. */
@@ -347,6 +351,7 @@ static int analyse(struct merge *merge)
 {
     const int64_t version = GV_STALLS_VERSION;
     sqlite3 *job = merge->copy.job.handle;
+    struct gv_pass *pass = NULL;
     int error = gv_database_script(job, sql_rank_hosts, NULL, 0);
 
     if (!error)
@@ -354,9 +359,12 @@ static int analyse(struct merge *merge)
     if (!error)
         error = gv_database_script(job, sql_finish, &version, 1);
     if (!error)
-        error = find_stalls(job);
+        error = gv_pass_open(&pass, job, 0);
     if (!error)
-        error = gv_totals_keep(job, NULL);
+        error = find_stalls(job, pass);
+    if (!error)
+        error = gv_totals_keep(job, pass);
+    gv_pass_close(pass);
     if (!error)
         error = gv_collectives_keep(job);
     if (!error)

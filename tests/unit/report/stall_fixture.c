@@ -169,6 +169,15 @@ void compiled(int call, int64_t start_us, int64_t us)
                     (long long)start_us * 1000, (long long)us * 1000, call);
 }
 
+void analyse_stalls(void)
+{
+    struct gv_pass *pass = NULL;
+
+    assert_int_equal(gv_pass_open(&pass, fixture_trace, 0), 0);
+    assert_int_equal(gv_stalls_analyse(fixture_trace, 100000, pass), 0);
+    gv_pass_close(pass);
+}
+
 void expect(const char *lines)
 {
     static const char sql[] =
@@ -188,7 +197,7 @@ void expect(const char *lines)
     sqlite3_stmt *rows = NULL;
 
     assert_int_equal(gv_api_meaning_fill(fixture_trace), 0);
-    assert_int_equal(gv_stalls_analyse(fixture_trace, 100000, NULL), 0);
+    analyse_stalls();
     assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &rows, NULL), SQLITE_OK);
     while (sqlite3_step(rows) == SQLITE_ROW) {
         size_t used = strlen(found);

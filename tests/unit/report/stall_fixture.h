@@ -61,6 +61,7 @@ void came(int call);
 void loaded(int call, const char *image, int64_t hash);
 void compiled(int call, int64_t start_us, int64_t us);
 
+void analyse_stalls(void);
 /* Analyses, and compares the stalls: one line each, "call cause jit+wait+work", then if known
  * "for <op>", "by <call>", "<what another process did> of <its name>", "drained <count>", "presumed
  * <call>", "host <call that launched it>", and "expected" at the end. Times are rounded to 10 us.

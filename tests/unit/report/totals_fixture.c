@@ -73,5 +73,9 @@ int totals_close(void **state)
 
 void totals_keep(void)
 {
-    assert_int_equal(gv_totals_keep(totals_trace, NULL), 0);
+    struct gv_pass *pass = NULL;
+
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_totals_keep(totals_trace, pass), 0);
+    gv_pass_close(pass);
 }

@@ -7,8 +7,8 @@
 // The data come from slices.h: per track the groups of its slices, and the slices, which are read
 // when they are first wide enough to be seen. From afar a group is drawn as one.
 const gvTimeline = (() => {
-  const KINDS = { idle: "idle", ops: "op", stalls: "stall", calls: "call" }; // of gvPage.open()
-  const HEIGHTS = { idle: 18, ops: 20, steps: 16, ranges: 16, calls: 20, stalls: 18, process: 22 };
+  const KINDS = { idle: "idle", stream: "op", stalls: "stall", thread: "call" }; // of gvPage.open()
+  const HEIGHTS = { idle: 18, stream: 20, steps: 16, ranges: 16, thread: 20, stalls: 18, process: 22 };
   const AXIS = 24; // height of the scale above the tracks
   const SEEN = 2; // a group of fewer pixels is drawn as one
   const WIDE = 12; // a slice of at least so many pixels has edges and a text
@@ -37,7 +37,7 @@ const gvTimeline = (() => {
 
   function readGroups(track) {
     const groups = Math.ceil(track.count / data.group);
-    let start = data.from_ns, offset = 0, id = 0, link = 0, latest = -Infinity;
+    let start = 0, offset = 0, id = 0, link = 0, latest = -Infinity;
     for (const name of ["start", "end", "latest", "busy", "name", "offset", "id", "link"])
       track.group[name] = new Float64Array(groups);
     track.read = new Uint8Array(groups);
@@ -126,7 +126,7 @@ const gvTimeline = (() => {
   function operationsOf(call) {
     const found = [];
     for (const track of tracks)
-      if (track.kind === "ops" && track.process === call[0].process) {
+      if (track.kind === "stream" && track.process === call[0].process) {
         const id = call[0].id[call[1]], near = after(track.group.link, id);
         const from = after(track.group.latest, call[0].start[call[1]]);
         const look = (group) => {
@@ -159,19 +159,11 @@ const gvTimeline = (() => {
     return [kind === "step" ? `${name} ${track.id[index]}` : name, kind];
   }
 
-  function titleOf(track) {
-    if (track.kind === "ops") return `GPU ${track.a} stream ${track.b}`;
-    if (track.kind === "idle") return track.a < 0 ? "idle" : `GPU ${track.a} idle`;
-    if (track.kind === "ranges") return track.b > 15 ? "ranges, started" : track.b ? "" : "ranges";
-    if (track.kind === "calls") return track.thread || "calls";
-    return track.kind;
-  }
-
   function facts(track, index) {
     const [name, kind] = nameOf(track, index), count = track.several[index];
     const told = [["from", point(track.start[index])], ["duration", time(track.duration[index])]];
-    if (kind && !["idle", "stall", "step", "mark", "push", "start"].includes(kind)) told.unshift(["kind", kind]);
-    if (track.kind === "ops") told.push(["on", `GPU ${track.a}, stream ${track.b}`]);
+    if (kind && !["idle", "stall", "step", "range"].includes(kind)) told.unshift(["kind", kind]);
+    if (track.kind === "stream") told.push(["on", track.title]);
     else if (track.thread) told.push(["thread", track.thread]);
     if (track.process) told.push(["process", track.process]);
     if (count > 1) told.push(["stands for", `${counted(count)} together, ${time(track.duration[index] * track.busy[index])} of the time; the longest: ${name}`]);
@@ -191,7 +183,7 @@ const gvTimeline = (() => {
       for (const [on, i] of operationsOf(found).slice(0, 5))
         told.facts.push(["on the GPU", `${nameOf(on, i)[0]}, ${time(on.duration[i])}, ${time(Math.max(0, on.start[i] - track.start[index]))} later`]);
     }
-    told.facts.push(["id", `${id}: gpuverify query 'SELECT * FROM ${kind === "op" ? "gpu_ops" : "calls"} WHERE id = ${id}'`]);
+    told.facts.push(["id", `${id}: gpuverify query 'SELECT * FROM ${kind === "op" ? "gpu_ops" : "thread"} WHERE id = ${id}'`]);
     return told;
   }
 
@@ -222,7 +214,7 @@ const gvTimeline = (() => {
 
   const HUES = { launch: [215, 0.25], copy: [175, 0.6], set: [160, 0.4], sync: [275, 0.5], load: [25, 0.8], unload: [25, 0.5],
     function: [25, 0.5], alloc: [45, 0.7], free: [45, 0.4], event: [215, 0.1], stream: [215, 0.1], graph: [320, 0.4], idle: [40, 0.15],
-    stall: [0, 0.85], step: [200, 0.3], push: [130, 0.35], start: [110, 0.35], mark: [90, 0.5] };
+    stall: [0, 0.85], step: [200, 0.3], range: [130, 0.35] };
 
   function colorNames() {
     return data.names.map(([name, kind], rank) => {
@@ -389,14 +381,14 @@ const gvTimeline = (() => {
   // From a call to its operations, and from a stall to what it waited for.
   function drawArrows([track, i], strong) {
     const end = track.start[i] + track.duration[i];
-    if (track.kind === "ops" && track.link[i]) {
+    if (track.kind === "stream" && track.link[i]) {
       const call = find("call", track.link[i]);
       if (call) drawArrow([call[0], call[0].start[call[1]]], [track, track.start[i]], strong);
-    } else if (track.kind === "calls" && strong) {
+    } else if (track.kind === "thread" && strong) {
       for (const [on, at] of operationsOf([track, i])) drawArrow([track, track.start[i]], [on, on.start[at]], strong);
     } else if (track.kind === "stalls") {
       for (const [on, start, duration] of arrows.get(track.id[i]) || [])
-        drawArrow([track, end], [tracks[on], start + duration], strong);
+        drawArrow([track, end], [on, start + duration], strong);
     } else if (track.kind === "idle" && track.link[i] && strong) {
       const call = find("call", track.link[i]);
       if (call) drawArrow([track, end], [call[0], call[0].start[call[1]]], strong);
@@ -418,8 +410,8 @@ const gvTimeline = (() => {
       if (y > height || y + row.height < AXIS) continue;
       context.fillStyle = colors.text;
       if (row.kind) {
-        context.globalAlpha = row.kind === "calls" || row.kind === "ops" ? 1 : 0.75;
-        drawText(titleOf(row), ["calls", "ops", "idle"].includes(row.kind) ? 4 : 12, y + row.height / 2, gutter - 10);
+        context.globalAlpha = row.kind === "thread" || row.kind === "stream" ? 1 : 0.75;
+        drawText(row.title, ["thread", "stream", "idle"].includes(row.kind) ? 4 : 12, y + row.height / 2, gutter - 10);
       } else {
         context.font = "bold 12px system-ui, sans-serif";
         drawText(row.title, 2, y + row.height / 2, width);
@@ -461,7 +453,7 @@ const gvTimeline = (() => {
       context.imageSmoothingEnabled = false;
       visible.forEach((track, row) => context.drawImage(dense, 0, row, columns, 1, gutter, yOf(track), columns, track.height - 1));
       for (const slice of wide) drawWide(...slice);
-      const operations = wide.filter(([track]) => track.kind === "ops" || track.kind === "stalls");
+      const operations = wide.filter(([track]) => track.kind === "stream" || track.kind === "stalls");
       if (operations.length <= ARROWS) for (const slice of operations) drawArrows(slice, false);
       if (hovered) outline(hovered, false);
       if (selected) {
@@ -476,18 +468,18 @@ const gvTimeline = (() => {
       context.fillRect(Math.min(...marked), 0, Math.abs(marked[1] - marked[0]), height);
       context.globalAlpha = 1;
     }
-    shown.textContent = `${time(view.until - view.from)} of ${time(data.until_ns - data.from_ns)}`;
+    shown.textContent = `${time(view.until - view.from)} of ${time(data.until_ns)}`;
   }
 
   // ---- moving ----
 
   function zoom(from, until) {
-    const whole = Math.max(SHORTEST_NS, data.until_ns - data.from_ns);
+    const whole = Math.max(SHORTEST_NS, data.until_ns);
     // Far from 0, numbers are not exact enough for short times.
     const least = Math.max(SHORTEST_NS, Math.abs(from + until) * 1e-13);
     const span = Math.min(whole * 1.02, Math.max(least, until - from));
     const middle = (from + until) / 2;
-    from = Math.min(Math.max(middle - span / 2, data.from_ns - whole * 0.01), data.until_ns + whole * 0.01 - span);
+    from = Math.min(Math.max(middle - span / 2, -whole * 0.01), data.until_ns + whole * 0.01 - span);
     view = { from, until: from + span };
     dirty();
   }
@@ -497,7 +489,7 @@ const gvTimeline = (() => {
   // Changes how much is seen, while `ns` stays where it is.
   const zoomAt = (ns, times) => zoom(ns - (ns - view.from) * times, ns + (view.until - ns) * times);
   const zoomBy = (times) => zoomAt((view.from + view.until) / 2, times);
-  const zoomAll = () => zoom(data.from_ns, data.until_ns);
+  const zoomAll = () => zoom(0, data.until_ns);
 
   function zoomTo([track, i], least) {
     const start = track.start[i], duration = track.duration[i];
@@ -513,14 +505,14 @@ const gvTimeline = (() => {
       const y = slice[0].top, seen = height - AXIS - slice[0].height;
       if (y < scroller.scrollTop || y > scroller.scrollTop + seen) scroller.scrollTop = Math.max(0, y - seen / 2);
       const told = facts(...slice);
-      status.textContent = `${titleOf(slice[0])}: ${told.title}, ${told.facts.map((fact) => fact.join(" ")).join(", ")}`;
+      status.textContent = `${slice[0].title}: ${told.title}, ${told.facts.map((fact) => fact.join(" ")).join(", ")}`;
     }
     dirty();
   }
 
   function open(slice) {
     const kind = KINDS[slice[0].kind], id = slice[0].id[slice[1]];
-    if (kind === "call" && id === 0) gvPage.open("flight", slice[0].a);
+    if (kind === "call" && id === 0) gvPage.open("flight", slice[0].of);
     else if (kind) gvPage.open(kind, id);
   }
 
@@ -709,21 +701,34 @@ const gvTimeline = (() => {
         ...notes));
   }
 
+  // A row: its track, with its titles and its place. Those of a process are together, its devices first.
+  function row(own) {
+    const told = data.tracks[own.track - 1], above = {};
+    for (let one = told; one; one = data.tracks[one.parent - 1]) above[one.kind] = one;
+    const { process, thread, device } = above;
+    const named = (one, number) => (one ? clean(`${one.name} ${number}`) : "");
+    return { ...told, ...own, group: {},
+      process: named(process, process && process.pid), thread: named(thread, thread && thread.tid),
+      title: device ? clean(`${device.name.split(":")[0]} ${told.name}`) : told.tid ? named(told, told.tid) : own.depth ? "" : clean(told.name),
+      place: [process ? process.of : 0, device ? 0 : 1, told.rank, own.track, own.depth] };
+  }
+
   function show(into, from) {
     section = into;
     data = from;
     for (const name of data.names) name[0] = clean(name[0]);
     half = data.digits.length / 2;
     [...data.digits].forEach((digit, value) => (digits[digit.charCodeAt(0)] = value));
-    tracks = data.tracks;
-    for (const track of tracks) {
-      track.process = clean(track.process || "");
-      track.thread = clean(track.thread || "");
-      track.group = {};
-      readGroups(track);
+    tracks = data.rows.map(row);
+    tracks.sort((a, b) => {
+      const i = a.place.findIndex((value, key) => value !== b.place[key]);
+      return i < 0 ? 0 : a.place[i] - b.place[i];
+    });
+    for (const track of tracks) readGroups(track);
+    for (const [stall, kind, of, start, duration] of data.arrows) {
+      const on = tracks.find((track) => track.kind === kind && track.of === of);
+      if (on) arrows.set(stall, [...(arrows.get(stall) || []), [on, start, duration]]);
     }
-    for (const [stall, track, start, duration] of data.arrows)
-      arrows.set(stall, [...(arrows.get(stall) || []), [track, start, duration]]);
     build();
     readColors(false);
     layout();

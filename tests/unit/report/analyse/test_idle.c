@@ -62,11 +62,6 @@ static void stack(int id, const char *frames)
     totals_execute(sql);
 }
 
-static void find(void)
-{
-    assert_int_equal(gv_totals_keep(totals_trace, NULL), 0);
-}
-
 static int64_t reason_ms(const char *reason)
 {
     char sql[256];
@@ -98,7 +93,7 @@ static void gap_with(const char *columns)
     kernel(1, 1, 1000, 2000);
     kernel(2, 1, 3000, 10000);
     looks(2010, 2999, columns);
-    find();
+    totals_keep();
 }
 
 struct decision {
@@ -170,7 +165,7 @@ static void the_times_of_a_device_add_up(void **state)
         kernel(10 + i, 1, 3000 + 7 * i, 3003 + 7 * i);
     looks(2005, 6000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
     looks(2007, 6000, "0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_int_equal(
         totals_number("SELECT sum(duration_ns) FROM idle WHERE device = 0"),
         totals_number(
@@ -197,7 +192,7 @@ static void many_times_are_one_row(void **state)
         " duration_ns = 100000");
     looks(1007, 9000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
     totals_execute("UPDATE idle_sample SET at_ns = at_ns + 700000");
-    find();
+    totals_keep();
     assert_in_range(totals_number("SELECT max(gaps) FROM idle WHERE reason = 'python'"), 4000,
                     5000);
     assert_in_range(totals_number("SELECT count(DISTINCT gap) FROM idle_time"), 4000, 4096);
@@ -225,7 +220,7 @@ static void claimed_times_are_what_was_seen(void **state)
         totals_execute(sql);
     }
     looks(1007, 6000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_in_range(reason_ms("python"), 499 * 3 - 5, 499 * 3);
     assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE reason = 'host-code'"
                                    " AND next_call IS NOT NULL AND start_ns > 0"),
@@ -242,7 +237,7 @@ static void a_time_without_a_look_is_like_those_before_the_same_function(void **
     totals_execute("UPDATE call SET kernel = 100 + id");
     looks(1007, 1090, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
     looks(1200, 1980, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL"); /* once, for long */
-    find();
+    totals_keep();
     assert_int_equal(totals_number("SELECT sum(gaps) FROM idle WHERE reason = 'python'"), 19);
     assert_int_equal(reason_ms("python"), 19 * 4);
     assert_int_equal(reason_ms("unknown"), 0);
@@ -256,7 +251,7 @@ static void the_beginning_and_the_end_are_idle_too(void **state)
     looks(1, 3000, "0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL");
     looks(3000, 5000, "0, 'S', 230, 0, 0, NULL, 1, NULL, 0, NULL");
     looks(6010, 10000, "0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_in_range(totals_number("SELECT duration_ns / 1000000 FROM idle WHERE start_ns = 0"),
                     2980, 3020);
     assert_in_range(reason_ms("sleep"), 1980, 2020);
@@ -277,7 +272,7 @@ static void time_inside_calls_is_the_calls(void **state)
                    " (2, 1, 3, 2100000000, 700000000)");
     kernel(3, 1, 3000, 10000);
     looks(2010, 2100, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_int_equal(reason_ms("allocating"), 700);
     assert_int_equal(reason_ms("python"), 100);
     assert_text("SELECT detail || start_ns FROM idle WHERE reason = 'allocating'",
@@ -291,7 +286,7 @@ static void queued_work_is_not_the_hosts_fault(void **state)
     kernel(2, 1, 3000, 10000);
     totals_execute("UPDATE call SET start_ns = 1500000000 WHERE id = 2");
     looks(2010, 3000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_int_equal(reason_ms("queued"), 1000);
 }
 
@@ -302,7 +297,7 @@ static void unseen_time_is_not_idle(void **state)
     kernel(2, 1, 4000, 10000);
     totals_execute("INSERT INTO gpu_change VALUES (1, 2500000000, 'host-only', 'nsys'),"
                    " (1, 3500000000, 'cupti', NULL)");
-    find();
+    totals_keep();
     assert_int_equal(totals_number("SELECT sum(duration_ns) / 1000000 FROM idle"
                                    " WHERE start_ns >= 2000000000"),
                      500);
@@ -316,7 +311,7 @@ static void without_a_gpu_side_the_calls_tell(void **state)
                    " (1, 1, 1, 1000000000, 1000000, 0), (2, 1, 2, 1100000000, 900000000, 0),"
                    " (3, 1, 1, 3000000000, 1000000, 0)");
     looks(2010, 3000, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL");
-    find();
+    totals_keep();
     assert_int_equal(reason_ms("sleep"), 1000);
     assert_int_equal(totals_number("SELECT duration_ns FROM idle WHERE start_ns = 0"), 1000000000);
     assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE device IS NOT NULL"), 0);
@@ -342,7 +337,7 @@ static void numbers_may_be_anything(void **state)
         " (1, 1, 9223372036854775807, 2, 0, 0, 9223372036854775807);"
         "INSERT INTO process (id, identity, start_ns, end_ns, gpu) VALUES"
         " (8, 8, 9223372036854775807, -9223372036854775808, 'off'), (9, 9, NULL, NULL, NULL)");
-    find();
+    totals_keep();
     assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE duration_ns <= 0"), 0);
 }
 
@@ -372,7 +367,7 @@ static void a_thread_that_has_not_run_does_what_it_did(void **state)
     totals_execute("UPDATE idle_sample SET state = 'R', system_call = -1, cpu_ns = 0"
                    " WHERE id % 2 = 0");
     kernel(3, 1, 5000, 10000);
-    find();
+    totals_keep();
     assert_in_range(reason_ms("sleep"), 999, 1000);
     assert_in_range(reason_ms("no-cpu"), 450, 550);
     assert_in_range(reason_ms("python"), 450, 550);

@@ -28,7 +28,7 @@ static void expect_lost(const char *lines)
 
     assert_int_equal(gv_api_meaning_fill(fixture_trace), 0);
     for (int again = 0; again < 2; again++)
-        assert_int_equal(gv_stalls_analyse(fixture_trace, 100000, NULL), 0);
+        analyse_stalls();
     assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &rows, NULL), SQLITE_OK);
     while (sqlite3_step(rows) == SQLITE_ROW) {
         size_t used = strlen(found);
