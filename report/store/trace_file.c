@@ -172,8 +172,8 @@ static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_
     return result == SQLITE_DONE ? 0 : -EPROTO;
 }
 
-/* 0; -ENOLCK: the file system has no locks of bytes. SQLite would take that for somebody else's lock,
- * and wait, or for a damaged file. */
+/* 0; -ENOLCK: the file system has no locks of bytes. SQLite would take that for somebody else's
+ * lock, and wait, or for a damaged file. */
 static int trace_file_lock_bytes(int fd)
 {
     struct flock byte = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
