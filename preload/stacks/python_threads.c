@@ -59,16 +59,16 @@ struct child {
 #define LOOKS_TO_WAIT  16u
 #define MAPS_LINE_MOST 8192u
 
-/* The start of a type object, as far as it is needed. */
+/* A type object behind its references, as far as it is needed. */
 struct type_head {
-    uintptr_t references, type, size, name;
+    uintptr_t type, size, name;
 };
 
 /* Whether the interpreter is there: a type points where ours does. */
 static bool is_at(uint32_t pid, uintptr_t shift)
 {
     struct type_head ours, theirs;
-    uintptr_t at = look.python.code_type;
+    uintptr_t at = look.python.code_type + look.python.layout.type;
 
     return gv_own_memory_read(&ours, at, sizeof ours) &&
            gv_other_memory_read(pid, &theirs, at + shift, sizeof theirs) &&

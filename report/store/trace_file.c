@@ -172,12 +172,27 @@ static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_
     return result == SQLITE_DONE ? 0 : -EPROTO;
 }
 
+/* 0; -ENOLCK: the file system has no locks of bytes. SQLite would take that for somebody else's
+ * lock, and wait, or for a damaged file. */
+static int trace_file_lock_bytes(int fd)
+{
+    struct flock byte = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int error = fcntl(fd, F_SETLK, &byte) < 0 && errno != EAGAIN && errno != EACCES ? -ENOLCK : 0;
+
+    byte.l_type = F_UNLCK;
+    fcntl(fd, F_SETLK, &byte);
+    return error;
+}
+
 /* Writing is only needed to roll back what a killed collector had not committed. -ENODATA: that was
  * all. */
 static int trace_file_read_meta(const char *path, int fd, struct gv_trace_probe *probe)
 {
-    int error = trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
+    int error = trace_file_lock_bytes(fd);
 
+    if (error)
+        return error;
+    error = trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
     if (error == -EPROTO || error == -EUCLEAN)
         error = trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
     if (error && error != -EBUSY && trace_file_check_header(fd) == -ENODATA)
@@ -260,16 +275,14 @@ static bool trace_file_is_own(const struct stat *status)
  * system has no locks. */
 static int trace_file_keep(const char *path, int fd)
 {
-    struct flock byte = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
     struct stat opened, named;
+    int error;
 
     if (flock(fd, LOCK_SH | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-    /* SQLite takes this error for somebody else's lock, and would be waited for. */
-    if (fcntl(fd, F_SETLK, &byte) < 0 && errno == ENOLCK)
-        return -ENOLCK;
-    byte.l_type = F_UNLCK;
-    fcntl(fd, F_SETLK, &byte);
+    error = trace_file_lock_bytes(fd);
+    if (error)
+        return error;
     if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0 || opened.st_dev != named.st_dev ||
         opened.st_ino != named.st_ino)
         return -EAGAIN;

@@ -90,6 +90,8 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
                          [("GPU operation", "last flush", 50)])
+        self.assertIn("50 records were lost; of these, 50 that CUPTI had not delivered when the process ended",
+                      self.command("check", trace.path, "--max-losses", "0", status=1).out)
 
     def test_what_a_running_kernel_kept_back_is_told(self):
         """However long ago it was launched: CUPTI returns no buffer with a running kernel."""

@@ -370,7 +370,8 @@ FROM (SELECT id, pid, CASE WHEN ended = 'killed' THEN coalesce(gv_ended(exit_sig
 -- name: max_losses
 SELECT count > ?1, printf('%d record%s lost', count,
     CASE count WHEN 1 THEN ' was' ELSE 's were' END)
-FROM (SELECT coalesce(sum(count), 0) AS count FROM losses);
+    || CASE WHEN cut > 0 THEN printf('; of these, %d that CUPTI had not delivered when the process ended', cut) ELSE '' END
+FROM (SELECT coalesce(sum(count), 0) AS count, sum(CASE WHEN class = 'last flush' THEN count END) AS cut FROM losses);
 
 -- name: max_own_cost
 -- While the program runs, the share may still fall.

@@ -115,6 +115,17 @@ static void without_locks_of_bytes_none_is_made(void **state)
     assert_int_equal(access(fixture.trace, F_OK), -1);
 }
 
+/* A trace that was copied there. */
+static void without_locks_of_bytes_none_is_read(void **state)
+{
+    struct gv_trace_probe probe;
+
+    (void)state;
+    make_trace();
+    has_only_flock = true;
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -ENOLCK);
+}
+
 /* Nothing is written beside it either. */
 static void a_directory_is_left_alone(void **state)
 {
@@ -361,6 +372,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(without_locks_none_is_made),
         TEST(without_locks_of_bytes_none_is_made),
+        TEST(without_locks_of_bytes_none_is_read),
         TEST(a_directory_is_left_alone),
         TEST(an_empty_file_is_taken),
         TEST(a_first_commit_that_did_not_end_is_undone),
