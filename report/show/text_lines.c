@@ -38,8 +38,8 @@ static bool text_lines_is_name(const char *word, size_t bytes)
            (rest == 0 || word[rest - 1] == '/' || (rest == 1 && word[0] == '('));
 }
 
-/* Whether a word after a command's is an option, a path, a finding, a stall, a query, or stands for one
- * of them. */
+/* Whether a word after a command's is an option, a path, a finding, a stall, a query, or stands for
+ * one of them. */
 static bool text_lines_is_operand(const char *word, size_t bytes)
 {
     char copy[256];

@@ -75,7 +75,7 @@ struct gv_run_facts {
     int64_t own_costs;        /* of gpuverify itself; 0: not known */
     int64_t own_cost_ppm;     /* in millionths of the processes' time, without what it cost once: */
     int64_t own_cost_once_ns; /* at the processes' start and end */
-    struct gv_minutes_older older;           /* that is in nothing else here */
+    struct gv_minutes_older older; /* that is in nothing else here */
     struct gv_late_rank late;
     int64_t flight_process, flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its

@@ -318,8 +318,8 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
     double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
     const char *each = steps > 1 ? " a step" : "";
     struct gv_ledger_calls calls;
-    int error = gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place,
-                                   &calls);
+    int error =
+        gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place, &calls);
     char *text = finding->title;
     size_t size = sizeof(finding->title);
 
@@ -356,8 +356,7 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
 
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
-             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
-                                                                                : words.advice);
+             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? "" : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, then the GPU for the host: %s", name.text,

@@ -93,17 +93,20 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
     snprintf(number, sizeof(number), "%" PRId64, finding->id);
     bool is_placed = finding->place[0] || finding->saves_ns >= 0;
 
-    add(text, "%s%s%s", finding->place[0] ? finding->place : is_placed ? "line not known" : "",
+    add(text, "%s%s%s",
+        finding->place[0] ? finding->place
+        : is_placed       ? "line not known"
+                          : "",
         is_placed && finding->title[0] ? ": " : "", finding->title);
-    print_row(summary,
-              &(struct row){.number = number,
-                            .name = finding->what,
-                            .share = finding->saves_ns < 0
-                                         ? "" /* other findings have this time */
-                                         : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
-                            .text = text,
-                            .ns = gv_summary_each_ns(ledger, finding->lost_ns),
-                            .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
+    print_row(summary, &(struct row){.number = number,
+                                     .name = finding->what,
+                                     .share = finding->saves_ns < 0
+                                                  ? "" /* other findings have this time */
+                                                  : gv_summary_share(finding->lost_ns,
+                                                                     ledger->shown_ns, share),
+                                     .text = text,
+                                     .ns = gv_summary_each_ns(ledger, finding->lost_ns),
+                                     .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
     gv_summary_fix(summary, finding, text);
     if (text[0])
         gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);

@@ -167,13 +167,13 @@ static void launching(void **state)
     assert_int_equal(booked("between-kernels"), 100 * 2000);
 }
 
-/* A line that launches 100 times and waits 50 times, of which every tenth was chosen, waits too much. */
+/* A line that launches 100 times and waits 50 times, of which every tenth was chosen, waits too
+ * much. */
 static void say_launching(int waits)
 {
-    totals_execute(
-        "UPDATE api SET gpu_work = 1 WHERE id = 71; INSERT INTO stack VALUES (1, 1, 1);"
-        "INSERT INTO frame (stack, depth, kind, function, file, line)"
-        " VALUES (1, 0, 'python', 'watch', 'train.py', 62);");
+    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 71; INSERT INTO stack VALUES (1, 1, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line)"
+                   " VALUES (1, 0, 'python', 'watch', 'train.py', 62);");
     for (int64_t i = 0; i < 100; i++) {
         call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
         operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
@@ -189,22 +189,24 @@ static void a_line_that_launches_and_waits(void **state)
 {
     (void)state;
     say_launching(50);
-    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
-                                   "= 'the GPU waits for the next launch; kernels take 8.0 us on "
-                                   "average, and about 100 of 100 launches are here, with about 50 "
-                                   "waits for the GPU' AND fix LIKE 'Wait %' AND fix NOT LIKE "
-                                   "'%graph%'"),
-                     1);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
+                      "= 'the GPU waits for the next launch; kernels take 8.0 us on "
+                      "average, and about 100 of 100 launches are here, with about 50 "
+                      "waits for the GPU' AND fix LIKE 'Wait %' AND fix NOT LIKE "
+                      "'%graph%'"),
+        1);
 }
 
 static void a_line_that_only_launches(void **state)
 {
     (void)state;
     say_launching(0);
-    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
-                                   "LIKE '%about 100 of 100 launches are here' AND fix LIKE "
-                                   "'Launch fewer%'"),
-                     1);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
+                      "LIKE '%about 100 of 100 launches are here' AND fix LIKE "
+                      "'Launch fewer%'"),
+        1);
 }
 
 /* To ask for a function is a part of launching, unless that loads code. */
