@@ -64,7 +64,7 @@ class EarlierSchema(harness.Case):
 
     def test_it_is_read(self):
         path = self.make()
-        self.assertIn("the worst 150 ms", self.read(path, "report"))
+        self.assertIn("the worst for 150 ms", self.read(path, "report"))
         self.assertIn("lazy-load", self.read(path, "stalls"))
         self.assertIn("cuModuleLoadData", self.read(path, "explain", "1"))
         self.assertIn("Nothing changed.", self.read(path, "diff", path))
