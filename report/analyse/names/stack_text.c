@@ -72,16 +72,15 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
 int gv_stack_line_prepare(sqlite3 *trace, sqlite3_stmt **line)
 {
     return gv_database_error(
-        trace, sqlite3_prepare_v3(trace, sql_frames, -1, SQLITE_PREPARE_PERSISTENT, line, NULL));
+        trace, sqlite3_prepare_v3(trace, sql_line, -1, SQLITE_PREPARE_PERSISTENT, line, NULL));
 }
 
 int gv_stack_line(sqlite3_stmt *statement, int64_t stack, char *out, size_t size)
 {
-    const int64_t values[] = {stack, 1};
     struct gv_stack_line line = {out, size, -1};
 
     out[0] = '\0';
-    return stack ? gv_database_rows(statement, values, 2, stack_text_add, &line) : 0;
+    return stack ? gv_database_rows(statement, &stack, 1, stack_text_add, &line) : 0;
 }
 
 static void stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)
