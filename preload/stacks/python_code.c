@@ -185,18 +185,23 @@ bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t at)
 
 /* ---- identity ---- */
 
-/* Word by word, without a call: of memory that is read directly, nothing is copied. */
+/* Word by word, without a call: of memory that is read directly, nothing is copied. Words are mixed
+ * by fours first, so that a processor mixes several fours at once. */
 static uint64_t mix_words(uint64_t hash, const unsigned char *at, size_t bytes)
 {
-    for (; bytes >= sizeof(uint64_t); at += sizeof(uint64_t), bytes -= sizeof(uint64_t)) {
-        uint64_t word;
+    uint64_t word[4], rest = 0;
 
-        __builtin_memcpy(&word, at, sizeof word);
-        hash = gv_mix(hash, word);
+    for (; bytes >= sizeof word; at += sizeof word, bytes -= sizeof word) {
+        __builtin_memcpy(word, at, sizeof word);
+        hash = gv_mix(hash, gv_mix(gv_mix(gv_mix(gv_mix(0, word[0]), word[1]), word[2]), word[3]));
     }
-    for (; bytes; at++, bytes--)
-        hash = gv_mix(hash, *at);
-    return hash;
+    for (; bytes >= sizeof *word; at += sizeof *word, bytes -= sizeof *word) {
+        __builtin_memcpy(word, at, sizeof *word);
+        hash = gv_mix(hash, *word);
+    }
+    for (size_t i = 0; i < bytes; i++)
+        rest = rest << 8 | at[i];
+    return bytes ? gv_mix(hash, rest) : hash;
 }
 
 static bool mix_memory(const struct gv_python *python, uintptr_t at, size_t bytes, uint64_t *hash)

@@ -67,6 +67,8 @@ static void forget(struct gv_live *live)
     gv_key_map_free(&live->names);
     gv_idle_looks_close(live->reader);
     live->reader = NULL;
+    sqlite3_finalize(live->line);
+    live->line = NULL;
     live->trace = NULL;
 }
 

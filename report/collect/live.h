@@ -142,7 +142,8 @@ struct gv_live_thread {
 
 struct gv_live {
     char directory[GV_SESSION_PATH_BYTES], session[GV_SESSION_ID_BYTES];
-    sqlite3 *trace; /* NULL: it is not open */
+    sqlite3 *trace;     /* NULL: it is not open */
+    sqlite3_stmt *line; /* gv_stack_line()'s */
     struct gv_live_page page;
     struct gv_live_page saved; /* as of the last commit */
     uint32_t kind_count[GV_LIVE_KINDS];

@@ -159,7 +159,8 @@ static const struct gv_live_known *line_of(struct gv_live *live, int64_t stack)
         return NULL;
     if (known->stack == stack)
         return known;
-    if (gv_stack_text(live->trace, stack, 1, text, sizeof(text)) != 0 || !text[0])
+    if ((!live->line && gv_stack_line_prepare(live->trace, &live->line) != 0) ||
+        gv_stack_line(live->line, stack, text, sizeof(text)) != 0 || !text[0])
         return NULL;
     known->stack = stack;
     gv_live_text(known->text, text);

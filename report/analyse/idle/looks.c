@@ -53,7 +53,7 @@ struct known_stack {
 
 struct gv_idle_looks {
     sqlite3 *trace;
-    sqlite3_stmt *frames, *thread_name, *some;
+    sqlite3_stmt *frames, *line, *thread_name, *some;
     bool aarch64;               /* the machine that recorded */
     struct known_stack *stacks; /* by id, + 1 in stack_numbers */
     size_t stack_count, stack_room;
@@ -169,7 +169,7 @@ static int stack_read(struct gv_idle_looks *looks, int64_t id, struct known_stac
     *stack = (struct known_stack){.what = NOTHING};
     error = read_account(looks->frames, id, &stack->what);
     if (!error)
-        error = gv_stack_text(looks->trace, id, 1, line, sizeof(line));
+        error = gv_stack_line(looks->line, id, line, sizeof(line));
     return error ? error : line_number(looks, line, &stack->line);
 }
 
@@ -528,6 +528,8 @@ int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **opened)
     if (!error)
         error = prepare(trace, sql_frames, &looks->frames);
     if (!error)
+        error = gv_stack_line_prepare(trace, &looks->line);
+    if (!error)
         error = prepare(trace, sql_thread_name, &looks->thread_name);
     if (!error)
         error = prepare(trace, sql_looks, &looks->some);
@@ -539,6 +541,7 @@ void gv_idle_looks_close(struct gv_idle_looks *looks)
     if (!looks)
         return;
     sqlite3_finalize(looks->frames);
+    sqlite3_finalize(looks->line);
     sqlite3_finalize(looks->thread_name);
     sqlite3_finalize(looks->some);
     gv_key_map_free(&looks->stack_numbers);

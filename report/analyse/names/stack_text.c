@@ -69,6 +69,20 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
     return stack ? gv_database_each(trace, sql_frames, values, 2, stack_text_add, &line) : 0;
 }
 
+int gv_stack_line_prepare(sqlite3 *trace, sqlite3_stmt **line)
+{
+    return gv_database_error(
+        trace, sqlite3_prepare_v3(trace, sql_line, -1, SQLITE_PREPARE_PERSISTENT, line, NULL));
+}
+
+int gv_stack_line(sqlite3_stmt *statement, int64_t stack, char *out, size_t size)
+{
+    struct gv_stack_line line = {out, size, -1};
+
+    out[0] = '\0';
+    return stack ? gv_database_rows(statement, &stack, 1, stack_text_add, &line) : 0;
+}
+
 static void stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *name = (const char *)sqlite3_value_text(values[0]);
