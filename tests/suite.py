@@ -280,15 +280,18 @@ def part_chains(run):
 
 
 def part_demo(run):
-    status, text = run.command("scripts/demo", "--sim")
     wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
               "\n$ scripts/with-sim build/report/gpuverify explain build/demo/before.db\n",
               "if (once)")
-    lacking = [words for words in wanted if words not in text]
-    if status != 0 or lacking:
-        run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")
-    else:
-        run.passed("scripts/demo --sim")
+    for last in (False, False, True):
+        status, text = run.command("scripts/demo", "--sim")
+        lacking = [words for words in wanted if words not in text]
+        if status == 0 and not lacking:
+            return run.passed("scripts/demo --sim")
+        # On a busy machine, what the program lost most to is that.
+        if last or "no-cpu" not in text:
+            return run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")
+    return None
 
 
 def part_bench(run):

@@ -75,11 +75,15 @@ static void say_why(const struct figures *more, char *out, size_t size)
     else if (more->of[FIGURE_GPU] >= much_ns)
         snprintf(out, size, "the same launches took %s longer on the GPU",
                  gv_format_duration(time, more->of[FIGURE_GPU]));
-    else if (more->of[FIGURE_ALLOCATIONS] > 0)
-        snprintf(out, size, "%" PRId64 " more allocations", more->of[FIGURE_ALLOCATIONS]);
+    else if (more->of[FIGURE_IDLE] >= much_ns && more->of[FIGURE_ALLOCATIONS] > 0)
+        snprintf(out, size,
+                 "the GPU was idle %s longer, and there were %" PRId64 " more allocations",
+                 gv_format_duration(time, more->of[FIGURE_IDLE]), more->of[FIGURE_ALLOCATIONS]);
     else if (more->of[FIGURE_IDLE] >= much_ns)
         snprintf(out, size, "the GPU was idle %s longer",
                  gv_format_duration(time, more->of[FIGURE_IDLE]));
+    else if (more->of[FIGURE_ALLOCATIONS] > 0)
+        snprintf(out, size, "%" PRId64 " more allocations", more->of[FIGURE_ALLOCATIONS]);
 }
 
 static int medians_of(struct compare *compare, int64_t kind, const struct figures **medians)

@@ -243,7 +243,7 @@ static int take_gpu_line(void *context, sqlite3_stmt *row)
     char *text = context, place[GV_SUMMARY_TEXT_BYTES / 4];
 
     gv_frame_text(&frame, place, sizeof(place));
-    add(text, "%s%s%.0f %% %s", text[0] ? ", " : "",
+    add(text, "%s%s%.0f %% %s", text[0] ? ", " : "of it ",
         sqlite3_column_double(row, 5) > GV_SUMMARY_EXACT ? "about " : "",
         sqlite3_column_double(row, 4) * 100, place);
     return 0;

@@ -456,7 +456,7 @@ static void what_is_done_again(void **state)
     steps(always_alike);
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
-                      "= 'takes memory again: 1.0 cuMemAlloc_v2 a step'"),
+                      "= 'allocates memory again: 1.0 cuMemAlloc_v2 a step'"),
         1);
 }
 
