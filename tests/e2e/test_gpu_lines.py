@@ -185,7 +185,8 @@ class Report(Lines):
 
     def test_the_summary_names_the_lines_of_the_busy_time(self):
         self.make()
-        self.assertRegex(" ".join(self.read("report", "-s", "findings").out.split()), r" busy \S+ m?s \d+ % (about )?\d+ % model\.py:41 ")
+        told = " ".join(self.read("report", "-s", "findings").out.split())
+        self.assertRegex(told, r" busy \S+ m?s \d+ % of it (about )?\d+ % model\.py:41 ")
 
 
 class Check(Lines):
