@@ -321,7 +321,11 @@ static bool step(struct gv_walk *walk, unw_cursor_t *cursor, struct frame *frame
         .interrupted = before.handler,
         .handler = gv_call_is_signal_return(walk->objects, walk->stack->generation, pc),
     };
-    return pc != 0 && is_plausible(walk, &before, frame, first);
+    if (pc != 0 && is_plausible(walk, &before, frame, first))
+        return true;
+    if (more <= 0)
+        *frame = before; /* a word that may be anything */
+    return false;
 }
 
 static bool is_switch(struct gv_walk *walk, uint64_t pc)

@@ -7,7 +7,6 @@
 #include "report/store/database.h"
 #include "trace/mix.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,8 +314,6 @@ static int take_name(void *context, sqlite3_stmt *row)
 static int say_launching(struct forming *forming, struct gv_ledger_finding *finding)
 {
     const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
-    double steps = finding->phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
-    const char *each = steps > 1 ? " a step" : "";
     struct gv_ledger_calls calls;
     int error =
         gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place, &calls);
@@ -326,13 +323,14 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
     if (forming->kernels > 0 && !error)
         gv_format_add(text, size, "; kernels take %.1f us on average",
                       (double)forming->kernel_ns / 1e3 / (double)forming->kernels);
-    if (error || !finding->place || calls.launches_here < calls.launches / HERE_LEAST)
+    if (error || !finding->place || calls.launches_here <= calls.launches / HERE_LEAST)
         return error;
-    gv_format_add(text, size, ", and about %.0f of %.0f launches%s are here",
-                  calls.launches_here / steps, calls.launches / steps, each);
-    if (calls.waits_here < fmax(steps, calls.launches_here / WAITS_LEAST))
+    gv_format_add(text, size, ", and about %.0f %% of the launches are here",
+                  100 * calls.launches_here / calls.launches);
+    if (calls.waits_here <= calls.launches_here / WAITS_LEAST)
         return 0;
-    gv_format_add(text, size, ", with about %.0f waits for the GPU", calls.waits_here / steps);
+    gv_format_add(text, size, ", with a wait for the GPU for each %.1f of them",
+                  calls.launches_here / calls.waits_here);
     snprintf(finding->fix, sizeof(finding->fix),
              "Wait for the GPU less often here (.item(), .cpu(), a copy, synchronize()): leave "
              "the values on the GPU and read them together. Then launch less: merge operations, "

@@ -134,7 +134,10 @@ static int64_t timeline_number(const struct gv_track_piece *piece, const char *n
 {
     const struct gv_track_argument *argument = timeline_argument(piece, name);
 
-    return argument ? argument->number : 0;
+    /* A damaged trace may have anything there. */
+    return argument && !argument->text && !argument->is_real && argument->number > 0
+               ? argument->number
+               : 0;
 }
 
 /* Steps are told apart by their ids, so that they share a name. */

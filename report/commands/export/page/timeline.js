@@ -183,7 +183,7 @@ const gvTimeline = (() => {
       for (const [on, i] of operationsOf(found).slice(0, 5))
         told.facts.push(["on the GPU", `${nameOf(on, i)[0]}, ${time(on.duration[i])}, ${time(Math.max(0, on.start[i] - track.start[index]))} later`]);
     }
-    told.facts.push(["id", `${id}: gpuverify query 'SELECT * FROM ${kind === "op" ? "gpu_ops" : "thread"} WHERE id = ${id}'`]);
+    told.facts.push(["id", `${id}: gpuverify query 'SELECT * FROM ${kind === "op" ? "gpu_ops" : "calls"} WHERE id = ${id}'`]);
     return told;
   }
 

@@ -192,8 +192,8 @@ static void a_line_that_launches_and_waits(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
                       "= 'the GPU waits for the next launch; kernels take 8.0 us on "
-                      "average, and about 100 of 100 launches are here, with about 50 "
-                      "waits for the GPU' AND fix LIKE 'Wait %' AND fix NOT LIKE "
+                      "average, and about 100 % of the launches are here, with a wait "
+                      "for the GPU for each 2.0 of them' AND fix LIKE 'Wait %' AND fix NOT LIKE "
                       "'%graph%'"),
         1);
 }
@@ -204,7 +204,7 @@ static void a_line_that_only_launches(void **state)
     say_launching(0);
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
-                      "LIKE '%about 100 of 100 launches are here' AND fix LIKE "
+                      "LIKE '%about 100 % of the launches are here' AND fix LIKE "
                       "'Launch fewer%'"),
         1);
 }
