@@ -79,6 +79,7 @@ SELECT count(*) AS own_costs,
     CAST(round(1e6 * total(CASE WHEN NOT {is_once} THEN share END)) AS INTEGER) AS own_cost_ppm,
     CAST(total(CASE WHEN {is_once} THEN total_ns END) AS INTEGER) AS own_cost_once_ns
 FROM own_cost WHERE {is_of_process(process)};
+
 -- name: full
 SELECT {sum(count)} AS full, {sum(CASE what WHEN 'GPU record' THEN count END)} AS gpu_full
 FROM loss

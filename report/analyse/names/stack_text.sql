@@ -1,40 +1,38 @@
--- name: frames
--- The innermost ?2 frames of the stack ?1, down to main(), without CUDA's own, and the program's
--- innermost Python frame; only this one if ?2 is 1. Frames of libraries are only taken if none is of
--- the program itself.
-WITH known AS (
-    SELECT * FROM frames
-    WHERE stack = ?1 AND kind <> 'runtime'
-        AND (kind = 'python' OR depth <= coalesce((SELECT max(depth) FROM frames
-            WHERE stack = ?1 AND kind <> 'python' AND function = 'main'), depth)))
-SELECT function, library, file, line, address, kind = 'python', depth
-FROM (SELECT *, row_number() OVER (ORDER BY depth) AS number,
-        row_number() OVER (ORDER BY kind = 'python' AND {in_package(file)}, depth) AS of_program
-    FROM known
-    WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = 'python'
-        WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND NOT {is_system(kind, library)})
-            THEN file IS NOT NULL AND NOT {is_system(kind, library)}
-        WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND NOT {is_system(kind, library)})
-            THEN function IS NOT NULL AND NOT {is_system(kind, library)}
-        ELSE function IS NOT NULL OR library IS NOT NULL END)
-WHERE iif(?2 = 1, of_program = 1, number <= ?2 OR of_program = 1 AND kind = 'python')
-ORDER BY depth;
+-- define: known
+-- Of the stack ?1, down to main(), without CUDA's own.
+SELECT * FROM frames
+WHERE stack = ?1 AND kind <> 'runtime'
+    AND (kind = 'python' OR depth <= coalesce((SELECT max(depth) FROM frames
+        WHERE stack = ?1 AND kind <> 'python' AND function = 'main'), depth))
 
--- name: line
--- What "frames" has if ?2 is 1, for a third of the time: nothing is numbered.
-WITH known AS (
-    SELECT * FROM frames
-    WHERE stack = ?1 AND kind <> 'runtime'
-        AND (kind = 'python' OR depth <= coalesce((SELECT max(depth) FROM frames
-            WHERE stack = ?1 AND kind <> 'python' AND function = 'main'), depth)))
-SELECT function, library, file, line, address, kind = 'python', depth
-FROM known
-WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = 'python'
+-- define: is_told
+-- Of those: Python's; or else of the program's files; or its functions; or what there is.
+CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = 'python'
     WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND NOT {is_system(kind, library)})
         THEN file IS NOT NULL AND NOT {is_system(kind, library)}
     WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND NOT {is_system(kind, library)})
         THEN function IS NOT NULL AND NOT {is_system(kind, library)}
     ELSE function IS NOT NULL OR library IS NOT NULL END
+
+-- name: frames
+-- The innermost ?2 frames of the stack ?1, down to main(), without CUDA's own, and the program's
+-- innermost Python frame; only this one if ?2 is 1. Frames of libraries are only taken if none is of
+-- the program itself.
+WITH known AS ({known})
+SELECT function, library, file, line, address, kind = 'python', depth
+FROM (SELECT *, row_number() OVER (ORDER BY depth) AS number,
+        row_number() OVER (ORDER BY kind = 'python' AND {in_package(file)}, depth) AS of_program
+    FROM known
+    WHERE {is_told})
+WHERE iif(?2 = 1, of_program = 1, number <= ?2 OR of_program = 1 AND kind = 'python')
+ORDER BY depth;
+
+-- name: line
+-- What "frames" has if ?2 is 1, for a third of the time: nothing is numbered.
+WITH known AS ({known})
+SELECT function, library, file, line, address, kind = 'python', depth
+FROM known
+WHERE {is_told}
 ORDER BY kind = 'python' AND {in_package(file)}, depth LIMIT 1;
 
 -- name: frames_without_python

@@ -140,7 +140,7 @@ static int64_t timeline_number(const struct gv_track_piece *piece, const char *n
                : 0;
 }
 
-/* Steps are told apart by their ids, so that they share a name. */
+/* Steps share a name: their ids tell them apart. */
 static void timeline_name(const struct gv_track_piece *piece, char name[GV_TIMELINE_NAME_BYTES])
 {
     const struct gv_track_argument *domain = timeline_argument(piece, "domain");

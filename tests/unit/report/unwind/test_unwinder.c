@@ -270,11 +270,23 @@ static void a_part_of_a_stack_has_a_part_of_the_chain(void **state)
     gv_unwinder_close(unwinder);
 }
 
+/* Whether the word of the copied stack is a return address. */
+static bool returns_at(size_t at, uint64_t *word)
+{
+    bool returns = false;
+
+    memcpy(word, copied.bytes + at, sizeof(*word));
+    for (int i = 1; i < copied.glibc_count; i++)
+        returns |= gv_walk_address(*word) - (uintptr_t)copied.glibc[i] <= 1;
+    return returns;
+}
+
 /* What unwinding needs beside the return addresses is overwritten. */
 static void a_chain_that_was_seen_needs_no_unwinding(void **state)
 {
     struct gv_unwinder *unwinder = open_unwinder();
     struct gv_unwind_chain chain;
+    uint64_t word;
 
     (void)state;
     allocate(3);
@@ -282,12 +294,7 @@ static void a_chain_that_was_seen_needs_no_unwinding(void **state)
     assert_same(&copied, &chain);
     copied.stack.known = 0;
     for (size_t at = 0; at + 8 <= copied.stack.size; at += 8) {
-        bool returns = false;
-        uint64_t word;
-        memcpy(&word, copied.bytes + at, sizeof(word));
-        for (int i = 1; i < copied.glibc_count; i++)
-            returns |= gv_walk_address(word) - (uintptr_t)copied.glibc[i] <= 1;
-        if (!returns)
+        if (!returns_at(at, &word))
             memset(copied.bytes + at, 0xff, 8);
     }
     gv_unwinder_walk(unwinder, &copied.stack, &chain);
@@ -306,18 +313,14 @@ static void a_chain_that_was_seen_needs_no_unwinding(void **state)
 static void a_signed_return_address_is_that_of_its_caller(void **state)
 {
     int is_signed = 0;
+    uint64_t word;
 
     (void)state;
     if (!(getauxval(AT_HWCAP) & HWCAP_PACA))
         skip();
     allocate(20);
     for (size_t at = 0; at + 8 <= copied.stack.size; at += 8) {
-        bool returns = false;
-        uint64_t word;
-        memcpy(&word, copied.bytes + at, sizeof(word));
-        for (int i = 1; i < copied.glibc_count; i++)
-            returns |= gv_walk_address(word) - (uintptr_t)copied.glibc[i] <= 1;
-        is_signed += returns && gv_walk_address(word) != word;
+        is_signed += returns_at(at, &word) && gv_walk_address(word) != word;
     }
     assert_true(is_signed > 20); /* each level of allocate() has one */
     check_copied();
