@@ -184,7 +184,7 @@ def check_twin(trace, path, reason, waited_ns=0, part="main"):
     if part != "main":  # each run has some
         wrong_ns = named_ns(trace, path, marked(path, f"idle: {reason}"), f"reason = '{reason}' AND {window(trace, part)}")
     else:
-        wrong_ns = idle_ns(trace, "reason = ?", reason)
+        wrong_ns = idle_ns(trace, f"reason = ? AND {window(trace, part)}", reason)
     demand(wrong_ns < TWIN * run_ns + (2 * waited_ns if reason == "no-cpu" else 0),
            f"{wrong_ns / 1e6:.1f} ms of {run_ns / 1e6:.1f} ms are {reason}", trace)
     its_own = twin_reason(path)

@@ -1,4 +1,6 @@
 """PyTorch: waits for a DataLoader with two workers, whose items take long. Twin: the items are quick, and the loop computes."""
+import time
+
 from idle import TWIN, compute, rounds
 from needs import needs
 
@@ -14,7 +16,9 @@ class Slow(Dataset):
 
     def __getitem__(self, index):
         if not TWIN:
-            compute(20)  # idle: data
+            end = time.monotonic() + 0.02
+            while time.monotonic() < end:  # idle: data
+                sum(i for i in range(100))  # idle: data
         return torch.full((1024,), float(index))
 
 

@@ -16,12 +16,14 @@ static int take_api(void *context, sqlite3_stmt *row)
     struct gv_ledger *ledger = context;
     int64_t id = sqlite3_column_int64(row, 0);
     const char *class = (const char *)sqlite3_column_text(row, 1);
+    const char *name = (const char *)sqlite3_column_text(row, 2);
 
     if (id <= 0 || (uint64_t)id >= ledger->apis.rows)
         return 0;
     int64_t *values = &ledger->apis.values[(size_t)id * ledger->apis.columns];
     values[0] = gv_api_class_find(class ? class : "");
     values[4] = gv_account_of_class((enum gv_api_class)values[0]);
+    values[5] = name && gv_api_is_runtime(name);
     return 0;
 }
 
@@ -81,7 +83,7 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0), awaits_event, 0 FROM api");
+                                 "coalesce(ends_capture, 0), awaits_event, 0, 0 FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);

@@ -142,6 +142,9 @@ static int take_call(void *context, const struct gv_pass_call *call)
 
     if (!process || !process->lane_count)
         return 0;
+    bool starts =
+        gv_starting_is(&process->starting, (enum gv_api_class)gv_ledger_api(ledger, call->api, 0),
+                       gv_ledger_api(ledger, call->api, 5) != 0, call->duration_ns);
     error = gv_ledger_pair_of(ledger, call->thread, thread->last, what, &launch.pair);
     if (!error && call->stack)
         error = gv_ledger_count_stack(ledger, launch.pair, call->stack, call->one_of);
@@ -171,6 +174,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .api = call->api,
             .capture_pair = thread->capture_pair,
             .capture_stack = thread->capture_stack,
+            .starts = starts,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->key.end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))

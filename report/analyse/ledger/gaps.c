@@ -156,6 +156,8 @@ static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int
     if (gv_ledger_api(ledger, entry->api, 0) == GV_CLASS_FUNCTION &&
         entry->end_ns - entry->start_ns >= SHORT_NS)
         piece.what = GV_ACCOUNT_LOADING;
+    if (entry->starts)
+        piece.what = GV_ACCOUNT_STARTING;
     if (to_ns - walk->cursor_ns >= OWN_STACK_NS)
         piece.stack = entry->stack;
     if (entry->capture_pair)

@@ -1,7 +1,7 @@
 -- What the ledger reads and writes.
 
 -- name: apis
-SELECT id, class FROM api;
+SELECT id, class, name FROM api;
 
 -- name: looks_end
 -- The last of so many looks that are in memory at a time.

@@ -5,6 +5,7 @@
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
+#include "report/analyse/starting.h"
 #include "report/analyse/totals/part.h"
 #include "report/pass/pass.h"
 #include "report/store/id_table.h"
@@ -88,6 +89,7 @@ struct gv_ledger_entry {
     uint32_t api;
     int32_t device;                       /* -1: not known */
     uint32_t capture_pair, capture_stack; /* as in the thread */
+    bool starts;                          /* CUDA */
 };
 
 struct gv_ledger_span {
@@ -149,6 +151,7 @@ struct gv_ledger_process {
     size_t lane_count, lane_room;
     struct gv_ledger_wait waits[GV_LEDGER_WAITS];
     uint32_t wait_at;
+    struct gv_starting starting;
     struct gv_ledger_waited_at {
         uint32_t stack, looks;
     } waited_at[GV_LEDGER_WAITED_AT];
@@ -187,7 +190,8 @@ struct gv_ledger {
     bool by_minute;              /* phases are minutes since the session's start */
     bool has_no_idle;            /* idle_time is not asked for */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
-                                    whether its stream awaits an event, what time in it is */
+                                    whether its stream awaits an event, what time in it is;
+                                    whether it is the runtime's */
     struct gv_id_table places;   /* process, device */
     struct gv_id_table contexts; /* device + 1 */
     struct gv_id_table streams; /* context; whether it is the legacy default one; awaits an event */

@@ -56,26 +56,13 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
 
 /* ---- the calls ---- */
 
-/* The first long runtime call of a process starts the runtime: that is its work. */
-static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *api,
-                           const struct gv_stall_call *call)
-{
-    struct gv_stall_process *process =
-        GV_STALL_ROW(run->processes, run->process_count, call->process);
-    bool first = process && api->runtime && !process->initialised;
-
-    if (process && api->runtime)
-        process->initialised = true;
-    return first;
-}
-
 static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from,
                      struct gv_stall_call *call)
 {
     static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN,
                                                 .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
     const struct gv_stall_api *api;
-    const struct gv_stall_process *process;
+    struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;
     const int64_t *process_of;
     bool is_long = from->duration_ns >= run->judge.threshold_ns;
@@ -111,10 +98,11 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from,
     call->first_use = kernel && kernel->first_call == call->call;
     api = GV_STALL_ROW(run->apis, run->api_count, call->api);
     call->rule = api && api->rule ? api->rule : &starts; /* the file may name a missing row */
-    if (api && !call->loads && starts_runtime(run, api, call) &&
-        !gv_cause_is_expected(call->rule->cause))
-        call->rule = &starts;
     process = GV_STALL_ROW(run->processes, run->process_count, call->process);
+    if (api && process &&
+        gv_starting_is(&process->starting, api->class, api->runtime, gv_stall_call_ns(call)) &&
+        !call->loads && !gv_cause_is_expected(call->rule->cause))
+        call->rule = &starts;
     /* One that waited for missing operations would look as if it had worked. */
     if (process && process->measured &&
         !gv_gpu_unseen_overlaps(&run->unseen, call->process, call->start_ns, call->end_ns)) {

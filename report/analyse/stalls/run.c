@@ -91,6 +91,7 @@ static void take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 
     run->apis[id].rule = gv_stall_rule_find(name ? name : "", class_name ? class_name : "");
     run->apis[id].runtime = name && gv_api_is_runtime(name);
+    run->apis[id].class = gv_api_class_find(class_name ? class_name : "");
 }
 
 static void take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)

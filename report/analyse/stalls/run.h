@@ -8,6 +8,7 @@
 #include "report/pass/pass.h"
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/stalls/evidence.h"
+#include "report/analyse/starting.h"
 #include "report/analyse/stopped.h"
 #include "report/store/time_sum.h"
 
@@ -19,8 +20,8 @@
 
 struct gv_stall_process {
     bool measured;
-    bool initialised; /* a long call of the runtime was seen */
-    bool blocking;    /* CUDA_LAUNCH_BLOCKING */
+    struct gv_starting starting;
+    bool blocking; /* CUDA_LAUNCH_BLOCKING */
     enum gv_stall_loading loading;
     int64_t machine;
 };
@@ -28,6 +29,7 @@ struct gv_stall_process {
 struct gv_stall_api {
     const struct gv_stall_rule *rule;
     bool runtime;
+    enum gv_api_class class;
     int64_t copies, copied_bytes_per_us; /* of the fastest */
 };
 

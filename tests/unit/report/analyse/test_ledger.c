@@ -226,6 +226,22 @@ static void asking_for_functions(void **state)
 }
 
 /* What a thread does while it captures makes the graph, in calls and between them. */
+/* The runtime makes the context in the first call that needs one, whatever it is for. */
+static void the_call_that_starts_cuda(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class) VALUES (81, 'cudaGetDeviceCount', 'init'),"
+                   " (82, 'cudaStreamIsCapturing', 'stream'), (83, 'cudaMemGetInfo', 'ask')");
+    call(1, 1, 81, 0, 10 * MS);
+    call(2, 1, 82, 10 * MS, 1000);
+    call(3, 1, 83, 11 * MS, 30 * MS);
+    call(4, 1, 71, 50 * MS, 10000);
+    call(5, 1, 83, 60 * MS, 25 * MS);
+    operation(1, 1, 1, 50 * MS, 50 * MS, 4);
+    make();
+    assert_int_equal(booked("starting-cuda"), 10 * MS + 30 * MS);
+}
+
 static void capturing(void **state)
 {
     (void)state;
@@ -618,6 +634,7 @@ int main(void)
         TEST(a_line_that_launches_and_waits),
         TEST(a_line_that_only_launches),
         TEST(asking_for_functions),
+        TEST(the_call_that_starts_cuda),
         TEST(capturing),
         TEST(another_threads_time),
         TEST(a_borrowed_line),
