@@ -283,7 +283,7 @@ static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row
 
     if (about == GV_IDLE_GIL)
         return GV_ACCOUNT_GIL;
-    if (own->what != NOTHING)
+    if (own->what != NOTHING && (own->what != GV_ACCOUNT_CHILD || about != GV_IDLE_CHILD))
         return own->what;
     if (signs & GV_IDLE_COLLECTS)
         return GV_ACCOUNT_GC;

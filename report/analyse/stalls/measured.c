@@ -74,15 +74,19 @@ static void take_op(const struct gv_stall_run *run, const struct gv_pass_operati
 
 /* ---- once: where the places are ---- */
 
-/* Ends the run when all are known. */
+static bool is_learned(const struct gv_stall_place *place)
+{
+    return place->tries == PLACE_TRIES || (place->stream && place->context);
+}
+
+/* Ends the run when all are known. A program may make a stream, and so a place, in each step. */
 static int learn_place(void *context, const struct gv_pass_operation *operation)
 {
     struct gv_stall_run *run = context;
     struct gv_stall_place *place = GV_STALL_ROW(run->places, run->place_count, operation->place);
     int error;
 
-    if (!place || !operation->call || place->tries == PLACE_TRIES ||
-        (place->stream && place->context))
+    if (!place || !operation->call || is_learned(place))
         return 0;
     sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, operation->call, &error);
     place->tries++;
@@ -90,18 +94,17 @@ static int learn_place(void *context, const struct gv_pass_operation *operation)
         place->stream = sqlite3_column_int64(row, 0);
     if (row && !place->context)
         place->context = sqlite3_column_int64(row, 1);
-    for (size_t i = 1; i < run->place_count; i++) {
-        const struct gv_pass_times times = gv_pass_times_of_place(run->pass, (int64_t)i);
-        place = &run->places[i];
-        if (times.first_ns <= times.last_ns && place->tries < PLACE_TRIES &&
-            !(place->stream && place->context))
-            return error;
-    }
-    return error ? error : 1;
+    run->places_to_learn -= is_learned(place);
+    return error ? error : run->places_to_learn == 0;
 }
 
 int gv_stall_measure_open(struct gv_stall_run *run)
 {
+    run->places_to_learn = 0;
+    for (size_t i = 1; i < run->place_count; i++) {
+        const struct gv_pass_times times = gv_pass_times_of_place(run->pass, (int64_t)i);
+        run->places_to_learn += times.first_ns <= times.last_ns && !is_learned(&run->places[i]);
+    }
     int error = gv_pass_run_between(run->pass, INT64_MIN, INT64_MAX, learn_place, run);
 
     return error < 0 ? error : 0;

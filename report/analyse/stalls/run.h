@@ -73,6 +73,7 @@ struct gv_stall_run {
     int64_t *threads; /* -> process */
     int64_t *shapes;  /* -> local_bytes */
     bool *modules;    /* whether loading it puts its code onto the GPU */
+    size_t places_to_learn; /* measured.c */
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
     struct gv_pass *pass;

@@ -23,6 +23,7 @@
 struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
+    int64_t first_ns, last_ns;        /* of what the detector took */
     size_t series;                    /* its own + 1; 0: none */
     size_t read;                      /* number of series whose steps it is in + 1 */
     int64_t number, start_ns, end_ns; /* of the step in which its last call was, or the next one */
@@ -123,6 +124,8 @@ static int find_in_call(void *context, const struct gv_pass_call *row)
         return 0;
     struct steps_thread *thread = thread_at(steps, call.thread);
     int error = gv_step_words_take(steps->words, &call);
+    thread->first_ns = thread->detector ? thread->first_ns : call.start_ns;
+    thread->last_ns = call.end_ns;
     if (!error)
         error = line_of(steps, row->stack, &call.event.line);
     if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
@@ -172,8 +175,18 @@ static int rank_of(const struct gv_step_anchor *anchor)
                                                                                            : 0;
 }
 
+/* An autotuner's threads come and go. */
+static bool lasts_as(const struct steps_thread *other, const struct steps_thread *thread)
+{
+    int64_t first_ns = other->first_ns > thread->first_ns ? other->first_ns : thread->first_ns;
+    int64_t last_ns = other->last_ns < thread->last_ns ? other->last_ns : thread->last_ns;
+
+    return last_ns - first_ns > (thread->last_ns - thread->first_ns) / 2;
+}
+
 /* Of the threads of a process, those that wait for the GPU have steps of their own. What others
- * launch in a loop may be a part of the same steps, so it counts only if there is nothing better.
+ * launch in a loop may be a part of the same steps, so it counts only if there is nothing better
+ * that lasts as long.
  */
 static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
 {
@@ -184,7 +197,8 @@ static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
         const struct gv_step_anchor *anchor = steps->threads[other].anchor;
         if (other != thread && anchor &&
             gv_id_table_get(&steps->process_of, (int64_t)other, 0) == process &&
-            (rank_of(anchor) < rank || (rank_of(anchor) == rank && other < thread)))
+            (rank_of(anchor) < rank || (rank_of(anchor) == rank && other < thread)) &&
+            lasts_as(&steps->threads[other], &steps->threads[thread]))
             return true;
     }
     return false;
