@@ -32,10 +32,10 @@ int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before
     return *pair ? gv_key_map_add(&ledger->pair_numbers, &key, *pair) : 0;
 }
 
-static int tally_of(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+static int tally_of(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *of,
                     struct gv_ledger_tally **tally)
 {
-    const struct gv_key key = {{pair, verdict, stack}};
+    const struct gv_key key = {{pair, of->verdict, of->stack | (uint64_t)of->is_early << 32}};
     int64_t known = gv_key_map_find(&ledger->tally_numbers, &key);
     int error;
 
@@ -47,58 +47,65 @@ static int tally_of(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, u
     if (error)
         return error;
     *tally = &ledger->tallies[ledger->tally_count++];
-    **tally = (struct gv_ledger_tally){
-        .next = ledger->pairs[pair].tallies, .stack = stack, .verdict = verdict};
+    **tally = (struct gv_ledger_tally){.next = ledger->pairs[pair].tallies,
+                                       .stack = of->stack,
+                                       .verdict = of->verdict,
+                                       .is_early = of->is_early};
     ledger->pairs[pair].tallies = (uint32_t)ledger->tally_count;
     return gv_key_map_add(&ledger->tally_numbers, &key, (int64_t)ledger->tally_count);
 }
 
-static int count_in(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
-                    double weight, double other)
+static int count_in(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *add)
 {
     struct gv_ledger_tally *tally;
-    int error = tally_of(ledger, pair, verdict, stack, &tally);
+    int error = tally_of(ledger, pair, add, &tally);
 
     if (error || !tally)
         return error;
-    tally->weight += weight;
-    tally->others += other;
+    tally->weight += add->weight;
+    tally->others += add->others;
     return 0;
 }
 
 /* Of the pair, of all that have its second call in common, of all that have its function, as each
  * round may launch a kernel that it has just compiled, and of the thread. */
-static int count(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
-                 double weight, double other)
+static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *add)
 {
     const struct gv_ledger_pair of = ledger->pairs[pair];
+    struct gv_ledger_tally of_thread = *add;
     uint32_t any;
-    int error = count_in(ledger, pair, verdict, stack, weight, other);
+    int error = count_in(ledger, pair, add);
 
     if (error || !pair || of.before == GV_LEDGER_ANY)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
     if (!error && any)
-        error = count_in(ledger, any, verdict, stack, weight, other);
-    if (error || !verdict)
+        error = count_in(ledger, any, add);
+    if (error || !add->verdict)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_ANY, &any);
+    of_thread.stack = 0;
     if (!error && any)
-        error = count_in(ledger, any, verdict, 0, weight, other);
+        error = count_in(ledger, any, &of_thread);
     if (error || of.after == GV_LEDGER_FUNCTION(of.after))
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
-    return error || !any ? error : count_in(ledger, any, verdict, stack, weight, other);
+    return error || !any ? error : count_in(ledger, any, add);
 }
 
-int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack)
+int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                         bool is_early)
 {
-    return count(ledger, pair, verdict + 1, stack, 1, 0);
+    return count(ledger, pair,
+                 &(const struct gv_ledger_tally){
+                     .verdict = verdict + 1, .stack = stack, .is_early = is_early, .weight = 1});
 }
 
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of)
 {
-    return count(ledger, pair, 0, stack, one_of, one_of ? 0 : 1);
+    return count(ledger, pair,
+                 &(const struct gv_ledger_tally){
+                     .stack = stack, .weight = one_of, .others = one_of ? 0 : 1});
 }
 
 /* The number of the cell, + 1. */

@@ -193,12 +193,12 @@ static int take_call(void *context, const struct gv_pass_call *call)
     return error;
 }
 
-static void note_waited_at(struct gv_ledger_process *process, uint32_t stack)
+static void note_waited_at(struct gv_ledger_waited_at *list, uint32_t stack)
 {
     struct gv_ledger_waited_at *free_one = NULL;
 
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT; i++) {
-        struct gv_ledger_waited_at *at = &process->waited_at[i];
+        struct gv_ledger_waited_at *at = &list[i];
         if (at->looks && at->stack == stack) {
             at->looks++;
             return;
@@ -209,7 +209,7 @@ static void note_waited_at(struct gv_ledger_process *process, uint32_t stack)
     if (free_one)
         *free_one = (struct gv_ledger_waited_at){stack, 1};
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !free_one; i++)
-        process->waited_at[i].looks--;
+        list[i].looks--;
 }
 
 static int take_look(void *context, const void *record)
@@ -227,9 +227,12 @@ static int take_look(void *context, const void *record)
     if (look->thread >= ledger->thread_count)
         return 0;
     struct gv_ledger_process *process = &ledger->processes[ledger->threads[look->thread].process];
-    if (look->thread == process->first_thread && look->stack &&
-        ledger->verdicts[look->verdict].what == GV_ACCOUNT_THREAD_LOCK)
-        note_waited_at(process, look->stack);
+    ledger->threads[look->thread].looks++;
+    if (look->stack && ledger->verdicts[look->verdict].what == GV_ACCOUNT_THREAD_LOCK) {
+        note_waited_at(process->locked_at, look->stack);
+        if (look->thread == process->first_thread)
+            note_waited_at(process->waited_at, look->stack);
+    }
     for (size_t i = 0; i < process->lane_count && !error; i++)
         if (look->key.at_ns > ledger->lanes[process->lanes[i]].busy_until_ns)
             error = add_entry(ledger, process->lanes[i], &entry);

@@ -18,6 +18,7 @@
 #define CHAIN_MOST        24u
 #define THEN_LEAST        25 /* the step without less of it looks the same */
 #define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
+#define LOCKED_LEAST      10 /* the lock may be for what takes less */
 #define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
 /* A row as findings see it: claimed time is the wait's. */
@@ -297,15 +298,16 @@ static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledg
              ms >= 1000 ? ms / 1000 : ms);
 }
 
-struct api_name {
+struct name {
     char text[128];
 };
 
 static int take_name(void *context, sqlite3_stmt *row)
 {
-    struct api_name *name = context;
+    struct name *name = context;
+    const char *text = (const char *)sqlite3_column_text(row, 0);
 
-    snprintf(name->text, sizeof(name->text), "%s", (const char *)sqlite3_column_text(row, 0));
+    snprintf(name->text, sizeof(name->text), "%s", text ? text : "");
     return 0;
 }
 
@@ -315,6 +317,7 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
 {
     const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
     struct gv_ledger_calls calls;
+    struct name where = {""};
     int error =
         gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place, &calls);
     char *text = finding->title;
@@ -331,11 +334,65 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
         return 0;
     gv_format_add(text, size, ", with a wait for the GPU for each %.1f of them",
                   calls.launches_here / calls.waits_here);
+    if (calls.wait_place != finding->place)
+        error = gv_database_each(forming->ledger->trace, sql_place_words, &calls.wait_place, 1,
+                                 take_name, &where);
+    if (*where.text)
+        gv_format_add(text, size, " (%s)", where.text);
     snprintf(finding->fix, sizeof(finding->fix),
-             "Wait for the GPU less often here (.item(), .cpu(), a copy, synchronize()): leave "
+             "Wait for the GPU less often %s (.item(), .cpu(), a copy, synchronize()): leave "
              "the values on the GPU and read them together. Then launch less: merge operations, "
-             "or use larger batches or fused kernels.");
+             "or use larger batches or fused kernels.",
+             *where.text ? "there" : "here");
+    return error;
+}
+
+/* The kernels of two processes take turns. */
+static int say_sharing(struct forming *forming, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
+    const int64_t values[] = {lane->process, lane->device, lane->main_ns, lane->main_end_ns};
+    struct name other = {""};
+    int error = gv_database_each(forming->ledger->trace, sql_sharing, values, 4, take_name, &other);
+
+    if (error || !*other.text)
+        return error;
+    snprintf(finding->title, sizeof(finding->title),
+             "work that was queued waited, and another process used the GPU, too: %s", other.text);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Kernels of two processes take turns: let it run alone on the GPU, and look again.");
     return 0;
+}
+
+/* Work on the CPU that a thread does while it has a lock, and others wait for that. */
+static int say_lock(struct forming *forming, struct gv_ledger_finding *finding, uint32_t stack)
+{
+    const struct gv_ledger *ledger = forming->ledger;
+    const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
+    struct name where = {""};
+    uint32_t rounds = 1;
+    int error = 0;
+
+    for (size_t i = 0; i < ledger->thread_count; i++)
+        if (ledger->threads[i].process == lane->process && ledger->threads[i].looks > rounds)
+            rounds = ledger->threads[i].looks;
+    for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
+        const struct gv_ledger_waited_at *at = &ledger->processes[lane->process].locked_at[i];
+        const int64_t stacks[] = {at->stack, stack};
+        if (at->looks < rounds)
+            continue;
+        error = gv_database_each(ledger->trace, sql_lock_around, stacks, 2, take_name, &where);
+        if (error || !*where.text)
+            continue;
+        gv_format_add(finding->title, sizeof(finding->title),
+                      ", while %.1f threads wait for a lock that this one has (%s)",
+                      (double)at->looks / rounds, where.text);
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Do it without the lock, so that threads do it at the same time: hold the lock "
+                 "only for what needs it.");
+        break;
+    }
+    return error;
 }
 
 /* What it was, of the parts that one line claims. */
@@ -347,7 +404,7 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         finding->verdict ? forming->ledger->verdicts[finding->verdict - 1].detail : NULL;
     char time[64], now[64];
     int64_t api = most->row->api, main_ns = lane->main_end_ns - lane->main_ns;
-    struct api_name name = {""};
+    struct name name = {""};
     int error = api ? gv_database_each(forming->ledger->trace, "SELECT name FROM api WHERE id = ?",
                                        &api, 1, take_name, &name)
                     : 0;
@@ -367,6 +424,11 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
                  finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = say_launching(forming, finding);
+    if (!error && finding->what == GV_ACCOUNT_QUEUED)
+        error = say_sharing(forming, finding);
+    if (!error && finding->what == GV_ACCOUNT_NATIVE &&
+        finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
+        error = say_lock(forming, finding, most->row->stack);
     if (!error)
         error = gv_ledger_again_say(forming->ledger, finding, api, most->stack);
     if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
@@ -443,12 +505,18 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
     return finding->phase == GV_LEDGER_MAIN ? 0 : is_of_start(finding) ? 2 : 1;
 }
 
-/* What no line changes much counts half. */
+/* By what is lost, as a line may save more than what is known of it: copies that nobody needs. What
+ * no line changes much counts half; what may have cost the GPU nothing does not count. */
 static int64_t weight_of(const struct gv_ledger_finding *finding)
 {
-    int64_t ns = finding->saves_ns >= 0 ? finding->saves_ns : 0;
-
-    return is_of_start(finding) ? ns / 2 : ns;
+    switch (finding->what) {
+    case GV_ACCOUNT_LATE_START:
+    case GV_ACCOUNT_SLOW_STEPS:
+    case GV_ACCOUNT_UNEXPECTED_WAITS:
+        return 0;
+    default:
+        return is_of_start(finding) ? finding->lost_ns / 2 : finding->lost_ns;
+    }
 }
 
 static int compare(const void *left, const void *right, void *context)

@@ -26,9 +26,12 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
                             struct gv_ledger_findings *findings);
 
 /* calls_at.c: how often a process launches, and it launches and waits at a line, in its whole run.
- * 0 or -errno. */
+ * Waits count where they are called from: those of a hook belong to the line whose layer it is of.
+ * wait_place: where most of them are. 0 or -errno. */
 struct gv_ledger_calls {
     double launches, launches_here, waits_here;
+    int64_t wait_place;
+    double wait_votes;
 };
 int gv_ledger_calls_at(struct gv_ledger *ledger, struct gv_ledger_rows *rows, int64_t process,
                        int64_t place, struct gv_ledger_calls *calls);

@@ -216,7 +216,8 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
 
     for (size_t i = 0; i < walk->look_count && taken_ns < GV_LEDGER_ONCE_NS && !error; i++) {
         const struct gv_ledger_entry *look = told_by(walk, i);
-        error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack);
+        error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack,
+                                     look->start_ns < lane->main_ns);
     }
     if (taken_ns < SHORT_NS && is_launching(ledger, of->before) && is_launching(ledger, of->after))
         piece.what = GV_LEDGER_SHORT;

@@ -47,6 +47,27 @@ SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND file IS NOT NULL AND CAS
     THEN NOT {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
     ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END);
 
+-- name: passes
+SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
+    WHERE f.stack = ?1 AND f.file IS p.file AND f.line = p.line);
+
+-- name: sharing
+-- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
+SELECT coalesce(o.name || ', process ' || o.pid, 'of another container') FROM other_process o
+    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
+WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
+
+-- name: lock_around
+-- The line at which threads with the stack ?1 wait for a lock, if another thread with ?2 is in the same function: it
+-- has the lock. What a queue or a condition waits for is none.
+SELECT w.function || ', ' || replace(w.file, rtrim(w.file, replace(w.file, '/', '')), '') || ':' || w.line
+FROM frame w JOIN frame h ON h.stack = ?2 AND h.file = w.file AND h.function = w.function AND h.line <> w.line
+WHERE w.stack = ?1 AND NOT {in_package(w.file)}
+    AND w.depth = (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python') LIMIT 1;
+
+-- name: place_words
+SELECT function || ', ' || replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line FROM place WHERE id = ?;
+
 -- name: add_lane
 INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)
 VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8);

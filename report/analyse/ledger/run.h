@@ -47,6 +47,7 @@ struct gv_ledger_tally {
     uint32_t next; /* + 1 */
     uint32_t stack;
     uint32_t verdict; /* of a look; + 1; 0: the stack of the call */
+    bool is_early;    /* a look before the main phase */
     double weight;    /* of the look; of calls that were chosen at random */
     double others;    /* of other calls */
 };
@@ -154,7 +155,8 @@ struct gv_ledger_process {
     struct gv_starting starting;
     struct gv_ledger_waited_at {
         uint32_t stack, looks;
-    } waited_at[GV_LEDGER_WAITED_AT];
+    } waited_at[GV_LEDGER_WAITED_AT],   /* its first thread, */
+        locked_at[GV_LEDGER_WAITED_AT]; /* any: for another one */
     bool known;
 };
 
@@ -162,6 +164,7 @@ struct gv_ledger_thread {
     uint32_t process;
     uint64_t last;                        /* GV_LEDGER_CALL */
     uint32_t capture_pair, capture_stack; /* of the call that began a capture; pair: + 1; 0: none */
+    uint32_t looks;
 };
 
 struct gv_ledger_launch {
@@ -281,7 +284,8 @@ struct gv_ledger_piece {
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);
-int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack);
+int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
+                         bool is_early);
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);

@@ -69,7 +69,8 @@ static void clear(struct parts *parts)
 
 /* ---- what was seen of a pair ---- */
 
-static int take_looks(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts)
+static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, bool early,
+                     struct parts *parts)
 {
     int error = 0;
 
@@ -77,13 +78,25 @@ static int take_looks(const struct gv_ledger *ledger, uint32_t pair, struct part
          at = ledger->tallies[at - 1].next) {
         const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
         /* That nobody asked for anything is said only of the piece in which it was seen. */
-        if (!tally->verdict || ledger->verdicts[tally->verdict - 1].what == GV_ACCOUNT_NO_REQUEST)
+        if (!tally->verdict || ledger->verdicts[tally->verdict - 1].what == GV_ACCOUNT_NO_REQUEST ||
+            !(tally->is_early ? early : late))
             continue;
         parts->seen += tally->weight;
         error = add_part(parts, ledger->verdicts[tally->verdict - 1].what, tally->stack,
                          tally->verdict, tally->weight);
     }
     return error;
+}
+
+/* Those of the cell's phase tell it; others only where there are none: what was compiled before the
+ * loop is not compiled in it. */
+static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
+                      uint32_t pair, struct parts *parts)
+{
+    bool early = cell->phase == GV_LEDGER_START;
+    int error = add_looks(ledger, pair, !early, early, parts);
+
+    return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }
 
 /* Calls that were chosen at random tell it without a bias; others only where there are none. */
@@ -146,11 +159,12 @@ static bool is_plain(uint32_t what)
 
 /* A thread that was looked at, but not in this pair: it ran as it does elsewhere, on the way to the
  * call that follows. */
-static int take_running(const struct gv_ledger *ledger, uint32_t pair, struct parts *parts)
+static int take_running(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
+                        struct parts *parts)
 {
-    uint32_t thread = others_before(ledger, pair, GV_LEDGER_ANY);
+    uint32_t thread = others_before(ledger, cell->pair, GV_LEDGER_ANY);
     size_t kept = 0;
-    int error = thread ? take_looks(ledger, thread, parts) : 0;
+    int error = thread ? take_looks(ledger, cell, thread, parts) : 0;
 
     parts->total = 0;
     for (size_t i = 0; i < parts->count; i++) {
@@ -170,18 +184,18 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
     double plain = 0;
     int64_t mean_ns = cell->booked_ns / (cell->booked_count ? cell->booked_count : 1);
     bool is_once = mean_ns >= GV_LEDGER_ONCE_NS;
-    int error = is_once ? 0 : take_looks(ledger, cell->pair, parts);
+    int error = is_once ? 0 : take_looks(ledger, cell, cell->pair, parts);
 
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
-        error = take_looks(ledger, others_of(ledger, cell->pair), parts);
+        error = take_looks(ledger, cell, others_of(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
         mean_ns >= LONG_NS)
         error = take_looks(
-            ledger,
+            ledger, cell,
             others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
             parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
-        error = take_running(ledger, cell->pair, parts);
+        error = take_running(ledger, cell, parts);
     for (size_t i = 0; i < parts->count; i++)
         plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
     if (error || (parts->count && (cell->what == GV_LEDGER_OUTSIDE || plain < parts->total / 2)))

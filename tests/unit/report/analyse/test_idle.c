@@ -118,6 +118,9 @@ static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 6, NULL, 3, NULL, 0, NULL", "data", NULL},
     {"2, 'R', -1, 0, 6, 77, 3, 4, 0, NULL", "data",
      "Dataset.__getitem__, data.py:41 (100 % of the workers' samples)"},
+    {"2, 'S', 7, 2, 2, 77, 5, NULL, 0, 'nvidia-smi'", "child", "nvidia-smi"},
+    {"0, 'S', 7, 2, 2, NULL, 5, NULL, 0, NULL", "child", NULL},
+    {"0, 'S', 7, 3, 2, NULL, 6, NULL, 0, NULL", "no-request", NULL},
     {"0, 'S', 0, 1, 0, NULL, NULL, NULL, 0, '/data/big'", "io", "/data/big"},
     {"0, 'D', -1, 0, 0, NULL, NULL, NULL, 0, 'folio_wait'", "io", "folio_wait"},
     {"0, 'S', 0, 3, 0, NULL, NULL, NULL, 0, NULL", "network", NULL},
@@ -137,6 +140,11 @@ static void a_sample_has_one_reason(void **state)
         stack(2, "(0, 'python', 'f', '/usr/lib/python3/re.py', 1),"
                  " (1, 'python', 'compile', '/p/site-packages/numba/core/compiler.py', 9),"
                  " (2, 'python', 'main', '/home/me/train.py', 5)");
+        stack(5, "(0, 'python', '_PollLikeSelector.select', '/usr/lib/python3.12/selectors.py', 1),"
+                 " (1, 'python', 'run', '/usr/lib/python3.12/subprocess.py', 9),"
+                 " (2, 'python', 'main', '/home/me/train.py', 5)");
+        stack(6, "(0, 'python', 'EpollSelector.select', '/usr/lib/python3.12/selectors.py', 1),"
+                 " (1, 'python', 'main', '/home/me/serve.py', 5)");
         stack(3, "(0, 'python', 'get', '/usr/lib/python3/queue.py', 1),"
                  " (1, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
                  " (2, 'python', 'main', '/home/me/train.py', 88)");

@@ -169,8 +169,10 @@ static void launching(void **state)
 
 /* A line that launches 100 times and waits 50 times, of which every tenth was chosen, waits too
  * much. */
-static void say_launching(int waits)
+static void say_launching(int waits, int at_stack)
 {
+    char sql[128];
+
     totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 71; INSERT INTO stack VALUES (1, 1, 1);"
                    "INSERT INTO frame (stack, depth, kind, function, file, line)"
                    " VALUES (1, 0, 'python', 'watch', 'train.py', 62);");
@@ -180,15 +182,19 @@ static void say_launching(int waits)
         if (i < waits)
             call(i + 201, 1, 74, 10 * MS + i * 60000 + 21000, 10000);
     }
-    totals_execute("INSERT INTO call_stack SELECT id, 1 FROM call WHERE id % 10 = 1;"
-                   "INSERT INTO call_sample SELECT call, 10 FROM call_stack");
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO call_stack SELECT id, CASE WHEN id > 200 THEN %d ELSE 1 END FROM call"
+             " WHERE id %% 10 = 1",
+             at_stack);
+    totals_execute(sql);
+    totals_execute("INSERT INTO call_sample SELECT call, 10 FROM call_stack");
     make();
 }
 
 static void a_line_that_launches_and_waits(void **state)
 {
     (void)state;
-    say_launching(50);
+    say_launching(50, 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
                       "= 'the GPU waits for the next launch; kernels take 8.0 us on "
@@ -198,10 +204,25 @@ static void a_line_that_launches_and_waits(void **state)
         1);
 }
 
+/* A hook waits for the GPU after each layer: at the line of the layers it is the same. */
+static void a_line_whose_hooks_wait(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (2, 1, 2);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (2, 0, 'python', 'after', '/home/a/timer.py', 84),"
+                   " (2, 1, 'python', 'watch', 'train.py', 62)");
+    say_launching(50, 2);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title LIKE '%for "
+                      "each 2.0 of them (after, timer.py:84)' AND fix LIKE 'Wait %often there (%'"),
+        1);
+}
+
 static void a_line_that_only_launches(void **state)
 {
     (void)state;
-    say_launching(0);
+    say_launching(0, 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title "
                       "LIKE '%about 100 % of the launches are here' AND fix LIKE "
@@ -309,6 +330,87 @@ static void a_look_tells_it(void **state)
     make();
     assert_int_equal(booked("sleep"),
                      30 * MS + 10 * MS); /* and before the first launch, which is like it */
+}
+
+static void look_at(int64_t thread, int64_t at_ns, const char *state_and_call, int64_t stack)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target,"
+             " signs, stack) VALUES (1, %lld, %lld, 0, %s, 0, 66, nullif(%lld, 0))",
+             (long long)thread, (long long)at_ns, state_and_call, (long long)stack);
+    totals_execute(sql);
+}
+
+/* One of three threads does what the others wait to do: the lock is about too much. */
+static void work_under_a_lock(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO thread (id, process, serial, tid, records) VALUES (3, 1, 3, 102, 0);"
+        "INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'prepare', '/home/a/serve.py', 59),"
+        " (1, 1, 'python', 'handle', '/home/a/serve.py', 76),"
+        " (2, 0, 'python', 'handle', '/home/a/serve.py', 75),"
+        " (3, 0, 'python', 'get', '/usr/lib/python3.12/queue.py', 171),"
+        " (3, 1, 'python', 'handle', '/home/a/serve.py', 70)");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 80 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 80 * MS, 10 * MS, 2);
+    for (int64_t i = 0; i < 5; i++) {
+        look_at(1, (25 + 10 * i) * MS, "'R', NULL", 1);
+        look_at(2, (25 + 10 * i) * MS, "'S', 202", 3);
+        look_at(3, (25 + 10 * i) * MS, "'S', 202", 2);
+    }
+    make();
+    assert_int_equal(totals_number("SELECT title LIKE '%, while 1.0 threads wait for a lock that "
+                                   "this one has (handle, serve.py:75)' AND fix LIKE '%lock%'"
+                                   " FROM finding WHERE what = 'native' AND phase = 1"),
+                     1);
+}
+
+/* 40 steps, between calls that are alike before them: what was seen there before is not theirs. */
+static void what_was_seen_before_the_loop(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO step_series (id, process, thread, source, kinds) VALUES (1, 1, 1, "
+                   "'launches', 1)");
+    for (int64_t i = 0; i < 20; i++) {
+        char sql[256];
+        call(i + 1, 1, 71, i * 5 * MS, 10000);
+        operation(i + 1, 1, 1, i * 5 * MS, MS, i + 1);
+        /* In wait4, and asleep. */
+        look_at(1, i * 5 * MS + 3 * MS, i < 10 ? "'S', 61" : "'S', 230", 0);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns, gpu_ns)"
+                 " VALUES (1, %lld, 1, 0, %lld, 5000000, 1000000)",
+                 (long long)i - 9, (long long)(i * 5 * MS));
+        if (i >= 10)
+            totals_execute(sql);
+    }
+    totals_execute("DELETE FROM idle_sample WHERE id > 12");
+    make();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
+    assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
+}
+
+static void queued_beside_another_process(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO device (id, process, device, uuid) VALUES (1, 1, 0, 'GPU-a');"
+                   "INSERT INTO other_process VALUES (1, 'GPU-a', 42, 'app', 0, 90000000, 0, 0)");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 20 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 60 * MS, 10 * MS, 2);
+    make();
+    assert_int_equal(totals_number("SELECT title LIKE '%another process used the GPU, too: app, "
+                                   "process 42' FROM finding WHERE what = 'queued'"),
+                     1);
 }
 
 static void no_request_is_nobodys_fault(void **state)
@@ -430,6 +532,7 @@ static void steps_that_grow(void **state)
     (void)state;
     steps(longer_and_longer);
     assert_int_equal(found("growth"), 79 * MS - 40 * 1050000);
+    assert_int_equal(totals_number("SELECT id FROM finding WHERE what = 'growth'"), 1);
     assert_int_equal(totals_number("SELECT title GLOB '*, most in host-code' FROM finding "
                                    "WHERE what = 'growth'"),
                      1);
@@ -632,6 +735,7 @@ int main(void)
         TEST(copies_are_no_idle_time),
         TEST(launching),
         TEST(a_line_that_launches_and_waits),
+        TEST(a_line_whose_hooks_wait),
         TEST(a_line_that_only_launches),
         TEST(asking_for_functions),
         TEST(the_call_that_starts_cuda),
@@ -639,6 +743,9 @@ int main(void)
         TEST(another_threads_time),
         TEST(a_borrowed_line),
         TEST(a_look_tells_it),
+        TEST(work_under_a_lock),
+        TEST(what_was_seen_before_the_loop),
+        TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
         TEST(by_minute),

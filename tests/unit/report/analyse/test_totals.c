@@ -1,5 +1,6 @@
 /* Sums over all calls and operations, for small and unusual traces. */
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/timeline_lane.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int setup(void **state)
 {
@@ -722,6 +724,40 @@ static void many_stops_are_read_in_linear_time(void **state)
     assert_true(steps_for_stops(400) < 8 * steps_for_stops(100));
 }
 
+static clock_t time_for_streams(int count)
+{
+    char sql[1024];
+
+    totals_execute(
+        "DELETE FROM gpu_op; DELETE FROM call; DELETE FROM gpu_place; DELETE FROM stream");
+    snprintf(sql, sizeof(sql),
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+             " INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, context) "
+             "SELECT i, 8, 80,"
+             " i * 1000, 100, 0, i, 1 FROM n;"
+             "INSERT INTO gpu_place SELECT id, 1, 0, 1, id FROM call;"
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call)"
+             " SELECT id, id, 1, start_ns + 200, 100, id FROM call",
+             count);
+    totals_execute(sql);
+    clock_t begin = clock();
+    struct gv_pass *pass = NULL;
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_stalls_analyse(totals_trace, 100000, pass), 0);
+    gv_pass_close(pass);
+    return clock() - begin;
+}
+
+/* A program may make a stream in each of its steps. */
+static void many_streams_are_read_in_linear_time(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
+                   "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
+                   " 'launch', 1); UPDATE process SET ended = 'exit', gpu = 'cupti'");
+    assert_true(time_for_streams(64000) < 10 * time_for_streams(16000));
+}
+
 /* With recorded graph nodes, and before the GPU side started, records may be missing. */
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
@@ -739,6 +775,40 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     totals_execute("INSERT INTO meta VALUES ('graphs', 'nodes')");
     totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
+}
+
+/* The program launches a graph in each of 40 steps and never waits; two threads that measure waited
+ * for each of 10 launches before. */
+static void an_autotuners_threads_have_no_steps_of_the_program(void **state)
+{
+    char sql[512];
+
+    (void)state;
+    totals_execute(
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3), (9, 1, 9, 3);"
+        "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
+        " 'launch', 1), (81, 'cuGraphLaunch', 'launch', 2), (82, 'cuStreamSynchronize',"
+        " 'sync', 0), (83, 'cuMemcpyHtoDAsync_v2', 'copy', 3);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+        " (1, 8, 83, 0, 10, 0)");
+    for (int i = 1; i <= 40; i++) {
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO call (thread, api, start_ns, duration_ns, result, object) VALUES"
+                 " (8, 83, 10000 + %d * 100, 10, 0, NULL), (8, 81, 10050 + %d * 100, 10, 0, 77)",
+                 i, i);
+        totals_execute(sql);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO call (thread, api, start_ns, duration_ns, result, kernel) VALUES"
+                 " (9, 80, 1000 + %d * 100, 10, 0, 1), (9, 82, 1050 + %d * 100, 10, 0, NULL)",
+                 i, i);
+        if (i <= 10)
+            totals_execute(sql);
+    }
+    totals_keep();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM step p JOIN step_series s ON s.id = p.series"
+                      " WHERE s.thread = 8"),
+        40);
 }
 
 /* The time in an unfinished call belongs to the run. */
@@ -810,6 +880,8 @@ int main(void)
         TEST(what_is_missing_bounds_what_is_known),
         TEST(what_another_profiler_had_is_neither_busy_nor_idle),
         TEST(many_stops_are_read_in_linear_time),
+        TEST(many_streams_are_read_in_linear_time),
+        TEST(an_autotuners_threads_have_no_steps_of_the_program),
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
