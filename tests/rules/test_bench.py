@@ -97,7 +97,7 @@ class Ratios(unittest.TestCase):
 
 # Stands for bench_gpu_calls: says what it runs under, and takes the longer for it.
 CALLS = """#!/bin/sh
-case $UNDER_NSYS$LD_PRELOAD in yes*) ns=300 ;; *rpd*) ns=400 ;; *gpuverify*) ns=200 ;; *) ns=100 ;; esac
+case $UNDER_NSYS$LD_PRELOAD in yes*) ns=300 ;; *librpd_tracer.so*) ns=400 ;; *libgpuverify.so*) ns=200 ;; *) ns=100 ;; esac
 echo "$ns $RPDT_FILENAME $*" >> {log}
 [ -z "$CUDA_INJECTION64_PATH" ] || echo "asks $BENCH_CUPTI_ASKS" >> {log}
 for loop in launch copy graph_1 graph_20 graph_100 graph_1000 sync memcpy; do echo "$loop $ns $ns"; done

@@ -70,9 +70,9 @@ struct gv_stall_run {
     struct gv_stall_stream *streams;
     struct gv_stall_kernel *kernels;
     struct gv_stall_place *places;
-    int64_t *threads; /* -> process */
-    int64_t *shapes;  /* -> local_bytes */
-    bool *modules;    /* whether loading it puts its code onto the GPU */
+    int64_t *threads;       /* -> process */
+    int64_t *shapes;        /* -> local_bytes */
+    bool *modules;          /* whether loading it puts its code onto the GPU */
     size_t places_to_learn; /* measured.c */
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
