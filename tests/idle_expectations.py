@@ -118,7 +118,7 @@ def window(trace, part):
         first_ns, last_ns = trace.execute("SELECT min(start_ns), max(start_ns + duration_ns) FROM calls"
                                           " WHERE class IN ('launch', 'copy', 'set')").fetchone()
     if part == "start":
-        return f"start_ns < {first_ns}"
+        return f"start_ns < {first_ns} AND reason <> 'starting-cuda'"
     if part == "end":
         return f"start_ns >= {last_ns}"
     return f"(gap IS NULL OR next_call IS NOT NULL) AND start_ns >= {first_ns}"

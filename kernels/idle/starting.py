@@ -3,7 +3,7 @@ import gpu
 
 
 def prepare():
-    for _ in range(40):
+    for _ in range(20):
         values = [str(i) for i in range(200_000)]  # idle: python
     return values
 

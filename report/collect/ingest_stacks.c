@@ -327,6 +327,18 @@ static int store_python(struct gv_ingest *ingest, const struct waiting *frame, b
                   .address = GV_ROW_NULL);
 }
 
+/* Only now it is known that this one does not count. */
+static int close_gap(struct gv_ingest *ingest, const struct waiting *hidden)
+{
+    struct gv_ingest_stacks *stacks = ingest->stacks;
+
+    for (size_t i = 0; i < stacks->waiting_count; i++)
+        if (stacks->waiting[i].row == hidden->row && stacks->waiting[i].depth > hidden->depth)
+            stacks->waiting[i].depth--;
+    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_CLOSE, "iii", hidden->row,
+                           hidden->depth, (int64_t)GV_INGEST_OUTER_DEPTH);
+}
+
 int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
 {
     struct gv_ingest_stacks *stacks = ingest->stacks;
@@ -348,6 +360,8 @@ int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number)
         }
         stacks->waiting[i] = stacks->waiting[--stacks->waiting_count];
         error = store_python(ingest, &frame, &is_hidden);
+        if (!error && is_hidden)
+            error = close_gap(ingest, &frame);
     }
     return error;
 }

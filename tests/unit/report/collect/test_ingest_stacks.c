@@ -109,6 +109,37 @@ static void a_site_s_stack_may_come_after_its_calls(void **state)
                      2);
 }
 
+/* Which frames are the interpreter's own is known when their code comes, which may be late. */
+static void a_hidden_frame_does_not_count(void **state)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .site = SITE,
+                  .call_start_ns = FIXTURE_EPOCH_NS + 500}};
+    union gv_record hidden = {.python_code = {.head = {.kind = GV_RECORD_PYTHON_CODE},
+                                              .number = 2,
+                                              .first_line = 0,
+                                              .is_interpreters = 1}};
+    struct gv_stack_copy *copy = fixture_copy(&spool, 16, (uintptr_t)secret, sizeof(secret),
+                                              &record.stack.copy, &record.stack.serial);
+
+    (void)state;
+    copy->position_count = 4;
+    for (uint32_t i = 0; i < 4; i++)
+        copy->position[i] = (struct gv_python_position){.code = i == 3 ? 3 : 1 + i % 2};
+    assert_true(fixture_append(&spool, 1, &record));
+    assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 500, 10, 0));
+    fixture_python_code(&spool, 2, 1, "train.py", "step", 9);
+    assert_true(fixture_append(&spool, 2, &hidden));
+    fixture_python_code(&spool, 2, 3, "train.py", "main", 20);
+    assert_true(fixture_call(&spool, 2, FIXTURE_SYNC, 2000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM frames WHERE kind = 'python'"), 3);
+    assert_int_equal(number("SELECT max(depth) - min(depth) FROM frames WHERE kind = 'python'"), 2);
+    assert_int_equal(number("SELECT line FROM frames WHERE kind = 'python' ORDER BY depth DESC"),
+                     20);
+}
+
 /* Its text is missing, as where the spool was full; another thread wrote it whole later. */
 static void a_cut_code_object_keeps_its_frames_waiting(void **state)
 {
@@ -156,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_stacks_are_one_row, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_is_cleared_once_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_site_s_stack_may_come_after_its_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hidden_frame_does_not_count, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cut_code_object_keeps_its_frames_waiting, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_copy_that_is_gone_is_counted, setup, teardown),
