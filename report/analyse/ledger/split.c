@@ -298,8 +298,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
 /* Where the program's first thread waits for one that has no frames of the program. */
 static uint32_t borrowed(const struct gv_ledger *ledger, uint32_t thread)
 {
-    const struct gv_ledger_process *process =
-        &ledger->processes[thread < ledger->thread_count ? ledger->threads[thread].process : 0];
+    const struct gv_ledger_process *process = &ledger->processes[ledger->threads[thread].process];
     const struct gv_ledger_waited_at *most = &process->waited_at[0];
 
     if (thread == process->first_thread)

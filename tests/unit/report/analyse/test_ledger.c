@@ -219,6 +219,15 @@ static void a_line_whose_hooks_wait(void **state)
         1);
 }
 
+/* A damaged trace may have any ids: the first thread is then not known. */
+static void a_thread_that_is_none_of_ours(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (-5, 1, 3, 0)");
+    say_launching(50, 1);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'launching'"), 1);
+}
+
 static void a_line_that_only_launches(void **state)
 {
     (void)state;
@@ -246,7 +255,6 @@ static void asking_for_functions(void **state)
     assert_int_equal(booked("loading"), 5 * MS);
 }
 
-/* What a thread does while it captures makes the graph, in calls and between them. */
 /* The runtime makes the context in the first call that needs one, whatever it is for. */
 static void the_call_that_starts_cuda(void **state)
 {
@@ -263,6 +271,7 @@ static void the_call_that_starts_cuda(void **state)
     assert_int_equal(booked("starting-cuda"), 10 * MS + 30 * MS);
 }
 
+/* What a thread does while it captures makes the graph, in calls and between them. */
 static void capturing(void **state)
 {
     (void)state;
@@ -736,6 +745,7 @@ int main(void)
         TEST(launching),
         TEST(a_line_that_launches_and_waits),
         TEST(a_line_whose_hooks_wait),
+        TEST(a_thread_that_is_none_of_ours),
         TEST(a_line_that_only_launches),
         TEST(asking_for_functions),
         TEST(the_call_that_starts_cuda),
