@@ -3,6 +3,7 @@
 #include "tests/unit/report/totals_fixture.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define RUN_NS 100000000
 
@@ -458,6 +459,38 @@ static void of_a_part(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
 }
 
+static clock_t time_for_lines(int count)
+{
+    char sql[1024];
+
+    totals_execute("DELETE FROM call; DELETE FROM call_stack; DELETE FROM gpu_op; DELETE FROM "
+                   "stack; DELETE FROM frame; DELETE FROM stack_place; DELETE FROM place");
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO stack WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+             " WHERE i < %d) SELECT i, 1, i FROM n;"
+             "INSERT INTO frame (stack, depth, kind, function, file, line)"
+             " SELECT id, 0, 'python', 'f' || id, 'train.py', id FROM stack;"
+             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+             " SELECT 2 * id, 1, 75, id * 4000000, 2000000, 0 FROM stack UNION ALL"
+             " SELECT 2 * id + 1, 1, 71, id * 4000000 + 3000000, 10000, 0 FROM stack;"
+             "INSERT INTO call_stack SELECT 2 * id, id FROM stack;"
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call)"
+             " SELECT id, 1, 1, id * 4000000 + 3020000, 100000, 2 * id + 1 FROM stack;"
+             "UPDATE process SET end_ns = (%d + 2) * 4000000",
+             count, count);
+    totals_execute(sql);
+    clock_t begin = clock();
+    make();
+    return clock() - begin;
+}
+
+/* A program may lose time at each of thousands of lines. */
+static void many_lines_are_compared_in_linear_time(void **state)
+{
+    (void)state;
+    assert_true(time_for_lines(20000) < 8 * time_for_lines(5000));
+}
+
 static void by_minute(void **state)
 {
     const int64_t minute_ns = INT64_C(60000) * MS;
@@ -758,6 +791,7 @@ int main(void)
         TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
+        TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(without_a_gpu_side),
         TEST(steps_that_grow),
