@@ -88,13 +88,13 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
     return error;
 }
 
-/* Those of the cell's phase tell it; others only where there are none: what was compiled before the
- * loop is not compiled in it. */
+/* Looks before the main phase tell the start, later ones the rest; others only where there are
+ * none: what was compiled before the loop is not compiled in it. A minute may have both. */
 static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       uint32_t pair, struct parts *parts)
 {
     bool early = cell->phase == GV_LEDGER_START;
-    int error = add_looks(ledger, pair, !early, early, parts);
+    int error = ledger->by_minute ? 0 : add_looks(ledger, pair, !early, early, parts);
 
     return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }

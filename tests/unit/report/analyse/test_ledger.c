@@ -71,6 +71,15 @@ static void make_part(const struct gv_totals_part *part)
     gv_pass_close(pass);
 }
 
+static void make_minutes(const struct gv_totals_part *part)
+{
+    struct gv_pass *pass;
+
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass, false), 0);
+    gv_pass_close(pass);
+}
+
 static void make(void)
 {
     make_part(&GV_TOTALS_ALL);
@@ -382,7 +391,7 @@ static void work_under_a_lock(void **state)
                      1);
 }
 
-/* 40 steps, between calls that are alike before them: what was seen there before is not theirs. */
+/* Ten steps, between the same calls as before them: what was seen before them is not theirs. */
 static void what_was_seen_before_the_loop(void **state)
 {
     (void)state;
@@ -406,6 +415,9 @@ static void what_was_seen_before_the_loop(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
     assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
+    make_minutes(&GV_TOTALS_ALL); /* have both */
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_minutes WHERE what IN ('child', 'sleep')"), 2);
 }
 
 static void queued_beside_another_process(void **state)
@@ -503,10 +515,7 @@ static void by_minute(void **state)
     operation(1, 1, 1, 10 * MS, minute_ns, 1);
     operation(2, 1, 1, 2 * minute_ns + MS, 10 * MS, 2);
     part.from_ns = minute_ns;
-    struct gv_pass *pass;
-    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, pass, false), 0);
-    gv_pass_close(pass);
+    make_minutes(&part);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM (SELECT sum(total_ns) AS ns FROM ledger_minutes"
