@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define GV_VALUE_BYTES 2048
@@ -96,16 +97,38 @@ static void value_device(sqlite3_context *context, int count, sqlite3_value **va
     value_text(context, name && strncmp(name, "GV_SIM ", 7) == 0 ? name + 7 : name);
 }
 
+/* The query is kept: to prepare it takes longer than to run it. */
 static void value_where(sqlite3_context *context, int count, sqlite3_value **values)
 {
+    sqlite3_stmt **line = sqlite3_user_data(context);
     char text[GV_VALUE_BYTES];
 
     (void)count;
     if (sqlite3_value_type(values[0]) != SQLITE_NULL &&
-        gv_stack_text(sqlite3_context_db_handle(context), sqlite3_value_int64(values[0]), 1, text,
-                      sizeof(text)) == 0 &&
-        text[0])
+        (*line || gv_stack_line_prepare(sqlite3_context_db_handle(context), line) == 0) &&
+        gv_stack_line(*line, sqlite3_value_int64(values[0]), text, sizeof(text)) == 0 && text[0])
         value_text(context, text);
+}
+
+static void drop_line(void *line)
+{
+    sqlite3_finalize(*(sqlite3_stmt **)line);
+    free(line);
+}
+
+static int register_where(sqlite3 *trace)
+{
+    sqlite3_stmt **line = calloc(1, sizeof(sqlite3_stmt *));
+
+    return line ? sqlite3_create_function_v2(trace, "gv_where", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                             line, value_where, NULL, NULL, drop_line)
+                : SQLITE_NOMEM;
+}
+
+void gv_sql_values_close(sqlite3 *trace)
+{
+    sqlite3_create_function_v2(trace, "gv_where", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
+    sqlite3_close(trace);
 }
 
 static void value_ended(sqlite3_context *context, int count, sqlite3_value **values)
@@ -183,7 +206,6 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         {"gv_kernel", 1, full_names ? value_demangle : value_short_kernel},
         {"gv_result", 2, value_result},
         {"gv_device", 1, value_device},
-        {"gv_where", 1, value_where},
         {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
         {"gv_root", 1, value_root},
@@ -196,5 +218,7 @@ int gv_sql_values_register(sqlite3 *trace, bool full_names)
         result = sqlite3_create_function(trace, functions[i].name, functions[i].arguments,
                                          SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
                                          functions[i].function, NULL, NULL);
+    if (result == SQLITE_OK)
+        result = register_where(trace);
     return gv_database_error(trace, result);
 }

@@ -12,5 +12,7 @@
  * of gv_range_name_matches(), and those of gv_stack_text_install(). `full_names`: gv_kernel does
  * not shorten. 0 or -errno. */
 int gv_sql_values_register(sqlite3 *trace, bool full_names);
+/* Closes a trace, in which they may be registered: gv_where keeps its query. */
+void gv_sql_values_close(sqlite3 *trace);
 
 #endif

@@ -9,6 +9,7 @@
 #include "report/commands/exit.h"
 #include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"
+#include "report/commands/sql_values.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
@@ -94,7 +95,7 @@ static int trace_view_read(const char *path, bool says_older,
     int code = read(trace, context);
     if (code < 0)
         gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_open_why(trace, code));
-    sqlite3_close(trace);
+    gv_sql_values_close(trace);
     return code < 0 ? GV_EXIT_FAILED : code;
 }
 
