@@ -1,6 +1,7 @@
 #include "report/analyse/ledger/analysis.h"
 
 #include "report/analyse/ledger/findings.h"
+#include "report/analyse/names/stack_text.h"
 #include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
@@ -114,6 +115,8 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_database_each(ledger->trace, sql_stalls, NULL, 0, take_stall, ledger);
     if (!error)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
+    if (!error)
+        error = gv_stack_text_install(ledger->trace);
     if (!error)
         error = gv_ledger_looks_read(ledger);
     return error ? error : gv_ledger_lanes_find(ledger);

@@ -227,7 +227,8 @@ static int take_look(void *context, const void *record)
     if (look->thread >= ledger->thread_count)
         return 0;
     struct gv_ledger_process *process = &ledger->processes[ledger->threads[look->thread].process];
-    ledger->threads[look->thread].looks++;
+    if (++ledger->threads[look->thread].looks > process->rounds)
+        process->rounds++;
     if (look->stack && ledger->verdicts[look->verdict].what == GV_ACCOUNT_THREAD_LOCK) {
         note_waited_at(process->locked_at, look->stack);
         if (look->thread == process->first_thread)

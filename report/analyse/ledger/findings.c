@@ -334,15 +334,18 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
     const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
     struct gv_ledger_calls calls;
     struct name where = {""};
-    int error =
-        gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place, &calls);
     char *text = finding->title;
     size_t size = sizeof(finding->title);
+    int error;
 
-    if (forming->kernels > 0 && !error)
+    if (forming->kernels > 0)
         gv_format_add(text, size, "; kernels take %.1f us on average",
                       (double)forming->kernel_ns / 1e3 / (double)forming->kernels);
-    if (error || !finding->place || calls.launches_here <= calls.launches / HERE_LEAST)
+    if (!finding->place)
+        return 0;
+    error =
+        gv_ledger_calls_at(forming->ledger, forming->rows, lane->process, finding->place, &calls);
+    if (error || calls.launches_here <= calls.launches / HERE_LEAST)
         return error;
     gv_format_add(text, size, ", and about %.0f %% of the launches are here",
                   100 * calls.launches_here / calls.launches);
@@ -367,7 +370,9 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
 static int say_sharing(struct forming *forming, struct gv_ledger_finding *finding)
 {
     const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
-    const int64_t values[] = {lane->process, lane->device, lane->main_ns, lane->main_end_ns};
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+    const int64_t values[] = {lane->process, lane->device, borders[finding->phase],
+                              borders[finding->phase + 1]};
     struct name other = {""};
     int error = gv_database_each(forming->ledger->trace, sql_sharing, values, 4, take_name, &other);
 
@@ -384,25 +389,22 @@ static int say_sharing(struct forming *forming, struct gv_ledger_finding *findin
 static int say_lock(struct forming *forming, struct gv_ledger_finding *finding, uint32_t stack)
 {
     const struct gv_ledger *ledger = forming->ledger;
-    const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
+    const struct gv_ledger_process *process =
+        &ledger->processes[ledger->lanes[finding->lane].process];
     struct name where = {""};
-    uint32_t rounds = 1;
     int error = 0;
 
-    for (size_t i = 0; i < ledger->thread_count; i++)
-        if (ledger->threads[i].process == lane->process && ledger->threads[i].looks > rounds)
-            rounds = ledger->threads[i].looks;
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
-        const struct gv_ledger_waited_at *at = &ledger->processes[lane->process].locked_at[i];
+        const struct gv_ledger_waited_at *at = &process->locked_at[i];
         const int64_t stacks[] = {at->stack, stack};
-        if (at->looks < rounds)
+        if (!at->looks || at->looks < process->rounds)
             continue;
         error = gv_database_each(ledger->trace, sql_lock_around, stacks, 2, take_name, &where);
         if (error || !*where.text)
             continue;
         gv_format_add(finding->title, sizeof(finding->title),
                       ", while %.1f threads wait for a lock that this one has (%s)",
-                      (double)at->looks / rounds, where.text);
+                      (double)at->looks / process->rounds, where.text);
         snprintf(finding->fix, sizeof(finding->fix),
                  "Do it without the lock, so that threads do it at the same time: hold the lock "
                  "only for what needs it.");

@@ -53,20 +53,20 @@ SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
 
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
-SELECT coalesce(o.name || ', process ' || o.pid, 'of another container') FROM other_process o
+SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
 WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
 -- name: lock_around
--- The line at which threads with the stack ?1 wait for a lock, if another thread with ?2 is in the same function: it
--- has the lock. What a queue or a condition waits for is none.
-SELECT w.function || ', ' || replace(w.file, rtrim(w.file, replace(w.file, '/', '')), '') || ':' || w.line
+-- The line at which threads with the stack ?1 wait for a lock, if the stack ?2 is elsewhere in the same function: that
+-- thread has the lock. Where a package's code waits, as a queue's or a condition's does, no lock is known.
+SELECT gv_line(w.function, w.library, w.file, w.line)
 FROM frame w JOIN frame h ON h.stack = ?2 AND h.file = w.file AND h.function = w.function AND h.line <> w.line
 WHERE w.stack = ?1 AND NOT {in_package(w.file)}
     AND w.depth = (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python') LIMIT 1;
 
 -- name: place_words
-SELECT function || ', ' || replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line FROM place WHERE id = ?;
+SELECT gv_line(function, library, file, line) FROM place WHERE id = ?;
 
 -- name: add_lane
 INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)

@@ -157,6 +157,7 @@ struct gv_ledger_process {
         uint32_t stack, looks;
     } waited_at[GV_LEDGER_WAITED_AT],   /* its first thread, */
         locked_at[GV_LEDGER_WAITED_AT]; /* any: for another one */
+    uint32_t rounds; /* of looks: as often as its thread with most was looked at */
     bool known;
 };
 

@@ -225,7 +225,7 @@ static void a_line_whose_hooks_wait(void **state)
     say_launching(50, 2);
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title LIKE '%for "
-                      "each 2.0 of them (after, timer.py:84)' AND fix LIKE 'Wait %often there (%'"),
+                      "each 2.0 of them (timer.py:84 after)' AND fix LIKE 'Wait %often there (%'"),
         1);
 }
 
@@ -386,7 +386,7 @@ static void work_under_a_lock(void **state)
     }
     make();
     assert_int_equal(totals_number("SELECT title LIKE '%, while 1.0 threads wait for a lock that "
-                                   "this one has (handle, serve.py:75)' AND fix LIKE '%lock%'"
+                                   "this one has (serve.py:75 handle)' AND fix LIKE '%lock%'"
                                    " FROM finding WHERE what = 'native' AND phase = 1"),
                      1);
 }
@@ -423,16 +423,20 @@ static void what_was_seen_before_the_loop(void **state)
 static void queued_beside_another_process(void **state)
 {
     (void)state;
-    totals_execute("INSERT INTO device (id, process, device, uuid) VALUES (1, 1, 0, 'GPU-a');"
-                   "INSERT INTO other_process VALUES (1, 'GPU-a', 42, 'app', 0, 90000000, 0, 0)");
-    call(1, 1, 71, 10 * MS, 10000);
+    totals_execute(
+        "INSERT INTO device (id, process, device, uuid) VALUES (1, 1, 0, 'GPU-a');"
+        "INSERT INTO other_process VALUES (1, 'GPU-a', 42, 'app', 11000000, 90000000, 0, 0)");
+    call(1, 1, 71, 1 * MS, 10000);
     call(2, 1, 71, 20 * MS, 10000);
     operation(1, 1, 1, 10 * MS, 10 * MS, 1);
     operation(2, 1, 1, 60 * MS, 10 * MS, 2);
     make();
     assert_int_equal(totals_number("SELECT title LIKE '%another process used the GPU, too: app, "
-                                   "process 42' FROM finding WHERE what = 'queued'"),
+                                   "process 42' FROM finding WHERE what = 'queued' AND phase = 1"),
                      1);
+    assert_int_equal(totals_number("SELECT title LIKE '%another process%' FROM finding"
+                                   " WHERE what = 'queued' AND phase = 0"),
+                     0);
 }
 
 static void no_request_is_nobodys_fault(void **state)
