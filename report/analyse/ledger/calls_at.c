@@ -17,15 +17,26 @@ static int passes(struct gv_ledger *ledger, int64_t stack, int64_t place, bool *
     return error;
 }
 
-/* The place of most: two different ones cancel each other. */
-static void vote(struct gv_ledger_calls *calls, int64_t place, double weight)
+static void count_wait(struct gv_ledger_calls *calls, int64_t place, double weight)
 {
-    if (calls->wait_votes < weight && calls->wait_place != place) {
-        calls->wait_votes = weight - calls->wait_votes;
-        calls->wait_place = place;
-    } else {
-        calls->wait_votes += calls->wait_place == place ? weight : -weight;
-    }
+    size_t at = 0;
+
+    while (at < GV_LEDGER_WAIT_PLACES && calls->waits_at[at].count > 0 &&
+           calls->waits_at[at].place != place)
+        at++;
+    if (at == GV_LEDGER_WAIT_PLACES)
+        return;
+    calls->waits_at[at].place = place;
+    calls->waits_at[at].count += weight;
+}
+
+/* Where more than half of the waits are. */
+static int64_t most_waits(const struct gv_ledger_calls *calls)
+{
+    for (size_t i = 0; i < GV_LEDGER_WAIT_PLACES; i++)
+        if (calls->waits_at[i].count > calls->waits_here / 2)
+            return calls->waits_at[i].place;
+    return 0;
 }
 
 static int count_pair(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
@@ -53,7 +64,7 @@ static int count_pair(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
             continue;
         *(launches ? &calls->launches_here : &calls->waits_here) += tally->weight;
         if (!launches)
-            vote(calls, here, tally->weight);
+            count_wait(calls, here, tally->weight);
     }
     return error;
 }
@@ -70,5 +81,6 @@ int gv_ledger_calls_at(struct gv_ledger *ledger, struct gv_ledger_rows *rows, in
         if (pair->before != GV_LEDGER_ANY && ledger->threads[pair->thread].process == process)
             error = count_pair(ledger, rows, pair, place, calls);
     }
+    calls->wait_place = most_waits(calls);
     return error;
 }

@@ -25,13 +25,18 @@ struct gv_ledger_findings {
 int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings);
 
-/* calls_at.c: how often a process launches, and it launches and waits at a line, in its whole run.
- * Waits count where they are called from: those of a hook belong to the line whose layer it is of.
- * wait_place: where most of them are. 0 or -errno. */
+/* calls_at.c: how often a process launches in its whole run, and how often it launches and waits at
+ * a line. A wait counts at each line that its stack passes through: that of a hook is the layer's,
+ * too. wait_place: the innermost line of more than half of these waits; 0: there is none. 0 or
+ * -errno. */
+#define GV_LEDGER_WAIT_PLACES 16u
 struct gv_ledger_calls {
     double launches, launches_here, waits_here;
     int64_t wait_place;
-    double wait_votes;
+    struct {
+        int64_t place;
+        double count;
+    } waits_at[GV_LEDGER_WAIT_PLACES]; /* the first so many places */
 };
 int gv_ledger_calls_at(struct gv_ledger *ledger, struct gv_ledger_rows *rows, int64_t process,
                        int64_t place, struct gv_ledger_calls *calls);

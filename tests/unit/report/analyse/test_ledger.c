@@ -229,6 +229,24 @@ static void a_line_whose_hooks_wait(void **state)
         1);
 }
 
+/* Waits at three lines, of which none has most. */
+static void a_line_whose_waits_are_at_several(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO stack VALUES (2, 1, 2), (3, 1, 3), (4, 1, 4);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line)"
+        " SELECT id, 0, 'python', 'after', 'timer.py', id FROM stack UNION ALL"
+        " SELECT id, 1, 'python', 'watch', 'train.py', 62 FROM stack;"
+        "CREATE TRIGGER temp.spread AFTER INSERT ON call_stack WHEN NEW.stack = 9 BEGIN"
+        " UPDATE call_stack SET stack = 2 + NEW.call / 10 % 3 WHERE call = NEW.call; END");
+    say_launching(50, 9);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE what = 'launching' AND title LIKE '%for "
+                      "each 2.0 of them' AND fix LIKE 'Wait %often here (%'"),
+        1);
+}
+
 /* A damaged trace may have any ids: the first thread is then not known. */
 static void a_thread_that_is_none_of_ours(void **state)
 {
@@ -791,6 +809,7 @@ int main(void)
         TEST(launching),
         TEST(a_line_that_launches_and_waits),
         TEST(a_line_whose_hooks_wait),
+        TEST(a_line_whose_waits_are_at_several),
         TEST(a_thread_that_is_none_of_ours),
         TEST(a_line_that_only_launches),
         TEST(asking_for_functions),
