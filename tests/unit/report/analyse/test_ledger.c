@@ -594,6 +594,21 @@ static void steps(int (*takes_ns)(int number))
     make();
 }
 
+static int short_ones(int number)
+{
+    (void)number;
+    return 800000;
+}
+
+static void steps_of_less_than_a_millisecond(void **state)
+{
+    (void)state;
+    steps(short_ones);
+    assert_int_equal(totals_number("SELECT afterwards = 'at best 520 us a step instead of 800 us'"
+                                   " FROM finding WHERE what = 'host-code' AND phase = 1"),
+                     1);
+}
+
 static int longer_and_longer(int number)
 {
     return MS + (number - 1) * 50000;
@@ -826,6 +841,7 @@ int main(void)
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(without_a_gpu_side),
+        TEST(steps_of_less_than_a_millisecond),
         TEST(steps_that_grow),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
