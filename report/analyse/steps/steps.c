@@ -186,8 +186,7 @@ static bool lasts_as(const struct steps_thread *other, const struct steps_thread
 
 /* Of the threads of a process, those that wait for the GPU have steps of their own. What others
  * launch in a loop may be a part of the same steps, so it counts only if there is nothing better
- * that lasts as long.
- */
+ * that lasts as long. */
 static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
 {
     int64_t process = gv_id_table_get(&steps->process_of, (int64_t)thread, 0);
