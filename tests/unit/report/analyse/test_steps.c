@@ -288,6 +288,22 @@ static void test_two_waits_in_a_step(void **state)
     assert_int_equal(steps(), 200);
 }
 
+/* Tables are brought to the host one by one, with a wait for each: what follows the last one begins
+ * the next step. */
+static void test_a_wait_for_each_result(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        kernels(1, 4);
+        result();
+        sync();
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
 static void test_copies_that_wait(void **state)
 {
     (void)state;
@@ -598,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_now_and_then),
         cmocka_unit_test(test_a_wait_whose_work_before_differs),
         cmocka_unit_test(test_two_waits_in_a_step),
+        cmocka_unit_test(test_a_wait_for_each_result),
         cmocka_unit_test(test_copies_that_wait),
         cmocka_unit_test(test_copies_before_the_first_step),
         cmocka_unit_test(test_other_work_before_and_after),
