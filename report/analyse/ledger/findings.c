@@ -294,8 +294,11 @@ static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledg
              ms >= 10000  ? "%.0f s"
              : ms >= 1000 ? "%.1f s"
              : ms >= 10   ? "%.0f ms"
-                          : "%.1f ms",
-             ms >= 1000 ? ms / 1000 : ms);
+             : ms >= 1    ? "%.1f ms"
+                          : "%.0f us",
+             ms >= 1000 ? ms / 1000
+             : ms >= 1  ? ms
+                        : ms * 1000);
 }
 
 struct name {

@@ -459,21 +459,21 @@ static struct choice loop_of(const struct gv_step_stream *stream, const struct c
 }
 
 /* A program that waits only now and then, as to log, has its loop between two waits: the work that
- * repeats there most seldom. If it waits more often than that, it must do nothing else then, and
- * the loop must do several things. */
+ * repeats there most seldom. The wait must be seldom, or do nothing else, and then the loop must do
+ * several things. */
 static struct choice inner_of(const struct gv_step_stream *stream, const struct choice *choices,
                               size_t count, const struct choice *outer)
 {
     bool seldom = outer->candidate->count < DETECTOR_SELDOM;
+    bool works = gv_piece_works_once(usual_kind(outer->candidate), stream);
     struct choice inner = {0};
 
-    if (!seldom && gv_piece_works_once(usual_kind(outer->candidate), stream))
-        return *outer;
     for (size_t i = 0; i < count; i++) {
         const struct choice *one = &choices[i];
+        uint64_t times = one->candidate->count / outer->candidate->count;
         if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
-            one->votes < (seldom ? 2 : DETECTOR_THINGS) ||
-            one->candidate->count < (seldom ? DETECTOR_INNER : 2) * outer->candidate->count)
+            !((seldom && times >= DETECTOR_INNER && one->votes >= 2) ||
+              (!works && times >= 2 && one->votes >= DETECTOR_THINGS)))
             continue;
         if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
             (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))
