@@ -24,7 +24,8 @@ struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
     int64_t first_ns, last_ns;        /* of what the detector took */
-    bool makes_graphs;                /* since its last launch of one */
+    bool makes_graphs;                /* since its last launch of one, */
+    bool made_one;                    /* and before that */
     size_t series;                    /* its own + 1; 0: none */
     size_t read;                      /* number of series whose steps it is in + 1 */
     int64_t number, start_ns, end_ns; /* of the step in which its last call was, or the next one */
@@ -69,10 +70,11 @@ static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thre
 /* A graph that is made anew for each launch is another one each time: which one says nothing. */
 static uint64_t graph_of(struct steps_thread *thread, const struct gv_pass_call *row)
 {
-    bool is_new = thread->makes_graphs;
+    bool is_again = thread->makes_graphs && thread->made_one;
 
+    thread->made_one = thread->makes_graphs;
     thread->makes_graphs = false;
-    return is_new ? 0 : (uint64_t)row->object;
+    return is_again ? 0 : (uint64_t)row->object;
 }
 
 /* False: it is none for the steps, or not in the part. */
@@ -113,7 +115,7 @@ static int each_call(struct gv_steps *steps,
     const struct gv_pass_consumer consumer = {steps, take, NULL};
 
     for (size_t i = 0; i < steps->process_of.rows; i++)
-        steps->threads[i].makes_graphs = false;
+        steps->threads[i].makes_graphs = steps->threads[i].made_one = false;
     return gv_pass_run(steps->pass, &consumer, NULL);
 }
 

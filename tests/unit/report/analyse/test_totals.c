@@ -830,7 +830,7 @@ static void steps_whose_graphs_are_made_anew(void **state)
         step_call(8, 84, 100 + 2 * i, 0);
         step_call(8, 81, 101 + 2 * i, 70 + i);
     }
-    assert_int_equal(steps_of_8(), 40);
+    assert_int_equal(steps_of_8(), 39); /* not the first: it might be the only graph */
 }
 
 /* The time in an unfinished call belongs to the run. */
