@@ -126,8 +126,8 @@ SELECT id FROM stack WHERE process = ? AND number = ?;
 SELECT count(*) FROM frame WHERE stack = ? AND kind = 'python';
 
 -- name: FRAME_PYTHON_CLOSE
--- Where a hidden frame was counted. Each goes to the place that the one before it has left.
-UPDATE frame SET depth = depth - 1 WHERE stack = ?1 AND depth > ?2 AND depth < ?3;
+-- The hidden frame at ?2 was counted: those behind it move up by one.
+UPDATE OR REPLACE frame SET depth = depth - 1 WHERE stack = ?1 AND depth > ?2 AND depth < ?3;
 
 -- name: FRAME_PYTHON_COPY
 INSERT INTO frame SELECT ?2, depth, kind, function, library, file, line, address, object

@@ -27,6 +27,7 @@ struct claim {
     uint32_t what, stack;
     int64_t place, ns;
     uint32_t chain; /* number of one */
+    uint32_t group; /* the same for all that are the same in the same innermost function */
     bool taken;
 };
 
@@ -46,6 +47,9 @@ struct forming {
     size_t chain_count, chain_room;
     struct gv_key_map chain_numbers, function_numbers; /* of stacks; of names */
     uint32_t function_count;
+    struct gv_key_map group_numbers; /* + 1 */
+    int64_t *group_ns;               /* scratch of largest() */
+    size_t group_count, group_room;
     int64_t kernels, kernel_ns; /* of the lane and phase: how many took how long */
 };
 
@@ -128,6 +132,23 @@ static uint32_t caller_of(const struct forming *forming, const struct claim *cla
 
 /* ---- forming ---- */
 
+static int group_of(struct forming *forming, const struct claim *claim, uint32_t *group)
+{
+    const struct gv_key key = {{claim->what, innermost(forming, claim), 0}};
+    int64_t known = gv_key_map_find(&forming->group_numbers, &key);
+    int error;
+
+    *group = (uint32_t)known - 1;
+    if (known)
+        return 0;
+    error = gv_array_room(&forming->group_ns, forming->group_count, &forming->group_room,
+                          sizeof(*forming->group_ns));
+    if (error)
+        return error;
+    *group = (uint32_t)forming->group_count++;
+    return gv_key_map_add(&forming->group_numbers, &key, (int64_t)*group + 1);
+}
+
 static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
 {
     struct claim claim = {.row = row,
@@ -146,6 +167,8 @@ static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
     if (!error)
         error = chain_of(forming, claim.stack, claim.place, &claim.chain);
     if (!error)
+        error = group_of(forming, &claim, &claim.group);
+    if (!error)
         forming->claims[forming->claim_count++] = claim;
     return error;
 }
@@ -156,31 +179,24 @@ static bool is_lost(const struct gv_ledger_row *row)
            gv_account_say(row->what).group == GV_ACCOUNT_LOST;
 }
 
-/* The claim in the group with the most, by what and innermost function. A borrowed line is seldom
- * the one to change. */
+/* The largest claim in the group with the most. A borrowed line is seldom the one to change. */
 static struct claim *largest(struct forming *forming)
 {
     struct claim *most = NULL;
-    int64_t most_ns = 0;
 
+    for (size_t i = 0; i < forming->claim_count; i++)
+        forming->group_ns[forming->claims[i].group] = 0;
     for (size_t i = 0; i < forming->claim_count; i++) {
-        struct claim *claim = &forming->claims[i], *worst = claim;
-        int64_t ns = 0;
-        if (claim->taken)
-            continue;
-        for (size_t j = 0; j < forming->claim_count; j++) {
-            struct claim *other = &forming->claims[j];
-            if (other->taken || other->what != claim->what ||
-                innermost(forming, other) != innermost(forming, claim))
-                continue;
-            ns += other->row->borrowed ? other->ns / 2 : other->ns;
-            if (other->ns > worst->ns)
-                worst = other;
-        }
-        if (ns > most_ns) {
-            most_ns = ns;
-            most = worst;
-        }
+        const struct claim *claim = &forming->claims[i];
+        if (!claim->taken)
+            forming->group_ns[claim->group] += claim->row->borrowed ? claim->ns / 2 : claim->ns;
+    }
+    for (size_t i = 0; i < forming->claim_count; i++) {
+        struct claim *claim = &forming->claims[i];
+        int64_t ns = forming->group_ns[claim->group];
+        if (!claim->taken && (ns > (most ? forming->group_ns[most->group] : 0) ||
+                              (most && claim->group == most->group && claim->ns > most->ns)))
+            most = claim;
     }
     return most;
 }
@@ -595,5 +611,7 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
     free(forming.chains);
     gv_key_map_free(&forming.chain_numbers);
     gv_key_map_free(&forming.function_numbers);
+    gv_key_map_free(&forming.group_numbers);
+    free(forming.group_ns);
     return error;
 }

@@ -274,7 +274,7 @@ static int walk_thread(struct walk *walk, uint32_t thread, int64_t to_ns, uint64
     }
     if (error || walk->cursor_ns >= to_ns)
         return error;
-    if (!after && thread < ledger->thread_count)
+    if (!after)
         after = ledger->threads[thread].last;
     error = gv_ledger_pair_of(ledger, thread, after, then, &pair);
     return error ? error : book_outside(walk, pair, to_ns);

@@ -44,7 +44,7 @@ static int add_lane(struct gv_ledger *ledger, int64_t process, int64_t device)
 static int take_process(void *context, sqlite3_stmt *row)
 {
     struct gv_ledger *ledger = context;
-    int64_t id = sqlite3_column_int64(row, 0);
+    int64_t id = sqlite3_column_int64(row, 0), first = sqlite3_column_int64(row, 4);
     bool ends = sqlite3_column_type(row, 2) != SQLITE_NULL;
 
     if (id <= 0 || (uint64_t)id >= ledger->process_count)
@@ -52,7 +52,7 @@ static int take_process(void *context, sqlite3_stmt *row)
     ledger->processes[id] = (struct gv_ledger_process){
         .start_ns = gv_time_column(row, 1),
         .end_ns = gv_time_column(row, ends ? 2 : 5),
-        .first_thread = (uint32_t)sqlite3_column_int64(row, 4),
+        .first_thread = first > 0 && (uint64_t)first < ledger->thread_count ? (uint32_t)first : 0,
         .known = true,
     };
     return sqlite3_column_int(row, 6) && !sqlite3_column_int(row, 3) ? add_lane(ledger, id, -1) : 0;

@@ -147,7 +147,7 @@ struct gv_ledger_wait {
 
 struct gv_ledger_process {
     int64_t start_ns, end_ns;
-    uint32_t first_thread;
+    uint32_t first_thread; /* 0: not known */
     uint32_t *lanes;
     size_t lane_count, lane_room;
     struct gv_ledger_wait waits[GV_LEDGER_WAITS];

@@ -88,13 +88,13 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
     return error;
 }
 
-/* Those of the cell's phase tell it; others only where there are none: what was compiled before the
- * loop is not compiled in it. */
+/* Looks before the main phase tell the start, later ones the rest; others only where there are
+ * none: what was compiled before the loop is not compiled in it. A minute may have both. */
 static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       uint32_t pair, struct parts *parts)
 {
     bool early = cell->phase == GV_LEDGER_START;
-    int error = add_looks(ledger, pair, !early, early, parts);
+    int error = ledger->by_minute ? 0 : add_looks(ledger, pair, !early, early, parts);
 
     return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }
@@ -298,8 +298,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
 /* Where the program's first thread waits for one that has no frames of the program. */
 static uint32_t borrowed(const struct gv_ledger *ledger, uint32_t thread)
 {
-    const struct gv_ledger_process *process =
-        &ledger->processes[thread < ledger->thread_count ? ledger->threads[thread].process : 0];
+    const struct gv_ledger_process *process = &ledger->processes[ledger->threads[thread].process];
     const struct gv_ledger_waited_at *most = &process->waited_at[0];
 
     if (thread == process->first_thread)

@@ -56,13 +56,25 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
 
 /* ---- the calls ---- */
 
-static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from,
+/* Asked of each call, in their order. */
+static bool starts_cuda(struct gv_stall_run *run, const struct gv_pass_call *call)
+{
+    const int64_t *of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
+    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
+    struct gv_stall_process *process =
+        of ? GV_STALL_ROW(run->processes, run->process_count, *of) : NULL;
+
+    return api && process &&
+           gv_starting_is(&process->starting, api->class, api->runtime, call->duration_ns);
+}
+
+static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from, bool starts_cuda,
                      struct gv_stall_call *call)
 {
     static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN,
                                                 .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
     const struct gv_stall_api *api;
-    struct gv_stall_process *process;
+    const struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;
     const int64_t *process_of;
     bool is_long = from->duration_ns >= run->judge.threshold_ns;
@@ -99,9 +111,7 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from,
     api = GV_STALL_ROW(run->apis, run->api_count, call->api);
     call->rule = api && api->rule ? api->rule : &starts; /* the file may name a missing row */
     process = GV_STALL_ROW(run->processes, run->process_count, call->process);
-    if (api && process &&
-        gv_starting_is(&process->starting, api->class, api->runtime, gv_stall_call_ns(call)) &&
-        !call->loads && !gv_cause_is_expected(call->rule->cause))
+    if (starts_cuda && !call->loads && !gv_cause_is_expected(call->rule->cause))
         call->rule = &starts;
     /* One that waited for missing operations would look as if it had worked. */
     if (process && process->measured &&
@@ -143,11 +153,12 @@ static int next_chunk(struct gv_stall_run *run)
             GV_STALL_ROW(run->kernels, run->kernel_count, from->kernel);
         if (kernel && !kernel->first_call)
             kernel->first_call = from->key.id;
+        bool starts = starts_cuda(run, from);
         if (!loads_code(run, from, &error) &&
             (from->duration_ns < run->judge.threshold_ns || from->folded))
             continue;
         if (!error)
-            error = take_call(run, from, call);
+            error = take_call(run, from, starts, call);
         run->call_count += !error && !gv_stopped_has(&run->stopped, call->process, call->start_ns);
     }
     return error;

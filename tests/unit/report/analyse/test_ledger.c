@@ -3,6 +3,7 @@
 #include "tests/unit/report/totals_fixture.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define RUN_NS 100000000
 
@@ -67,6 +68,15 @@ static void make_part(const struct gv_totals_part *part)
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
+    gv_pass_close(pass);
+}
+
+static void make_minutes(const struct gv_totals_part *part)
+{
+    struct gv_pass *pass;
+
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass, false), 0);
     gv_pass_close(pass);
 }
 
@@ -219,6 +229,15 @@ static void a_line_whose_hooks_wait(void **state)
         1);
 }
 
+/* A damaged trace may have any ids: the first thread is then not known. */
+static void a_thread_that_is_none_of_ours(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (-5, 1, 3, 0)");
+    say_launching(50, 1);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'launching'"), 1);
+}
+
 static void a_line_that_only_launches(void **state)
 {
     (void)state;
@@ -246,7 +265,6 @@ static void asking_for_functions(void **state)
     assert_int_equal(booked("loading"), 5 * MS);
 }
 
-/* What a thread does while it captures makes the graph, in calls and between them. */
 /* The runtime makes the context in the first call that needs one, whatever it is for. */
 static void the_call_that_starts_cuda(void **state)
 {
@@ -263,6 +281,7 @@ static void the_call_that_starts_cuda(void **state)
     assert_int_equal(booked("starting-cuda"), 10 * MS + 30 * MS);
 }
 
+/* What a thread does while it captures makes the graph, in calls and between them. */
 static void capturing(void **state)
 {
     (void)state;
@@ -372,7 +391,7 @@ static void work_under_a_lock(void **state)
                      1);
 }
 
-/* 40 steps, between calls that are alike before them: what was seen there before is not theirs. */
+/* Ten steps, between the same calls as before them: what was seen before them is not theirs. */
 static void what_was_seen_before_the_loop(void **state)
 {
     (void)state;
@@ -396,6 +415,9 @@ static void what_was_seen_before_the_loop(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
     assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
+    make_minutes(&GV_TOTALS_ALL); /* have both */
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_minutes WHERE what IN ('child', 'sleep')"), 2);
 }
 
 static void queued_beside_another_process(void **state)
@@ -449,6 +471,38 @@ static void of_a_part(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
 }
 
+static clock_t time_for_lines(int count)
+{
+    char sql[1024];
+
+    totals_execute("DELETE FROM call; DELETE FROM call_stack; DELETE FROM gpu_op; DELETE FROM "
+                   "stack; DELETE FROM frame; DELETE FROM stack_place; DELETE FROM place");
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO stack WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+             " WHERE i < %d) SELECT i, 1, i FROM n;"
+             "INSERT INTO frame (stack, depth, kind, function, file, line)"
+             " SELECT id, 0, 'python', 'f' || id, 'train.py', id FROM stack;"
+             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+             " SELECT 2 * id, 1, 75, id * 4000000, 2000000, 0 FROM stack UNION ALL"
+             " SELECT 2 * id + 1, 1, 71, id * 4000000 + 3000000, 10000, 0 FROM stack;"
+             "INSERT INTO call_stack SELECT 2 * id, id FROM stack;"
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call)"
+             " SELECT id, 1, 1, id * 4000000 + 3020000, 100000, 2 * id + 1 FROM stack;"
+             "UPDATE process SET end_ns = (%d + 2) * 4000000",
+             count, count);
+    totals_execute(sql);
+    clock_t begin = clock();
+    make();
+    return clock() - begin;
+}
+
+/* A program may lose time at each of thousands of lines. */
+static void many_lines_are_compared_in_linear_time(void **state)
+{
+    (void)state;
+    assert_true(time_for_lines(20000) < 8 * time_for_lines(5000));
+}
+
 static void by_minute(void **state)
 {
     const int64_t minute_ns = INT64_C(60000) * MS;
@@ -461,10 +515,7 @@ static void by_minute(void **state)
     operation(1, 1, 1, 10 * MS, minute_ns, 1);
     operation(2, 1, 1, 2 * minute_ns + MS, 10 * MS, 2);
     part.from_ns = minute_ns;
-    struct gv_pass *pass;
-    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, &part, pass, false), 0);
-    gv_pass_close(pass);
+    make_minutes(&part);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
     assert_int_equal(
         totals_number("SELECT count(*) FROM (SELECT sum(total_ns) AS ns FROM ledger_minutes"
@@ -736,6 +787,7 @@ int main(void)
         TEST(launching),
         TEST(a_line_that_launches_and_waits),
         TEST(a_line_whose_hooks_wait),
+        TEST(a_thread_that_is_none_of_ours),
         TEST(a_line_that_only_launches),
         TEST(asking_for_functions),
         TEST(the_call_that_starts_cuda),
@@ -748,6 +800,7 @@ int main(void)
         TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
+        TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(without_a_gpu_side),
         TEST(steps_that_grow),

@@ -140,6 +140,34 @@ static void a_hidden_frame_does_not_count(void **state)
                      20);
 }
 
+/* A damaged spool has a stack's number twice: the later frames replace the earlier ones. */
+static void two_stacks_of_one_number(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        union gv_record stack = {
+            .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 1}};
+        union gv_record frames = {
+            .python_frames = {.head = {.kind = GV_RECORD_PYTHON_FRAMES,
+                                       .flags = GV_RECORD_MORE,
+                                       .api = (uint16_t)(2 - i)},
+                              .position = {{.code = i ? 3 : 2}, {.code = 1}}}};
+        assert_true(fixture_append(&spool, 1, &stack));
+        assert_true(fixture_append(&spool, 1, &frames));
+        assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 500 + 1000 * i, 10, 0));
+    }
+    fixture_python_code(&spool, 2, 1, "train.py", "step", 9);
+    fixture_python_code(&spool, 2, 3, "train.py", "main", 20);
+    union gv_record hidden = {.python_code = {.head = {.kind = GV_RECORD_PYTHON_CODE},
+                                              .number = 2,
+                                              .is_interpreters = 1}};
+    assert_true(fixture_append(&spool, 2, &hidden));
+    assert_true(fixture_call(&spool, 2, FIXTURE_SYNC, 4000, 10, 0));
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM frame"), 1);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 3);
+}
+
 /* Its text is missing, as where the spool was full; another thread wrote it whole later. */
 static void a_cut_code_object_keeps_its_frames_waiting(void **state)
 {
@@ -188,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_is_cleared_once_it_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_site_s_stack_may_come_after_its_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hidden_frame_does_not_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_stacks_of_one_number, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cut_code_object_keeps_its_frames_waiting, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_copy_that_is_gone_is_counted, setup, teardown),
