@@ -150,6 +150,20 @@ int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks)
     return 0;
 }
 
+/* A main thread that has ended looks like a zombie while other threads continue. */
+static bool session_is_zombie(const struct gv_process_stat *stat)
+{
+    return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
+}
+
+bool gv_session_has_ended(uint32_t pid)
+{
+    struct gv_process_stat stat = {0};
+
+    return gv_process_is_gone(pid) ||
+           (session_read_stat(pid, &stat) == 0 && session_is_zombie(&stat));
+}
+
 /* Without /proc: it may be hidden (hidepid), or no descriptor is left. */
 static enum gv_session_life session_pid_life(uint32_t pid)
 {
@@ -177,10 +191,7 @@ enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
         return session_pid_life(pid);
     if (stat.start_ticks != start_ticks)
         return GV_SESSION_GONE;
-    /* A main thread that has ended looks like a zombie while other threads continue. */
-    if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
-        return GV_SESSION_ZOMBIE;
-    return GV_SESSION_ALIVE;
+    return session_is_zombie(&stat) ? GV_SESSION_ZOMBIE : GV_SESSION_ALIVE;
 }
 
 bool gv_session_is_last_thread(void)

@@ -37,6 +37,9 @@ enum gv_session_life {
 /* Of a process that /proc hides, only the pid is known. */
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks);
 
+/* Whether the process with this number is gone or a zombie. */
+bool gv_session_has_ended(uint32_t pid);
+
 /* For a thread other than the main one: whether it alone is left in this process, beside the main
  * thread, which has ended. */
 bool gv_session_is_last_thread(void);

@@ -15,7 +15,7 @@
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
 #include "trace/futex.h"
-#include "trace/process_gone.h"
+#include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,9 @@
 #define FETCH_MOST_MS 1000
 
 /* Nobody will drain the spool: the collector cannot write the trace, it died, or there never was
- * one, so nobody has the lock. The lock is tried only if there is no pid to look at: while we
- * try it, another process could think that a collector has it. */
+ * one, so nobody has the lock. The lock is tried only if the pid is not of a living process: while
+ * we try it, another process could think that a collector has it. The pid of a collector that has
+ * just been started may still be that of the one before, which was killed. */
 static bool collector_is_no_use(const struct gv_process *process)
 {
     uint32_t pid = atomic_load(&process->session->collector_pid);
@@ -41,11 +42,11 @@ static bool collector_is_no_use(const struct gv_process *process)
 
     if (atomic_load(&process->session->trace_error))
         return true;
-    if (pid)
-        return gv_process_is_gone(pid);
+    if (pid && !gv_session_has_ended(pid))
+        return false;
     fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT;
+        return pid || errno == ENOENT;
     gone = flock(fd, LOCK_EX | LOCK_NB) == 0;
     close(fd);
     return gone;

@@ -1,6 +1,7 @@
 """The collector, and programs whose collector is killed, stopped or slow."""
 
 import contextlib
+import ctypes
 import os
 import random
 import re
@@ -14,6 +15,7 @@ import time
 import harness
 
 LAUNCH = "cuLaunchKernel"
+PR_SET_CHILD_SUBREAPER = 36
 LOCKED_S = 5  # more than GV_DATABASE_BUSY_MS
 
 
@@ -74,6 +76,20 @@ class Collector(harness.Case):
         os.kill(collector, signal.SIGKILL)
         harness.wait_for(lambda: not self.processes(), "everybody is gone")
         self.command("report", self.path("trace.db"))
+        self.whole()
+
+    def test_killed_where_nobody_waits_for_it(self):
+        """As in a container whose process 1 does not: it stays a zombie."""
+        subreaper = ctypes.CDLL(None).prctl
+        subreaper(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.addCleanup(subreaper, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        process = self.flood(GPUVERIFY_EXIT_WAIT="1000")
+        collector = self.await_collector()
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        os.kill(collector, signal.SIGKILL)
+        self.assertIn(b"the collector ended too early", self.finish(process))
+        os.waitpid(collector, 0)
+        self.command("recover", self.spool)
         self.whole()
 
     def test_killed_at_random_moments_and_recovered(self):

@@ -30,6 +30,9 @@ struct verdict {
     int64_t stack;  /* the first with this line; 0: none */
     size_t workers; /* of a wait for data: the first of its list, + 1 */
     int64_t looks;  /* at workers with a line */
+    int64_t at_ns;  /* of the newest of these, */
+    int at_once;    /* how many were at that time, */
+    int most;       /* and at any time */
 };
 
 /* How often a line was seen in the workers of a data loader. */
@@ -383,14 +386,17 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
 /* Many lines are there only in a trace that is not ours: they share the last. */
 #define GV_IDLE_WORKER_LINES 256
 
-static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, uint32_t line,
-                       int64_t stack)
+static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int64_t at_ns,
+                       uint32_t line, int64_t stack)
 {
     struct worker *worker = NULL;
     size_t lines = 0;
     int error = 0;
 
     verdict->looks++;
+    verdict->at_once = verdict->at_ns == at_ns ? verdict->at_once + 1 : 1;
+    verdict->at_ns = at_ns;
+    verdict->most = verdict->at_once > verdict->most ? verdict->at_once : verdict->most;
     for (size_t at = verdict->workers; at; at = worker->next, lines++) {
         worker = &looks->workers[at - 1];
         if (worker->line == line)
@@ -462,7 +468,8 @@ static int take_sample(void *context, sqlite3_stmt *row)
                            sqlite3_column_int64(row, IDLE_PROCESS), &number);
     if (!error && what == GV_ACCOUNT_DATA && other.line &&
         sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_CHILD)
-        error = worker_seen(looks, &looks->verdicts[number], other.line, other_stack);
+        error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT),
+                            other.line, other_stack);
     return error ? error : sample_add(looks, row, number, about);
 }
 
@@ -482,8 +489,9 @@ static int name_workers(struct gv_idle_looks *looks)
         if (!most)
             continue;
         line_as_detail(looks, most->line, line, sizeof(line));
-        snprintf(detail, sizeof(detail), "%s (%d %% of the workers' samples)", line,
-                 (int)((double)most->count * 100 / (double)verdict->looks + 0.5));
+        snprintf(detail, sizeof(detail), "%s (%d %% of the samples of %d worker%s)", line,
+                 (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
+                 verdict->most == 1 ? "" : "s");
         free(verdict->detail);
         verdict->detail = strdup(detail);
         verdict->stack = most->stack;

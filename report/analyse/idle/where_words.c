@@ -11,8 +11,8 @@ size_t gv_idle_line_bytes(const char *where)
     return memchr(where, ':', bytes) ? bytes : strlen(where);
 }
 
-/* What a detail says beyond a line that it names: " (67 % of the workers' samples)". NULL: it does
- * not name that line. */
+/* What a detail says beyond a line that it names: " (67 % of the samples of 2 workers)". NULL: it
+ * does not name that line. */
 static const char *beyond_line(const char *detail, const char *where)
 {
     char line[256];

@@ -369,6 +369,26 @@ static int say_launching(struct forming *forming, struct gv_ledger_finding *find
     return error;
 }
 
+/* What runs on the host at the program's line may be a library's. */
+static int say_callee(struct forming *forming, struct gv_ledger_finding *finding, int64_t stack)
+{
+    struct name name = {""};
+    int error = 0;
+
+    switch (finding->what) {
+    case GV_ACCOUNT_PYTHON:
+    case GV_ACCOUNT_NATIVE:
+    case GV_ACCOUNT_HOST_CODE:
+    case GV_ACCOUNT_LAUNCHING:
+        error = gv_database_each(forming->ledger->trace, sql_callee, &stack, 1, take_name, &name);
+        if (*name.text)
+            gv_format_add(finding->title, sizeof(finding->title), ", mostly %s", name.text);
+        return error;
+    default:
+        return 0;
+    }
+}
+
 /* The kernels of two processes take turns. */
 static int say_sharing(struct forming *forming, struct gv_ledger_finding *finding)
 {
@@ -443,6 +463,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
     else
         snprintf(finding->title, sizeof(finding->title), "%s%s", words.meaning,
                  finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
+    if (!error && !detail)
+        error = say_callee(forming, finding, most->row->stack);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = say_launching(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)

@@ -51,6 +51,15 @@ SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND file IS NOT NULL AND CAS
 SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
     WHERE f.stack = ?1 AND f.file IS p.file AND f.line = p.line);
 
+-- name: callee
+-- The package's function that the program's own line calls in this stack; wrappers are passed by.
+SELECT function || ' in ' || CASE WHEN file LIKE '%-packages/%' THEN substr(file, instr(file, '-packages/') + 10)
+        ELSE ltrim(substr(file, instr(file, '/lib/python3.') + 13), '0123456789t/') END
+FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%'
+    AND function NOT GLOB '_*' AND function NOT GLOB '*._*' AND function NOT GLOB '*<*'
+    AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
+ORDER BY depth DESC LIMIT 1;
+
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
 SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o

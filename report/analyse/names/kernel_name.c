@@ -10,10 +10,14 @@
 /* The start of the parameter list that ends the name, or the name's length. */
 static size_t kernel_name_parameters(const char *name, size_t length)
 {
-    size_t at = length, depth = 0;
+    static const char constant[] = ") const";
+    size_t depth = 0;
 
+    if (length >= sizeof(constant) && strcmp(name + length - (sizeof(constant) - 1), constant) == 0)
+        length -= sizeof(constant) - 2;
     if (length == 0 || name[length - 1] != ')')
         return length;
+    size_t at = length;
     while (at > 0) {
         at--;
         depth += name[at] == ')';
@@ -216,14 +220,15 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
 void gv_function_name_short(const char *name, char *out, size_t size)
 {
     char qualified[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
-    const char *shown = name;
 
-    if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
-        gv_kernel_name_qualified(name, qualified, sizeof(qualified));
+    gv_kernel_name_qualified(name, qualified, sizeof(qualified));
+    kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
+    if (gv_text_width(folded) > GV_KERNEL_NAME_WIDE) { /* of a lambda in a function */
+        kernel_name_strip(qualified, false, folded);
+        memcpy(qualified, folded, strlen(folded) + 1);
         kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
-        shown = folded;
     }
-    kernel_name_copy(shown, strlen(shown), out, size);
+    kernel_name_copy(folded, strlen(folded), out, size);
 }
 
 /* ---- distinct short names for the kernels of all traces read ---- */

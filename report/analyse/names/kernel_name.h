@@ -26,8 +26,8 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size);
  */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
 
-/* A host function: unchanged, unless it is too wide; then shortened like a kernel, with
- * namespaces. */
+/* A host function: without parameters, and shortened like a kernel if it is too wide; without
+ * namespaces only if it still is. */
 void gv_function_name_short(const char *name, char *out, size_t size);
 
 /* How much of a kernel's name to keep, least first. */

@@ -47,7 +47,8 @@ struct candidate {
     uint32_t sizes[DETECTOR_SIZES];             /* of pieces */
     uint64_t first_predicted, first_foreseen;   /* at the first one */
     uint64_t predicted, foreseen;               /* at the newest one */
-    uint64_t first, first_votes;                /* the event that follows, mostly */
+    uint64_t follower;                          /* the event after the newest one */
+    uint64_t first, first_votes;                /* of pieces: the event that is the first, mostly */
     int kind;
     struct gv_piece_kinds kinds;
 };
@@ -226,6 +227,14 @@ static double regular_part(const struct candidate *candidate)
     return part_of(alike, candidate->count - 1);
 }
 
+/* By a majority vote: two different ones cancel each other. */
+static void vote_for_first(struct candidate *candidate)
+{
+    if (candidate->first_votes == 0)
+        candidate->first = candidate->follower;
+    candidate->first_votes += candidate->first == candidate->follower ? 1 : (uint64_t)-1;
+}
+
 static void candidate_piece(const struct gv_step_detector *detector, struct candidate *candidate)
 {
     const struct gv_step_stream *stream = &detector->stream;
@@ -234,6 +243,7 @@ static void candidate_piece(const struct gv_step_detector *detector, struct cand
     struct gv_piece piece;
     int kind;
 
+    vote_for_first(candidate);
     candidate->waited += further > (ends ? 1 : 0);
     candidate->nests += stream->marks > candidate->marks + 1;
     candidate->sizes[size_of(stream->launches - candidate->launches)]++;
@@ -265,14 +275,6 @@ static void candidate_seen(const struct gv_step_detector *detector, struct candi
     candidate->foreseen = detector->stream.foreseen;
 }
 
-/* The event that follows most often, by a majority vote: two different ones cancel each other. */
-static void candidate_followed(struct candidate *candidate, uint64_t symbol)
-{
-    if (candidate->first_votes == 0)
-        candidate->first = symbol;
-    candidate->first_votes += candidate->first == symbol ? 1 : (uint64_t)-1;
-}
-
 int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_step_event *event)
 {
     struct anchor_keys keys = anchors_of(&detector->stream, event);
@@ -284,7 +286,7 @@ int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_ste
     for (size_t i = 0; detector->after_wait && i < DETECTOR_KEYS; i++)
         for (size_t j = 0; j < detector->count; j++)
             if (detector->candidates[j]->key == detector->newest_wait[i])
-                candidate_followed(detector->candidates[j], event->symbol);
+                detector->candidates[j]->follower = event->symbol;
     detector->after_wait = wait;
     if (wait)
         gv_step_stream_take(&detector->stream, event);
@@ -457,21 +459,21 @@ static struct choice loop_of(const struct gv_step_stream *stream, const struct c
 }
 
 /* A program that waits only now and then, as to log, has its loop between two waits: the work that
- * repeats there most seldom. If it waits more often than that, it must do nothing else then, and
- * the loop must do several things. */
+ * repeats there most seldom. The wait must be seldom, or do nothing else, and then the loop must do
+ * several things. */
 static struct choice inner_of(const struct gv_step_stream *stream, const struct choice *choices,
                               size_t count, const struct choice *outer)
 {
     bool seldom = outer->candidate->count < DETECTOR_SELDOM;
+    bool works = gv_piece_works_once(usual_kind(outer->candidate), stream);
     struct choice inner = {0};
 
-    if (!seldom && gv_piece_works_once(usual_kind(outer->candidate), stream))
-        return *outer;
     for (size_t i = 0; i < count; i++) {
         const struct choice *one = &choices[i];
+        uint64_t times = one->candidate->count / outer->candidate->count;
         if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
-            one->votes < (seldom ? 2 : DETECTOR_THINGS) ||
-            one->candidate->count < (seldom ? DETECTOR_INNER : 2) * outer->candidate->count)
+            !((seldom && times >= DETECTOR_INNER && one->votes >= 2) ||
+              (!works && times >= 2 && one->votes >= DETECTOR_THINGS)))
             continue;
         if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
             (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))

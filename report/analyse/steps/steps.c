@@ -24,6 +24,8 @@ struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
     int64_t first_ns, last_ns;        /* of what the detector took */
+    bool makes_graphs;                /* since its last launch of one, */
+    bool made_one;                    /* and before that */
     size_t series;                    /* its own + 1; 0: none */
     size_t read;                      /* number of series whose steps it is in + 1 */
     int64_t number, start_ns, end_ns; /* of the step in which its last call was, or the next one */
@@ -65,8 +67,18 @@ static struct steps_thread *thread_at(const struct gv_steps *steps, int64_t thre
 
 /* ---- the calls ---- */
 
+/* A graph that is made anew for each launch is another one each time: which one says nothing. */
+static uint64_t graph_of(struct steps_thread *thread, const struct gv_pass_call *row)
+{
+    bool is_again = thread->makes_graphs && thread->made_one;
+
+    thread->made_one = thread->makes_graphs;
+    thread->makes_graphs = false;
+    return is_again ? 0 : (uint64_t)row->object;
+}
+
 /* False: it is none for the steps, or not in the part. */
-static bool call_of(const struct gv_steps *steps, const struct gv_pass_call *row,
+static bool call_of(struct gv_steps *steps, const struct gv_pass_call *row,
                     struct gv_step_call *call)
 {
     const struct gv_totals_part *part = &steps->part;
@@ -74,13 +86,15 @@ static bool call_of(const struct gv_steps *steps, const struct gv_pass_call *row
     int64_t number = row->result == 0 ? gv_id_table_get(&steps->roles, row->api, 0) : 0;
     enum gv_step_role role = (enum gv_step_role)(number - 1);
 
-    if (number == 0 || process == 0 || (part->process && process != part->process) ||
+    if (number < 0)
+        thread_at(steps, row->thread)->makes_graphs = true;
+    if (number <= 0 || process == 0 || (part->process && process != part->process) ||
         (part->thread && row->thread != part->thread) || row->key.at_ns < part->from_ns ||
         row->key.at_ns >= part->to_ns)
         return false;
     uint64_t what = gv_id_table_get(&steps->roles, row->api, 1)
                         ? (uint64_t)gv_id_table_get(&steps->names, row->kernel, 0)
-                    : role == GV_STEP_GRAPH ? (uint64_t)row->object
+                    : role == GV_STEP_GRAPH ? graph_of(thread_at(steps, row->thread), row)
                     : role == GV_STEP_WAIT  ? 0
                                             : gv_lines_size(row->bytes);
 
@@ -100,6 +114,8 @@ static int each_call(struct gv_steps *steps,
 {
     const struct gv_pass_consumer consumer = {steps, take, NULL};
 
+    for (size_t i = 0; i < steps->process_of.rows; i++)
+        steps->threads[i].makes_graphs = steps->threads[i].made_one = false;
     return gv_pass_run(steps->pass, &consumer, NULL);
 }
 

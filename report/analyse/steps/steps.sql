@@ -1,8 +1,8 @@
 -- What finding the steps reads and writes. ?1 to ?4 are a struct gv_totals_part.
 
 -- name: roles
--- enum gv_step_role + 1, and whether it launches a kernel.
-SELECT id, CASE WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
+-- enum gv_step_role + 1, and whether it launches a kernel. -1: it may make a graph.
+SELECT id, CASE WHEN class = 'graph' OR begins_capture THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
     WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
 FROM api;
 

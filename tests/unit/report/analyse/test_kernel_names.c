@@ -157,13 +157,22 @@ static void names_that_are_all_brackets_fit(void **state)
     free(name);
 }
 
-static void functions_of_the_host_stay_what_they_are(void **state)
+static void functions_of_the_host_keep_their_namespaces(void **state)
 {
     char out[GV_KERNEL_NAME_BYTES];
 
     (void)state;
     gv_function_name_short("Pipeline::stage<long>(long)", out, sizeof(out));
-    assert_string_equal(out, "Pipeline::stage<long>(long)");
+    assert_string_equal(out, "Pipeline::stage<long>");
+    gv_function_name_short("Engine::execute(Pack const&, CUstream_st*) const", out, sizeof(out));
+    assert_string_equal(out, "Engine::execute");
+    gv_function_name_short(
+        "at::native::embedding_backward(at::Tensor const&, long, int, bool)::{lambda()#2}::"
+        "operator()() const::{lambda()#1}::operator()() const",
+        out, sizeof(out));
+    assert_string_equal(out, "embedding_backward::{lambda#1}");
+    gv_function_name_short("Camera::operator()(int)", out, sizeof(out));
+    assert_string_equal(out, "Camera::operator()");
     gv_function_name_short(
         "void app::launch<__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>> >("
         "__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>>, float*)",
@@ -230,7 +239,7 @@ int main(void)
         cmocka_unit_test(lambdas_are_named_by_their_function),
         cmocka_unit_test(wide_names_lose_their_innermost_arguments),
         cmocka_unit_test(names_that_are_all_brackets_fit),
-        cmocka_unit_test(functions_of_the_host_stay_what_they_are),
+        cmocka_unit_test(functions_of_the_host_keep_their_namespaces),
         cmocka_unit_test(frames_of_the_runtime_are_known),
         cmocka_unit_test(a_kernels_function_on_the_host_is_known_by_its_stub),
         cmocka_unit_test(only_what_differs_is_kept),

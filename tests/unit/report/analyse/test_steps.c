@@ -261,6 +261,19 @@ static void test_a_wait_now_and_then(void **state)
     assert_int_equal(steps(), 1000);
 }
 
+/* In every fifth step it waits, and does nothing else then. */
+static void test_a_few_waits(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 1; i <= 60; i++) {
+        kernels(1, 8);
+        if (i % 5 == 0)
+            sync();
+    }
+    assert_int_equal(steps(), 60);
+}
+
 static void test_a_wait_whose_work_before_differs(void **state)
 {
     (void)state;
@@ -282,6 +295,22 @@ static void test_two_waits_in_a_step(void **state)
         kernels(1, 8);
         sync();
         kernels(11, 14);
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
+/* Tables are brought to the host one by one, with a wait for each: what follows the last one begins
+ * the next step. */
+static void test_a_wait_for_each_result(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        kernels(1, 4);
+        result();
+        sync();
         result();
         sync();
     }
@@ -596,8 +625,10 @@ int main(void)
         cmocka_unit_test(test_validation_after_each_epoch),
         cmocka_unit_test(test_a_graph_is_a_step),
         cmocka_unit_test(test_a_wait_now_and_then),
+        cmocka_unit_test(test_a_few_waits),
         cmocka_unit_test(test_a_wait_whose_work_before_differs),
         cmocka_unit_test(test_two_waits_in_a_step),
+        cmocka_unit_test(test_a_wait_for_each_result),
         cmocka_unit_test(test_copies_that_wait),
         cmocka_unit_test(test_copies_before_the_first_step),
         cmocka_unit_test(test_other_work_before_and_after),

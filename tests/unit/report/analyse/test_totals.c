@@ -777,38 +777,60 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
 }
 
-/* The program launches a graph in each of 40 steps and never waits; two threads that measure waited
- * for each of 10 launches before. */
-static void an_autotuners_threads_have_no_steps_of_the_program(void **state)
+static void calls_of_steps(void)
 {
-    char sql[512];
-
-    (void)state;
     totals_execute(
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3), (9, 1, 9, 3);"
-        "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
-        " 'launch', 1), (81, 'cuGraphLaunch', 'launch', 2), (82, 'cuStreamSynchronize',"
-        " 'sync', 0), (83, 'cuMemcpyHtoDAsync_v2', 'copy', 3);"
-        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-        " (1, 8, 83, 0, 10, 0)");
-    for (int i = 1; i <= 40; i++) {
-        snprintf(sql, sizeof(sql),
-                 "INSERT INTO call (thread, api, start_ns, duration_ns, result, object) VALUES"
-                 " (8, 83, 10000 + %d * 100, 10, 0, NULL), (8, 81, 10050 + %d * 100, 10, 0, 77)",
-                 i, i);
-        totals_execute(sql);
-        snprintf(sql, sizeof(sql),
-                 "INSERT INTO call (thread, api, start_ns, duration_ns, result, kernel) VALUES"
-                 " (9, 80, 1000 + %d * 100, 10, 0, 1), (9, 82, 1050 + %d * 100, 10, 0, NULL)",
-                 i, i);
-        if (i <= 10)
-            totals_execute(sql);
-    }
+        "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel', 'launch', 1),"
+        " (81, 'cuGraphLaunch', 'launch', 2), (82, 'cuStreamSynchronize', 'sync', 0),"
+        " (83, 'cuMemcpyHtoDAsync_v2', 'copy', 3), (84, 'cuGraphInstantiate', 'graph', 0)");
+}
+
+/* At so many us. */
+static void step_call(int thread, int api, int at_us, int object)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO call (thread, api, start_ns, duration_ns, result, object) VALUES"
+             " (%d, %d, %d * 1000, 100, 0, %d)",
+             thread, api, at_us, object);
+    totals_execute(sql);
+}
+
+static int64_t steps_of_8(void)
+{
     totals_keep();
-    assert_int_equal(
-        totals_number("SELECT count(*) FROM step p JOIN step_series s ON s.id = p.series"
-                      " WHERE s.thread = 8"),
-        40);
+    return totals_number("SELECT count(*) FROM step p JOIN step_series s ON s.id = p.series"
+                         " WHERE s.thread = 8");
+}
+
+/* The program never waits; a thread that measured before waited for each of its launches. */
+static void an_autotuners_threads_have_no_steps_of_the_program(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    step_call(8, 83, 0, 0);
+    for (int i = 0; i < 10; i++) {
+        step_call(9, 80, 10 + 2 * i, 0);
+        step_call(9, 82, 11 + 2 * i, 0);
+    }
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 83, 100 + 2 * i, 0);
+        step_call(8, 81, 101 + 2 * i, 77);
+    }
+    assert_int_equal(steps_of_8(), 40);
+}
+
+static void steps_whose_graphs_are_made_anew(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 84, 100 + 2 * i, 0);
+        step_call(8, 81, 101 + 2 * i, 70 + i);
+    }
+    assert_int_equal(steps_of_8(), 39); /* not the first: it might be the only graph */
 }
 
 /* The time in an unfinished call belongs to the run. */
@@ -882,6 +904,7 @@ int main(void)
         TEST(many_stops_are_read_in_linear_time),
         TEST(many_streams_are_read_in_linear_time),
         TEST(an_autotuners_threads_have_no_steps_of_the_program),
+        TEST(steps_whose_graphs_are_made_anew),
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
