@@ -38,6 +38,8 @@ void gv_warn_of_refusal(const struct gv_process *process, int error)
         gv_log_error("cannot record: /proc is not mounted; mount -t proc proc /proc");
     else if (error == -ENOMEM)
         gv_log_error("cannot record: no memory for the records; GPUVERIFY_SPOOL_MB=4 needs less");
+    else if (error == -EMFILE || error == -ENFILE)
+        gv_log_error("cannot record: %s: two descriptors are needed (ulimit -n)", strerror(-error));
     else if (process->session_path[0])
         gv_log_error(
             "cannot record: no folder for the records: %s: %s; GPUVERIFY_TRACE names a file "

@@ -23,9 +23,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+/* What the spools leave to the trace, its journal, temporary files and /proc. */
+#define DESCRIPTORS_LEFT 8
 
 /* ---- the trace's metadata ---- */
 
@@ -335,6 +339,15 @@ static bool knows_spool(const struct gv_drain *drain, const char *name)
     return false;
 }
 
+/* The first spool may take whatever there is. */
+static bool is_too_much(const struct gv_drain *drain, int fd)
+{
+    struct rlimit limit;
+
+    return drain->count > 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           (rlim_t)fd + DESCRIPTORS_LEFT >= limit.rlim_cur;
+}
+
 static int add_spool(struct gv_drain *drain, const char *name)
 {
     struct gv_drain_spool *spool = calloc(1, sizeof(*spool));
@@ -345,6 +358,10 @@ static int add_spool(struct gv_drain *drain, const char *name)
         error = gv_array_room(&drain->spools, drain->count, &drain->room, sizeof(drain->spools[0]));
     if (!error)
         error = gv_spool_reader_open(&spool->reader, drain->directory_fd, name);
+    if (!error && is_too_much(drain, spool->reader.fd)) {
+        gv_spool_reader_close(&spool->reader);
+        error = -EMFILE;
+    }
     if (!error) {
         gv_spool_reader_facts(&spool->reader, facts);
         snprintf(spool->name, sizeof(spool->name), "%s", name);

@@ -80,6 +80,10 @@ class Descriptors(harness.Case):
         self.command("recover", self.spool)
         self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
 
+    def test_none_is_left(self):
+        result = self.run_well(["sh", "-c", 'ulimit -n 4; exec "$0"', harness.program("ending")], quiet=False)
+        self.assertEqual(result.err, "gpuverify: cannot record: Too many open files: two descriptors are needed (ulimit -n)\n")
+
     def test_too_few_for_the_spool(self):
         self.too_few(6)
 

@@ -205,13 +205,12 @@ class Live(Metrics):
         self.stop(server)
 
     def test_of_a_process_number(self):
-        process = self.begin()
-        server = self.serve("--interval", "1s", str(process.pid))
+        process = self.start([harness.program("flood"), "1", "1"], stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        server = self.serve("--interval", "10min", str(process.pid))  # the first sums do not wait for it
         harness.wait_for(lambda: "run_info" in self.text_or_nothing(), "the first sums")
-        process.stdin.close()
-        self.assertEqual(process.wait(harness.SOON_S), 0)
-        process.stdout.close()
-        process.stderr.close()
+        process.communicate("\n", timeout=harness.PROGRAM_S)
+        self.assertEqual(process.returncode, 0)
         self.stop(server)
 
     def text_or_nothing(self):

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define METRICS_TURN_MS 100
+#define METRICS_TURN_MS  100
+#define METRICS_FIRST_NS INT64_C(1000000000)
 /* So that the last sums are asked for once more. */
 #define METRICS_LAST_NS INT64_C(60000000000)
 /* A collector that has not finished a trace by then will not. */
@@ -73,10 +74,14 @@ static int metrics_answer(struct metrics *metrics, sqlite3 *trace)
 
 /* ---- a session that runs ---- */
 
+/* A program that has just started has no sums yet. */
 static int metrics_read(struct metrics *metrics)
 {
-    metrics->next_ns = (int64_t)gv_monotonic_ns() + metrics->interval_ns;
-    return gv_live_view_read(&metrics->view) ? 0 : metrics_answer(metrics, NULL);
+    bool is_there = gv_live_view_read(&metrics->view) == 0;
+
+    metrics->next_ns =
+        (int64_t)gv_monotonic_ns() + (is_there ? metrics->interval_ns : METRICS_FIRST_NS);
+    return is_there ? metrics_answer(metrics, NULL) : 0;
 }
 
 /* Whether the last sums were there to be asked for. */
