@@ -339,13 +339,19 @@ static bool knows_spool(const struct gv_drain *drain, const char *name)
     return false;
 }
 
-/* The first spool may take whatever there is. */
-static bool is_too_much(const struct gv_drain *drain, int fd)
+/* The first spool may take whatever there is. Asked before one is opened, which tells its process
+ * that it is read. */
+static bool would_be_too_many(const struct gv_drain *drain)
 {
     struct rlimit limit;
+    int next;
 
-    return drain->count > 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           (rlim_t)fd + DESCRIPTORS_LEFT >= limit.rlim_cur;
+    if (drain->count == 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return false;
+    next = fcntl(drain->directory_fd, F_DUPFD_CLOEXEC, 0);
+    if (next >= 0)
+        close(next);
+    return next < 0 || (rlim_t)next + DESCRIPTORS_LEFT >= limit.rlim_cur;
 }
 
 static int add_spool(struct gv_drain *drain, const char *name)
@@ -356,12 +362,10 @@ static int add_spool(struct gv_drain *drain, const char *name)
 
     if (!error)
         error = gv_array_room(&drain->spools, drain->count, &drain->room, sizeof(drain->spools[0]));
+    if (!error && would_be_too_many(drain))
+        error = -EMFILE;
     if (!error)
         error = gv_spool_reader_open(&spool->reader, drain->directory_fd, name);
-    if (!error && is_too_much(drain, spool->reader.fd)) {
-        gv_spool_reader_close(&spool->reader);
-        error = -EMFILE;
-    }
     if (!error) {
         gv_spool_reader_facts(&spool->reader, facts);
         snprintf(spool->name, sizeof(spool->name), "%s", name);
