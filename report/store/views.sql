@@ -928,10 +928,13 @@ WITH run AS (
         (SELECT total(total_ns) FROM cost WHERE process = p.id AND what = 'end')
             + coalesce(p.end_ns, max(p.start_ns, coalesce(p.gpu_flushed_ns, 0),
                 coalesce((SELECT max(seen_ns) FROM flight WHERE process = p.id), 0),
-                coalesce((SELECT c.start_ns + c.duration_ns FROM call c WHERE c.thread IN
-                    (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1), 0)))
+                coalesce(l.last_ns, 0)))
             - p.start_ns AS run_ns
     FROM process p LEFT JOIN (
+        SELECT t.process AS process, max(c.start_ns + c.duration_ns) AS last_ns FROM call c
+            JOIN thread t ON t.id = c.thread JOIN process q ON q.id = t.process AND q.end_ns IS NULL
+        WHERE EXISTS (SELECT 1 FROM process WHERE end_ns IS NULL) GROUP BY t.process) l ON l.process = p.id
+    LEFT JOIN (
         SELECT process, max(records) / nullif(total(records), 0) AS busiest FROM thread
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT

@@ -45,17 +45,65 @@ static int take_process(void *context, sqlite3_stmt *row)
 {
     struct gv_ledger *ledger = context;
     int64_t id = sqlite3_column_int64(row, 0), first = sqlite3_column_int64(row, 4);
-    bool ends = sqlite3_column_type(row, 2) != SQLITE_NULL;
+    bool has_ended = sqlite3_column_type(row, 2) != SQLITE_NULL;
 
     if (id <= 0 || (uint64_t)id >= ledger->process_count)
         return 0;
     ledger->processes[id] = (struct gv_ledger_process){
         .start_ns = gv_time_column(row, 1),
-        .end_ns = gv_time_column(row, ends ? 2 : 5),
+        .end_ns = gv_time_column(row, has_ended ? 2 : 1),
         .first_thread = first > 0 && (uint64_t)first < ledger->thread_count ? (uint32_t)first : 0,
         .known = true,
+        .has_ended = has_ended,
+        .is_measured = sqlite3_column_int(row, 3) != 0,
     };
-    return sqlite3_column_int(row, 6) && !sqlite3_column_int(row, 3) ? add_lane(ledger, id, -1) : 0;
+    return 0;
+}
+
+/* One that has not ended was recorded to the last that is known of it. */
+static void goes_on(struct gv_ledger *ledger, int64_t process, int64_t until_ns)
+{
+    if (process <= 0 || (uint64_t)process >= ledger->process_count)
+        return;
+    struct gv_ledger_process *of = &ledger->processes[process];
+    if (!of->has_ended && until_ns > of->end_ns)
+        of->end_ns = until_ns;
+}
+
+static int take_last_look(void *context, sqlite3_stmt *row)
+{
+    goes_on(context, sqlite3_column_int64(row, 0), gv_time_column(row, 1));
+    return 0;
+}
+
+/* Of processes that have not ended, until when they called; of those without a GPU side, whether
+ * that was work. In one reading: a job has many. */
+static int read_calls(struct gv_ledger *ledger)
+{
+    const struct gv_pass_call *call = NULL;
+    bool is_asked = false;
+    int error = 0;
+
+    for (size_t id = 1; id < ledger->process_count; id++)
+        is_asked |= ledger->processes[id].known &&
+                    !(ledger->processes[id].has_ended && ledger->processes[id].is_measured);
+    if (!is_asked)
+        return 0;
+    error = gv_database_each(ledger->trace, sql_last_looks, NULL, 0, take_last_look, ledger);
+    if (!error)
+        error = gv_pass_begin_calls(ledger->pass);
+    while (!error && !(error = gv_pass_next_call(ledger->pass, &call)) && call) {
+        if (call->thread >= ledger->thread_count)
+            continue;
+        uint32_t process = ledger->threads[call->thread].process;
+        goes_on(ledger, process, call->key.end_ns);
+        ledger->processes[process].works |= gv_ledger_api(ledger, call->api, 1) != 0;
+    }
+    for (size_t id = 1; id < ledger->process_count && !error; id++)
+        if (ledger->processes[id].works && !ledger->processes[id].is_measured &&
+            ledger->processes[id].known)
+            error = add_lane(ledger, (int64_t)id, -1);
+    return error;
 }
 
 /* The third column of a place becomes its lane, + 1. */
@@ -140,6 +188,8 @@ int gv_ledger_lanes_find(struct gv_ledger *ledger)
 {
     int error = gv_database_each(ledger->trace, sql_processes, NULL, 0, take_process, ledger);
 
+    if (!error)
+        error = read_calls(ledger);
     if (!error)
         error = find_lanes(ledger);
     if (!error)

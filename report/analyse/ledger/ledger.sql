@@ -8,16 +8,12 @@ SELECT id, class, name FROM api;
 SELECT coalesce(max(id), ?1) FROM (SELECT id FROM idle_sample WHERE id > ?1 ORDER BY id LIMIT 65536);
 
 -- name: processes
--- When each was recorded: to its end, or to the last that is known of it.
 SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti' OR p.id IN (SELECT process FROM gpu_place),
-    (SELECT min(id) FROM thread WHERE process = p.id),
-    CASE WHEN p.end_ns IS NULL THEN max(coalesce(
-        (SELECT max(c.start_ns + c.duration_ns) FROM call c JOIN thread t ON t.id = c.thread
-            WHERE t.process = p.id), p.start_ns),
-        coalesce((SELECT max(at_ns) FROM idle_sample WHERE process = p.id), p.start_ns)) END,
-    CASE WHEN coalesce(p.gpu, '') <> 'cupti' THEN EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread
-            JOIN api a ON a.id = c.api WHERE t.process = p.id AND a.gpu_work <> 0) END
+    (SELECT min(id) FROM thread WHERE process = p.id)
 FROM process p ORDER BY p.id;
+
+-- name: last_looks
+SELECT process, max(at_ns) FROM idle_sample GROUP BY process;
 
 -- name: steps
 -- The steps of each process that did the most.

@@ -158,7 +158,7 @@ struct gv_ledger_process {
     } waited_at[GV_LEDGER_WAITED_AT],   /* its first thread, */
         locked_at[GV_LEDGER_WAITED_AT]; /* any: for another one */
     uint32_t rounds; /* of looks: as often as its thread with most was looked at */
-    bool known;
+    bool known, has_ended, is_measured, works; /* works: of one of which only calls are known */
 };
 
 struct gv_ledger_thread {

@@ -750,6 +750,39 @@ static int64_t any(int64_t below)
 }
 
 /* Of calls, operations and looks in no order that a program could make. */
+static clock_t time_for_processes(int count)
+{
+    char sql[1024];
+
+    totals_execute("DELETE FROM call; DELETE FROM thread; DELETE FROM process");
+    snprintf(
+        sql, sizeof(sql),
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+        " INSERT INTO process (id, identity, pid, start_ns, gpu) SELECT i, i, i, 0, 'off' FROM n;"
+        "INSERT INTO thread (id, process, serial, tid, records) SELECT id, id, 1, id, 0 FROM "
+        "process;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+        " INSERT INTO call (thread, api, start_ns, duration_ns, result)"
+        " SELECT t.id, 71, n.i * 100000, 1000, 0 FROM thread t CROSS JOIN n",
+        count);
+    totals_execute(sql);
+    struct gv_pass *pass;
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    clock_t begin = clock();
+    assert_int_equal(gv_ledger_make(totals_trace, &GV_TOTALS_ALL, pass), 0);
+    gv_pass_close(pass);
+    return clock() - begin;
+}
+
+/* As those of a job that was killed, or is still running. */
+static void processes_without_an_end_are_read_in_linear_time(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 71");
+    assert_true(time_for_processes(160) < 10 * time_for_processes(40));
+    assert_int_equal(totals_number("SELECT max(end_ns - begin_ns) FROM lane"), 300 * 100000 + 1000);
+}
+
 static void generate(void)
 {
     int64_t calls = any(30), operations = any(30), looks = any(10);
@@ -849,6 +882,7 @@ int main(void)
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
         TEST(an_unexpected_wait),
+        TEST(processes_without_an_end_are_read_in_linear_time),
         TEST(it_always_adds_up),
     };
 
