@@ -27,8 +27,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
 
 /* calls_at.c: how often a process launches in its whole run, and how often it launches and waits at
  * a line. A wait counts at each line that its stack passes through: that of a hook is the layer's,
- * too. wait_place: the innermost line of more than half of these waits; 0: there is none. 0 or
- * -errno. */
+ * too. wait_place: the innermost line at which more than half of these waits are; 0 where no line
+ * has so many. Returns 0 or -errno. */
 #define GV_LEDGER_WAIT_PLACES 16u
 struct gv_ledger_calls {
     double launches, launches_here, waits_here;

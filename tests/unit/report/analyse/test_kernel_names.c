@@ -159,25 +159,26 @@ static void names_that_are_all_brackets_fit(void **state)
 
 static void functions_of_the_host_keep_their_namespaces(void **state)
 {
+    static const struct {
+        const char *name, *shown;
+    } functions[] = {
+        {"Pipeline::stage<long>(long)", "Pipeline::stage<long>"},
+        {"Engine::execute(Pack const&, CUstream_st*) const", "Engine::execute"},
+        {"at::native::embedding_backward(at::Tensor const&, long, int, bool)::{lambda()#2}::"
+         "operator()() const::{lambda()#1}::operator()() const",
+         "embedding_backward::{lambda#1}"},
+        {"Camera::operator()(int)", "Camera::operator()"},
+        {"void app::launch<__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>> >("
+         "__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>>, float*)",
+         "app::launch<__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>> >"},
+    };
     char out[GV_KERNEL_NAME_BYTES];
 
     (void)state;
-    gv_function_name_short("Pipeline::stage<long>(long)", out, sizeof(out));
-    assert_string_equal(out, "Pipeline::stage<long>");
-    gv_function_name_short("Engine::execute(Pack const&, CUstream_st*) const", out, sizeof(out));
-    assert_string_equal(out, "Engine::execute");
-    gv_function_name_short(
-        "at::native::embedding_backward(at::Tensor const&, long, int, bool)::{lambda()#2}::"
-        "operator()() const::{lambda()#1}::operator()() const",
-        out, sizeof(out));
-    assert_string_equal(out, "embedding_backward::{lambda#1}");
-    gv_function_name_short("Camera::operator()(int)", out, sizeof(out));
-    assert_string_equal(out, "Camera::operator()");
-    gv_function_name_short(
-        "void app::launch<__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>> >("
-        "__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>>, float*)",
-        out, sizeof(out));
-    assert_string_equal(out, "app::launch<__nv_dl_wrapper_t<__nv_dl_tag<int (*)(), &main, 1u>> >");
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        gv_function_name_short(functions[i].name, out, sizeof(out));
+        assert_string_equal(out, functions[i].shown);
+    }
 }
 
 static void frames_of_the_runtime_are_known(void **state)

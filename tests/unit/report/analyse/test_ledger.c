@@ -53,6 +53,17 @@ static void operation(int64_t id, int64_t place, int64_t kind, int64_t start_ns,
     totals_execute(sql);
 }
 
+static void look_at(int64_t thread, int64_t at_ns, const char *state_and_call, int64_t stack)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target,"
+             " signs, stack) VALUES (1, %lld, %lld, 0, %s, 0, 0, nullif(%lld, 0))",
+             (long long)thread, (long long)at_ns, state_and_call, (long long)stack);
+    totals_execute(sql);
+}
+
 static int64_t booked(const char *what)
 {
     char sql[256];
@@ -340,13 +351,10 @@ static void a_borrowed_line(void **state)
     call(3, 2, 71, 40 * MS, 10000);
     operation(1, 1, 1, 10 * MS, 10 * MS, 1);
     operation(2, 1, 1, 40 * MS, 10 * MS, 3);
-    totals_execute(
-        "INSERT INTO stack VALUES (1, 1, 1);"
-        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
-        " (1, 0, 'python', 'train_step', '/home/a/train.py', 76);"
-        /* In futex. */
-        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs,"
-        " stack) VALUES (1, 1, 30000000, 0, 'S', 202, 0, 0, 1)");
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'train_step', '/home/a/train.py', 76);");
+    look_at(1, 30 * MS, "'S', 202", 1); /* in futex */
     make();
     assert_int_equal(totals_number("SELECT lost_ns FROM finding f JOIN place p ON p.id = f.place "
                                    "WHERE phase = 1 AND line = 76 AND saves_ns > 0"),
@@ -360,24 +368,10 @@ static void a_look_tells_it(void **state)
     call(2, 1, 71, 50 * MS, 10000);
     operation(1, 1, 1, 10 * MS, 10 * MS, 1);
     operation(2, 1, 1, 51 * MS, 10 * MS, 2);
-    /* In nanosleep. */
-    totals_execute(
-        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs)"
-        " VALUES (1, 1, 30000000, 0, 'S', 35, 0, 0)");
+    look_at(1, 30 * MS, "'S', 35", 0); /* in nanosleep */
     make();
     assert_int_equal(booked("sleep"),
                      30 * MS + 10 * MS); /* and before the first launch, which is like it */
-}
-
-static void look_at(int64_t thread, int64_t at_ns, const char *state_and_call, int64_t stack)
-{
-    char sql[256];
-
-    snprintf(sql, sizeof(sql),
-             "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target,"
-             " signs, stack) VALUES (1, %lld, %lld, 0, %s, 0, 66, nullif(%lld, 0))",
-             (long long)thread, (long long)at_ns, state_and_call, (long long)stack);
-    totals_execute(sql);
 }
 
 /* One of three threads does what the others wait to do: the lock is about too much. */
@@ -464,10 +458,7 @@ static void no_request_is_nobodys_fault(void **state)
     call(2, 1, 71, 50 * MS, 10000);
     operation(1, 1, 1, 10 * MS, 10 * MS, 1);
     operation(2, 1, 1, 51 * MS, 10 * MS, 2);
-    /* In epoll_wait. */
-    totals_execute(
-        "INSERT INTO idle_sample (process, thread, at_ns, about, state, system_call, target, signs)"
-        " VALUES (1, 1, 30000000, 0, 'S', 232, 0, 0)");
+    look_at(1, 30 * MS, "'S', 232", 0); /* in epoll_wait */
     make();
     assert_int_equal(booked("no-request"), 30 * MS);
     assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'no-request'"), 0);
@@ -766,11 +757,8 @@ static clock_t time_for_processes(int count)
         " SELECT t.id, 71, n.i * 100000, 1000, 0 FROM thread t CROSS JOIN n",
         count);
     totals_execute(sql);
-    struct gv_pass *pass;
-    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     clock_t begin = clock();
-    assert_int_equal(gv_ledger_make(totals_trace, &GV_TOTALS_ALL, pass), 0);
-    gv_pass_close(pass);
+    make_part(&GV_TOTALS_ALL);
     return clock() - begin;
 }
 
