@@ -378,9 +378,10 @@ struct gv_record_recording {
 
 /* Whom an idle sample says something about. */
 enum gv_idle_about {
-    GV_IDLE_SELF = 0,  /* the thread */
-    GV_IDLE_GIL = 1,   /* it waits for Python's GIL: `other` is the thread that has it */
-    GV_IDLE_CHILD = 2, /* it waits, and `other` is a process that descends from this one */
+    GV_IDLE_SELF = 0,   /* the thread */
+    GV_IDLE_GIL = 1,    /* it waits for Python's GIL: `other` is the thread that has it */
+    GV_IDLE_CHILD = 2,  /* it waits, and `other` is a process that descends from this one */
+    GV_IDLE_BESIDE = 3, /* it waits for another thread, and `other` is one that may be it */
 };
 
 enum gv_idle_target {
@@ -410,6 +411,7 @@ enum gv_idle_signs {
 struct gv_record_idle_sample {
     struct gv_record_head
         head; /* api: bytes of text; result: the system call that it is in, or -1 */
+    /* GV_IDLE_BESIDE: state, system call and target are those of `other`. */
     uint64_t at_ns;
     uint64_t since_ns;    /* the look before it; 0: the first look at this thread */
     uint32_t tid;         /* of the thread */

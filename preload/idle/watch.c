@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,8 +30,10 @@
 #define LOOKER_STACK_BYTES (512u << 10)
 #define NICE               5
 #define SLICE_NS           100000u
-#define THREADS_MOST       8u  /* in one look: those that made the latest calls */
-#define KNOWN_MOST         64u /* their files are open, three each */
+#define BESIDE_MOST        128u /* threads of Python, */
+#define BESIDE_TRIES       8u   /* of which so many are asked at a look */
+#define THREADS_MOST       8u   /* in one look: those that made the latest calls */
+#define KNOWN_MOST         64u  /* their files are open, three each */
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
 #define ALONE_NS           250000000u /* between two looks for other threads */
@@ -69,9 +72,16 @@ struct watched {
     uint32_t stack;
     enum gv_idle_target target;
     uint8_t signs;
-    bool is_pinned;
+    int allowed; /* CPUs, if it may not use all; 0: all */
     bool waits_for_gil;
     char path[GV_RECORD_TEXT_LIMIT];
+    struct beside {
+        uint32_t tid; /* 0: none */
+        uint32_t stack;
+        enum gv_idle_target target;
+        struct gv_thread_state state;
+        bool has_gil;
+    } beside; /* another thread, if it waits for one */
 };
 
 static _Atomic uint32_t paused;
@@ -199,13 +209,17 @@ static bool may_wait_for_children(const struct watched *thread)
            thread->target == GV_IDLE_TARGET_PIPE || thread->target == GV_IDLE_TARGET_SOCKET;
 }
 
-static bool is_pinned(uint32_t tid)
+/* How many CPUs it may use; 0: all. */
+static int allowed_cpus(uint32_t tid)
 {
     cpu_set_t allowed; /* the kernel writes only the bytes that it needs */
+    int count;
 
     CPU_ZERO(&allowed);
-    return online && syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) > 0 &&
-           CPU_COUNT(&allowed) < online;
+    if (!online || syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) <= 0)
+        return 0;
+    count = CPU_COUNT(&allowed);
+    return count < online ? count : 0;
 }
 
 /* Whether the collector may stop threads of this process: from the first time on that it is asked
@@ -224,7 +238,7 @@ static bool allows_ptrace(void)
 static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
 {
     bool has_gil = gil->is_known && gil->holder == thread->chosen.tid;
-    unsigned signs = thread->is_pinned ? GV_IDLE_PINNED : 0;
+    unsigned signs = thread->allowed ? GV_IDLE_PINNED : 0;
 
     if (thread->python)
         signs |= GV_IDLE_IN_PYTHON;
@@ -247,7 +261,7 @@ static void explain_delay(struct watched *thread)
 
     if (thread->delay_ns <= span_ns / 100 * DELAYED_OF_100)
         return;
-    thread->is_pinned = is_pinned(thread->chosen.tid);
+    thread->allowed = allowed_cpus(thread->chosen.tid);
     if (thread->at_ns - quota_ns >= QUOTA_NS) {
         quota_ns = thread->at_ns;
         quota_was_used_up = gv_quota_was_used_up();
@@ -262,19 +276,32 @@ static void write_sample(const struct watched *thread, union gv_record *record, 
 {
     struct gv_record_idle_sample *sample = &record->idle_sample;
     uint32_t bytes = gv_spool_text_bytes(text);
+    bool is_beside = sample->about == GV_IDLE_BESIDE;
 
     sample->head.kind = GV_RECORD_IDLE_SAMPLE;
     sample->head.flags = bytes ? GV_RECORD_MORE : 0;
     sample->head.api = (uint16_t)bytes;
-    sample->head.result = thread->state.call;
+    sample->head.result = is_beside ? thread->beside.state.call : thread->state.call;
     sample->at_ns = thread->at_ns;
     sample->since_ns = thread->since_ns;
     sample->tid = thread->chosen.tid;
     sample->stack = thread->stack;
-    sample->target = (uint8_t)thread->target;
+    sample->target = (uint8_t)(is_beside ? thread->beside.target : thread->target);
     sample->signs = thread->signs;
+    if (is_beside && thread->beside.has_gil)
+        sample->signs |= GV_IDLE_HAS_GIL;
     if (gv_thread_write(&writer, GV_ROOM_CODE, record) && bytes)
         gv_thread_write_text(&writer, text, bytes, false);
+}
+
+static void write_beside(const struct watched *thread)
+{
+    union gv_record record = {.idle_sample = {.about = GV_IDLE_BESIDE,
+                                              .state = thread->beside.state.state,
+                                              .other = thread->beside.tid,
+                                              .other_stack = thread->beside.stack}};
+
+    write_sample(thread, &record, "");
 }
 
 static void write_own(const struct watched *thread, const struct gv_python_gil *gil,
@@ -287,6 +314,10 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
     char channel[64] = "";
     const char *text = thread->path;
 
+    if (thread->beside.tid) {
+        write_beside(thread);
+        return;
+    }
     if (thread->waits_for_gil) {
         record.idle_sample.about = GV_IDLE_GIL;
         record.idle_sample.other = gil->holder;
@@ -297,6 +328,10 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
             0 &&
         strcmp(channel, "0") != 0)
         text = channel;
+    if (thread->state.state == 'R' && !*text && thread->allowed) {
+        snprintf(channel, sizeof channel, "%d of %d CPUs", thread->allowed, online);
+        text = channel;
+    }
     write_sample(thread, &record, text);
 }
 
@@ -459,6 +494,34 @@ static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same
     return true;
 }
 
+/* For a thread that waits for another one: which of Python's threads that do not wait so, too, it
+ * may be is chosen by turns. */
+static void look_beside(struct watched *thread, const struct gv_python_gil *gil)
+{
+    static uint32_t tids[BESIDE_MOST];
+    static unsigned turn;
+    struct beside *beside = &thread->beside;
+    unsigned count;
+
+    beside->tid = 0;
+    if (!thread->python || thread->waits_for_gil || !gv_thread_state_is_futex(&thread->state))
+        return;
+    count = gv_python_look_threads(tids, BESIDE_MOST);
+    for (unsigned i = 0; i < BESIDE_TRIES && i < count; i++) {
+        uint32_t tid = tids[turn++ % count];
+        char path[GV_RECORD_TEXT_LIMIT];
+
+        if (tid == thread->chosen.tid || gv_thread_state_read(pid, tid, NULL, &beside->state) ||
+            gv_thread_state_is_futex(&beside->state))
+            continue;
+        beside->target = gv_thread_state_target(pid, tid, &beside->state, path, sizeof path);
+        beside->stack = gv_python_look_stack(&writer, tid);
+        beside->has_gil = gil->is_known && gil->holder == tid;
+        beside->tid = beside->stack ? tid : 0;
+        return;
+    }
+}
+
 /* False: it made a call, or has ended. */
 static bool look_at(struct watched *thread, const struct gv_python_gil *gil, bool has_python)
 {
@@ -486,9 +549,10 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
             thread->stack = gv_stack_copies_write(&writer, state, thread->python, thread->at_ns);
     }
     if (!thread->since_ns)
-        thread->is_pinned = is_pinned(tid);
+        thread->allowed = allowed_cpus(tid);
     thread->waits_for_gil = waits_for_gil(thread, gil);
     thread->signs = judge_signs(thread, gil);
+    look_beside(thread, gil);
     explain_delay(thread);
     return is_outside(&thread->chosen);
 }

@@ -228,25 +228,51 @@ static uintptr_t interpreter_of(uintptr_t state)
     return 0;
 }
 
-/* A thread that comes or goes meanwhile may end the list too early. */
-static uintptr_t find_state(uint32_t tid)
+/* The states of all threads, one at a time; 0: there are no more. A thread that comes or goes
+ * meanwhile may end the list too early. */
+struct walk {
+    unsigned interpreters, threads; /* how many are left; how many were taken of this one */
+    uintptr_t state;
+};
+
+static uintptr_t next_state(struct walk *walk)
 {
     const struct gv_python_layout *layout = &look.python.layout;
 
-    for (unsigned i = look.interpreter_count; i-- > 0;) {
-        uintptr_t state = 0;
+    for (;; walk->threads = 0) {
+        uintptr_t at = walk->state, from = at + layout->next_thread;
 
-        if (!read_pointer(look.interpreters[i] + layout->threads, &state))
-            continue;
-        for (unsigned n = 0; n < THREADS_MOST && interpreter_of(state) == look.interpreters[i];
-             n++) {
-            if (number_of(&look.python, state) == tid)
-                return state;
-            if (!read_pointer(state + layout->next_thread, &state))
-                break;
+        if (!walk->threads) {
+            if (!walk->interpreters)
+                return 0;
+            from = look.interpreters[--walk->interpreters] + layout->threads;
         }
+        if (walk->threads++ < THREADS_MOST && read_pointer(from, &walk->state) &&
+            interpreter_of(walk->state) == look.interpreters[walk->interpreters])
+            return walk->state;
     }
-    return 0;
+}
+
+static uintptr_t find_state(uint32_t tid)
+{
+    struct walk walk = {.interpreters = look.interpreter_count};
+    uintptr_t state;
+
+    while ((state = next_state(&walk)) && number_of(&look.python, state) != tid)
+        ;
+    return state;
+}
+
+unsigned gv_python_look_threads(uint32_t *tids, unsigned most)
+{
+    struct walk walk = {.interpreters = look.interpreter_count};
+    unsigned count = 0;
+    uintptr_t state;
+
+    while (count < most && (state = next_state(&walk)))
+        if ((tids[count] = number_of(&look.python, state)))
+            count++;
+    return count;
 }
 
 /* ---- the GIL ---- */

@@ -34,6 +34,9 @@ bool gv_python_look_begin(uint32_t pid, struct gv_python_gil *gil);
  * room. */
 uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid);
 
+/* The ids of threads of that process that run Python, `most` at most. Returns how many. */
+unsigned gv_python_look_threads(uint32_t *tids, unsigned most);
+
 void gv_python_look_end(void);
 
 #endif

@@ -26,19 +26,22 @@
  */
 struct verdict {
     enum gv_account what;
-    char *detail;   /* NULL: none */
-    int64_t stack;  /* the first with this line; 0: none */
-    size_t workers; /* of a wait for data: the first of its list, + 1 */
-    int64_t looks;  /* at workers with a line */
-    int64_t at_ns;  /* of the newest of these, */
-    int at_once;    /* how many were at that time, */
-    int most;       /* and at any time */
+    char *detail;           /* NULL: none */
+    int64_t stack;          /* the first with this line; 0: none */
+    size_t workers;         /* whom it waits for: the first of its list, + 1 */
+    enum gv_account beside; /* what the one does that was seen most; NOTHING: not known */
+    int64_t looks;          /* at workers with a line */
+    int64_t at_ns;          /* of the newest of these, */
+    int at_once;            /* how many were at that time, */
+    int most;               /* and at any time */
 };
 
-/* How often a line was seen in the workers of a data loader. */
+/* How often a line was seen in the workers of a data loader, or in threads beside the one that
+ * waits. */
 struct worker {
     size_t next; /* + 1 */
     uint32_t line;
+    enum gv_account what;
     int64_t stack, count;
 };
 
@@ -52,6 +55,7 @@ struct sample {
 struct known_stack {
     enum gv_account what; /* of its frames */
     uint32_t line;        /* number of a text; 0: none */
+    bool waits;           /* in Python, for another thread of Python's */
 };
 
 struct gv_idle_looks {
@@ -133,9 +137,9 @@ static enum gv_account frame_account(const char *function, const char *file)
 
 /* What the program's own line asked for: the outermost below it. Compiling imports and collects
  * garbage, too. Without an account there, the innermost above. */
-static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what)
+static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what, bool *waits)
 {
-    bool has_own = false;
+    bool has_own = false, is_first = true;
     int result;
 
     *what = NOTHING;
@@ -144,6 +148,11 @@ static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what)
         const char *function = (const char *)sqlite3_column_text(frames, 0);
         const char *file = (const char *)sqlite3_column_text(frames, 1);
         enum gv_account of = frame_account(function ? function : "", file ? file : "");
+        if (sqlite3_column_int(frames, 3) && is_first) {
+            *waits = file && (sqlite3_strglob("*/threading.py", file) == 0 ||
+                              sqlite3_strglob("*/queue.py", file) == 0);
+            is_first = false;
+        }
         if (of != NOTHING && (*what == NOTHING || !has_own))
             *what = of;
         has_own |= sqlite3_column_int(frames, 2) != 0;
@@ -155,11 +164,12 @@ static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what)
 int gv_idle_stack_account(sqlite3 *trace, int64_t id, unsigned *what)
 {
     sqlite3_stmt *frames = NULL;
+    bool waits;
     int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_frames, -1, &frames, NULL));
 
     *what = NOTHING;
     if (!error)
-        error = read_account(frames, id, what);
+        error = read_account(frames, id, what, &waits);
     sqlite3_finalize(frames);
     return error;
 }
@@ -170,7 +180,7 @@ static int stack_read(struct gv_idle_looks *looks, int64_t id, struct known_stac
     int error;
 
     *stack = (struct known_stack){.what = NOTHING};
-    error = read_account(looks->frames, id, &stack->what);
+    error = read_account(looks->frames, id, &stack->what, &stack->waits);
     if (!error)
         error = gv_stack_line(looks->line, id, line, sizeof(line));
     return error ? error : line_number(looks, line, &stack->line);
@@ -257,7 +267,7 @@ static bool is_python(int signs)
 /* Of the time in which it was ready, it had no CPU for longer than it had one. */
 static bool is_descheduled(sqlite3_stmt *row, char state)
 {
-    return state == 'R' &&
+    return state == 'R' && sqlite3_column_int(row, IDLE_ABOUT) != GV_IDLE_BESIDE &&
            gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
 }
 
@@ -274,6 +284,41 @@ static bool is_running(enum gv_account what)
     return what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE;
 }
 
+/* By the system call that it is in, or how it runs. */
+static enum gv_account state_account(const struct gv_idle_looks *looks, sqlite3_stmt *row,
+                                     char state)
+{
+    bool has_call = sqlite3_column_type(row, IDLE_SYSTEM_CALL) != SQLITE_NULL;
+    enum gv_account what =
+        call_account(looks, has_call ? sqlite3_column_int64(row, IDLE_SYSTEM_CALL) : -1,
+                     sqlite3_column_int(row, IDLE_TARGET));
+
+    if (what != NOTHING)
+        return what;
+    if (state == 'R')
+        return is_python(sqlite3_column_int(row, IDLE_SIGNS)) ? GV_ACCOUNT_PYTHON
+                                                              : GV_ACCOUNT_NATIVE;
+    return state == 'D' ? GV_ACCOUNT_IO : GV_ACCOUNT_UNKNOWN;
+}
+
+/* What a thread beside this one does, for which it may wait. NOTHING: it waits, too. */
+static enum gv_account beside_account(const struct gv_idle_looks *looks, sqlite3_stmt *row,
+                                      const struct known_stack *other)
+{
+    const char *states = (const char *)sqlite3_column_text(row, IDLE_STATE);
+    enum gv_account what =
+        other->what != NOTHING ? other->what : state_account(looks, row, states ? states[0] : '\0');
+
+    switch (what) {
+    case GV_ACCOUNT_NO_REQUEST:
+    case GV_ACCOUNT_THREAD_LOCK:
+    case GV_ACCOUNT_UNKNOWN:
+        return NOTHING;
+    default:
+        return what;
+    }
+}
+
 static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row,
                                   const struct known_stack *own, const struct known_stack *other)
 {
@@ -281,8 +326,6 @@ static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row
     const char *states = (const char *)sqlite3_column_text(row, IDLE_STATE);
     char state = states ? states[0] : '\0';
     int about = sqlite3_column_int(row, IDLE_ABOUT), signs = sqlite3_column_int(row, IDLE_SIGNS);
-    bool has_call = sqlite3_column_type(row, IDLE_SYSTEM_CALL) != SQLITE_NULL;
-    enum gv_account what;
 
     if (about == GV_IDLE_GIL)
         return GV_ACCOUNT_GIL;
@@ -294,15 +337,9 @@ static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row
         return (text && is_compiler(text)) || other->what == GV_ACCOUNT_COMPILE ? GV_ACCOUNT_COMPILE
                : other->what == GV_ACCOUNT_DATA                                 ? GV_ACCOUNT_DATA
                                                                                 : GV_ACCOUNT_CHILD;
-    if (is_descheduled(row, state))
-        return GV_ACCOUNT_NO_CPU;
-    what = call_account(looks, has_call ? sqlite3_column_int64(row, IDLE_SYSTEM_CALL) : -1,
-                        sqlite3_column_int(row, IDLE_TARGET));
-    if (what != NOTHING)
-        return what;
-    if (state == 'R')
-        return is_python(signs) ? GV_ACCOUNT_PYTHON : GV_ACCOUNT_NATIVE;
-    return state == 'D' ? GV_ACCOUNT_IO : GV_ACCOUNT_UNKNOWN;
+    if (about == GV_IDLE_BESIDE)
+        return GV_ACCOUNT_THREAD_LOCK;
+    return is_descheduled(row, state) ? GV_ACCOUNT_NO_CPU : state_account(looks, row, state);
 }
 
 /* "Dataset.__getitem__, data.py:41" of "data.py:41 Dataset.__getitem__". */
@@ -347,10 +384,13 @@ static void sample_detail(struct gv_idle_looks *looks, sqlite3_stmt *row, enum g
     if (what == GV_ACCOUNT_GIL)
         gil_detail(looks, row, other_line, out, size);
     else if (what == GV_ACCOUNT_NO_CPU)
-        snprintf(out, size, "%s",
+        snprintf(out, size, "%s%s",
                  signs & GV_IDLE_THROTTLED ? "CPU quota"
-                 : signs & GV_IDLE_PINNED  ? "pinned to some of the CPUs"
-                                           : "");
+                 : signs & GV_IDLE_PINNED  ? "pinned to "
+                                           : "",
+                 !(signs & GV_IDLE_PINNED) || signs & GV_IDLE_THROTTLED ? ""
+                 : text && about == GV_IDLE_SELF                        ? text
+                                                                        : "some of the CPUs");
     else if (text &&
              ((what == GV_ACCOUNT_IO && about == GV_IDLE_SELF) ||
               ((what == GV_ACCOUNT_CHILD || what == GV_ACCOUNT_COMPILE) && about == GV_IDLE_CHILD)))
@@ -365,7 +405,7 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
     const struct gv_key key = {{(uint64_t)what | (uint64_t)line << 8 | (uint64_t)process << 40,
                                 gv_mix_bytes(0, detail, strlen(detail)), strlen(detail)}};
     int64_t known = gv_key_map_find(&looks->verdict_numbers, &key);
-    struct verdict verdict = {.what = what, .stack = stack};
+    struct verdict verdict = {.what = what, .stack = stack, .beside = NOTHING};
     int error;
 
     *number = (uint32_t)known;
@@ -387,7 +427,7 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
 #define GV_IDLE_WORKER_LINES 256
 
 static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int64_t at_ns,
-                       uint32_t line, int64_t stack)
+                       struct worker seen)
 {
     struct worker *worker = NULL;
     size_t lines = 0;
@@ -399,18 +439,19 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
     verdict->most = verdict->at_once > verdict->most ? verdict->at_once : verdict->most;
     for (size_t at = verdict->workers; at; at = worker->next, lines++) {
         worker = &looks->workers[at - 1];
-        if (worker->line == line)
+        if (worker->line == seen.line && worker->what == seen.what)
             break;
         if (lines >= GV_IDLE_WORKER_LINES)
             return 0;
     }
-    if (!worker || worker->line != line) {
+    if (!worker || worker->line != seen.line || worker->what != seen.what) {
         error = gv_array_room(&looks->workers, looks->worker_count, &looks->worker_room,
                               sizeof(*looks->workers));
         if (error)
             return error;
         worker = &looks->workers[looks->worker_count];
-        *worker = (struct worker){.next = verdict->workers, .line = line, .stack = stack};
+        *worker = seen;
+        worker->next = verdict->workers;
         verdict->workers = ++looks->worker_count;
     }
     worker->count++;
@@ -466,10 +507,13 @@ static int take_sample(void *context, sqlite3_stmt *row)
     int64_t about = holder ? other_stack : stack;
     error = verdict_number(looks, what, detail, holder ? other.line : own.line, about,
                            sqlite3_column_int64(row, IDLE_PROCESS), &number);
-    if (!error && what == GV_ACCOUNT_DATA && other.line &&
-        sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_CHILD)
-        error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT),
-                            other.line, other_stack);
+    int whom = sqlite3_column_int(row, IDLE_ABOUT);
+    struct worker worker = {.line = other.line, .what = NOTHING, .stack = other_stack};
+    if (what == GV_ACCOUNT_THREAD_LOCK && whom == GV_IDLE_BESIDE && own.waits)
+        worker.what = beside_account(looks, row, &other);
+    if (!error && other.line &&
+        (worker.what != NOTHING || (what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)))
+        error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT), worker);
     return error ? error : sample_add(looks, row, number, about);
 }
 
@@ -489,12 +533,19 @@ static int name_workers(struct gv_idle_looks *looks)
         if (!most)
             continue;
         line_as_detail(looks, most->line, line, sizeof(line));
-        snprintf(detail, sizeof(detail), "%s (%d %% of the samples of %d worker%s)", line,
-                 (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
-                 verdict->most == 1 ? "" : "s");
+        if (most->what == NOTHING) {
+            snprintf(detail, sizeof(detail), "%s (%d %% of the samples of %d worker%s)", line,
+                     (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
+                     verdict->most == 1 ? "" : "s");
+            verdict->stack = most->stack;
+        } else if (2 * most->count >= verdict->looks) {
+            snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
+            verdict->beside = most->what;
+        } else {
+            continue;
+        }
         free(verdict->detail);
         verdict->detail = strdup(detail);
-        verdict->stack = most->stack;
         if (!verdict->detail)
             return -ENOMEM;
     }
@@ -587,6 +638,7 @@ static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idl
                              .at_ns = sample->at_ns,
                              .thread = sample->thread,
                              .what = verdict->what,
+                             .beside = verdict->beside,
                              .verdict = sample->verdict,
                              .stack = sample->stack ? sample->stack : verdict->stack,
                              .detail = verdict->detail,

@@ -16,6 +16,7 @@ struct gv_idle_look {
     int64_t at_ns;
     int64_t thread;     /* as in idle_sample: negative: the tid of one that has no row yet */
     unsigned what;      /* enum gv_account */
+    unsigned beside;    /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
     uint32_t verdict;   /* the same number: the same account, detail and line */
     int64_t stack;      /* 0: none */
     const char *detail; /* NULL: none */

@@ -9,7 +9,7 @@ ORDER BY thread, at_ns, id;
 -- name: frames
 -- CUDA's code, and ours, are known by their library.
 SELECT function, coalesce(iif(kind = 'runtime', library, file), library),
-    kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%' FROM frame
+    kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%', kind = 'python' FROM frame
 WHERE stack = ?1 ORDER BY depth;
 
 -- name: thread_name

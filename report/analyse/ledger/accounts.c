@@ -24,6 +24,8 @@ unsigned gv_account_of_cause(const char *name)
 {
     enum gv_cause cause = name ? gv_cause_find(name) : GV_CAUSE_COUNT;
 
+    if (cause == GV_CAUSE_DESCHEDULED) /* the same in a call */
+        return GV_ACCOUNT_NO_CPU;
     return cause < GV_CAUSE_COUNT ? GV_ACCOUNTS + cause : GV_ACCOUNT_UNKNOWN;
 }
 

@@ -19,6 +19,7 @@
 #define THEN_LEAST        25 /* the step without less of it looks the same */
 #define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
 #define LOCKED_LEAST      10 /* the lock may be for what takes less */
+#define FORWARD_LEAST     4 /* a backward pass launches two or three times as much as the forward */
 #define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
 /* A row as findings see it: claimed time is the wait's. */
@@ -254,7 +255,8 @@ static uint32_t spread_from(const struct forming *forming, const struct claim *m
 static bool is_one_cause(uint32_t what)
 {
     return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK ||
-           what == GV_ACCOUNT_TRACEBACK || what == GV_ACCOUNT_INSTANTIATING;
+           what == GV_ACCOUNT_TRACEBACK || what == GV_ACCOUNT_INSTANTIATING ||
+           what == GV_ACCOUNT_NO_CPU;
 }
 
 static uint32_t in_common(const struct forming *forming, const struct claim *most)
@@ -289,6 +291,27 @@ static struct claim *with_frees(struct forming *forming, struct claim *most)
             freed = claim;
     }
     return freed && sums[1] >= (sums[0] + sums[1]) / 10 ? freed : most;
+}
+
+/* What the program's own line mostly does, if it also waits for others there in turn. */
+static struct claim *with_work(struct forming *forming, struct claim *most)
+{
+    int64_t waits_ns = 0, works_ns = 0;
+    struct claim *works = NULL;
+
+    if (most->what != GV_ACCOUNT_THREAD_LOCK || !most->place)
+        return most;
+    for (size_t i = 0; i < forming->claim_count; i++) {
+        struct claim *claim = &forming->claims[i];
+        if (claim->taken || claim->place != most->place)
+            continue;
+        waits_ns += claim->what == most->what ? claim->ns : 0;
+        if (claim->what != GV_ACCOUNT_PYTHON && claim->what != GV_ACCOUNT_NATIVE)
+            continue;
+        works_ns += claim->ns;
+        works = works && works->ns > claim->ns ? works : claim;
+    }
+    return works_ns > waits_ns ? works : most;
 }
 
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
@@ -380,6 +403,9 @@ static int say_callee(struct forming *forming, struct gv_ledger_finding *finding
     case GV_ACCOUNT_NATIVE:
     case GV_ACCOUNT_HOST_CODE:
     case GV_ACCOUNT_LAUNCHING:
+    case GV_ACCOUNT_THREAD_LOCK:
+    case GV_ACCOUNT_NETWORK:
+    case GV_ACCOUNT_IO:
         error = gv_database_each(forming->ledger->trace, sql_callee, &stack, 1, take_name, &name);
         if (*name.text)
             gv_format_add(finding->title, sizeof(finding->title), ", mostly %s", name.text);
@@ -387,6 +413,38 @@ static int say_callee(struct forming *forming, struct gv_ledger_finding *finding
     default:
         return 0;
     }
+}
+
+static int is_backward(const struct forming *forming, int64_t stack, bool *is)
+{
+    int64_t found = 0;
+    int error = gv_database_number(forming->ledger->trace, sql_is_backward, &stack, 1, &found);
+
+    *is = found != 0;
+    return error;
+}
+
+/* A backward pass has no lines of its own: what it goes back through is what is launched elsewhere.
+ */
+static int say_backward(struct forming *forming, size_t first)
+{
+    struct gv_ledger_finding *list = forming->findings->list, *forward = NULL;
+    struct name where = {""};
+    int error = 0;
+
+    for (size_t i = first; i < forming->findings->count; i++)
+        if (list[i].what == GV_ACCOUNT_LAUNCHING && !list[i].is_backward && list[i].place &&
+            (!forward || list[i].lost_ns > forward->lost_ns))
+            forward = &list[i];
+    for (size_t i = first; i < forming->findings->count && forward && !error; i++) {
+        if (!list[i].is_backward || forward->lost_ns < list[i].lost_ns / FORWARD_LEAST)
+            continue;
+        error = gv_database_each(forming->ledger->trace, sql_place_words, &forward->place, 1,
+                                 take_name, &where);
+        gv_format_add(list[i].title, sizeof(list[i].title), "; it is mostly the backward pass of %s",
+                      where.text);
+    }
+    return error;
 }
 
 /* The kernels of two processes take turns. */
@@ -441,8 +499,9 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
 {
     const struct gv_ledger_lane *lane = &forming->ledger->lanes[finding->lane];
     const struct gv_account_words words = gv_account_say(finding->what);
-    const char *detail =
-        finding->verdict ? forming->ledger->verdicts[finding->verdict - 1].detail : NULL;
+    const struct gv_ledger_verdict *verdict =
+        finding->verdict ? &forming->ledger->verdicts[finding->verdict - 1] : NULL;
+    const char *detail = verdict ? verdict->detail : NULL;
     char time[64], now[64];
     int64_t api = most->row->api, main_ns = lane->main_end_ns - lane->main_ns;
     struct name name = {""};
@@ -452,7 +511,10 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
 
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
-             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? "" : words.advice);
+             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
+             : finding->what == GV_ACCOUNT_THREAD_LOCK && verdict && verdict->beside < GV_ACCOUNTS
+                 ? gv_account_say(verdict->beside).advice
+                 : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
@@ -467,6 +529,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         error = say_callee(forming, finding, most->row->stack);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = say_launching(forming, finding);
+    if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
+        error = is_backward(forming, most->row->stack, &finding->is_backward);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
         error = say_sharing(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_NATIVE &&
@@ -490,6 +554,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
     struct gv_ledger_findings *findings = forming->findings;
     const struct gv_ledger_lane *of = &forming->ledger->lanes[lane];
     int64_t run_ns = of->end_ns - of->begin_ns;
+    size_t first = findings->count;
     int error = 0;
 
     for (size_t made = 0; made < FINDINGS_OF_PHASE && !error; made++) {
@@ -497,7 +562,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         struct gv_ledger_finding finding = {.lane = lane, .phase = phase, .phase_ns = phase_ns};
         if (!most)
             break;
-        most = with_frees(forming, most);
+        most = with_work(forming, with_frees(forming, most));
         uint32_t function =
             is_one_cause(most->what) ? in_common(forming, most) : spread_from(forming, most);
         finding.what = most->what;
@@ -526,7 +591,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         if (!error)
             findings->list[findings->count++] = finding;
     }
-    return error;
+    return error ? error : say_backward(forming, first);
 }
 
 /* ---- the order ---- */

@@ -164,7 +164,8 @@ static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int
         return book_idle(walk, to_ns, captured(entry));
     if (lane->device >= 0 && entry->device >= 0 && entry->device != lane->device)
         piece.what = GV_ACCOUNT_OTHER_DEVICE;
-    else if (entry->start_ns < lane->busy_until_ns && gv_ledger_may_wait(ledger, entry->api))
+    else if (entry->start_ns < lane->busy_until_ns && gv_ledger_may_wait(ledger, entry->api) &&
+             piece.what != GV_ACCOUNT_ALLOCATING && piece.what != GV_ACCOUNT_FREEING)
         piece.what = GV_ACCOUNT_ROUND_TRIP;
     else if (stall) {
         const struct gv_ledger_stall *of = &ledger->stalls[stall - 1];

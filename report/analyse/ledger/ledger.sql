@@ -56,6 +56,10 @@ FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file 
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
 ORDER BY depth DESC LIMIT 1;
 
+-- name: is_backward
+-- PyTorch's autograd launches.
+SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');
+
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
 SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o
@@ -96,17 +100,18 @@ SELECT a.kind, t.count, a.name FROM api a JOIN api_total t ON t.api = a.id WHERE
 UNION ALL SELECT function, 0, NULL FROM frame WHERE stack = ?2 AND function IS NOT NULL;
 
 -- name: growth
--- Of the steady steps of the most frequent kind: how much longer than the first tenth's median all took, that median and
--- the last tenth's; and how many of all began in the first half of the time, before ?2, and after it.
+-- Of the steady steps of the most frequent kind, by tenths: how much longer than the first tenth all took, by its median or
+-- its mean, whichever grew less, as steps of two lengths in turn have a median that jumps; the medians of the first tenth and
+-- the last; and how many of all began in the first half of the time, before ?2, and after it.
 WITH steady AS (
     SELECT duration_ns, ntile(10) OVER (ORDER BY number) AS tenth FROM step WHERE series = ?1 AND NOT warmup
         AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1)),
 middle AS (
-    SELECT tenth, duration_ns AS median_ns FROM (SELECT tenth, duration_ns,
+    SELECT tenth, duration_ns AS median_ns, mean_ns, count FROM (SELECT tenth, duration_ns,
             row_number() OVER (PARTITION BY tenth ORDER BY duration_ns) AS place,
-            count(*) OVER (PARTITION BY tenth) AS count FROM steady)
+            count(*) OVER (PARTITION BY tenth) AS count, avg(duration_ns) OVER (PARTITION BY tenth) AS mean_ns FROM steady)
     WHERE place = (count + 1) / 2)
-SELECT (SELECT sum(s.duration_ns - f.median_ns) FROM steady s), f.median_ns, l.median_ns,
+SELECT (SELECT CAST(sum(m.count * min(m.median_ns - f.median_ns, m.mean_ns - f.mean_ns)) AS INTEGER) FROM middle m), f.median_ns, l.median_ns,
     (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns < ?2),
     (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns >= ?2)
 FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;
@@ -133,7 +138,7 @@ FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread
     LEFT JOIN call_stack k ON k.call = c.id LEFT JOIN stack_place p ON p.stack = k.stack
 WHERE NOT s.expected GROUP BY 1, 2, 3;
 UPDATE finding SET stall = (SELECT id FROM temp.ledger_stall s WHERE s.process = finding.process AND s.place IS finding.place
-        AND (s.cause = finding.what OR finding.what = 'waits' AND finding.place IS NOT NULL)
+        AND (s.cause = finding.what OR finding.what = 'waits' AND finding.place IS NOT NULL OR finding.what = 'no-cpu' AND s.cause = 'descheduled')
     ORDER BY most_ns DESC LIMIT 1) WHERE stall IS NULL;
 UPDATE finding SET fix = coalesce((SELECT v.text FROM temp.ledger_stall s JOIN stall_advice v ON v.id = s.advice
         WHERE s.id = finding.stall AND s.lost_ns >= finding.lost_ns / 2), fix) WHERE stall IS NOT NULL;

@@ -242,18 +242,43 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
     return error;
 }
 
+/* A thread that looks saw more often without a CPU than with one: the verdict of these, + 1. A call
+ * that nothing else explains waited for a CPU, too: what the kernel counts for it is a least time.
+ */
+static uint32_t starved(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell)
+{
+    double running = 0, ready = 0;
+    uint32_t verdict = 0, thread = others_before(ledger, cell->pair, GV_LEDGER_ANY);
+
+    for (uint32_t at = thread ? ledger->pairs[thread].tallies : 0; at;
+         at = ledger->tallies[at - 1].next) {
+        const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
+        uint32_t what =
+            tally->verdict ? ledger->verdicts[tally->verdict - 1].what : GV_ACCOUNT_UNKNOWN;
+        running += what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE ? tally->weight : 0;
+        ready += what == GV_ACCOUNT_NO_CPU ? tally->weight : 0;
+        verdict = what == GV_ACCOUNT_NO_CPU ? tally->verdict : verdict;
+    }
+    return ready > running ? verdict : 0;
+}
+
 static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       struct parts *parts, struct parts *lines)
 {
+    uint32_t what = cell->what, verdict = cell->verdict;
     int error;
 
+    if (what == GV_ACCOUNTS + GV_CAUSE_UNKNOWN && (verdict = starved(ledger, cell)) != 0)
+        what = GV_ACCOUNT_NO_CPU;
     clear(parts);
     if (cell->what >= GV_LEDGER_OUTSIDE)
         error = outside_parts(ledger, cell, parts);
     else if (cell->stack || cell->verdict || !cell->pair)
-        error = add_part(parts, cell->what, cell->stack, cell->verdict, 1);
+        error = add_part(parts, what, cell->stack, verdict, 1);
     else
-        error = stacks_of(ledger, cell->pair, cell->what, parts);
+        error = stacks_of(ledger, cell->pair, what, parts);
+    for (size_t i = 0; i < parts->count && verdict; i++)
+        parts->list[i].verdict = verdict;
     return error || !cell->pair ? error : find_lines(ledger, cell->pair, parts, lines);
 }
 

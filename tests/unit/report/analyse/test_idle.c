@@ -128,6 +128,17 @@ static const struct decision decisions[] = {
     {"0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL", "thread-lock", NULL},
     {"0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL", "sleep", NULL},
     {"0, 'R', -1, 0, 10, NULL, NULL, NULL, 19000000, NULL", "no-cpu", "CPU quota"},
+    {"0, 'R', -1, 0, 18, NULL, NULL, NULL, 19000000, '2 of 16 CPUs'", "no-cpu",
+     "pinned to 2 of 16 CPUs"},
+    {"2, 'S', 7, 3, 2, 77, 8, NULL, 0, 'python3'", "network", NULL}, /* a server of its own */
+    /* For one of Python's threads, and what another of them does; not in a library's lock; that one
+     * waits as well. */
+    {"3, 'S', 230, 0, 2, 77, 7, 4, 0, NULL", "thread-lock",
+     "Dataset.__getitem__, data.py:41 (sleeping)"},
+    {"3, 'R', -1, 0, 70, 77, 7, 4, 0, NULL", "thread-lock",
+     "Dataset.__getitem__, data.py:41 (running Python)"},
+    {"3, 'S', 230, 0, 2, 77, 4, 4, 0, NULL", "thread-lock", NULL},
+    {"3, 'S', 232, 3, 2, 77, 7, 4, 0, NULL", "thread-lock", NULL},
     {"0, 'S', 9999, 0, 0, NULL, NULL, NULL, 0, NULL", "unknown", NULL},
     {"77, x'00', NULL, 9, -1, NULL, 12345, -5, -1, x'00'", "gc", NULL},
 };
@@ -148,6 +159,12 @@ static void a_sample_has_one_reason(void **state)
         stack(3, "(0, 'python', 'get', '/usr/lib/python3/queue.py', 1),"
                  " (1, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
                  " (2, 'python', 'main', '/home/me/train.py', 88)");
+        stack(7, "(0, 'python', 'Condition.wait', '/usr/lib/python3.12/threading.py', 355),"
+                 " (1, 'python', 'Queue.get', '/usr/lib/python3.12/queue.py', 171),"
+                 " (2, 'python', 'main', '/home/me/serve.py', 9)");
+        stack(8, "(0, 'python', 'readinto', '/usr/lib/python3.12/socket.py', 707),"
+                 " (1, 'python', 'getresponse', '/usr/lib/python3.12/http/client.py', 9),"
+                 " (2, 'python', 'main', '/home/me/train.py', 70)");
         stack(4, "(0, 'python', 'Dataset.__getitem__', '/home/me/data.py', 41)");
         gap_with(decision->columns);
         if (reason_ms(decision->reason) < 990)
