@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define STALLS_MOST 524288u
+#define BUILDS_MOST 65536u
 
 static int take_api(void *context, sqlite3_stmt *row)
 {
@@ -56,6 +57,16 @@ static int take_stall(void *context, sqlite3_stmt *row)
         .stalled_ns = gv_time_column_duration(row, 2),
     };
     return gv_key_map_add(&ledger->stall_numbers, &key, (int64_t)++ledger->stall_count);
+}
+
+static int take_build(void *context, sqlite3_stmt *row)
+{
+    struct gv_ledger *ledger = context;
+    const struct gv_key key = {{(uint64_t)sqlite3_column_int64(row, 0), 0, 0}};
+
+    return gv_key_map_find(&ledger->builds, &key) || ledger->builds.used >= BUILDS_MOST
+               ? 0
+               : gv_key_map_add(&ledger->builds, &key, 1);
 }
 
 /* Ids above this are in no trace of ours. */
@@ -114,6 +125,8 @@ static int ledger_open(struct gv_ledger *ledger)
     if (!error)
         error = gv_database_each(ledger->trace, sql_stalls, NULL, 0, take_stall, ledger);
     if (!error)
+        error = gv_database_each(ledger->trace, sql_builds, NULL, 0, take_build, ledger);
+    if (!error)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
     if (!error)
         error = gv_stack_text_install(ledger->trace);
@@ -126,9 +139,9 @@ static void ledger_close(struct gv_ledger *ledger)
 {
     struct gv_id_table *tables[] = {&ledger->apis,    &ledger->places, &ledger->contexts,
                                     &ledger->streams, &ledger->shapes, &ledger->names};
-    struct gv_key_map *maps[] = {&ledger->pair_numbers, &ledger->tally_numbers,
-                                 &ledger->cell_numbers, &ledger->stall_numbers,
-                                 &ledger->stack_reasons};
+    struct gv_key_map *maps[] = {&ledger->pair_numbers,  &ledger->tally_numbers,
+                                 &ledger->cell_numbers,  &ledger->stall_numbers,
+                                 &ledger->stack_reasons, &ledger->builds};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         gv_id_table_free(tables[i]);

@@ -441,8 +441,8 @@ static int say_backward(struct forming *forming, size_t first)
             continue;
         error = gv_database_each(forming->ledger->trace, sql_place_words, &forward->place, 1,
                                  take_name, &where);
-        gv_format_add(list[i].title, sizeof(list[i].title), "; it is mostly the backward pass of %s",
-                      where.text);
+        gv_format_add(list[i].title, sizeof(list[i].title),
+                      "; it is mostly the backward pass of %s", where.text);
     }
     return error;
 }

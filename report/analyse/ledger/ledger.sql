@@ -27,6 +27,10 @@ WHERE rank = 1 AND steps >= 4 AND from_ns IS NOT NULL;
 -- name: stalls
 SELECT call, cause, wait_ns + jit_ns FROM stall WHERE NOT expected AND wait_ns + jit_ns > 0;
 
+-- name: builds
+-- Code that lies in no file was made by the process, or is a library's cache of it.
+SELECT call FROM load WHERE call IS NOT NULL AND library IS NULL AND hash <> 0;
+
 -- name: collectives
 SELECT s.id, n.name GLOB 'nccl*', s.name FROM gpu_shape s JOIN gpu_name n ON n.id = s.name;
 

@@ -36,6 +36,7 @@ struct gv_ledger_pair {
     uint32_t thread;
     uint64_t before, after;
     uint32_t tallies; /* the first of its list, + 1 */
+    uint32_t builds;  /* how often the second call loaded code that lies in no file */
 };
 
 /* As the first call of a pair: any. What is seen of a pair is seen of this one, too. */
@@ -219,6 +220,7 @@ struct gv_ledger {
     struct gv_ledger_stall *stalls;
     size_t stall_count, stall_room;
     struct gv_key_map stall_numbers; /* by call */
+    struct gv_key_map builds;        /* calls that loaded code that lies in no file */
     struct gv_ledger_launch *launches;
     struct gv_key_map stack_reasons; /* account + 1 of a stack's frames */
     struct gv_ledger_verdict *verdicts;

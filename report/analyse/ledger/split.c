@@ -14,9 +14,11 @@ struct part {
 };
 
 /* What takes so long between two calls, on average, is no launching. */
-#define LONG_NS     INT64_C(1000000)
-#define PARTS_MOST  128u
-#define CLAIMS_MOST 32u
+#define LONG_NS    INT64_C(1000000)
+#define PARTS_MOST 128u
+/* Native work before so many loads of code that lies in no file made that code. */
+#define BUILDS_LEAST 3u
+#define CLAIMS_MOST  32u
 
 struct parts {
     struct part *list;
@@ -69,6 +71,14 @@ static void clear(struct parts *parts)
 
 /* ---- what was seen of a pair ---- */
 
+/* What a look says of a piece of this pair. A library's compiler has no frames of Python. */
+static uint32_t told(const struct gv_ledger *ledger, uint32_t pair, uint32_t what)
+{
+    return what == GV_ACCOUNT_NATIVE && ledger->pairs[pair].builds >= BUILDS_LEAST
+               ? GV_ACCOUNT_COMPILE
+               : what;
+}
+
 static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, bool early,
                      struct parts *parts)
 {
@@ -82,8 +92,8 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
             !(tally->is_early ? early : late))
             continue;
         parts->seen += tally->weight;
-        error = add_part(parts, ledger->verdicts[tally->verdict - 1].what, tally->stack,
-                         tally->verdict, tally->weight);
+        error = add_part(parts, told(ledger, pair, ledger->verdicts[tally->verdict - 1].what),
+                         tally->stack, tally->verdict, tally->weight);
     }
     return error;
 }
@@ -265,7 +275,7 @@ static uint32_t starved(const struct gv_ledger *ledger, const struct gv_ledger_c
 static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       struct parts *parts, struct parts *lines)
 {
-    uint32_t what = cell->what, verdict = cell->verdict;
+    uint32_t what = told(ledger, cell->pair, cell->what), verdict = cell->verdict;
     int error;
 
     if (what == GV_ACCOUNTS + GV_CAUSE_UNKNOWN && (verdict = starved(ledger, cell)) != 0)

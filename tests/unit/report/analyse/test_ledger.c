@@ -434,6 +434,27 @@ static void a_line_that_works_and_waits(void **state)
                      1);
 }
 
+/* Four times a library works, then loads what lies in no file: a compiler without Python's frames.
+ */
+static void a_library_that_builds_code(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class) VALUES (76, 'cuLibraryLoadData', 'load')");
+    for (int64_t i = 0; i < 4; i++) {
+        call(3 * i + 1, 1, 71, (10 + 20 * i) * MS, 10000);
+        call(3 * i + 2, 1, 76, (25 + 20 * i) * MS, 10000);
+        operation(i + 1, 1, 1, (11 + 20 * i) * MS, MS, 3 * i + 1);
+        look_at(1, (18 + 20 * i) * MS, "'R', -1", 0);
+    }
+    make();
+    assert_int_equal(booked("compile"), 0);
+    totals_execute(
+        "INSERT INTO load (thread, api, call, start_ns, duration_ns, kind, hash) SELECT"
+        " thread, api, id, start_ns, duration_ns, 'library', 5 FROM call WHERE api = 76");
+    make();
+    assert_in_range(booked("compile"), 50 * MS, 60 * MS); /* to the loads: 15 ms less 2 each */
+}
+
 /* One of three threads does what the others wait to do: the lock is about too much. */
 static void work_under_a_lock(void **state)
 {
@@ -929,6 +950,7 @@ int main(void)
         TEST(a_borrowed_line),
         TEST(a_look_tells_it),
         TEST(a_thread_without_a_cpu),
+        TEST(a_library_that_builds_code),
         TEST(a_line_that_works_and_waits),
         TEST(work_under_a_lock),
         TEST(what_was_seen_before_the_loop),
