@@ -14,6 +14,7 @@
 
 #define LEAST_SHARE      100 /* of the phase: one hundredth; */
 #define SERIALISED_LEAST 10  /* time that streams waited for another: a tenth */
+#define COMPUTES_LEAST   85  /* percent of the phase: little else is worth a look */
 #define SINGLE           10  /* steps that are slow are single ones up to a tenth */
 #define NUMBERS          7
 
@@ -73,6 +74,45 @@ static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t
     snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
     findings->list[findings->count++] = *finding;
     return 0;
+}
+
+/* ---- computing ---- */
+
+/* A device that computes nearly all the time: the line that gives it most of that. */
+static int find_computing(struct beside *beside, uint32_t number)
+{
+    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_COMPUTING);
+    const struct gv_ledger_row *most = NULL;
+    int64_t all_ns = 0, line_ns = 0, seen_ns = 0;
+
+    for (size_t i = 0; i < beside->rows->count; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        if (row->lane != number || row->phase != GV_LEDGER_MAIN)
+            continue;
+        if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
+            seen_ns += row->total_ns;
+        if (row->what > GV_ACCOUNT_COLLECTIVE)
+            continue;
+        all_ns += row->total_ns;
+        most = most && most->total_ns >= row->total_ns ? most : row;
+    }
+    if (!most || all_ns < seen_ns / 100 * COMPUTES_LEAST)
+        return 0;
+    for (size_t i = 0; i < beside->rows->count && most->place; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        if (row->lane == number && row->phase == GV_LEDGER_MAIN &&
+            row->what <= GV_ACCOUNT_COLLECTIVE && row->place == most->place) {
+            line_ns += row->total_ns;
+            finding.count += row->count;
+        }
+    }
+    finding.place = most->place;
+    snprintf(finding.title, sizeof(finding.title), "the GPU computes for %.0f %% of the time",
+             100 * (double)all_ns / (double)seen_ns);
+    if (line_ns > 0)
+        gv_format_add(finding.title, sizeof(finding.title), ", and %.0f %% of that begins here",
+                      100 * (double)line_ns / (double)all_ns);
+    return add(beside, &finding, 0);
 }
 
 /* ---- operations that waited ---- */
@@ -225,6 +265,8 @@ int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows 
         error = find_waited(&beside, &ledger->beside[i]);
     if (!error)
         error = find_in_steps(&beside);
+    for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
+        error = find_computing(&beside, i);
     for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
         error = find_unexpected(&beside, i);
     gv_places_free(&beside.places);

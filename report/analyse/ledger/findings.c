@@ -7,6 +7,7 @@
 #include "report/store/database.h"
 #include "trace/mix.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
 #define LOCKED_LEAST      10 /* the lock may be for what takes less */
 #define FORWARD_LEAST     4 /* a backward pass launches two or three times as much as the forward */
+#define COPIES_LEAST      5 /* of a step are many */
+#define COMPUTING_WEIGHT  7 /* what loses a seventh is worth more than what the GPU computes */
 #define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
 /* A row as findings see it: claimed time is the wait's. */
@@ -531,6 +534,10 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         error = say_launching(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = is_backward(forming, most->row->stack, &finding->is_backward);
+    if (finding->what == GV_ACCOUNT_COPYING && lane->steps && finding->phase == GV_LEDGER_MAIN &&
+        finding->count / lane->steps >= COPIES_LEAST)
+        gv_format_add(finding->title, sizeof(finding->title), ", %" PRId64 " a step",
+                      finding->count / lane->steps);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
         error = say_sharing(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_NATIVE &&
@@ -614,7 +621,8 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
 }
 
 /* By what is lost, as a line may save more than what is known of it: copies that nobody needs. What
- * no line changes much counts half; what may have cost the GPU nothing does not count. */
+ * no line changes much counts half; what may have cost the GPU nothing does not count. That the GPU
+ * computes is more than what loses a seventh. */
 static int64_t weight_of(const struct gv_ledger_finding *finding)
 {
     switch (finding->what) {
@@ -622,6 +630,8 @@ static int64_t weight_of(const struct gv_ledger_finding *finding)
     case GV_ACCOUNT_SLOW_STEPS:
     case GV_ACCOUNT_UNEXPECTED_WAITS:
         return 0;
+    case GV_ACCOUNT_COMPUTING:
+        return finding->phase_ns / COMPUTING_WEIGHT;
     default:
         return is_of_start(finding) ? finding->lost_ns / 2 : finding->lost_ns;
     }

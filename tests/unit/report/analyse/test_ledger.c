@@ -805,6 +805,28 @@ static void an_operation_that_starts_late(void **state)
     assert_int_equal(found("late-start"), 41 * MS - 12 * MS - 10000);
 }
 
+/* Two lines launch; one of them gives the device most of what keeps it busy. */
+static void a_device_that_computes(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'train', 'train.py', 62),"
+                   " (2, 0, 'python', 'train', 'train.py', 63)");
+    for (int64_t i = 0; i < 8; i++) {
+        call(i + 1, 1, 71, (10 + 10 * i) * MS, 2 * MS);
+        operation(i + 1, 1, 1, (12 + 10 * i) * MS, (i % 4 ? 9 : 8) * MS, i + 1);
+    }
+    totals_execute("INSERT INTO call_stack SELECT id, CASE WHEN id % 4 = 1 THEN 2 ELSE 1 END FROM"
+                   " call; UPDATE api SET gpu_work = 1 WHERE id = 71");
+    make();
+    assert_int_equal(totals_number("SELECT f.what = 'computing' AND p.line = 62 AND saves_ns IS "
+                                   "NULL AND f.title GLOB 'the GPU computes for 8? % of the time, "
+                                   "and 7? % of that begins here' FROM finding f"
+                                   " JOIN place p ON p.id = f.place WHERE f.id = 1"),
+                     1);
+}
+
 /* It waited while the device worked: nothing is lost, but one line says so. */
 static void an_unexpected_wait(void **state)
 {
@@ -968,6 +990,7 @@ int main(void)
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
+        TEST(a_device_that_computes),
         TEST(an_unexpected_wait),
         TEST(processes_without_an_end_are_read_in_linear_time),
         TEST(it_always_adds_up),
