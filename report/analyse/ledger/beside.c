@@ -81,6 +81,7 @@ static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t
 /* A device that computes nearly all the time: the line that gives it most of that. */
 static int find_computing(struct beside *beside, uint32_t number)
 {
+    const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
     struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_COMPUTING);
     const struct gv_ledger_row *most = NULL;
     int64_t all_ns = 0, line_ns = 0, seen_ns = 0;
@@ -96,9 +97,10 @@ static int find_computing(struct beside *beside, uint32_t number)
         all_ns += row->total_ns;
         most = most && most->total_ns >= row->total_ns ? most : row;
     }
-    if (!most || all_ns < seen_ns / 100 * COMPUTES_LEAST)
+    if (!most || !most->place || all_ns < seen_ns / 100 * COMPUTES_LEAST ||
+        (!lane->steps && finding.phase_ns < (lane->end_ns - lane->begin_ns) / 2))
         return 0;
-    for (size_t i = 0; i < beside->rows->count && most->place; i++) {
+    for (size_t i = 0; i < beside->rows->count; i++) {
         const struct gv_ledger_row *row = &beside->rows->rows[i];
         if (row->lane == number && row->phase == GV_LEDGER_MAIN &&
             row->what <= GV_ACCOUNT_COLLECTIVE && row->place == most->place) {
@@ -107,11 +109,9 @@ static int find_computing(struct beside *beside, uint32_t number)
         }
     }
     finding.place = most->place;
-    snprintf(finding.title, sizeof(finding.title), "the GPU computes for %.0f %% of the time",
-             100 * (double)all_ns / (double)seen_ns);
-    if (line_ns > 0)
-        gv_format_add(finding.title, sizeof(finding.title), ", and %.0f %% of that begins here",
-                      100 * (double)line_ns / (double)all_ns);
+    snprintf(finding.title, sizeof(finding.title),
+             "the GPU computes for %.0f %% of the time, and %.0f %% of that begins here",
+             100 * (double)all_ns / (double)seen_ns, 100 * (double)line_ns / (double)all_ns);
     return add(beside, &finding, 0);
 }
 
