@@ -3,6 +3,7 @@
 #include "report/analyse/idle/where_words.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/show/format.h"
 #include "report/store/time_sum.h"
 #include "report/analyse_idle_looks.inc"
 #include "report/store/array.h"
@@ -30,7 +31,8 @@ struct verdict {
     int64_t stack;          /* the first with this line; 0: none */
     size_t workers;         /* whom it waits for: the first of its list, + 1 */
     enum gv_account beside; /* what the one does that was seen most; NOTHING: not known */
-    int64_t looks;          /* at workers with a line */
+    int64_t looks;          /* at workers with a line, */
+    int64_t starved;        /* which waited for a CPU so often */
     int64_t at_ns;          /* of the newest of these, */
     int at_once;            /* how many were at that time, */
     int most;               /* and at any time */
@@ -42,6 +44,7 @@ struct worker {
     size_t next; /* + 1 */
     uint32_t line;
     enum gv_account what;
+    bool is_starved;
     int64_t stack, count;
 };
 
@@ -264,11 +267,16 @@ static bool is_python(int signs)
     return (signs & GV_IDLE_KNOWS_GIL) ? signs & GV_IDLE_HAS_GIL : signs & GV_IDLE_IN_PYTHON;
 }
 
-/* Of the time in which it was ready, it had no CPU for longer than it had one. */
+/* Whoever the look is at had no CPU for longer than it had one, of the time in which it was ready.
+ */
+static bool has_no_cpu(sqlite3_stmt *row)
+{
+    return gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
+}
+
 static bool is_descheduled(sqlite3_stmt *row, char state)
 {
-    return state == 'R' && sqlite3_column_int(row, IDLE_ABOUT) != GV_IDLE_BESIDE &&
-           gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
+    return state == 'R' && sqlite3_column_int(row, IDLE_ABOUT) != GV_IDLE_BESIDE && has_no_cpu(row);
 }
 
 /* Ready at this look, but since the last one it has not run. If it waited for a CPU, it still does:
@@ -434,6 +442,7 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
     int error = 0;
 
     verdict->looks++;
+    verdict->starved += seen.is_starved;
     verdict->at_once = verdict->at_ns == at_ns ? verdict->at_once + 1 : 1;
     verdict->at_ns = at_ns;
     verdict->most = verdict->at_once > verdict->most ? verdict->at_once : verdict->most;
@@ -508,7 +517,10 @@ static int take_sample(void *context, sqlite3_stmt *row)
     error = verdict_number(looks, what, detail, holder ? other.line : own.line, about,
                            sqlite3_column_int64(row, IDLE_PROCESS), &number);
     int whom = sqlite3_column_int(row, IDLE_ABOUT);
-    struct worker worker = {.line = other.line, .what = NOTHING, .stack = other_stack};
+    struct worker worker = {.line = other.line,
+                            .what = NOTHING,
+                            .stack = other_stack,
+                            .is_starved = whom == GV_IDLE_CHILD && has_no_cpu(row)};
     if (what == GV_ACCOUNT_THREAD_LOCK && whom == GV_IDLE_BESIDE && own.waits)
         worker.what = beside_account(looks, row, &other);
     if (!error && other.line &&
@@ -538,6 +550,10 @@ static int name_workers(struct gv_idle_looks *looks)
                      (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
                      verdict->most == 1 ? "" : "s");
             verdict->stack = most->stack;
+            if (2 * verdict->starved >= verdict->looks) {
+                gv_format_add(detail, sizeof(detail), ", which wait for a CPU");
+                verdict->beside = GV_ACCOUNT_NO_CPU;
+            }
         } else if (2 * most->count >= verdict->looks) {
             snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
             verdict->beside = most->what;

@@ -515,9 +515,8 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
              finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
-             : finding->what == GV_ACCOUNT_THREAD_LOCK && verdict && verdict->beside < GV_ACCOUNTS
-                 ? gv_account_say(verdict->beside).advice
-                 : words.advice);
+             : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
+                                                        : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, then the GPU for the host: %s", name.text,

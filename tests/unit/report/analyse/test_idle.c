@@ -118,6 +118,8 @@ static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 6, NULL, 3, NULL, 0, NULL", "data", NULL},
     {"2, 'R', -1, 0, 6, 77, 3, 4, 0, NULL", "data",
      "Dataset.__getitem__, data.py:41 (100 % of the samples of 1 worker)"},
+    {"2, 'R', -1, 0, 6, 77, 3, 4, 19000000, NULL", "data",
+     "Dataset.__getitem__, data.py:41 (100 % of the samples of 1 worker), which wait for a CPU"},
     {"2, 'S', 7, 2, 2, 77, 5, NULL, 0, 'nvidia-smi'", "child", "nvidia-smi"},
     {"0, 'S', 7, 2, 2, NULL, 5, NULL, 0, NULL", "child", NULL},
     {"0, 'S', 7, 3, 2, NULL, 6, NULL, 0, NULL", "no-request", NULL},
