@@ -41,7 +41,7 @@ INSERT INTO temp.step_cover VALUES (?1, ?2, ?3, ?4);
 -- name: words
 -- Only of names that cover half of what the thread launched that launched most, of those that wait for the
 -- GPU if there are any: there may be millions of ranges of others. The row for all names beyond
--- those that have one of their own is no word.
+-- those that have one of their own is no word, nor is what a library says.
 INSERT INTO temp.step_word
 SELECT process, thread, total, count(*)
 FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r.start_ns AS start_ns,
@@ -54,7 +54,7 @@ FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r
                     ORDER BY waits DESC, launches DESC) AS place
                 FROM temp.step_cover WHERE total < 0) a ON a.process = c.process AND a.place = 1
             WHERE c.total > 0 AND c.launches >= 0.5 * a.launches
-                AND c.total NOT IN (SELECT id FROM temp.range_name WHERE is_pattern AND text = '*')))
+                AND c.total NOT IN (SELECT id FROM temp.range_name WHERE is_pattern AND text = '*' OR gv_is_library(domain))))
 GROUP BY 1, 2, 3 HAVING count(*) >= ?5 AND max(start_ns < coalesce(before_ns, start_ns)) = 0;
 
 -- name: words_series
