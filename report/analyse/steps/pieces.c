@@ -7,6 +7,9 @@
 
 #define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
 
+#define ROUNDS 64u
+#define LEAST  1e-9
+
 #define GV_STREAM_SURE 4u /* lines of an event that must be known to say that they differ */
 
 static bool is_wait(enum gv_step_role role)
@@ -54,7 +57,6 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
     unsigned bucket = bucket_of(event->symbol);
 
     stream->position++;
-    stream->events[bucket]++;
     stream->is_work[bucket] = event->role == GV_STEP_WORK;
     stream->marks += event->role != GV_STEP_WORK;
     if (event->line) {
@@ -91,23 +93,37 @@ uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbo
     return line_at(stream, bucket_of(symbol));
 }
 
-/* Chance: events in any order, as often as they were; runs of equal ones are one. */
+/* How often each event would come up for its runs to be as frequent as they are. A loop's 600
+ * copies in a row are one event of it, but in any order there is a run for nearly each rare event.
+ */
+static void stream_weights(const struct gv_step_stream *stream, double weights[GV_PIECE_BUCKETS])
+{
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+        weights[i] = (double)stream->runs[i] / (double)stream->foreseen;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        double all = 0;
+        for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+            all += weights[i] =
+                (double)stream->runs[i] / (double)stream->foreseen / fmax(1 - weights[i], LEAST);
+        for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+            weights[i] /= all;
+    }
+}
+
+/* Chance: events in any order; runs of equal ones are one. */
 double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
                             uint64_t foreseen)
 {
-    double all = 0, chance = 0, found;
+    double weights[GV_PIECE_BUCKETS], chance = 0, found;
 
     if (foreseen == 0)
         return 0;
-    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
-        all += stream->events[i];
+    stream_weights(stream, weights);
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
-        double others = all - stream->events[i], same = 0;
-        if (stream->runs[i] == 0 || others <= 0)
-            continue;
+        double others = fmax(1 - weights[i], LEAST), same = 0;
         for (unsigned j = 0; j < GV_PIECE_BUCKETS; j++)
             if (j != i)
-                same += stream->events[j] / others * (stream->events[j] / others);
+                same += weights[j] / others * (weights[j] / others);
         chance += same * stream->runs[i] / (double)stream->foreseen;
     }
     found = (double)predicted / (double)foreseen;

@@ -419,6 +419,23 @@ static void test_few_steps(void **state)
     }
 }
 
+/* A copy for each of many things, for which the host waits, is not what makes the order. */
+static void test_many_small_copies_in_a_step(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        for (int j = 0; j < 600; j++)
+            event(700, GV_STEP_FETCH);
+        kernel(1);
+        for (int j = 0; j < 4; j++)
+            kernels(2, 3);
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
 /* ---- no loops ---- */
 
 static void test_any_order(void **state)
@@ -634,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_other_work_before_and_after),
         cmocka_unit_test(test_the_last_step_is_not_whole),
         cmocka_unit_test(test_few_steps),
+        cmocka_unit_test(test_many_small_copies_in_a_step),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_a_fixed_number_of_launches_in_any_order),
         cmocka_unit_test(test_a_long_pipeline),
