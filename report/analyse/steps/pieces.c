@@ -58,6 +58,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
 
     stream->position++;
     stream->is_work[bucket] = event->role == GV_STEP_WORK;
+    stream->is_graph[bucket] = event->role == GV_STEP_GRAPH;
     stream->marks += event->role != GV_STEP_WORK;
     if (event->line) {
         stream->lines[bucket].seen++;
@@ -68,7 +69,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
     if (event->symbol != stream->before[0] || event->role == GV_STEP_GRAPH)
         stream_note(stream, event->symbol);
     if (event->role != GV_STEP_WAIT) {
-        stream->launches++;
+        stream->work += event->weight ? event->weight : 1;
         stream->works += event->role == GV_STEP_WORK || event->role == GV_STEP_GRAPH;
         stream->last_work = event->symbol;
         stream->working = true;
@@ -204,9 +205,9 @@ bool gv_piece_works_once(const struct gv_piece_kind *kind, const struct gv_step_
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
         uint32_t line = line_at(stream, i);
         bool of_wait = false;
-        if (!stream->is_work[i] || !occurs(kind, ONCE, i))
+        if (!(stream->is_work[i] || stream->is_graph[i]) || !occurs(kind, ONCE, i))
             continue;
-        for (unsigned j = 0; j < GV_PIECE_BUCKETS && line; j++)
+        for (unsigned j = 0; j < GV_PIECE_BUCKETS && line && !stream->is_graph[i]; j++)
             of_wait |= !stream->is_work[j] && occurs(kind, ONCE, j) && line_at(stream, j) == line;
         if (!of_wait)
             return true;
@@ -307,8 +308,7 @@ static void kind_note(struct gv_piece_kind *kind, const struct gv_piece *piece)
     kind->again[least] = 0;
 }
 
-int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
-                       uint64_t launches)
+int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece, uint64_t work)
 {
     double like;
     int number = gv_piece_kinds_find(kinds, piece, &like);
@@ -316,12 +316,12 @@ int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piec
 
     if (number < 0 || like < GV_PIECE_ALIKE) {
         number = kinds_new(kinds);
-        kinds->kind[number] = (struct gv_piece_kind){.from_launches = kinds->launches};
+        kinds->kind[number] = (struct gv_piece_kind){.from_work = kinds->work};
     }
     kind = &kinds->kind[number];
     kind_note(kind, piece);
     kind->count++;
-    kind->launches += launches;
-    kinds->launches += launches;
+    kind->work += work;
+    kinds->work += work;
     return number;
 }

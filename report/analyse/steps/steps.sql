@@ -1,9 +1,11 @@
 -- What finding the steps reads and writes. ?1 to ?4 are a struct gv_totals_part.
 
 -- name: roles
--- enum gv_step_role + 1, and whether it launches a kernel. -1: it may make a graph.
-SELECT id, CASE WHEN class = 'graph' OR begins_capture THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
-    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
+-- enum gv_step_role + 1, whether it launches a kernel, and whether it begins a capture (1) or ends one (2). A role of
+-- -1: it makes a graph that can be launched, of another one.
+SELECT id, CASE WHEN class = 'graph' AND id IN (SELECT c.api FROM call_object o JOIN call c ON c.id = o.call) THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
+    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1,
+    coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0)
 FROM api;
 
 -- name: names
