@@ -57,6 +57,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
     unsigned bucket = bucket_of(event->symbol);
 
     stream->position++;
+    stream->events[bucket]++;
     stream->is_work[bucket] = event->role == GV_STEP_WORK;
     stream->is_graph[bucket] = event->role == GV_STEP_GRAPH;
     stream->marks += event->role != GV_STEP_WORK;
@@ -94,21 +95,23 @@ uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbo
     return line_at(stream, bucket_of(symbol));
 }
 
-/* How often each event would come up for its runs to be as frequent as they are. A loop's 600
- * copies in a row are one event of it, but in any order there is a run for nearly each rare event.
- */
+/* How often each event comes up; of those that follow each other only as many as chance would let,
+ * as a loop's 600 copies in a row are one event of it. Their sum is 1. */
 static void stream_weights(const struct gv_step_stream *stream, double weights[GV_PIECE_BUCKETS])
 {
+    double all = 0;
+
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
-        weights[i] = (double)stream->runs[i] / (double)stream->foreseen;
+        all += weights[i] = stream->events[i];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        double all = 0;
+        double last = all;
+        all = 0;
         for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
             all += weights[i] =
-                (double)stream->runs[i] / (double)stream->foreseen / fmax(1 - weights[i], LEAST);
-        for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
-            weights[i] /= all;
+                fmin(stream->events[i], stream->runs[i] / fmax(1 - weights[i] / last, LEAST));
     }
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+        weights[i] /= all;
 }
 
 /* Chance: events in any order; runs of equal ones are one. */

@@ -50,7 +50,7 @@ struct gv_step_stream {
     uint64_t follows[GV_PIECE_BUCKETS]; /* where two events last followed each other */
     uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
     uint32_t next[4096];                                            /* after three events */
-    uint32_t runs[GV_PIECE_BUCKETS];
+    uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
     struct {
         uint32_t line, votes, seen; /* where an event is mostly: others vote against it */
     } lines[GV_PIECE_BUCKETS];
