@@ -182,16 +182,21 @@ static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t
     return handle;
 }
 
-/* Domains of libraries that behave differently with a tool, and create the domain to find out: XLA
- * gives up its own annotations, and makes a name for each operation. */
-static const char *const asking_domains[] = {"TSL"};
+static const struct {
+    const char *name;
+    bool only_asks;
+} library_domains[] = {
+#define GV_LIBRARY_DOMAIN(name, only_asks) {name, only_asks},
+#include "trace/library_domains.def"
+#undef GV_LIBRARY_DOMAIN
+};
 
 static uint64_t domain_handle(gv_nvtx_function *tool, uint64_t handle, const char *name)
 {
     bool only_asks = false;
 
-    for (size_t i = 0; name && i < sizeof asking_domains / sizeof asking_domains[0]; i++)
-        only_asks |= strcmp(name, asking_domains[i]) == 0;
+    for (size_t i = 0; name && i < sizeof library_domains / sizeof library_domains[0]; i++)
+        only_asks |= library_domains[i].only_asks && strcmp(name, library_domains[i].name) == 0;
     if (only_asks && !tool && gv_process.settings.ranges != GV_RANGES_ALL)
         return 0;
     return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of(name));

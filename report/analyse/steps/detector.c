@@ -20,12 +20,14 @@
 #define DETECTOR_ORDER 0.5
 /* Pieces of so many kinds are no steps. */
 #define DETECTOR_KINDS 4u
-/* After so many pieces, an anchor that is far from good is not looked at any more. */
+/* After so many pieces, an anchor that is far from good rests until it came as often again; then it
+ * is looked at anew, as what comes first may be no step. */
 #define DETECTOR_TRIED 64u
 /* An inner loop that repeats so often in an outer one is what the author sees. */
 #define DETECTOR_GO_IN   10
 #define DETECTOR_REGULAR 0.6
-#define DETECTOR_SIZES   128u /* by launches: four for each power of two */
+#define DETECTOR_EQUAL   0.9
+#define DETECTOR_SIZES   128u /* by work: four for each power of two */
 /* Anchors belong to one loop if the rarest occurs at least this often, compared with the most
  * frequent. */
 #define DETECTOR_SAME_LOOP 0.95
@@ -40,15 +42,17 @@ struct candidate {
     uint64_t key, symbol;
     enum gv_step_anchor_class class;
     bool hopeless;
-    uint64_t count, same; /* same: pieces of the same kind as the one before */
+    uint64_t count;
+    uint64_t from, tried; /* the count when it was first looked at, maybe anew, and last judged */
+    uint64_t same;        /* pieces since then that are of the kind of the one before */
     uint64_t waited;      /* pieces with further waits in them */
     uint64_t nests;       /* pieces with several waits, copies or graphs */
-    uint64_t at, launches, works, waits, marks; /* at the newest one */
-    uint32_t sizes[DETECTOR_SIZES];             /* of pieces */
-    uint64_t first_predicted, first_foreseen;   /* at the first one */
-    uint64_t predicted, foreseen;               /* at the newest one */
-    uint64_t follower;                          /* the event after the newest one */
-    uint64_t first, first_votes;                /* of pieces: the event that is the first, mostly */
+    uint64_t at, work, works, waits, marks;   /* at the newest one */
+    uint32_t sizes[DETECTOR_SIZES];           /* of pieces */
+    uint64_t first_predicted, first_foreseen; /* at the first one */
+    uint64_t predicted, foreseen;             /* at the newest one */
+    uint64_t follower;                        /* the event after the newest one */
+    uint64_t first, first_votes;              /* of pieces: the event that is the first, mostly */
     int kind;
     struct gv_piece_kinds kinds;
 };
@@ -155,9 +159,9 @@ static struct candidate *candidate_of(struct gv_step_detector *detector,
     return candidate;
 }
 
-/* What the pieces of the kinds with a few of them launched, and the largest of these kinds. */
+/* The work of the pieces of the kinds with a few of them, and of the largest of these kinds. */
 struct sums {
-    uint64_t launches, of_one;
+    uint64_t work, of_one;
     double part, part_of_one; /* of all pieces since the first of them */
     size_t kinds;
 };
@@ -177,22 +181,22 @@ static struct sums sums_of(const struct gv_piece_kinds *kinds)
         if (kind->count + 1 < GV_STEP_LEAST)
             continue;
         sums.kinds++;
-        sums.launches += kind->launches;
-        from = kind->from_launches < from ? kind->from_launches : from;
-        if (kind->launches > sums.of_one) {
-            sums.of_one = kind->launches;
-            sums.part_of_one = part_of(kind->launches, kinds->launches - kind->from_launches);
+        sums.work += kind->work;
+        from = kind->from_work < from ? kind->from_work : from;
+        if (kind->work > sums.of_one) {
+            sums.of_one = kind->work;
+            sums.part_of_one = part_of(kind->work, kinds->work - kind->from_work);
         }
     }
     if (sums.kinds)
-        sums.part = part_of(sums.launches, kinds->launches - from);
+        sums.part = part_of(sums.work, kinds->work - from);
     return sums;
 }
 
-static unsigned size_of(uint64_t launches)
+static unsigned size_of(uint64_t work)
 {
-    unsigned power = 63 - (unsigned)__builtin_clzll(launches | 1);
-    uint64_t quarter = power >= 2 ? launches >> (power - 2) : launches << (2 - power);
+    unsigned power = 63 - (unsigned)__builtin_clzll(work | 1);
+    uint64_t quarter = power >= 2 ? work >> (power - 2) : work << (2 - power);
 
     return (power * 4 + (unsigned)(quarter & 3)) % DETECTOR_SIZES;
 }
@@ -208,8 +212,8 @@ static unsigned median_size(const struct candidate *candidate)
     return size;
 }
 
-/* How many launches that is. */
-static double median_launches(const struct candidate *candidate)
+/* How much work that is. */
+static double median_work(const struct candidate *candidate)
 {
     unsigned size = median_size(candidate);
 
@@ -246,15 +250,24 @@ static void candidate_piece(const struct gv_step_detector *detector, struct cand
     vote_for_first(candidate);
     candidate->waited += further > (ends ? 1 : 0);
     candidate->nests += stream->marks > candidate->marks + 1;
-    candidate->sizes[size_of(stream->launches - candidate->launches)]++;
-    if (candidate->hopeless)
+    candidate->sizes[size_of(stream->work - candidate->work)]++;
+    if (candidate->hopeless && candidate->count < 2 * candidate->tried)
         return;
+    if (candidate->hopeless) {
+        candidate->hopeless = false;
+        candidate->from = candidate->count;
+        candidate->same = 0;
+        candidate->kind = -1;
+        candidate->kinds = (struct gv_piece_kinds){0};
+    }
     gv_piece_cut(&piece, stream, candidate->at);
-    kind = gv_piece_kinds_add(&candidate->kinds, &piece, stream->launches - candidate->launches);
+    kind = gv_piece_kinds_add(&candidate->kinds, &piece, stream->work - candidate->work);
     candidate->same += kind == candidate->kind;
     candidate->kind = kind;
-    if (candidate->count % DETECTOR_TRIED == 0)
+    if ((candidate->count - candidate->from) % DETECTOR_TRIED == DETECTOR_TRIED - 1) {
+        candidate->tried = candidate->count;
         candidate->hopeless = sums_of(&candidate->kinds).part < DETECTOR_MUCH;
+    }
 }
 
 /* Copies alone are no step: so are a model's parameters moved to the device, one by one. `at`: the
@@ -267,7 +280,7 @@ static void candidate_seen(const struct gv_step_detector *detector, struct candi
             candidate_piece(detector, candidate);
     }
     candidate->at = at;
-    candidate->launches = detector->stream.launches;
+    candidate->work = detector->stream.work;
     candidate->works = detector->stream.works;
     candidate->waits = detector->stream.waits;
     candidate->marks = detector->stream.marks;
@@ -302,17 +315,19 @@ int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_ste
     return 0;
 }
 
-/* How good it is, 0: it bounds no steps. */
+/* How good it is, 0: it bounds no steps. `equal`: steps may be of any kinds if they are equally
+ * large and end with a wait: what a program does for each of many sizes differs in its copies,
+ * kernels and graphs. */
 static double candidate_score(const struct gv_step_detector *detector,
-                              const struct candidate *candidate)
+                              const struct candidate *candidate, bool equal)
 {
     const struct gv_step_stream *stream = &detector->stream;
     struct sums sums = sums_of(&candidate->kinds);
     uint64_t pieces = candidate->count - 1;
     bool one = sums.part_of_one >= DETECTOR_NEARLY_ALL &&
-               part_of(sums.of_one, stream->launches) >= DETECTOR_MUCH;
+               part_of(sums.of_one, stream->work) >= DETECTOR_MUCH;
     bool several = sums.part >= DETECTOR_NEARLY_ALL && sums.kinds <= DETECTOR_KINDS &&
-                   part_of(sums.launches, stream->launches) >= DETECTOR_MUCH;
+                   part_of(sums.work, stream->work) >= DETECTOR_MUCH;
 
     if (candidate->hopeless || candidate->count < GV_STEP_LEAST ||
         gv_step_stream_order(stream, candidate->predicted - candidate->first_predicted,
@@ -323,8 +338,13 @@ static double candidate_score(const struct gv_step_detector *detector,
     if (!ends_steps(candidate->class) ||
         part_of(candidate->waited, pieces) > 1 - DETECTOR_NEARLY_ALL ||
         (candidate->class != GV_STEP_ANCHOR_END &&
-         part_of(candidate->same, pieces) < DETECTOR_TURNS))
+         part_of(candidate->same, pieces - candidate->from) < DETECTOR_TURNS))
         several = false;
+    if (equal && ends_steps(candidate->class) && sums.part >= DETECTOR_NEARLY_ALL &&
+        part_of(sums.work, stream->work) >= DETECTOR_MUCH &&
+        part_of(candidate->waited, pieces) <= 1 - DETECTOR_EQUAL &&
+        regular_part(candidate) >= DETECTOR_EQUAL)
+        several = true;
     return one ? sums.part_of_one : several ? sums.part : 0;
 }
 
@@ -386,7 +406,7 @@ static struct choice best_of(const struct choice *choices, size_t count, struct 
 /* How often one is in a usual piece of another. */
 static double times_in(const struct choice *outer, const struct choice *inner)
 {
-    return fmin(median_launches(outer->candidate) / median_launches(inner->candidate),
+    return fmin(median_work(outer->candidate) / median_work(inner->candidate),
                 (double)inner->candidate->count / (double)outer->candidate->count);
 }
 
@@ -458,6 +478,22 @@ static struct choice loop_of(const struct gv_step_stream *stream, const struct c
     return loop;
 }
 
+/* Work that is once in each round of another loop, and rounds of that are few: of three axes in a
+ * time step, not a kernel in every tenth step. */
+static bool closes_rounds(const struct choice *choices, size_t count, const struct choice *one)
+{
+    if (one->score < DETECTOR_NEARLY_ALL || regular_part(one->candidate) < DETECTOR_NEARLY_ALL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct choice *inner = &choices[i];
+        double times = times_in(one, inner);
+        if (inner->candidate->class == GV_STEP_ANCHOR_WORK && inner->votes >= DETECTOR_THINGS &&
+            inner->score >= DETECTOR_NEARLY_ALL && times >= 2 && times < DETECTOR_GO_IN)
+            return true;
+    }
+    return false;
+}
+
 /* A program that waits only now and then, as to log, has its loop between two waits: the work that
  * repeats there most seldom. The wait must be seldom, or do nothing else, and then the loop must do
  * several things. */
@@ -473,7 +509,9 @@ static struct choice inner_of(const struct gv_step_stream *stream, const struct 
         uint64_t times = one->candidate->count / outer->candidate->count;
         if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
             !((seldom && times >= DETECTOR_INNER && one->votes >= 2) ||
-              (!works && times >= 2 && one->votes >= DETECTOR_THINGS)))
+              (!works && times >= 2 && one->votes >= DETECTOR_THINGS) ||
+              ((seldom || !works) && times >= DETECTOR_INNER &&
+               closes_rounds(choices, count, one))))
             continue;
         if (!inner.candidate || one->candidate->count + 1 < inner.candidate->count ||
             (about_as_many(one->candidate->count, inner.candidate->count) && better(one, &inner)))
@@ -482,7 +520,7 @@ static struct choice inner_of(const struct gv_step_stream *stream, const struct 
     return inner.candidate ? inner : *outer;
 }
 
-bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_step_anchor *anchor)
+static struct choice choose(const struct gv_step_detector *detector, bool equal)
 {
     struct choice choices[DETECTOR_CANDIDATES], best, loop;
     size_t count = 0;
@@ -491,7 +529,7 @@ bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_
 
     for (size_t i = 0; i < detector->count; i++) {
         const struct candidate *candidate = detector->candidates[i];
-        double score = candidate_score(detector, candidate);
+        double score = candidate_score(detector, candidate, equal);
         if (score <= 0)
             continue;
         choices[count++] = (struct choice){candidate, score, 0};
@@ -519,11 +557,24 @@ bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_
         if (rivals || best.votes < 2)
             best.candidate = NULL;
     }
+    return best.candidate ? inner_of(&detector->stream, choices, count, &best) : best;
+}
+
+bool gv_step_detector_choose(const struct gv_step_detector *detector, struct gv_step_anchor *anchor)
+{
+    struct choice best = choose(detector, false);
+    bool equal = !best.candidate;
+
+    if (equal)
+        best = choose(detector, true);
     if (!best.candidate)
         return false;
-    best = inner_of(&detector->stream, choices, count, &best);
     *anchor = (struct gv_step_anchor){
-        .class = best.candidate->class, .key = best.candidate->key, .first = best.candidate->first};
+        .class = best.candidate->class,
+        .key = best.candidate->key,
+        .first = best.candidate->first,
+        .equal = equal,
+    };
     for (size_t i = 0; i < best.candidate->kinds.count; i++)
         if (best.candidate->kinds.kind[i].count + 1 >= GV_STEP_LEAST)
             anchor->kinds.kind[anchor->kinds.count++] = best.candidate->kinds.kind[i];
@@ -545,10 +596,13 @@ static bool cutter_piece(struct gv_step_cutter *cutter, int64_t end_ns, struct g
         .end_ns = end_ns,
         .kind = gv_piece_kinds_find(kinds, &piece, &like),
     };
-    if (like < CUTTER_ALIKE && gv_piece_kinds_within(kinds, &piece, &within) < CUTTER_WITHIN)
+    if (like < CUTTER_ALIKE && gv_piece_kinds_within(kinds, &piece, &within) < CUTTER_WITHIN &&
+        !(cutter->anchor->equal && cutter->running))
         return false;
     if (like < CUTTER_ALIKE)
         found->kind = within;
+    if (cutter->anchor->equal)
+        found->kind = 0;
     return cutter->running = true;
 }
 

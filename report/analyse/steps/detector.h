@@ -32,6 +32,7 @@ struct gv_step_anchor {
     enum gv_step_anchor_class class;
     uint64_t key;
     uint64_t first; /* the event after an anchor that ends steps, mostly */
+    bool equal;     /* all steps are of one kind, although they are like several */
     struct gv_piece_kinds kinds;
 };
 

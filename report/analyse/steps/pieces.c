@@ -7,6 +7,9 @@
 
 #define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
 
+#define ROUNDS 64u
+#define LEAST  1e-9
+
 #define GV_STREAM_SURE 4u /* lines of an event that must be known to say that they differ */
 
 static bool is_wait(enum gv_step_role role)
@@ -56,6 +59,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
     stream->position++;
     stream->events[bucket]++;
     stream->is_work[bucket] = event->role == GV_STEP_WORK;
+    stream->is_graph[bucket] = event->role == GV_STEP_GRAPH;
     stream->marks += event->role != GV_STEP_WORK;
     if (event->line) {
         stream->lines[bucket].seen++;
@@ -66,7 +70,7 @@ void gv_step_stream_take(struct gv_step_stream *stream, const struct gv_step_eve
     if (event->symbol != stream->before[0] || event->role == GV_STEP_GRAPH)
         stream_note(stream, event->symbol);
     if (event->role != GV_STEP_WAIT) {
-        stream->launches++;
+        stream->work += event->weight ? event->weight : 1;
         stream->works += event->role == GV_STEP_WORK || event->role == GV_STEP_GRAPH;
         stream->last_work = event->symbol;
         stream->working = true;
@@ -91,23 +95,39 @@ uint32_t gv_step_stream_line(const struct gv_step_stream *stream, uint64_t symbo
     return line_at(stream, bucket_of(symbol));
 }
 
-/* Chance: events in any order, as often as they were; runs of equal ones are one. */
+/* How often each event comes up; of those that follow each other only as many as chance would let,
+ * as a loop's 600 copies in a row are one event of it. Their sum is 1. */
+static void stream_weights(const struct gv_step_stream *stream, double weights[GV_PIECE_BUCKETS])
+{
+    double all = 0;
+
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+        all += weights[i] = stream->events[i];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        double last = all;
+        all = 0;
+        for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+            all += weights[i] =
+                fmin(stream->events[i], stream->runs[i] / fmax(1 - weights[i] / last, LEAST));
+    }
+    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
+        weights[i] /= all;
+}
+
+/* Chance: events in any order; runs of equal ones are one. */
 double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predicted,
                             uint64_t foreseen)
 {
-    double all = 0, chance = 0, found;
+    double weights[GV_PIECE_BUCKETS], chance = 0, found;
 
     if (foreseen == 0)
         return 0;
-    for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++)
-        all += stream->events[i];
+    stream_weights(stream, weights);
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
-        double others = all - stream->events[i], same = 0;
-        if (stream->runs[i] == 0 || others <= 0)
-            continue;
+        double others = fmax(1 - weights[i], LEAST), same = 0;
         for (unsigned j = 0; j < GV_PIECE_BUCKETS; j++)
             if (j != i)
-                same += stream->events[j] / others * (stream->events[j] / others);
+                same += weights[j] / others * (weights[j] / others);
         chance += same * stream->runs[i] / (double)stream->foreseen;
     }
     found = (double)predicted / (double)foreseen;
@@ -188,9 +208,9 @@ bool gv_piece_works_once(const struct gv_piece_kind *kind, const struct gv_step_
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
         uint32_t line = line_at(stream, i);
         bool of_wait = false;
-        if (!stream->is_work[i] || !occurs(kind, ONCE, i))
+        if (!(stream->is_work[i] || stream->is_graph[i]) || !occurs(kind, ONCE, i))
             continue;
-        for (unsigned j = 0; j < GV_PIECE_BUCKETS && line; j++)
+        for (unsigned j = 0; j < GV_PIECE_BUCKETS && line && !stream->is_graph[i]; j++)
             of_wait |= !stream->is_work[j] && occurs(kind, ONCE, j) && line_at(stream, j) == line;
         if (!of_wait)
             return true;
@@ -291,8 +311,7 @@ static void kind_note(struct gv_piece_kind *kind, const struct gv_piece *piece)
     kind->again[least] = 0;
 }
 
-int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
-                       uint64_t launches)
+int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece, uint64_t work)
 {
     double like;
     int number = gv_piece_kinds_find(kinds, piece, &like);
@@ -300,12 +319,12 @@ int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piec
 
     if (number < 0 || like < GV_PIECE_ALIKE) {
         number = kinds_new(kinds);
-        kinds->kind[number] = (struct gv_piece_kind){.from_launches = kinds->launches};
+        kinds->kind[number] = (struct gv_piece_kind){.from_work = kinds->work};
     }
     kind = &kinds->kind[number];
     kind_note(kind, piece);
     kind->count++;
-    kind->launches += launches;
-    kinds->launches += launches;
+    kind->work += work;
+    kinds->work += work;
     return number;
 }

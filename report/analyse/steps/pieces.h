@@ -32,13 +32,14 @@ enum gv_step_role {
 struct gv_step_event {
     uint64_t symbol; /* equal events have equal ones */
     enum gv_step_role role;
-    uint32_t line; /* of the program, as a row of `place`; 0: not known */
+    uint32_t line;   /* of the program, as a row of `place`; 0: not known */
+    uint32_t weight; /* launches that are as much work; 0: one */
 };
 
 struct gv_step_stream {
     uint64_t position;  /* of the newest event, from 1 */
-    uint64_t launches;  /* events that put work on the GPU */
-    uint64_t works;     /* of these, those that are no copies */
+    uint64_t work;      /* of events that put work on the GPU, by weight */
+    uint64_t works;     /* how many of these there were, but those that are no copies */
     uint64_t waits;     /* those that ended some work */
     uint64_t marks;     /* waits, copies and graphs */
     uint64_t predicted; /* events that followed what they had followed before */
@@ -53,7 +54,7 @@ struct gv_step_stream {
     struct {
         uint32_t line, votes, seen; /* where an event is mostly: others vote against it */
     } lines[GV_PIECE_BUCKETS];
-    bool is_work[GV_PIECE_BUCKETS];
+    bool is_work[GV_PIECE_BUCKETS], is_graph[GV_PIECE_BUCKETS];
     struct {
         uint64_t position;
         uint32_t follows, bucket;
@@ -71,14 +72,14 @@ struct gv_piece_kind {
     struct gv_piece examples[GV_PIECE_EXAMPLES];
     uint32_t again[GV_PIECE_EXAMPLES]; /* how often it came again, less what spoke against it */
     uint32_t example_count;
-    uint64_t count, launches;
-    uint64_t from_launches; /* those of all pieces before the first of this kind */
+    uint64_t count, work;
+    uint64_t from_work; /* that of all pieces before the first of this kind */
 };
 
 struct gv_piece_kinds {
     struct gv_piece_kind kind[GV_PIECE_KINDS];
     size_t count;
-    uint64_t launches; /* of all pieces */
+    uint64_t work; /* of all pieces */
 };
 
 /* Whether the event says something: a wait without work before it does not. */
@@ -107,8 +108,7 @@ int gv_piece_kinds_find(const struct gv_piece_kinds *kinds, const struct gv_piec
 double gv_piece_kinds_within(const struct gv_piece_kinds *kinds, const struct gv_piece *piece,
                              int *kind);
 /* Adds it to its kind, or to a new one, and returns that. */
-int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece,
-                       uint64_t launches);
+int gv_piece_kinds_add(struct gv_piece_kinds *kinds, const struct gv_piece *piece, uint64_t work);
 
 /* Pieces are alike from here on. */
 #define GV_PIECE_ALIKE 0.5

@@ -8,8 +8,10 @@
 #include "report/store/array.h"
 #include "report/store/database.h"
 #include "trace/mix.h"
+#include "trace/spool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +20,19 @@
 /* Steps with sums in memory; a power of two. */
 #define STEPS_SUMS 4096u
 /* A step's number in its bucket. */
-#define STEPS_NUMBER 40
+#define STEPS_NUMBER   40
+#define STEPS_WEIGHT   1e6 /* at most */
+#define STEPS_SHORT    4   /* a thread that lasts such a part of another comes and goes */
+#define BEGINS_CAPTURE 1   /* in sql_roles */
 
 struct steps_thread {
     struct gv_step_detector *detector;
     struct gv_step_anchor *anchor;
     int64_t first_ns, last_ns;        /* of what the detector took */
+    uint64_t work;                    /* of that, by weight */
     bool makes_graphs;                /* since its last launch of one, */
     bool made_one;                    /* and before that */
+    bool captures;                    /* what it launches goes into a graph */
     size_t series;                    /* its own + 1; 0: none */
     size_t read;                      /* number of series whose steps it is in + 1 */
     int64_t number, start_ns, end_ns; /* of the step in which its last call was, or the next one */
@@ -38,7 +45,7 @@ struct steps_series {
     struct gv_piece_kinds *kinds; /* of steps that words bound */
     struct gv_step_stream *stream;
     int64_t number, start_ns, end_ns;
-    uint64_t after, launches;
+    uint64_t after, work;
     bool open; /* calls in the step came */
 };
 
@@ -49,6 +56,10 @@ struct gv_steps {
     struct gv_id_table roles, process_of, names;
     struct steps_thread *threads; /* by id */
     size_t detectors;
+    struct {
+        double ns, count;
+        int64_t call;  /* of the newest one */
+    } kernels, graphs; /* that ran so far */
     struct gv_step_words *words;
     struct steps_series *series;
     size_t series_count, series_room;
@@ -77,6 +88,17 @@ static uint64_t graph_of(struct steps_thread *thread, const struct gv_pass_call 
     return is_again ? 0 : (uint64_t)row->object;
 }
 
+/* How many kernels a launch of a graph is, by the time that they took so far. */
+static uint32_t weight_of(const struct gv_steps *steps, enum gv_step_role role)
+{
+    double kernel_ns = steps->kernels.ns / fmax(steps->kernels.count, 1);
+    double graph_ns = steps->graphs.ns / fmax(steps->graphs.count, 1);
+
+    if (role != GV_STEP_GRAPH || kernel_ns <= 0)
+        return 1;
+    return (uint32_t)fmin(fmax(graph_ns / kernel_ns, 1), STEPS_WEIGHT);
+}
+
 /* False: it is none for the steps, or not in the part. */
 static bool call_of(struct gv_steps *steps, const struct gv_pass_call *row,
                     struct gv_step_call *call)
@@ -84,22 +106,26 @@ static bool call_of(struct gv_steps *steps, const struct gv_pass_call *row,
     const struct gv_totals_part *part = &steps->part;
     int64_t process = gv_id_table_get(&steps->process_of, row->thread, 0);
     int64_t number = row->result == 0 ? gv_id_table_get(&steps->roles, row->api, 0) : 0;
+    int64_t marks = gv_id_table_get(&steps->roles, row->api, 2);
     enum gv_step_role role = (enum gv_step_role)(number - 1);
+    struct steps_thread *thread = thread_at(steps, row->thread);
 
-    if (number < 0)
-        thread_at(steps, row->thread)->makes_graphs = true;
-    if (number <= 0 || process == 0 || (part->process && process != part->process) ||
+    thread->makes_graphs |= number < 0;
+    if (marks && (row->result == 0 || marks != BEGINS_CAPTURE))
+        thread->captures = marks == BEGINS_CAPTURE;
+    if (number <= 0 || thread->captures || process == 0 ||
+        (part->process && process != part->process) ||
         (part->thread && row->thread != part->thread) || row->key.at_ns < part->from_ns ||
         row->key.at_ns >= part->to_ns)
         return false;
     uint64_t what = gv_id_table_get(&steps->roles, row->api, 1)
                         ? (uint64_t)gv_id_table_get(&steps->names, row->kernel, 0)
-                    : role == GV_STEP_GRAPH ? graph_of(thread_at(steps, row->thread), row)
+                    : role == GV_STEP_GRAPH ? graph_of(thread, row)
                     : role == GV_STEP_WAIT  ? 0
                                             : gv_lines_size(row->bytes);
 
     *call = (struct gv_step_call){
-        .event = {gv_mix(gv_mix(1, row->api), what), role, 0},
+        .event = {gv_mix(gv_mix(1, row->api), what), role, 0, weight_of(steps, role)},
         .id = row->key.id,
         .thread = row->thread,
         .process = process,
@@ -110,12 +136,14 @@ static bool call_of(struct gv_steps *steps, const struct gv_pass_call *row,
 }
 
 static int each_call(struct gv_steps *steps,
-                     int (*take)(void *context, const struct gv_pass_call *row))
+                     int (*take)(void *context, const struct gv_pass_call *row),
+                     gv_pass_take_operation *weigh)
 {
-    const struct gv_pass_consumer consumer = {steps, take, NULL};
+    const struct gv_pass_consumer consumer = {steps, take, weigh};
 
     for (size_t i = 0; i < steps->process_of.rows; i++)
-        steps->threads[i].makes_graphs = steps->threads[i].made_one = false;
+        steps->threads[i].makes_graphs = steps->threads[i].made_one = steps->threads[i].captures =
+            false;
     return gv_pass_run(steps->pass, &consumer, NULL);
 }
 
@@ -142,6 +170,7 @@ static int find_in_call(void *context, const struct gv_pass_call *row)
     int error = gv_step_words_take(steps->words, &call);
     thread->first_ns = thread->detector ? thread->first_ns : call.start_ns;
     thread->last_ns = call.end_ns;
+    thread->work += call.event.role != GV_STEP_WAIT ? call.event.weight : 0;
     if (!error)
         error = line_of(steps, row->stack, &call.event.line);
     if (!error && !thread->detector && steps->detectors < STEPS_THREADS) {
@@ -191,6 +220,23 @@ static int rank_of(const struct gv_step_anchor *anchor)
                                                                                            : 0;
 }
 
+/* While another works all the time, and does more. */
+static bool comes_and_goes(const struct gv_steps *steps, size_t thread)
+{
+    const struct steps_thread *one = &steps->threads[thread];
+    int64_t process = gv_id_table_get(&steps->process_of, (int64_t)thread, 0);
+
+    for (size_t other = 0; other < steps->process_of.rows; other++) {
+        const struct steps_thread *each = &steps->threads[other];
+        if (each->anchor && each->work > one->work &&
+            gv_id_table_get(&steps->process_of, (int64_t)other, 0) == process &&
+            gv_time_difference(each->last_ns, each->first_ns) / STEPS_SHORT >
+                gv_time_difference(one->last_ns, one->first_ns))
+            return true;
+    }
+    return false;
+}
+
 /* An autotuner's threads come and go. */
 static bool lasts_as(const struct steps_thread *other, const struct steps_thread *thread)
 {
@@ -238,7 +284,7 @@ static int find_series(struct gv_steps *steps)
     }
     for (size_t i = 0; i < steps->process_of.rows && !error; i++) {
         const int64_t values[] = {gv_id_table_get(&steps->process_of, (int64_t)i, 0), (int64_t)i};
-        if (steps->threads[i].anchor && !is_part_of_others(steps, i))
+        if (steps->threads[i].anchor && !is_part_of_others(steps, i) && !comes_and_goes(steps, i))
             error = gv_database_script(steps->trace, sql_add_series, values, 2);
     }
     for (size_t i = 0; i < steps->process_of.rows; i++) {
@@ -248,12 +294,37 @@ static int find_series(struct gv_steps *steps)
     return error;
 }
 
+/* Of a graph there is one operation, or one of each node. */
+static int weigh(void *context, const struct gv_pass_operation *row)
+{
+    struct gv_steps *steps = context;
+    double ns = (double)gv_time_difference(row->key.end_ns, row->key.at_ns);
+
+    if (row->in_graph || row->kind == GV_GPU_GRAPH) {
+        steps->graphs.ns += ns;
+        steps->graphs.count += row->kind == GV_GPU_GRAPH || row->call != steps->graphs.call;
+        steps->graphs.call = row->call;
+    } else if (row->kind == GV_GPU_KERNEL) {
+        steps->kernels.ns += ns;
+        steps->kernels.count++;
+    }
+    return 0;
+}
+
+static bool launches_graphs(const struct gv_steps *steps)
+{
+    for (size_t i = 0; i < steps->roles.rows; i++)
+        if (gv_id_table_get(&steps->roles, (int64_t)i, 0) == GV_STEP_GRAPH + 1)
+            return true;
+    return false;
+}
+
 static int find_steps(struct gv_steps *steps, struct gv_range_totals *ranges)
 {
     int error = ranges ? gv_step_words_open(&steps->words, steps->trace, &steps->part, ranges) : 0;
 
     if (!error)
-        error = each_call(steps, find_in_call);
+        error = each_call(steps, find_in_call, launches_graphs(steps) ? weigh : NULL);
     if (!error)
         error = gv_step_words_store(steps->words);
     gv_step_words_close(steps->words);
@@ -303,7 +374,7 @@ static int settle_kind(struct gv_steps *steps, struct steps_series *series)
         return 0;
     series->open = false;
     gv_piece_cut(&piece, series->stream, series->after);
-    kind = gv_piece_kinds_add(series->kinds, &piece, series->stream->launches - series->launches);
+    kind = gv_piece_kinds_add(series->kinds, &piece, series->stream->work - series->work);
     return gv_database_add(steps->set_kind, (const int64_t[]){series->id, series->number, kind + 1},
                            3);
 }
@@ -322,7 +393,7 @@ static int take_named(struct gv_steps *steps, struct steps_series *series,
     if (!error && !series->open && call->start_ns >= series->start_ns) {
         series->open = true;
         series->after = series->stream->position;
-        series->launches = series->stream->launches;
+        series->work = series->stream->work;
     }
     gv_step_stream_take(series->stream, &call->event);
     return error;
@@ -373,7 +444,7 @@ static int cut_steps(struct gv_steps *steps)
     for (size_t i = 0; i < steps->series_count && !error; i++)
         error = series_open(steps, &steps->series[i]);
     if (!error && steps->series_count)
-        error = each_call(steps, cut_at_call);
+        error = each_call(steps, cut_at_call, NULL);
     for (size_t i = 0; i < steps->series_count && !error; i++)
         error = series_end(steps, &steps->series[i]);
     return error ? error : gv_database_script(steps->trace, sql_settle_kinds, NULL, 0);

@@ -1,9 +1,11 @@
 -- What finding the steps reads and writes. ?1 to ?4 are a struct gv_totals_part.
 
 -- name: roles
--- enum gv_step_role + 1, and whether it launches a kernel. -1: it may make a graph.
-SELECT id, CASE WHEN class = 'graph' OR begins_capture THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
-    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1
+-- enum gv_step_role + 1, whether it launches a kernel, and whether it begins a capture (1) or ends one (2). A role of
+-- -1: it makes a graph that can be launched, of another one.
+SELECT id, CASE WHEN class = 'graph' AND id IN (SELECT c.api FROM call_object o JOIN call c ON c.id = o.call) THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
+    WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1,
+    coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0)
 FROM api;
 
 -- name: names
@@ -41,7 +43,7 @@ INSERT INTO temp.step_cover VALUES (?1, ?2, ?3, ?4);
 -- name: words
 -- Only of names that cover half of what the thread launched that launched most, of those that wait for the
 -- GPU if there are any: there may be millions of ranges of others. The row for all names beyond
--- those that have one of their own is no word.
+-- those that have one of their own is no word, nor is what a library says.
 INSERT INTO temp.step_word
 SELECT process, thread, total, count(*)
 FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r.start_ns AS start_ns,
@@ -54,7 +56,7 @@ FROM (SELECT t.process AS process, r.thread AS thread, {total_of(r)} AS total, r
                     ORDER BY waits DESC, launches DESC) AS place
                 FROM temp.step_cover WHERE total < 0) a ON a.process = c.process AND a.place = 1
             WHERE c.total > 0 AND c.launches >= 0.5 * a.launches
-                AND c.total NOT IN (SELECT id FROM temp.range_name WHERE is_pattern AND text = '*')))
+                AND c.total NOT IN (SELECT id FROM temp.range_name WHERE is_pattern AND text = '*' OR gv_is_library(domain))))
 GROUP BY 1, 2, 3 HAVING count(*) >= ?5 AND max(start_ns < coalesce(before_ns, start_ns)) = 0;
 
 -- name: words_series

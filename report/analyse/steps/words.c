@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Names that one call is in; the innermost ones count. */
 #define WORDS_MOST 16u
@@ -144,6 +145,22 @@ int gv_step_words_take(struct gv_step_words *words, const struct gv_step_call *c
     return error;
 }
 
+/* gv_is_library(domain) */
+static void is_library(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    static const char *const domains[] = {
+#define GV_LIBRARY_DOMAIN(name, only_asks) name,
+#include "trace/library_domains.def"
+#undef GV_LIBRARY_DOMAIN
+    };
+    const char *domain = count > 0 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    bool is_one = false;
+
+    for (size_t i = 0; domain && i < sizeof(domains) / sizeof(domains[0]); i++)
+        is_one |= strcmp(domain, domains[i]) == 0;
+    sqlite3_result_int(context, is_one);
+}
+
 static bool waits(const struct gv_step_words *words, int64_t total)
 {
     return total < 0 && words->threads[-total].waits;
@@ -159,7 +176,12 @@ int gv_step_words_store(struct gv_step_words *words)
     const struct gv_totals_part *part = &words->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns,
                               GV_STEP_LEAST};
-    error = gv_database_script(words->trace, sql_words_table, NULL, 0);
+    error =
+        gv_database_error(words->trace, sqlite3_create_function(words->trace, "gv_is_library", 1,
+                                                                SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                                                NULL, is_library, NULL, NULL));
+    if (!error)
+        error = gv_database_script(words->trace, sql_words_table, NULL, 0);
     if (!error)
         error = gv_database_error(words->trace,
                                   sqlite3_prepare_v2(words->trace, sql_add_cover, -1, &add, NULL));

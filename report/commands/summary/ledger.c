@@ -97,6 +97,16 @@ static int take_finding(void *context, sqlite3_stmt *row)
     return 0;
 }
 
+/* Whether one step is shown, not the run: not if the start cost more than any line of the steps
+ * did, and is much of the run. */
+static bool is_stepped(const struct gv_summary_lane *lane)
+{
+    const struct gv_summary_time run = gv_summary_time_of(lane, false);
+
+    return lane->steps > 0 && (!lane->first.id || lane->first.phase == GV_SUMMARY_MAIN ||
+                               lane->first.lost_ns < gv_summary_time_sum(&run) / GV_SUMMARY_MUCH);
+}
+
 int gv_summary_ledger_read(const struct gv_summary *summary, struct gv_summary_ledger *ledger)
 {
     const int64_t part[] = {summary->part->process, summary->part->device};
@@ -114,7 +124,7 @@ int gv_summary_ledger_read(const struct gv_summary *summary, struct gv_summary_l
                 gv_database_each(summary->trace, sql_lane_findings, values, 2, take_first, lane);
         if (error || i > 0)
             continue;
-        ledger->stepped = lane->steps > 0 && lane->first.phase == GV_SUMMARY_MAIN && lane->first.id;
+        ledger->stepped = is_stepped(lane);
         time = gv_summary_time_of(lane, ledger->stepped);
         ledger->shown_ns = time.busy_ns + time.idle_ns + time.unknown_ns;
         error =

@@ -14,6 +14,7 @@
 #define GV_SUMMARY_PHASES   3u /* start, main, end */
 #define GV_SUMMARY_MAIN     1u
 #define GV_SUMMARY_LITTLE   100 /* what is below one hundredth of the run is not told */
+#define GV_SUMMARY_MUCH     10  /* a start that loses a tenth of the run comes before its steps */
 
 struct gv_summary_finding {
     int64_t id; /* f1 */

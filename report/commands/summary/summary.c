@@ -182,7 +182,7 @@ static void print_lanes(const struct gv_summary *summary, const struct gv_summar
 
 static int print_findings(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
-    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], false);
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     char share[GV_FORMAT_BYTES];
     int error;
 
@@ -193,8 +193,9 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
         print_finding(summary, ledger, &ledger->findings[i]);
     if (ledger->told == 0 && time.busy_ns > 0)
         gv_text_say(summary->out, 2, "", summary->columns,
-                    "No findings: the GPU was busy for %s of the run%s.",
+                    "No findings: the GPU was busy for %s of the %s%s.",
                     gv_summary_share(time.busy_ns, ledger->shown_ns, share),
+                    ledger->stepped ? "steps" : "run",
                     time.not_seen_ns > 0     ? ", as far as it was seen"
                     : time.no_request_ns > 0 ? ", without the time between requests"
                                              : "");

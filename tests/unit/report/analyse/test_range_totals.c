@@ -296,6 +296,25 @@ static void the_rest_of_too_many_names_is_no_step(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 0);
 }
 
+/* A library names what it does itself. */
+static void a_librarys_ranges_are_no_steps(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 1;"
+                   "INSERT INTO range_text VALUES (10, 1, 10, 'CCCL'), (11, 1, 11, 'ours');"
+                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
+                   "INSERT INTO range (id, thread, kind, domain, text, start_ns, duration_ns)"
+                   " SELECT i, 1, 1, 10, 1, i * 100, 90 FROM n;"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                   " SELECT id, 1, 1, start_ns + 10, 5, 0 FROM range;"
+                   "INSERT INTO call_range SELECT 1, id, id FROM call;");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 0);
+    totals_execute("UPDATE range SET domain = 11");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM step"), 40);
+}
+
 /* More operations are late than the pass knows calls, in another order. */
 static void late_operations_find_their_calls(void **state)
 {
@@ -356,6 +375,7 @@ int main(void)
         CASE(polls_count_as_calls),
         CASE(numbers_are_one_name_where_most_occur_once),
         CASE(the_rest_of_too_many_names_is_no_step),
+        CASE(a_librarys_ranges_are_no_steps),
         CASE(late_operations_find_their_calls),
         CASE(a_range_counts_in_the_part_in_which_it_starts),
         CASE(a_trace_without_ranges_has_no_sums),

@@ -27,7 +27,7 @@ static unsigned chance(unsigned of)
 static void event(uint64_t symbol, enum gv_step_role role)
 {
     assert_true(sequence.count < MOST);
-    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role, 0};
+    sequence.events[sequence.count++] = (struct gv_step_event){symbol, role, 0, 1};
 }
 
 static void kernel(uint64_t symbol)
@@ -419,6 +419,97 @@ static void test_few_steps(void **state)
     }
 }
 
+/* A copy for each of many things, for which the host waits, is not what makes the order. */
+static void test_many_small_copies_in_a_step(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        for (int j = 0; j < 600; j++)
+            event(700, GV_STEP_FETCH);
+        kernel(1);
+        for (int j = 0; j < 4; j++)
+            kernels(2, 3);
+        result();
+        sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
+/* What is done once after a few rounds ends a step; what is done now and then does not. */
+static void test_few_rounds_in_a_step(void **state)
+{
+    (void)state;
+    for (int rounds = 3; rounds < 31; rounds += 27) {
+        begin();
+        for (int i = 0; i < 1000; i++) {
+            for (int j = 0; j < rounds; j++)
+                kernels(1, 5);
+            kernel(9);
+            if (i % 100 == 99) {
+                result();
+                sync();
+            }
+        }
+        size_t truth = rounds == 3 ? 1000 : 1000 * (size_t)rounds;
+        assert_in_range(steps(), truth - 1, truth);
+    }
+}
+
+static void graph(uint64_t symbol)
+{
+    event(symbol, GV_STEP_GRAPH);
+    sequence.events[sequence.count - 1].weight = 100;
+}
+
+/* A graph for each size, after a warm-up without one. */
+static void test_a_graph_for_each_size(void **state)
+{
+    bool seen[100] = {false};
+
+    (void)state;
+    begin();
+    for (int i = 0; i < 2500; i++) {
+        unsigned size = chance(100);
+        for (uint64_t each = 0; each < 2; each++) {
+            event(500 + 10 * each + size / 25, GV_STEP_MOVE);
+            sync();
+        }
+        if (!seen[size])
+            for (uint64_t layer = 0; layer < 8; layer++)
+                for (uint64_t each = 0; each < 15; each++)
+                    kernel(2000 + 20 * each + size % 20);
+        else
+            graph(600 + size);
+        seen[size] = true;
+        kernels(1, 2);
+        kernel(10 + size / 20);
+        kernels(3, 5);
+        if (i % 25 == 24) {
+            kernel(30);
+            event(502, GV_STEP_FETCH);
+        }
+    }
+    assert_in_range(steps(), 2250, 2500);
+}
+
+/* By what the GPU does, not by the number of launches. */
+static void test_many_launches_before_steps_of_graphs(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 500; i++) {
+        kernel(1);
+        input();
+    }
+    for (int i = 0; i < 40; i++) {
+        kernel(2);
+        graph(600);
+        result();
+    }
+    assert_in_range(steps(), 39, 40);
+}
+
 /* ---- no loops ---- */
 
 static void test_any_order(void **state)
@@ -634,6 +725,10 @@ int main(void)
         cmocka_unit_test(test_other_work_before_and_after),
         cmocka_unit_test(test_the_last_step_is_not_whole),
         cmocka_unit_test(test_few_steps),
+        cmocka_unit_test(test_many_small_copies_in_a_step),
+        cmocka_unit_test(test_few_rounds_in_a_step),
+        cmocka_unit_test(test_a_graph_for_each_size),
+        cmocka_unit_test(test_many_launches_before_steps_of_graphs),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_a_fixed_number_of_launches_in_any_order),
         cmocka_unit_test(test_a_long_pipeline),

@@ -830,7 +830,65 @@ static void steps_whose_graphs_are_made_anew(void **state)
         step_call(8, 84, 100 + 2 * i, 0);
         step_call(8, 81, 101 + 2 * i, 70 + i);
     }
+    totals_execute("INSERT INTO call_object SELECT id, 5 FROM call WHERE api = 84");
     assert_int_equal(steps_of_8(), 39); /* not the first: it might be the only graph */
+}
+
+/* They go into the graph: how many there are, and how often it is made, says nothing of the steps.
+ */
+static void what_is_captured_is_no_work_of_a_step(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    totals_execute(
+        "INSERT INTO api (id, name, class, gpu_work, begins_capture, ends_capture) VALUES"
+        " (85, 'cuStreamBeginCapture_v2', 'stream', 0, 1, 0),"
+        " (86, 'cuStreamEndCapture', 'stream', 0, 0, 1)");
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 83, 100 * i, 0);
+        step_call(8, 85, 100 * i + 1, 0);
+        for (int j = 0; j < 60; j++)
+            step_call(8, j % 2 ? 80 : 83, 100 * i + 2 + j, 0);
+        step_call(8, 86, 100 * i + 70, 0);
+        step_call(8, 81, 100 * i + 71, 77);
+        step_call(8, 82, 100 * i + 72, 0);
+    }
+    assert_int_equal(steps_of_8(), 40);
+}
+
+/* Before the steps there are more launches, but little work. */
+static void a_graph_is_as_much_work_as_it_takes(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    for (int i = 0; i < 200; i++)
+        step_call(8, 80, 10 * i, 0);
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 83, 10000 + 100 * i, 0);
+        step_call(8, 81, 10010 + 100 * i, 77);
+    }
+    assert_int_equal(steps_of_8(), 0);
+    totals_execute("INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call)"
+                   " SELECT 1, CASE api WHEN 80 THEN 1 ELSE 4 END, start_ns + 100,"
+                   " CASE api WHEN 80 THEN 500 ELSE 50000 END, id FROM call WHERE api <> 83");
+    assert_int_equal(steps_of_8(), 40);
+}
+
+/* Its waits are those of another thread's start. */
+static void a_thread_that_comes_and_goes_has_no_steps_beside_another(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    for (int i = 0; i < 10; i++) {
+        step_call(9, 80, 10 + 2 * i, 0);
+        step_call(9, 82, 11 + 2 * i, 0);
+    }
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 80, 100 + 20 * i, 0);
+        step_call(8, 82, 101 + 20 * i, 0);
+    }
+    assert_int_equal(steps_of_8(), 40);
+    assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 1);
 }
 
 /* The time in an unfinished call belongs to the run. */
@@ -905,6 +963,9 @@ int main(void)
         TEST(many_streams_are_read_in_linear_time),
         TEST(an_autotuners_threads_have_no_steps_of_the_program),
         TEST(steps_whose_graphs_are_made_anew),
+        TEST(what_is_captured_is_no_work_of_a_step),
+        TEST(a_graph_is_as_much_work_as_it_takes),
+        TEST(a_thread_that_comes_and_goes_has_no_steps_beside_another),
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
