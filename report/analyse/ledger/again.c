@@ -9,13 +9,14 @@
 #include <string.h>
 
 static const struct {
-    enum { FRAME, KIND } by;
+    enum { FRAME, KIND, MANY } by;
     const char *pattern, *does, *advice;
 } works[] = {
 #define GV_AGAIN(by, pattern, does, advice) {by, pattern, does, advice},
 #include "report/analyse/ledger/again.def"
 };
-#define WORKS (sizeof(works) / sizeof(works[0]))
+#define MANY_LEAST 10 /* a step */
+#define WORKS      (sizeof(works) / sizeof(works[0]))
 
 struct search {
     size_t found; /* the first that applies; WORKS: none */
@@ -31,7 +32,7 @@ static int take_word(void *context, sqlite3_stmt *row)
     const char *call = (const char *)sqlite3_column_text(row, 2);
 
     for (size_t i = 0; i < search->found && word; i++)
-        if (call ? works[i].by == KIND && strcmp(works[i].pattern, word) == 0
+        if (call ? works[i].by != FRAME && strcmp(works[i].pattern, word) == 0
                  : works[i].by == FRAME && fnmatch(works[i].pattern, word, 0) == 0)
             search->found = i;
     if (call) {
@@ -46,7 +47,8 @@ static bool is_in_call(uint32_t what)
 {
     return what >= GV_ACCOUNTS || what == GV_ACCOUNT_ALLOCATING || what == GV_ACCOUNT_FREEING ||
            what == GV_ACCOUNT_LOADING || what == GV_ACCOUNT_INSTANTIATING ||
-           what == GV_ACCOUNT_STARTING || what == GV_ACCOUNT_LAUNCHING;
+           what == GV_ACCOUNT_STARTING || what == GV_ACCOUNT_LAUNCHING ||
+           what == GV_ACCOUNT_COPYING;
 }
 
 int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *finding, int64_t api,
@@ -61,7 +63,8 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
         !is_in_call(finding->what))
         return 0;
     error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
-    if (error || search.found == WORKS || 2 * search.calls < steps)
+    if (error || search.found == WORKS || 2 * search.calls < steps ||
+        (works[search.found].by == MANY && search.calls < MANY_LEAST * steps))
         return error;
     snprintf(finding->title, sizeof(finding->title), "%s: %.*f %s a step", works[search.found].does,
              search.calls < 10 * steps ? 1 : 0, (double)search.calls / (double)steps, search.call);

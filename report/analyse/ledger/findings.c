@@ -7,7 +7,6 @@
 #include "report/store/database.h"
 #include "trace/mix.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 #define HERE_LEAST        50 /* with less of the launches, it is blamed for those of another thread */
 #define LOCKED_LEAST      10 /* the lock may be for what takes less */
 #define FORWARD_LEAST     4 /* a backward pass launches two or three times as much as the forward */
-#define COPIES_LEAST      5 /* of a step are many */
 #define COMPUTING_WEIGHT  7 /* what loses a seventh is worth more than what the GPU computes */
 #define WAITS_LEAST       10 /* a line that waits for each so many launches is slow for that */
 
@@ -533,10 +531,6 @@ static int say(struct forming *forming, struct gv_ledger_finding *finding, const
         error = say_launching(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = is_backward(forming, most->row->stack, &finding->is_backward);
-    if (finding->what == GV_ACCOUNT_COPYING && lane->steps && finding->phase == GV_LEDGER_MAIN &&
-        finding->count / lane->steps >= COPIES_LEAST)
-        gv_format_add(finding->title, sizeof(finding->title), ", %" PRId64 " a step",
-                      finding->count / lane->steps);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
         error = say_sharing(forming, finding);
     if (!error && finding->what == GV_ACCOUNT_NATIVE &&

@@ -76,7 +76,8 @@ int gv_ledger_looks_read(struct gv_ledger *ledger)
 /* Loading code, allocating and launching are a part of these, and so is waiting for them. */
 static bool is_purpose(uint32_t what)
 {
-    return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_IMPORT;
+    return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK ||
+           what == GV_ACCOUNT_IMPORT || what == GV_ACCOUNT_INSTANTIATING;
 }
 
 int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what)
