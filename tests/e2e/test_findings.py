@@ -1,8 +1,10 @@
 """What a report says first: facts and findings of workloads; unknown things are not guessed."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 
 import harness
@@ -87,6 +89,16 @@ class Findings(harness.Case):
         self.assertRegex(told, r"\n  Start: ")
         self.assertIn("Next: gpuverify explain f1   trace: idle.db\n", told)
         self.assertNotIn("0 errors", told)
+
+    def test_a_start_that_lost_little_does_not_hide_the_steps(self):
+        self.told("idle")
+        for lost, shown in (("1", "one step"), ("(SELECT sum(total_ns) FROM ledger_row)", "the run")):
+            with contextlib.closing(sqlite3.connect(self.path("idle.db"))) as database, database:
+                database.execute("DELETE FROM finding WHERE id > 1")
+                database.execute(f"UPDATE finding SET phase = 0, lost_ns = {lost}")
+            said = self.command("report", self.path("idle.db")).out
+            self.assertRegex(said, rf"\n  {shown}   ")
+            self.assertEqual("of the steps.\n" in said, shown == "one step")
 
     def test_explain_begins_with_the_first_finding(self):
         self.told("idle")
