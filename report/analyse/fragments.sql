@@ -55,9 +55,9 @@ CASE {class} WHEN 'collective' THEN {result} NOT IN (0, 7) ELSE {result} NOT IN 
 CASE ?1 WHEN 0 THEN 1 ELSE (SELECT thread FROM call WHERE id = gpu_op.call) = ?1 END
 
 -- define: in_package(file)
--- Whether a frame's file belongs to an installed package or to Python itself.
+-- Whether a frame's file belongs to an installed package or to Python itself, or is code that Inductor wrote.
 coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
-    OR {file} GLOB '*/lib/python3.*/*' OR {file} LIKE '<frozen %', 0)
+    OR {file} GLOB '*/lib/python3.*/*' OR {file} LIKE '<frozen %' OR {file} LIKE '%/torchinductor_%', 0)
 
 -- define: line_of(place)
 -- The file and the line of what gv_where() returns, without the function; or else all of it.

@@ -2,6 +2,7 @@
  * accounts.def, and saves nothing of itself. */
 #include "report/analyse/ledger/findings.h"
 
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/places.h"
 #include "report/analyse/steps/compare.h"
 #include "report/analyse_ledger_ledger.inc"
@@ -27,7 +28,7 @@ struct beside {
 
 struct numbers {
     int64_t of[NUMBERS];
-    char text[64]; /* the last one's */
+    char text[GV_LEDGER_TEXT_BYTES / 2]; /* the last one's */
     bool known;
 };
 
@@ -85,6 +86,9 @@ static int find_computing(struct beside *beside, uint32_t number)
     struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_COMPUTING);
     const struct gv_ledger_row *most = NULL;
     int64_t all_ns = 0, line_ns = 0, seen_ns = 0;
+    struct numbers numbers = {.known = false};
+    char kernel[GV_KERNEL_NAME_WIDE + 1];
+    int error;
 
     for (size_t i = 0; i < beside->rows->count; i++) {
         const struct gv_ledger_row *row = &beside->rows->rows[i];
@@ -109,10 +113,14 @@ static int find_computing(struct beside *beside, uint32_t number)
         }
     }
     finding.place = most->place;
+    error =
+        gv_database_each(beside->ledger->trace, sql_main_kernel, NULL, 0, take_numbers, &numbers);
+    gv_kernel_name_short(numbers.text, kernel, sizeof(kernel));
     snprintf(finding.title, sizeof(finding.title),
-             "the GPU computes for %.0f %% of the time, and %.0f %% of that begins here",
-             100 * (double)all_ns / (double)seen_ns, 100 * (double)line_ns / (double)all_ns);
-    return add(beside, &finding, 0);
+             "the GPU computes for %.0f %% of the time%s%s; %.0f %% of that begins here",
+             100 * (double)all_ns / (double)seen_ns, *kernel ? ", mostly " : "", kernel,
+             100 * (double)line_ns / (double)all_ns);
+    return error ? error : add(beside, &finding, 0);
 }
 
 /* ---- operations that waited ---- */

@@ -38,13 +38,13 @@ SELECT s.id, n.name GLOB 'nccl*', s.name FROM gpu_shape s JOIN gpu_name n ON n.i
 -- The program's own, innermost first: Python's outside of packages, if there is Python at all.
 SELECT file, function FROM frame
 WHERE stack = ?1 AND file IS NOT NULL AND CASE WHEN EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND kind = 'python')
-    THEN kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
+    THEN kind = 'python' AND NOT {in_package(file)} AND file NOT LIKE '<%'
     ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END
 ORDER BY depth;
 
 -- name: has_own
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND file IS NOT NULL AND CASE WHEN kind = 'python'
-    THEN NOT {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
+    THEN NOT {in_package(file)} AND file NOT LIKE '<%'
     ELSE kind <> 'runtime' AND NOT {is_system(kind, library)} END);
 
 -- name: passes
@@ -55,7 +55,7 @@ SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
 -- The package's function that the program's own line calls in this stack; wrappers are passed by.
 SELECT function || ' in ' || CASE WHEN file LIKE '%-packages/%' THEN substr(file, instr(file, '-packages/') + 10)
         ELSE ltrim(substr(file, instr(file, '/lib/python3.') + 13), '0123456789t/') END
-FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%'
+FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
     AND function NOT GLOB '_*' AND function NOT GLOB '*._*' AND function NOT GLOB '*<*'
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
 ORDER BY depth DESC LIMIT 1;
@@ -124,6 +124,10 @@ FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;
 -- Those that take half as long again as the median ?2, and how much longer.
 SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmup AND 2 * duration_ns >= 3 * ?2
     AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
+
+-- name: main_kernel
+-- The one that has half of the time of all, or more.
+SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1;
 
 -- name: unexpected_waits
 -- The worst of the process, in a part of the time. (SQLite's rule for bare columns beside a max().)

@@ -821,8 +821,8 @@ static void a_device_that_computes(void **state)
                    " call; UPDATE api SET gpu_work = 1 WHERE id = 71");
     make();
     assert_int_equal(totals_number("SELECT f.what = 'computing' AND p.line = 62 AND saves_ns IS "
-                                   "NULL AND f.title GLOB 'the GPU computes for 8? % of the time, "
-                                   "and 7? % of that begins here' FROM finding f"
+                                   "NULL AND f.title GLOB 'the GPU computes for 8? % of the time; "
+                                   "7? % of that begins here' FROM finding f"
                                    " JOIN place p ON p.id = f.place WHERE f.id = 1"),
                      1);
 }
