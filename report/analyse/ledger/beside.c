@@ -72,7 +72,8 @@ static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t
         return error;
     if (!*finding->title)
         snprintf(finding->title, sizeof(finding->title), "%s", words.meaning);
-    snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
+    if (!*finding->fix)
+        snprintf(finding->fix, sizeof(finding->fix), "%s", words.advice);
     findings->list[findings->count++] = *finding;
     return 0;
 }
@@ -120,6 +121,13 @@ static int find_computing(struct beside *beside, uint32_t number)
              "the GPU computes for %.0f %% of the time%s%s; %.0f %% of that begins here",
              100 * (double)all_ns / (double)seen_ns, *kernel ? ", mostly " : "", kernel,
              100 * (double)line_ns / (double)all_ns);
+    if (numbers.of[0]) {
+        gv_format_add(finding.title, sizeof(finding.title),
+                      "; most of it in kernels with fewer blocks than it has multiprocessors");
+        snprintf(finding.fix, sizeof(finding.fix),
+                 "Give these kernels more blocks, or run several at a time, in streams of their "
+                 "own: a part of the GPU has nothing to do.");
+    }
     return error ? error : add(beside, &finding, 0);
 }
 

@@ -126,8 +126,10 @@ SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmu
     AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
 
 -- name: main_kernel
--- The one that has half of the time of all, or more.
-SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1;
+-- Whether most of the time of kernels is of those with fewer blocks than the device has multiprocessors; the kernel that
+-- has half of the time of all, or more.
+SELECT coalesce((SELECT 2 * u.value > k.value FROM fact u, fact k WHERE u.key = 'underfilled_ns' AND k.key = 'kernel_time_ns'), 0),
+    (SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1);
 
 -- name: unexpected_waits
 -- The worst of the process, in a part of the time. (SQLite's rule for bare columns beside a max().)

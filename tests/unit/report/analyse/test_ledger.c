@@ -825,6 +825,13 @@ static void a_device_that_computes(void **state)
                                    "7? % of that begins here' FROM finding f"
                                    " JOIN place p ON p.id = f.place WHERE f.id = 1"),
                      1);
+    totals_execute("INSERT OR REPLACE INTO fact VALUES ('underfilled_ns', 60), ('kernel_time_ns', "
+                   "100); INSERT INTO kernel_total (rank, name, count, total_ns, min_ns, median_ns,"
+                   " max_ns, shapes) VALUES (1, 'step', 1, 9, 1, 1, 1, 1)");
+    make();
+    assert_int_equal(totals_number("SELECT title GLOB '*, mostly step; 7? % *fewer blocks *' AND "
+                                   "fix LIKE '%more blocks%' FROM finding WHERE id = 1"),
+                     1);
 }
 
 /* It waited while the device worked: nothing is lost, but one line says so. */
