@@ -25,6 +25,20 @@ struct gv_ledger_findings {
 int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                             struct gv_ledger_findings *findings);
 
+/* tell.c: gives a finding its title, its fix, and what limits then. `most`: the largest of its
+ * rows; stack: where that was, or the wait that claims it. 0 or -errno. */
+struct gv_ledger_telling {
+    struct gv_ledger *ledger;
+    struct gv_ledger_rows *rows;
+    int64_t kernels, kernel_ns; /* of the lane and phase: how many took how long */
+};
+int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                   const struct gv_ledger_row *most, uint32_t stack);
+/* Of a phase's findings, when all are told: a backward pass is about the forward pass. 0 or -errno.
+ */
+int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_ledger_finding *list,
+                            size_t count);
+
 /* calls_at.c: how often a process launches in its whole run, and how often it launches and waits at
  * a line. A wait counts at each line that its stack passes through: that of a hook is the layer's,
  * too. wait_place: the innermost line at which more than half of these waits are; 0 where no line

@@ -1,0 +1,243 @@
+/* Says in words what a finding is, and what to do. */
+#include "report/analyse/ledger/findings.h"
+
+#include "report/analyse_ledger_ledger.inc"
+#include "report/show/format.h"
+#include "report/store/database.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define THEN_LEAST    25 /* the step without less of it looks the same */
+#define HERE_LEAST    50 /* with less of the launches, it is blamed for those of another thread */
+#define LOCKED_LEAST  10 /* the lock may be for what takes less */
+#define FORWARD_LEAST 4  /* a backward pass launches two or three times as much as the forward */
+#define WAITS_LEAST   10 /* a line that waits for each so many launches is slow for that */
+
+static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
+                     char *out, size_t size)
+{
+    double steps = phase == GV_LEDGER_MAIN && lane->steps ? (double)lane->steps : 1;
+    double ms = (double)ns / 1e6 / steps;
+
+    snprintf(out, size,
+             ms >= 10000  ? "%.0f s"
+             : ms >= 1000 ? "%.1f s"
+             : ms >= 10   ? "%.0f ms"
+             : ms >= 1    ? "%.1f ms"
+                          : "%.0f us",
+             ms >= 1000 ? ms / 1000
+             : ms >= 1  ? ms
+                        : ms * 1000);
+}
+
+struct name {
+    char text[128];
+};
+
+static int take_name(void *context, sqlite3_stmt *row)
+{
+    struct name *name = context;
+    const char *text = (const char *)sqlite3_column_text(row, 0);
+
+    snprintf(name->text, sizeof(name->text), "%s", text ? text : "");
+    return 0;
+}
+
+/* A line that launches, by what is known of its calls: if it waits again and again, the GPU has
+ * nothing queued, and no graph can take all of it. */
+static int say_launching(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    struct gv_ledger_calls calls;
+    struct name where = {""};
+    char *text = finding->title;
+    size_t size = sizeof(finding->title);
+    int error;
+
+    if (telling->kernels > 0)
+        gv_format_add(text, size, "; kernels take %.1f us on average",
+                      (double)telling->kernel_ns / 1e3 / (double)telling->kernels);
+    if (!finding->place)
+        return 0;
+    error =
+        gv_ledger_calls_at(telling->ledger, telling->rows, lane->process, finding->place, &calls);
+    if (error || calls.launches_here <= calls.launches / HERE_LEAST)
+        return error;
+    gv_format_add(text, size, ", and about %.0f %% of the launches are here",
+                  100 * calls.launches_here / calls.launches);
+    if (calls.waits_here <= calls.launches_here / WAITS_LEAST)
+        return 0;
+    gv_format_add(text, size, ", with a wait for the GPU for each %.1f of them",
+                  calls.launches_here / calls.waits_here);
+    if (calls.wait_place != finding->place)
+        error = gv_database_each(telling->ledger->trace, sql_place_words, &calls.wait_place, 1,
+                                 take_name, &where);
+    if (*where.text)
+        gv_format_add(text, size, " (%s)", where.text);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Wait for the GPU less often %s (.item(), .cpu(), a copy, synchronize()): leave "
+             "the values on the GPU and read them together. Then launch less: merge operations, "
+             "or use larger batches or fused kernels.",
+             *where.text ? "there" : "here");
+    return error;
+}
+
+/* What runs on the host at the program's line may be a library's. */
+static int say_callee(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                      int64_t stack)
+{
+    struct name name = {""};
+    int error = 0;
+
+    switch (finding->what) {
+    case GV_ACCOUNT_PYTHON:
+    case GV_ACCOUNT_NATIVE:
+    case GV_ACCOUNT_HOST_CODE:
+    case GV_ACCOUNT_LAUNCHING:
+    case GV_ACCOUNT_THREAD_LOCK:
+    case GV_ACCOUNT_NETWORK:
+    case GV_ACCOUNT_IO:
+        error = gv_database_each(telling->ledger->trace, sql_callee, &stack, 1, take_name, &name);
+        if (*name.text)
+            gv_format_add(finding->title, sizeof(finding->title), ", mostly %s", name.text);
+        return error;
+    default:
+        return 0;
+    }
+}
+
+static int is_backward(const struct gv_ledger_telling *telling, int64_t stack, bool *is)
+{
+    int64_t found = 0;
+    int error = gv_database_number(telling->ledger->trace, sql_is_backward, &stack, 1, &found);
+
+    *is = found != 0;
+    return error;
+}
+
+/* A backward pass has no lines of its own: what it goes back through is what is launched elsewhere.
+ */
+int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_ledger_finding *list,
+                            size_t count)
+{
+    struct gv_ledger_finding *forward = NULL;
+    struct name where = {""};
+    int error = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i].what == GV_ACCOUNT_LAUNCHING && !list[i].is_backward && list[i].place &&
+            (!forward || list[i].lost_ns > forward->lost_ns))
+            forward = &list[i];
+    for (size_t i = 0; i < count && forward && !error; i++) {
+        if (!list[i].is_backward || forward->lost_ns < list[i].lost_ns / FORWARD_LEAST)
+            continue;
+        error = gv_database_each(telling->ledger->trace, sql_place_words, &forward->place, 1,
+                                 take_name, &where);
+        gv_format_add(list[i].title, sizeof(list[i].title),
+                      "; it is mostly the backward pass of %s", where.text);
+    }
+    return error;
+}
+
+/* The kernels of two processes take turns. */
+static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+    const int64_t values[] = {lane->process, lane->device, borders[finding->phase],
+                              borders[finding->phase + 1]};
+    struct name other = {""};
+    int error = gv_database_each(telling->ledger->trace, sql_sharing, values, 4, take_name, &other);
+
+    if (error || !*other.text)
+        return error;
+    snprintf(finding->title, sizeof(finding->title),
+             "work that was queued waited, and another process used the GPU, too: %s", other.text);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Kernels of two processes take turns: let it run alone on the GPU, and look again.");
+    return 0;
+}
+
+/* Work on the CPU that a thread does while it has a lock, and others wait for that. */
+static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                    uint32_t stack)
+{
+    const struct gv_ledger *ledger = telling->ledger;
+    const struct gv_ledger_process *process =
+        &ledger->processes[ledger->lanes[finding->lane].process];
+    struct name where = {""};
+    int error = 0;
+
+    for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
+        const struct gv_ledger_waited_at *at = &process->locked_at[i];
+        const int64_t stacks[] = {at->stack, stack};
+        if (!at->looks || at->looks < process->rounds)
+            continue;
+        error = gv_database_each(ledger->trace, sql_lock_around, stacks, 2, take_name, &where);
+        if (error || !*where.text)
+            continue;
+        gv_format_add(finding->title, sizeof(finding->title),
+                      ", while %.1f threads wait for a lock that this one has (%s)",
+                      (double)at->looks / process->rounds, where.text);
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Do it without the lock, so that threads do it at the same time: hold the lock "
+                 "only for what needs it.");
+        break;
+    }
+    return error;
+}
+
+/* What it was, of the parts that one line claims. */
+int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                   const struct gv_ledger_row *most, uint32_t stack)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const struct gv_account_words words = gv_account_say(finding->what);
+    const struct gv_ledger_verdict *verdict =
+        finding->verdict ? &telling->ledger->verdicts[finding->verdict - 1] : NULL;
+    const char *detail = verdict ? verdict->detail : NULL;
+    char time[64], now[64];
+    int64_t api = most->api, main_ns = lane->main_end_ns - lane->main_ns;
+    struct name name = {""};
+    int error = api ? gv_database_each(telling->ledger->trace, "SELECT name FROM api WHERE id = ?",
+                                       &api, 1, take_name, &name)
+                    : 0;
+
+    /* At the end of a program, its collector frees what is left. */
+    snprintf(finding->fix, sizeof(finding->fix), "%s",
+             finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
+             : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
+                                                        : words.advice);
+    if (finding->what == GV_ACCOUNT_WAITS)
+        snprintf(finding->title, sizeof(finding->title),
+                 "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
+                 *name.text ? " " : "", gv_account_say(most->what).meaning);
+    else if (detail || (*name.text && finding->what >= GV_ACCOUNTS))
+        snprintf(finding->title, sizeof(finding->title), "%s%s%s", words.meaning,
+                 detail ? ": " : ", in ", detail ? detail : name.text);
+    else
+        snprintf(finding->title, sizeof(finding->title), "%s%s", words.meaning,
+                 finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
+    if (!error && !detail)
+        error = say_callee(telling, finding, most->stack);
+    if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
+        error = say_launching(telling, finding);
+    if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
+        error = is_backward(telling, most->stack, &finding->is_backward);
+    if (!error && finding->what == GV_ACCOUNT_QUEUED)
+        error = say_sharing(telling, finding);
+    if (!error && finding->what == GV_ACCOUNT_NATIVE &&
+        finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
+        error = say_lock(telling, finding, most->stack);
+    if (!error)
+        error = gv_ledger_again_say(telling->ledger, finding, api, stack);
+    if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
+        lane->steps) {
+        say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
+        say_lane(lane, main_ns, finding->phase, now, sizeof(now));
+        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
+                 now);
+    }
+    return error;
+}
