@@ -1,7 +1,7 @@
 /*
  * Finds frames of stacks that belong to CUDA: its libraries, what nvcc links and generates into a
- * program, and the toolkit's headers (report/analyse/names/runtime_frames.def). They are never the
- * program's location.
+ * program, and the toolkit's headers; and those of the C++ and Rust libraries' code
+ * (report/analyse/names/runtime_frames.def). They are never the program's location.
  */
 #ifndef GV_ANALYSE_NAMES_RUNTIME_FRAMES_H
 #define GV_ANALYSE_NAMES_RUNTIME_FRAMES_H
