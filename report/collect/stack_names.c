@@ -175,24 +175,25 @@ static bool object_holds(Dwarf_Die *scope, Dwarf_Addr at, bool *is_code)
     }
 }
 
-/* The next scope inwards. A damaged file's siblings may go round. */
-static bool object_inwards(Dwarf_Die *scope, Dwarf_Addr at, int depth, Dwarf_Die *found)
+/* The next scope inwards. `before`: how far the unit was read: a damaged file's siblings may go
+ * round, or lead into each other. */
+static bool object_inwards(Dwarf_Die *scope, Dwarf_Addr at, int depth, Dwarf_Off *before,
+                           Dwarf_Die *found)
 {
-    Dwarf_Off before = 0;
     Dwarf_Die child;
     bool is_code;
 
     if (depth == 0 || dwarf_child(scope, &child) != 0)
         return false;
     do {
-        if (dwarf_dieoffset(&child) <= before)
+        if (dwarf_dieoffset(&child) <= *before)
             return false;
-        before = dwarf_dieoffset(&child);
+        *before = dwarf_dieoffset(&child);
         if (!object_holds(&child, at, &is_code))
             continue;
         if (is_code)
             *found = child;
-        if (is_code || object_inwards(&child, at, depth - 1, found))
+        if (is_code || object_inwards(&child, at, depth - 1, before, found))
             return true;
     } while (dwarf_siblingof(&child, &child) == 0);
     return false;
@@ -224,8 +225,7 @@ static void object_scopes(Dwarf_Die *unit, Dwarf_Off at, char out[GV_OBJECT_NAME
     }
 }
 
-/* As it is linked. What is not, such as a lambda, is named with the scopes in which it is written.
- */
+/* As it is linked; or else, as of a lambda, with the scopes in which it is written. */
 static const char *object_name(Dwarf_Die *function, char out[GV_OBJECT_NAME])
 {
     Dwarf_Attribute attribute;
@@ -252,12 +252,13 @@ static size_t object_inlined(Dwarf_Die *unit, Dwarf_Addr at, struct gv_object_pl
 {
     Dwarf_Die scope = *unit;
     Dwarf_Files *files;
+    Dwarf_Off before = 0;
     size_t count = 0;
 
     if (dwarf_getsrcfiles(unit, &files, NULL) != 0)
         return 0;
     for (int level = 0; level < GV_OBJECT_SCOPES && count < GV_OBJECT_INLINED &&
-                        object_inwards(&scope, at, GV_OBJECT_SCOPES, &scope);
+                        object_inwards(&scope, at, GV_OBJECT_SCOPES, &before, &scope);
          level++) {
         struct gv_object_place *caller = count ? &inlined[count - 1].place : place;
         const char *name = dwarf_tag(&scope) == DW_TAG_inlined_subroutine
