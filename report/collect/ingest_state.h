@@ -18,9 +18,10 @@
 
 #include <stdbool.h>
 
-/* Python frames come between the native ones inside the interpreter's calls and those around it. */
-#define GV_INGEST_PYTHON_DEPTH 1000
-#define GV_INGEST_OUTER_DEPTH  2000
+/* Python frames come between the native ones inside the interpreter's calls and those around it.
+ * Each native one has room for 64 inlined functions. */
+#define GV_INGEST_PYTHON_DEPTH 20000
+#define GV_INGEST_OUTER_DEPTH  21000
 
 /* Read between two times by the running thread itself. */
 struct gv_delay_reading {

@@ -25,7 +25,8 @@ DELETE FROM main.older_stall WHERE (SELECT count(*) FROM main.older_stall) > 200
     AND id NOT IN (SELECT id FROM main.older_stall ORDER BY wait_ns + jit_ns DESC LIMIT 10000);
 DELETE FROM main.older_row;
 INSERT INTO main.older_row SELECT what, id FROM result.older_row;
-INSERT OR REPLACE INTO main.frame SELECT * FROM result.frame;
+DELETE FROM main.frame WHERE kind <> 'python' AND stack IN (SELECT stack FROM result.frame);
+INSERT INTO main.frame SELECT * FROM result.frame;
 INSERT OR REPLACE INTO main.meta (key, value) VALUES ('full_from_ns', ?1), ('full_from_call', ?2);
 
 -- name: stop

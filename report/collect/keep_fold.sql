@@ -129,6 +129,7 @@ SELECT NULL, x.process, x.thread, c.api, c.kernel, x.start_ns, x.duration_ns, x.
 FROM main.stalls x JOIN main.call c ON c.id = x.call
 WHERE NOT x.expected
 ORDER BY x.wait_ns + x.jit_ns DESC LIMIT 20000;
--- The names that were found for their frames.
-INSERT INTO result.frame SELECT f.* FROM temp.unnamed u JOIN main.frame f ON f.stack = u.stack AND f.depth = u.depth
-WHERE f.function IS NOT NULL;
+-- The stacks for whose frames names were found, with those of inlined functions, which move others outwards.
+INSERT INTO result.frame SELECT * FROM main.frame WHERE kind <> 'python' AND stack IN
+    (SELECT u.stack FROM temp.unnamed u JOIN main.frame f ON f.stack = u.stack AND f.depth = u.depth
+    WHERE f.function IS NOT NULL);

@@ -147,6 +147,9 @@ DELETE FROM python_code WHERE process = ?;
 UPDATE frame SET function = ?3, file = ?4, line = ?5
 WHERE object = ?1 AND address = ?2 AND function IS NULL;
 
+-- name: FRAME_INLINED
+INSERT INTO temp.inlined (object, address, function, file, line, level) VALUES (?, ?, ?, ?, ?, ?);
+
 -- name: FRAME_RUNTIME
 UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
 

@@ -141,7 +141,8 @@ FROM host_function h
     LEFT JOIN call c ON c.id = h.call
     LEFT JOIN stream s ON s.id = c.stream
     LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
-    LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0 AND f.kind <> 'runtime';
+    LEFT JOIN frame f ON f.stack = k.id AND f.kind <> 'runtime'
+        AND f.depth = (SELECT max(depth) FROM frame WHERE stack = k.id); -- not what is inlined at its start
 
 CREATE VIEW ranges AS -- one range or mark with which the program said what it did: NVTX, gpuverify.h
 SELECT
@@ -447,12 +448,12 @@ CREATE VIEW frames AS -- one frame of a stack
 SELECT
     f.stack AS stack, -- as in calls
     f.depth AS depth, -- 0 is the innermost; numbers may be missing
-    f.kind AS kind, -- native, python, or runtime (CUDA's own, not the program's)
+    f.kind AS kind, -- native, python, or runtime (CUDA's own or the C++ library's code, not the program's)
     f.function AS function, -- as written in C++ or Python
     f.library AS library, -- file with the code
     f.file AS file, -- source file
     f.line AS line, -- line in it
-    f.address AS address -- program counter, in the library
+    f.address AS address -- program counter, in the library; NULL: Python, or a function that is inlined into the next frame's
 FROM frame f;
 
 CREATE VIEW in_flight AS -- one call that had not returned when its process ended, or when the watchdog looked

@@ -109,6 +109,24 @@ class Native(harness.Case):
         for frame in frames:
             self.assertNotIn("libgpuverify", frame["library"] or "")
 
+    def test_inlined_functions_have_frames_of_their_own(self):
+        self.run_well([harness.program("inlined")], env=SLOW)
+        trace = self.trace()
+        stacks = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' ORDER BY start_ns")
+        if not trace.rows("SELECT 1 FROM frames WHERE line IS NOT NULL"):
+            self.skipTest("this gpuverify was built without elfutils: frames have no names")
+        chains = (
+            [("Scratch::Scratch(char const*)", "in a constructor"), ("sort_axis", "calls the constructor"),
+             ("main", "main() calls sort_axis")],
+            [("(anonymous namespace)::Holder::take", "in an unnamed namespace"), ("main", "main() calls take")],
+            [("main::{lambda}::operator()", "in a lambda"), ("main", "main() calls the lambda")])
+        for (stack,), chain in zip(stacks, chains):
+            frames = trace.rows("SELECT function, line, address IS NULL FROM frames WHERE stack = ? ORDER BY depth", stack)
+            wanted = [(function, line_of("inlined.cpp", text), int(function != "main")) for function, text in chain]
+            self.assertEqual(frames[:len(chain)], wanted)
+        where = f"inlined.cpp:{line_of('inlined.cpp', 'in a constructor')} Scratch::Scratch"
+        self.assertIn(where, " ".join(self.command("report", trace.path).out.split()))
+
     def test_line_without_a_table_of_the_units_addresses(self):
         """LLVM's compilers write none."""
         program = self.path("deep")

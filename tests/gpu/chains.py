@@ -74,11 +74,12 @@ def read_records(path):
 # ---- what the trace says ----
 
 def read_stacks(trace):
-    """{stack: (its native frames as (object, offset), whether it has Python frames, how it ended)}."""
+    """{stack: (its native frames as (object, offset), without inlined ones, whether it has Python frames, how it ended)}."""
     stacks = {row: ([], False, ended) for row, ended in trace.execute(
         "SELECT id, how FROM stack LEFT JOIN stack_end ON stack = id")}
     for stack, kind, path, address in trace.execute(
-            "SELECT f.stack, kind, o.path, address FROM frame f LEFT JOIN object o ON o.id = f.object ORDER BY 1, depth"):
+            "SELECT f.stack, kind, o.path, address FROM frame f LEFT JOIN object o ON o.id = f.object "
+            "WHERE kind = 'python' OR address IS NOT NULL ORDER BY 1, depth"):
         frames, has_python, ended = stacks[stack]
         if kind == "python":
             stacks[stack] = frames, True, ended

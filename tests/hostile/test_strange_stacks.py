@@ -30,10 +30,10 @@ class Strange(harness.Case):
         return self.run_twice([hostile(name), str(first), str(count)], env=env)
 
     def chains(self):
-        """Of each stack of a call: its functions from the innermost on, and how the chain ended."""
+        """Of each stack of a call: its functions from the innermost on, without inlined ones, and how the chain ended."""
         rows = self.trace().rows("SELECT frames.stack, coalesce(function, library, ''), coalesce(how, 'whole') FROM frames"
                                  " LEFT JOIN stack_end ON stack_end.stack = frames.stack"
-                                 " WHERE frames.stack IN (SELECT stack FROM calls) ORDER BY frames.stack, depth")
+                                 " WHERE frames.stack IN (SELECT stack FROM calls) AND address IS NOT NULL ORDER BY frames.stack, depth")
         if not any(function == "main" for _, function, _ in rows):
             self.skipTest("this gpuverify was built without libunwind or elfutils: stacks have no names")
         stacks = {}

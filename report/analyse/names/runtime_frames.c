@@ -81,28 +81,15 @@ static void runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTES])
     out[used] = '\0';
 }
 
-bool gv_runtime_file_is(const char *file)
-{
-    return runtime_matches(runtime_files, file);
-}
-
-bool gv_runtime_function_is(const char *function)
-{
-    char plain[GV_RUNTIME_NAME_BYTES];
-
-    runtime_plain(function ? function : "", plain);
-    return runtime_matches(runtime_functions, plain);
-}
-
 bool gv_runtime_frame_is(const struct gv_runtime_frame *frame)
 {
     char plain[GV_RUNTIME_NAME_BYTES];
 
-    if (runtime_matches(runtime_libraries, frame->library) || gv_runtime_file_is(frame->file) ||
-        gv_runtime_function_is(frame->function))
-        return true;
     runtime_plain(frame->function ? frame->function : "", plain);
-    return !frame->file && runtime_matches(runtime_linked, plain);
+    return runtime_matches(runtime_libraries, frame->library) ||
+           runtime_matches(runtime_files, frame->file) ||
+           runtime_matches(runtime_functions, plain) ||
+           (!frame->file && runtime_matches(runtime_linked, plain));
 }
 
 /* The function's own name in a linked name, "_ZN6detail4fillIfEEvT_" or "_Z4fillPf". Returns its
