@@ -315,6 +315,16 @@ class Recover(harness.Case):
         for name in self.spool_files():
             os.unlink(os.path.join(self.spool, name))
 
+    def test_a_program_that_cannot_start_takes_no_trace_away(self):
+        path = self.path("trace.db")
+        self.command("run", "-o", path, "--", harness.program("ending"), status=None)
+        with open(path, "rb") as file:
+            before = file.read()
+        for argv, status in ((["no-such-program"], 127), ([self.path("")], 126), ([path], 126)):
+            self.command("run", "-o", path, "--", *argv, status=status)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), before, argv)
+
     def test_offered_commands_can_be_pasted(self):
         folder = self.path("a $(touch pwned) 'b'")
         os.mkdir(folder)

@@ -74,6 +74,8 @@ struct gv_idle_looks {
     struct worker *workers;
     size_t worker_count, worker_room;
     struct gv_key_map stack_numbers, line_numbers, verdict_numbers;
+    int64_t ready_thread;   /* the last one that was ready, */
+    double owed;            /* and how many more of its looks than said so were without a CPU */
     struct sample *samples; /* by thread, then by time */
     size_t sample_count, sample_room;
 };
@@ -267,16 +269,30 @@ static bool is_python(int signs)
     return (signs & GV_IDLE_KNOWS_GIL) ? signs & GV_IDLE_HAS_GIL : signs & GV_IDLE_IN_PYTHON;
 }
 
-/* Whoever the look is at had no CPU for longer than it had one, of the time in which it was ready.
+/* Of the time in which it was ready, whoever the look is at had no CPU for longer than it had one.
  */
 static bool has_no_cpu(sqlite3_stmt *row)
 {
     return gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
 }
 
-static bool is_descheduled(sqlite3_stmt *row, char state)
+/* Of a thread's looks so many say so as is its share of that time. */
+static bool is_descheduled(struct gv_idle_looks *looks, sqlite3_stmt *row, char state)
 {
-    return state == 'R' && sqlite3_column_int(row, IDLE_ABOUT) != GV_IDLE_BESIDE && has_no_cpu(row);
+    double delay_ns = (double)gv_time_column_duration(row, IDLE_DELAY);
+    double ready_ns = delay_ns + (double)gv_time_column_duration(row, IDLE_CPU);
+    int64_t thread = sqlite3_column_int64(row, IDLE_THREAD);
+
+    if (state != 'R' || ready_ns <= 0 || sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_BESIDE)
+        return false;
+    if (looks->ready_thread != thread)
+        looks->owed = 0;
+    looks->ready_thread = thread;
+    looks->owed += delay_ns / ready_ns;
+    if (looks->owed < 0.5)
+        return false;
+    looks->owed--;
+    return true;
 }
 
 /* Ready at this look, but since the last one it has not run. If it waited for a CPU, it still does:
@@ -347,7 +363,7 @@ static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row
                                                                                 : GV_ACCOUNT_CHILD;
     if (about == GV_IDLE_BESIDE)
         return GV_ACCOUNT_THREAD_LOCK;
-    return is_descheduled(row, state) ? GV_ACCOUNT_NO_CPU : state_account(looks, row, state);
+    return is_descheduled(looks, row, state) ? GV_ACCOUNT_NO_CPU : state_account(looks, row, state);
 }
 
 /* "Dataset.__getitem__, data.py:41" of "data.py:41 Dataset.__getitem__". */
@@ -554,7 +570,7 @@ static int name_workers(struct gv_idle_looks *looks)
                 gv_format_add(detail, sizeof(detail), ", which wait for a CPU");
                 verdict->beside = GV_ACCOUNT_NO_CPU;
             }
-        } else if (2 * most->count >= verdict->looks) {
+        } else if (3 * most->count >= verdict->looks) {
             snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
             verdict->beside = most->what;
         } else {

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #define LEAST_SHARE      100 /* of the phase: one hundredth; */
+#define GROWTH_LEAST     20  /* less is what machines do */
 #define SERIALISED_LEAST 10  /* time that streams waited for another: a tenth */
 #define COMPUTES_LEAST   85  /* percent of the phase: little else is worth a look */
 #define SINGLE           10  /* steps that are slow are single ones up to a tenth */
@@ -183,7 +184,7 @@ static int find_growth(struct beside *beside, uint32_t number, bool *grows)
     int error =
         gv_database_each(beside->ledger->trace, sql_growth, values, 2, take_numbers, &numbers);
 
-    *grows = !error && numbers.of[0] >= finding.phase_ns / LEAST_SHARE && numbers.of[0] > 0;
+    *grows = !error && numbers.of[0] >= finding.phase_ns / GROWTH_LEAST && numbers.of[0] > 0;
     if (!*grows)
         return error;
     const struct gv_ledger_row *row = grew_most(beside, number, numbers.of[3], numbers.of[4]);

@@ -347,7 +347,9 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
             if (!forming->claims[i].taken && (forming->claims[i].what == GV_ACCOUNT_FREEING ||
                                               forming->claims[i].what == GV_ACCOUNT_ALLOCATING))
                 take(&finding, &forming->claims[i]);
-        for (size_t i = 0; i < forming->claim_count && most->place; i++)
+        /* A CPU is missing wherever the program is: what its lines do is not gained with one. */
+        for (size_t i = 0;
+             i < forming->claim_count && most->place && most->what != GV_ACCOUNT_NO_CPU; i++)
             if (!forming->claims[i].taken && forming->claims[i].place == most->place &&
                 (most->row->borrowed || !forming->claims[i].row->borrowed))
                 take(&finding, &forming->claims[i]);

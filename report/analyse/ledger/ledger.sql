@@ -54,7 +54,7 @@ SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
 -- name: callee
 -- The package's function that the program's own line calls in this stack; wrappers are passed by.
 SELECT function || ' in ' || CASE WHEN file LIKE '%-packages/%' THEN substr(file, instr(file, '-packages/') + 10)
-        ELSE ltrim(substr(file, instr(file, '/lib/python3.') + 13), '0123456789t/') END
+        ELSE substr(file, instr(file, '/lib/python3.') + 13 + instr(substr(file, instr(file, '/lib/python3.') + 13), '/')) END
 FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
     AND function NOT GLOB '_*' AND function NOT GLOB '*._*' AND function NOT GLOB '*<*'
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
@@ -105,7 +105,7 @@ UNION ALL SELECT function, 0, NULL FROM frame WHERE stack = ?2 AND function IS N
 
 -- name: growth
 -- Of the steady steps of the most frequent kind, by tenths: how much longer than the first tenth all took, by its median or
--- its mean, whichever grew less, as steps of two lengths in turn have a median that jumps; the medians of the first tenth and
+-- its mean, whichever grew less, as steps of two lengths in turn have a median that jumps; the same of the first tenth and of
 -- the last; and how many of all began in the first half of the time, before ?2, and after it.
 WITH steady AS (
     SELECT duration_ns, ntile(10) OVER (ORDER BY number) AS tenth FROM step WHERE series = ?1 AND NOT warmup
@@ -115,7 +115,9 @@ middle AS (
             row_number() OVER (PARTITION BY tenth ORDER BY duration_ns) AS place,
             count(*) OVER (PARTITION BY tenth) AS count, avg(duration_ns) OVER (PARTITION BY tenth) AS mean_ns FROM steady)
     WHERE place = (count + 1) / 2)
-SELECT (SELECT CAST(sum(m.count * min(m.median_ns - f.median_ns, m.mean_ns - f.mean_ns)) AS INTEGER) FROM middle m), f.median_ns, l.median_ns,
+SELECT (SELECT CAST(sum(m.count * min(m.median_ns - f.median_ns, m.mean_ns - f.mean_ns)) AS INTEGER) FROM middle m),
+    CAST(iif(l.median_ns - f.median_ns < l.mean_ns - f.mean_ns, f.median_ns, f.mean_ns) AS INTEGER),
+    CAST(iif(l.median_ns - f.median_ns < l.mean_ns - f.mean_ns, l.median_ns, l.mean_ns) AS INTEGER),
     (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns < ?2),
     (SELECT count(*) FROM step WHERE series = ?1 AND NOT warmup AND start_ns >= ?2)
 FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;

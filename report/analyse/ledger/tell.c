@@ -213,6 +213,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         snprintf(finding->title, sizeof(finding->title),
                  "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
                  *name.text ? " " : "", gv_account_say(most->what).meaning);
+    else if (finding->what == GV_ACCOUNT_GIL && detail && strncmp(detail, "thread ", 7) != 0)
+        snprintf(finding->title, sizeof(finding->title),
+                 "the thread that feeds the GPU waits for the GIL, held here: %s", detail);
     else if (detail || (*name.text && finding->what >= GV_ACCOUNTS))
         snprintf(finding->title, sizeof(finding->title), "%s%s%s", words.meaning,
                  detail ? ": " : ", in ", detail ? detail : name.text);

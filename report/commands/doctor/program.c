@@ -2,6 +2,7 @@
 #include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/elf_file.h"
+#include "report/commands/program_path.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -19,24 +20,6 @@
 #define GV_PROGRAM_SCRIPTS 4
 /* For one to answer. */
 #define GV_PROGRAM_MOST_MS 10000
-
-/* Finds a program as a shell does. 0 or -errno. */
-static int program_find(const char *name, char path[PATH_MAX])
-{
-    const char *places = getenv("PATH");
-    char candidate[PATH_MAX];
-
-    if (strchr(name, '/'))
-        return realpath(name, path) ? 0 : -errno;
-    for (const char *at = places ? places : "/usr/bin:/bin"; *at;) {
-        int length = (int)strcspn(at, ":");
-        snprintf(candidate, sizeof(candidate), "%.*s/%s", length, at, name);
-        if (access(candidate, X_OK) == 0 && realpath(candidate, path))
-            return 0;
-        at += length + (at[length] == ':');
-    }
-    return -ENOENT;
-}
 
 /* The interpreter of a script: its path, or with env its name. 1: found; 0: not a script. */
 static int program_interpreter(const char *path, char name[PATH_MAX])
@@ -235,7 +218,7 @@ static int program_follow(struct gv_doctor *doctor, const char *called, char pat
         if (!program_interpreter(path, name))
             break;
         gv_doctor_add(doctor, GV_CHECK_FINE, "script", NULL, "%.200s is run by %.200s", path, name);
-        error = program_find(name, path);
+        error = gv_program_find(name, path);
         script = true;
     }
     if (!error && script && program_is_shell(name)) {
@@ -288,7 +271,7 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
 
     program_command(doctor, NULL, words);
     bool here = !strchr(program, '/') && access(program, F_OK) == 0;
-    int error = elf ? program_find(program, path) : -ENOMEM;
+    int error = elf ? gv_program_find(program, path) : -ENOMEM;
 
     if (!error)
         error = program_follow(doctor, program, path);
@@ -298,7 +281,7 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
         snprintf(fix, sizeof(fix), "start it with: gpuverify run -- %.300s", doctor->command);
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script", fix,
                       "%.200s has no #! line; python3 was checked for it", path);
-        error = program_find("python3", path);
+        error = gv_program_find("python3", path);
         if (!error)
             error = program_follow(doctor, "python3", path);
     }

@@ -59,15 +59,19 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     if (!to->json) {
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
         gv_format_text(to->out, text_of(row, 1), 40, 0);
-        fprintf(to->out, "   %s   %.*f %% of %s   ", gv_format_duration(lost, lost_ns),
-                sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0, 100 * sqlite3_column_double(row, 5),
-                text_of(row, 2));
+        if (lost_ns > 0)
+            fprintf(to->out, "   %s   %.*f %% of", gv_format_duration(lost, lost_ns),
+                    sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0,
+                    100 * sqlite3_column_double(row, 5));
+        else
+            fputs("   loses nothing in", to->out);
+        fprintf(to->out, " %s   ", text_of(row, 2));
         gv_format_text(to->out, text_of(row, 9), 40, 0);
         fputc('\n', to->out);
     }
     fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", text_of(row, 10),
             text_of(row, 10)[0] && text_of(row, 11)[0] ? ": " : "", text_of(row, 11));
-    if (steps > 0)
+    if (steps > 0 && lost_ns > 0)
         fprintf(to->text, " %s a step, in %" PRId64 " steps.",
                 gv_format_duration(each, lost_ns / steps), steps);
     fprintf(to->text, " %" PRId64 " piece%s of time", count, gv_format_plural(count));

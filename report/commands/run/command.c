@@ -6,6 +6,7 @@
 #include "report/collect/session_watch.h"
 #include "report/collect/sessions.h"
 #include "report/commands/export/export.h"
+#include "report/commands/program_path.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
 #include "report/commands/trace_open.h"
@@ -294,6 +295,16 @@ static int run_check_place(const char *trace, bool is_pattern)
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
+/* One that cannot takes no earlier trace away. */
+static bool run_can_start(const char *program)
+{
+    char path[PATH_MAX];
+    struct stat status;
+
+    return gv_program_find(program, path) == 0 && access(path, X_OK) == 0 &&
+           stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* Never overwrites a file that is not a trace; the summary names the file written. Removes an
  * earlier run's trace now: this run may leave none, and the old one would be mistaken for its
  * own. */
@@ -350,7 +361,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     }
     if (gv_run_find_library(library, sizeof(library)))
         return GV_EXIT_FAILED;
-    if (wanted)
+    if (wanted && run_can_start(program[0]))
         run_check_file(wanted);
     run_tell_left_sessions();
     error = gv_run_set_environment(library, wanted);

@@ -84,12 +84,14 @@ static int take_first(void *context, sqlite3_stmt *row)
     return 0;
 }
 
+/* What loses nothing is there because the GPU computes. */
 static int take_finding(void *context, sqlite3_stmt *row)
 {
     struct gv_summary_ledger *ledger = context;
+    int64_t lost_ns = gv_time_column_duration(row, 3);
 
     if (ledger->stepped ? sqlite3_column_int(row, 1) != GV_SUMMARY_MAIN
-                        : gv_time_column_duration(row, 3) < ledger->shown_ns / GV_SUMMARY_LITTLE)
+                        : lost_ns > 0 && lost_ns < ledger->shown_ns / GV_SUMMARY_LITTLE)
         return 0;
     if (ledger->told < GV_SUMMARY_FINDINGS)
         finding_take(&ledger->findings[ledger->told++], row);

@@ -392,6 +392,8 @@ static void a_look_tells_it(void **state)
 static void a_thread_without_a_cpu(void **state)
 {
     (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line) VALUES (1, 0, 'python', 'train', '/home/a/train.py', 7)");
     for (int with = 0; with <= 1; with++) {
         call(1, 1, 71, 10 * MS, 10000);
         call(2, 1, 71, 50 * MS, 10 * MS);
@@ -400,14 +402,16 @@ static void a_thread_without_a_cpu(void **state)
         totals_execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, "
                        "confidence) VALUES (3, 2, 'unknown', 0, 0, 10000000, 0, 'measured')");
         for (int i = 0; i < 3; i++)
-            look_at(1, (25 + 10 * i) * MS, "'R', NULL", 0);
-        totals_execute("UPDATE idle_sample SET cpu_ns = 4000000, delay_ns = 1000000");
+            look_at(1, (25 + 10 * i) * MS, "'R', NULL", 1);
+        totals_execute("UPDATE idle_sample SET cpu_ns = 4000000, delay_ns = 400000");
         if (with)
-            totals_execute("UPDATE idle_sample SET delay_ns = 6000000 WHERE id < 3");
+            totals_execute("UPDATE idle_sample SET delay_ns = 40000000 WHERE id < 3");
         make();
         assert_int_equal(booked("unknown"), with ? 0 : 10 * MS);
         if (with)
             assert_in_range(booked("no-cpu"), 30 * MS, 42 * MS);
+        assert_int_equal(totals_number("SELECT total(lost_ns) FROM finding WHERE what = 'no-cpu'"),
+                         booked("no-cpu")); /* and nothing else of its line */
         totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM stall;"
                        " DELETE FROM idle_sample");
     }
