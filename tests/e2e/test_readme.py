@@ -55,6 +55,14 @@ DISTURBED = re.compile(r"\b(descheduled|unknown|no-cpu)\b")
 USUAL["GPUVERIFY_STALL_US"] = "4000"
 
 
+class WithSim(harness.Case):
+    def test_finds_the_gpuverify_that_was_built(self):
+        script = os.path.join(harness.SOURCE, *WITH_SIM)
+        build = os.path.dirname(os.path.dirname(harness.gpuverify()))
+        result = self.run_program([script, "gpuverify", "--version"], preload=False, env={"GV_BUILD": build, "PATH": "/usr/bin:/bin"})
+        self.assertEqual((result.status, result.out[:9]), (0, "gpuverify"), str(result))
+
+
 @harness.depends_on_time("a call that the machine holds up is one more stall than README shows")
 class Readme(test_gpu_side.Seen):
     def setUp(self):
