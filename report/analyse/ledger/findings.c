@@ -364,9 +364,10 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         if (!error)
             findings->list[findings->count++] = finding;
     }
-    return error ? error
-                 : gv_ledger_tell_backward(&forming->telling, findings->list + first,
-                                           findings->count - first);
+    return error || findings->count == first
+               ? error
+               : gv_ledger_tell_backward(&forming->telling, &findings->list[first],
+                                         findings->count - first);
 }
 
 /* ---- the order ---- */
