@@ -405,7 +405,8 @@ enum gv_idle_signs {
 
 /*
  * One look at a thread that made CUDA calls and is not in one. Its stacks come before, in the same
- * group. Text: GV_IDLE_SELF: the path of the file, or the wait channel of a thread in state D;
+ * group. Text: GV_IDLE_SELF: the path of the file, the wait channel of a thread in state D, or the
+ * CPUs of a pinned one in state R ("2 of 16 CPUs");
  * GV_IDLE_CHILD: the process's command name.
  */
 struct gv_record_idle_sample {

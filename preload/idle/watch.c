@@ -494,20 +494,19 @@ static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same
     return true;
 }
 
-/* For a thread that waits for another one: which of Python's threads that do not wait so, too, it
- * may be is chosen by turns. */
-static void look_beside(struct watched *thread, const struct gv_python_gil *gil)
+/* Inside a look at Python. For a thread that waits for another one, in every look: which of
+ * Python's threads that do not wait so, too, it may be is chosen by turns. */
+static void look_beside(struct watched *thread, const struct gv_python_gil *gil, bool is_same)
 {
     static uint32_t tids[BESIDE_MOST];
     static unsigned turn;
     struct beside *beside = &thread->beside;
     unsigned count;
 
-    beside->tid = 0;
     if (!thread->python || thread->waits_for_gil || !gv_thread_state_is_futex(&thread->state))
         return;
     count = gv_python_look_threads(tids, BESIDE_MOST);
-    for (unsigned i = 0; i < BESIDE_TRIES && i < count; i++) {
+    for (unsigned i = 0; i < (is_same ? 1 : BESIDE_TRIES) && i < count; i++) {
         uint32_t tid = tids[turn++ % count];
         char path[GV_RECORD_TEXT_LIMIT];
 
@@ -552,7 +551,9 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
         thread->allowed = allowed_cpus(tid);
     thread->waits_for_gil = waits_for_gil(thread, gil);
     thread->signs = judge_signs(thread, gil);
-    look_beside(thread, gil);
+    thread->beside.tid = 0;
+    if (has_python)
+        look_beside(thread, gil, is_same);
     explain_delay(thread);
     return is_outside(&thread->chosen);
 }

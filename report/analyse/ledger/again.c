@@ -64,7 +64,8 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
         return 0;
     error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
     if (error || search.found == WORKS || 2 * search.calls < steps ||
-        (works[search.found].by == MANY && search.calls < MANY_LEAST * steps))
+        (works[search.found].by == MANY &&
+         (search.calls < MANY_LEAST * steps || finding->count < MANY_LEAST * steps)))
         return error;
     snprintf(finding->title, sizeof(finding->title), "%s: %.*f %s a step", works[search.found].does,
              search.calls < 10 * steps ? 1 : 0, (double)search.calls / (double)steps, search.call);

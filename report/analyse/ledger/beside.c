@@ -98,8 +98,8 @@ static int find_computing(struct beside *beside, uint32_t number)
             continue;
         if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
             seen_ns += row->total_ns;
-        if (row->what > GV_ACCOUNT_COLLECTIVE)
-            continue;
+        if (row->what != GV_ACCOUNT_KERNEL && row->what != GV_ACCOUNT_GRAPH)
+            continue; /* collectives may wait for other ranks */
         all_ns += row->total_ns;
         most = most && most->total_ns >= row->total_ns ? most : row;
     }
@@ -109,22 +109,27 @@ static int find_computing(struct beside *beside, uint32_t number)
     for (size_t i = 0; i < beside->rows->count; i++) {
         const struct gv_ledger_row *row = &beside->rows->rows[i];
         if (row->lane == number && row->phase == GV_LEDGER_MAIN &&
-            row->what <= GV_ACCOUNT_COLLECTIVE && row->place == most->place) {
+            (row->what == GV_ACCOUNT_KERNEL || row->what == GV_ACCOUNT_GRAPH) &&
+            row->place == most->place) {
             line_ns += row->total_ns;
             finding.count += row->count;
         }
     }
     finding.place = most->place;
-    error =
-        gv_database_each(beside->ledger->trace, sql_main_kernel, NULL, 0, take_numbers, &numbers);
+    /* Kernels are summed over all lanes. */
+    error = beside->ledger->lane_count > 1
+                ? 0
+                : gv_database_each(beside->ledger->trace, sql_main_kernel, NULL, 0, take_numbers,
+                                   &numbers);
     gv_kernel_name_short(numbers.text, kernel, sizeof(kernel));
     snprintf(finding.title, sizeof(finding.title),
              "the GPU computes for %.0f %% of the time%s%s; %.0f %% of that begins here",
              100 * (double)all_ns / (double)seen_ns, *kernel ? ", mostly " : "", kernel,
              100 * (double)line_ns / (double)all_ns);
     if (numbers.of[0]) {
-        gv_format_add(finding.title, sizeof(finding.title),
-                      "; most of it in kernels with fewer blocks than it has multiprocessors");
+        gv_format_add(
+            finding.title, sizeof(finding.title),
+            "; most of the time is in kernels with fewer blocks than the GPU has multiprocessors");
         snprintf(finding.fix, sizeof(finding.fix),
                  "Give these kernels more blocks, or run several at a time, in streams of their "
                  "own: a part of the GPU has nothing to do.");
@@ -184,7 +189,8 @@ static int find_growth(struct beside *beside, uint32_t number, bool *grows)
     int error =
         gv_database_each(beside->ledger->trace, sql_growth, values, 2, take_numbers, &numbers);
 
-    *grows = !error && numbers.of[0] >= finding.phase_ns / GROWTH_LEAST && numbers.of[0] > 0;
+    *grows = !error && numbers.of[0] >= finding.phase_ns / GROWTH_LEAST && numbers.of[0] > 0 &&
+             numbers.of[2] > numbers.of[1];
     if (!*grows)
         return error;
     const struct gv_ledger_row *row = grew_most(beside, number, numbers.of[3], numbers.of[4]);

@@ -266,8 +266,10 @@ static int walk_thread(struct walk *walk, uint32_t thread, int64_t to_ns, uint64
         }
         const struct gv_key key = {{(uint64_t)entry->call, 0, 0}};
         after = ledger->pairs[entry->pair].after;
-        if (entry->pair && gv_key_map_find(&ledger->builds, &key))
+        if (entry->pair && gv_key_map_find(&ledger->builds, &key)) {
             ledger->pairs[entry->pair].builds++;
+            gv_key_map_remove(&ledger->builds, &key); /* counted once, in whatever lane */
+        }
         if (entry->start_ns > walk->cursor_ns && entry->capture_pair)
             error = book_idle(walk, entry->start_ns, captured(entry));
         else if (entry->start_ns > walk->cursor_ns)

@@ -123,14 +123,19 @@ int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_l
 {
     struct gv_ledger_finding *forward = NULL;
     struct name where = {""};
+    int64_t all_ns = 0;
     int error = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (list[i].what == GV_ACCOUNT_LAUNCHING && !list[i].is_backward && list[i].place &&
-            (!forward || list[i].lost_ns > forward->lost_ns))
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].what != GV_ACCOUNT_LAUNCHING || list[i].is_backward)
+            continue;
+        all_ns += list[i].lost_ns;
+        if (list[i].place && (!forward || list[i].lost_ns > forward->lost_ns))
             forward = &list[i];
+    }
     for (size_t i = 0; i < count && forward && !error; i++) {
-        if (!list[i].is_backward || forward->lost_ns < list[i].lost_ns / FORWARD_LEAST)
+        if (!list[i].is_backward || forward->lost_ns < list[i].lost_ns / FORWARD_LEAST ||
+            forward->lost_ns <= all_ns / 2)
             continue;
         error = gv_database_each(telling->ledger->trace, sql_place_words, &forward->place, 1,
                                  take_name, &where);

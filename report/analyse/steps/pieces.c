@@ -125,6 +125,8 @@ double gv_step_stream_order(const struct gv_step_stream *stream, uint64_t predic
     stream_weights(stream, weights);
     for (unsigned i = 0; i < GV_PIECE_BUCKETS; i++) {
         double others = fmax(1 - weights[i], LEAST), same = 0;
+        if (stream->runs[i] == 0)
+            continue;
         for (unsigned j = 0; j < GV_PIECE_BUCKETS; j++)
             if (j != i)
                 same += weights[j] / others * (weights[j] / others);

@@ -226,6 +226,30 @@ static void say_launching(int waits, int at_stack)
     make();
 }
 
+/* Autograd launches as much again as line 10, and line 11 a little. */
+static void a_backward_pass(void **state)
+{
+    (void)state;
+    totals_execute(
+        "UPDATE api SET gpu_work = 1 WHERE id = 71; INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2),"
+        " (3, 1, 3); INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'forward', '/home/a/model.py', 10),"
+        " (2, 0, 'python', '_engine_run_backward', '/p/site-packages/torch/autograd/graph.py', 9),"
+        " (2, 1, 'python', 'main', '/home/a/train.py', 20),"
+        " (3, 0, 'python', 'head', '/home/a/head.py', 11)");
+    for (int64_t i = 0; i < 100; i++) {
+        call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
+        operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
+    }
+    totals_execute("INSERT INTO call_stack SELECT id, CASE WHEN id % 10 < 4 THEN 1 WHEN id % 10 < 8"
+                   " THEN 2 ELSE 3 END FROM call;"
+                   " INSERT INTO call_sample SELECT call, 1 FROM call_stack");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE '%; it is mostly "
+                                   "the backward pass of model.py:10 forward'"),
+                     1);
+}
+
 static void a_line_that_launches_and_waits(void **state)
 {
     (void)state;
@@ -756,6 +780,20 @@ static void what_is_done_again(void **state)
         1);
 }
 
+/* Each step of 1 ms copies 20 times, for 20 us each. */
+static void many_copies(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'copy' WHERE id = 72; INSERT INTO api_total VALUES (72, "
+                   "800, 0, 0, 0, 0, 0, 0)");
+    for (int i = 0; i < 800; i++)
+        call(100 + i, 1, 72, (i / 20 + 1) * MS - 450000 + i % 20 * 20000, 20000);
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT title = 'copies piece by piece: 20 cuMemcpyHtoD_v2 a "
+                                   "step' FROM finding WHERE what = 'copying' AND phase = 1"),
+                     1);
+}
+
 /* Each step of 1 ms makes a stream for 0.4 ms. */
 static void streams_made_again(void **state)
 {
@@ -971,6 +1009,7 @@ int main(void)
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
         TEST(launching),
+        TEST(a_backward_pass),
         TEST(a_line_that_launches_and_waits),
         TEST(a_line_whose_hooks_wait),
         TEST(a_line_whose_waits_are_at_several),
@@ -998,6 +1037,7 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(many_copies),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
