@@ -239,6 +239,8 @@ static uintptr_t next_state(struct walk *walk)
 {
     const struct gv_python_layout *layout = &look.python.layout;
 
+    if (!look.python.memory)
+        return 0; /* without a look: it would be read directly */
     for (;; walk->threads = 0) {
         uintptr_t at = walk->state, from = at + layout->next_thread;
 
@@ -402,4 +404,5 @@ uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid)
 void gv_python_look_end(void)
 {
     gv_python_memory_give_back(look.python.memory);
+    look.python.memory = NULL;
 }
