@@ -45,7 +45,7 @@ WORKLOADS = {
 # case: the part of the run in which it shows its reason, if that is not the time between the first and the last work.
 PARTS = {"start": "start", "end": "end"}
 # case: what else the same line does.
-ALSO = {"allocating": ("freeing",)}
+ALSO = {"allocating": ("freeing",), "no_cpu": ("python",)}  # beside four others it has a fifth of a CPU
 
 # case: a pattern of the detail, where the case has one.
 DETAILS = {"gil": r"\bgil\.py:\d+ \(thread \d+\)", "gil_long": r"\bgil\.py:\d+ \(thread \d+\)", "data": r"\bdata\.py:\d+",
@@ -177,6 +177,13 @@ def check_detail(trace, name, reason):
         right_ns = sum(ns for ns, detail in trace.execute(f"SELECT duration_ns, detail FROM idle WHERE {where}")
                        if re.search(DETAILS[name], detail or ""))
         demand(right_ns > idle_ns(trace, where) / 2, f"{right_ns / 1e6:.1f} ms have the detail '{DETAILS[name]}'", trace)
+
+
+def check_waited(trace, waited_ns):
+    """A missing CPU is told for about as long as the kernel counted for the program's thread."""
+    said_ns = idle_ns(trace, "reason = 'no-cpu'")
+    demand(0.6 * waited_ns < said_ns < 1.3 * waited_ns,
+           f"{said_ns / 1e6:.1f} ms are no-cpu, the thread waited {waited_ns / 1e6:.1f} ms for one", trace)
 
 
 def check_twin(trace, path, reason, waited_ns=0, part="main"):

@@ -51,6 +51,8 @@ class Reasons(IdleCase):
         part = expectations.PARTS.get(name, "main")
         expectations.check_reason(trace, path, reason, lines, waited_ns, also=expectations.ALSO.get(name, ()), part=part)
         expectations.check_detail(trace, name, reason)
+        if reason == "no-cpu":
+            expectations.check_waited(trace, waited_ns)
         expectations.check_sum(trace)
         twin, waited_ns = self.run_workload([*words, "twin"], **env)
         expectations.check_twin(twin, path, reason, waited_ns, part)

@@ -288,8 +288,9 @@ static bool is_descheduled(struct gv_idle_looks *looks, sqlite3_stmt *row, char 
     if (looks->ready_thread != thread)
         looks->owed = 0;
     looks->ready_thread = thread;
-    looks->owed += delay_ns / ready_ns;
-    if (looks->owed < 0.5)
+    /* Who wakes up waits a little, too, though it may be in a call. */
+    looks->owed += 4 * delay_ns >= ready_ns ? delay_ns / ready_ns : 0;
+    if (4 * delay_ns < ready_ns || looks->owed < 0.5)
         return false;
     looks->owed--;
     return true;
