@@ -81,6 +81,12 @@ static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t
 
 /* ---- computing ---- */
 
+/* Collectives may wait for other ranks. */
+static bool computes(const struct gv_ledger_row *row)
+{
+    return row->what == GV_ACCOUNT_KERNEL || row->what == GV_ACCOUNT_GRAPH;
+}
+
 /* A device that computes nearly all the time: the line that gives it most of that. */
 static int find_computing(struct beside *beside, uint32_t number)
 {
@@ -98,8 +104,8 @@ static int find_computing(struct beside *beside, uint32_t number)
             continue;
         if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
             seen_ns += row->total_ns;
-        if (row->what != GV_ACCOUNT_KERNEL && row->what != GV_ACCOUNT_GRAPH)
-            continue; /* collectives may wait for other ranks */
+        if (!computes(row))
+            continue;
         all_ns += row->total_ns;
         most = most && most->total_ns >= row->total_ns ? most : row;
     }
@@ -108,8 +114,7 @@ static int find_computing(struct beside *beside, uint32_t number)
         return 0;
     for (size_t i = 0; i < beside->rows->count; i++) {
         const struct gv_ledger_row *row = &beside->rows->rows[i];
-        if (row->lane == number && row->phase == GV_LEDGER_MAIN &&
-            (row->what == GV_ACCOUNT_KERNEL || row->what == GV_ACCOUNT_GRAPH) &&
+        if (row->lane == number && row->phase == GV_LEDGER_MAIN && computes(row) &&
             row->place == most->place) {
             line_ns += row->total_ns;
             finding.count += row->count;

@@ -34,7 +34,7 @@ struct gv_ledger_telling {
 };
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack);
-/* Of a phase's findings, when all are told: a backward pass is about the forward pass. 0 or -errno.
+/* Names the forward pass in the findings of a phase that are about its backward pass. 0 or -errno.
  */
 int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_ledger_finding *list,
                             size_t count);

@@ -188,14 +188,20 @@ static void an_allocation_that_waits(void **state)
     assert_int_equal(booked("round-trip"), 0);
 }
 
-/* Less than 100 us between launches is launching; inside of them in any case. */
-static void launching(void **state)
+/* Kernels of 8 us, one each 60 us. */
+static void launch_100_times(void)
 {
-    (void)state;
     for (int64_t i = 0; i < 100; i++) {
         call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
         operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
     }
+}
+
+/* Less than 100 us between launches is launching; inside of them in any case. */
+static void launching(void **state)
+{
+    (void)state;
+    launch_100_times();
     make();
     assert_int_equal(booked("kernel"), 100 * 8000);
     assert_int_equal(booked("launching"), 20000 + 99 * 50000);
@@ -211,12 +217,9 @@ static void say_launching(int waits, int at_stack)
     totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 71; INSERT INTO stack VALUES (1, 1, 1);"
                    "INSERT INTO frame (stack, depth, kind, function, file, line)"
                    " VALUES (1, 0, 'python', 'watch', 'train.py', 62);");
-    for (int64_t i = 0; i < 100; i++) {
-        call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
-        operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
-        if (i < waits)
-            call(i + 201, 1, 74, 10 * MS + i * 60000 + 21000, 10000);
-    }
+    launch_100_times();
+    for (int64_t i = 0; i < waits; i++)
+        call(i + 201, 1, 74, 10 * MS + i * 60000 + 21000, 10000);
     snprintf(sql, sizeof(sql),
              "INSERT INTO call_stack SELECT id, CASE WHEN id > 200 THEN %d ELSE 1 END FROM call"
              " WHERE id %% 10 = 1",
@@ -237,10 +240,7 @@ static void a_backward_pass(void **state)
         " (2, 0, 'python', '_engine_run_backward', '/p/site-packages/torch/autograd/graph.py', 9),"
         " (2, 1, 'python', 'main', '/home/a/train.py', 20),"
         " (3, 0, 'python', 'head', '/home/a/head.py', 11)");
-    for (int64_t i = 0; i < 100; i++) {
-        call(i + 1, 1, 71, 10 * MS + i * 60000, 20000);
-        operation(i + 1, 1, 1, 10 * MS + i * 60000 + 22000, 8000, i + 1);
-    }
+    launch_100_times();
     totals_execute("INSERT INTO call_stack SELECT id, CASE WHEN id % 10 < 4 THEN 1 WHEN id % 10 < 8"
                    " THEN 2 ELSE 3 END FROM call;"
                    " INSERT INTO call_sample SELECT call, 1 FROM call_stack");
