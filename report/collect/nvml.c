@@ -355,15 +355,11 @@ static struct gv_sampler *sampler_start(void)
 static int knows_process(struct gv_database *database, unsigned pid)
 {
     const int64_t value = pid;
-    sqlite3_stmt *find = NULL;
-    int result =
-        gv_database_ask(database->handle, "SELECT 1 FROM process WHERE pid = ?1", &value, 1, &find);
+    int64_t known = 0;
+    int error = gv_database_number(database->handle, "SELECT 1 FROM process WHERE pid = ?1", &value,
+                                   1, &known);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(find);
-    sqlite3_finalize(find);
-    int error = gv_database_error(database->handle, result);
-    return error ? error : result == SQLITE_ROW;
+    return error ? error : known != 0;
 }
 
 /* If the device is one of the trace. */

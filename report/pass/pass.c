@@ -75,7 +75,7 @@ static int next_beside(struct beside *beside)
 
 static int ask_beside(struct beside *beside, sqlite3 *trace, const char *sql)
 {
-    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql, -1, &beside->rows, NULL));
+    int error = gv_database_compile(trace, sql, &beside->rows);
 
     return error ? error : next_beside(beside);
 }

@@ -36,7 +36,7 @@ static int api_meaning_write(void *context, sqlite3_stmt *row)
 int gv_api_meaning_fill(sqlite3 *trace)
 {
     sqlite3_stmt *set = NULL;
-    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_set, -1, &set, NULL));
+    int error = gv_database_compile(trace, sql_set, &set);
 
     if (!error)
         error = gv_database_each(trace, sql_lacks, NULL, 0, api_meaning_write, set);

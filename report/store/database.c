@@ -123,6 +123,12 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
     return taken < 0 ? taken : 0;
 }
 
+int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement)
+{
+    return gv_database_error(
+        handle, sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
 int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count)
 {
     for (int i = 0; i < count; i++)
@@ -165,6 +171,20 @@ int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, 
         sqlite3_finalize(rows);
     }
     return gv_database_error(handle, result);
+}
+
+int gv_database_begin_writing(sqlite3 *handle)
+{
+    return gv_database_script(handle, "BEGIN IMMEDIATE", NULL, 0);
+}
+
+int gv_database_end_writing(sqlite3 *handle, int error)
+{
+    if (!error)
+        error = gv_database_script(handle, "COMMIT", NULL, 0);
+    if (error && !sqlite3_get_autocommit(handle))
+        gv_database_script(handle, "ROLLBACK", NULL, 0);
+    return error;
 }
 
 /* If it is empty, make the schema. Otherwise it must be a trace of this version. */
@@ -279,16 +299,12 @@ sqlite3_stmt *gv_database_prepare(struct gv_database *database, enum gv_statemen
                                   int *error)
 {
     sqlite3_stmt **prepared = &database->statements[statement];
-    int result;
 
     *error = 0;
-    if (*prepared) {
+    if (*prepared)
         sqlite3_reset(*prepared);
-        return *prepared;
-    }
-    result = sqlite3_prepare_v3(database->handle, database_sql[statement], -1,
-                                SQLITE_PREPARE_PERSISTENT, prepared, NULL);
-    *error = gv_database_error(database->handle, result);
+    else
+        *error = gv_database_compile(database->handle, database_sql[statement], prepared);
     return *prepared;
 }
 

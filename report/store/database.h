@@ -94,6 +94,9 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 
+/* Prepares a statement for many runs. 0 or -errno; finalize it in any case. */
+int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement);
+
 /* Runs a prepared statement that has no rows, such as an INSERT, and makes it ready for the next
  * values: cheaper than a script for each of many rows. 0 or -errno. */
 int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count);
@@ -103,6 +106,11 @@ int gv_database_step(sqlite3_stmt *statement);
 /* Runs each statement of a script in the same way. While a query of the connection is read, none
  * can make or drop a table. 0 or -errno. */
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);
+
+/* A transaction that nobody else writes beside: its begin; and its end: a commit, or after an
+ * error, which it returns, none of it. 0 or -errno. */
+int gv_database_begin_writing(sqlite3 *handle);
+int gv_database_end_writing(sqlite3 *handle, int error);
 
 /* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int gv_database_error(sqlite3 *handle, int result);

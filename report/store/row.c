@@ -52,10 +52,7 @@ static int prepare(struct gv_database *database, enum gv_table table, size_t row
                                       : "(",
                                 i + 1 == tables[table].columns ? ")" : "");
     char *text = sqlite3_str_finish(sql);
-    int error = text ? gv_database_error(database->handle,
-                                         sqlite3_prepare_v3(database->handle, text, -1,
-                                                            SQLITE_PREPARE_PERSISTENT, add, NULL))
-                     : -ENOMEM;
+    int error = text ? gv_database_compile(database->handle, text, add) : -ENOMEM;
     sqlite3_free(text);
     return error;
 }

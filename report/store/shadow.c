@@ -25,3 +25,24 @@ int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name)
     sqlite3_free(head);
     return gv_database_error(trace, result);
 }
+
+int gv_shadow_make_all(sqlite3 *trace, const char *kind, const char *const names[], size_t count)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++)
+        error = gv_shadow_make(trace, kind, names[i]);
+    return error;
+}
+
+int gv_shadow_each(sqlite3 *trace, const char *format, const char *const names[], size_t count)
+{
+    char sql[128];
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, format, names[i]);
+        error = gv_database_script(trace, sql, NULL, 0);
+    }
+    return error;
+}

@@ -130,8 +130,7 @@ int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
         error = -ENOMEM;
     trusted.is_earlier = *version < GV_SCHEMA_VERSION;
     if (!error)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, trusted_theirs, -1, &trusted.theirs, NULL));
+        error = gv_database_compile(trace, trusted_theirs, &trusted.theirs);
     if (!error)
         error = gv_database_each(own, trusted_ours, NULL, 0, trusted_take, &trusted);
     if (!error)

@@ -138,7 +138,7 @@ static int store(sqlite3 *trace, bool kept)
     if (!error)
         error = gv_database_script(trace, "DELETE FROM run_fact", NULL, 0);
     if (!error)
-        error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_add, -1, &statement, NULL));
+        error = gv_database_compile(trace, sql_add, &statement);
     for (size_t i = 0; !error && i < list->count; i++) {
         sqlite3_bind_int64(statement, 1, list->facts[i].process);
         sqlite3_bind_text(statement, 2, list->facts[i].text, -1, SQLITE_STATIC);
@@ -156,14 +156,10 @@ int gv_facts_keep(sqlite3 *trace)
     int error = gv_range_choice_install(NULL, trace);
 
     if (!error)
-        error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
+        error = gv_database_begin_writing(trace);
     if (!error)
         error = store(trace, true);
-    if (!error)
-        error = gv_database_script(trace, "COMMIT", NULL, 0);
-    if (error && !sqlite3_get_autocommit(trace))
-        gv_database_script(trace, "ROLLBACK", NULL, 0);
-    return error;
+    return gv_database_end_writing(trace, error);
 }
 
 int gv_facts_ensure(sqlite3 *trace)

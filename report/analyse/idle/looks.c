@@ -170,7 +170,7 @@ int gv_idle_stack_account(sqlite3 *trace, int64_t id, unsigned *what)
 {
     sqlite3_stmt *frames = NULL;
     bool waits;
-    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_frames, -1, &frames, NULL));
+    int error = gv_database_compile(trace, sql_frames, &frames);
 
     *what = NOTHING;
     if (!error)
@@ -585,12 +585,6 @@ static int name_workers(struct gv_idle_looks *looks)
     return 0;
 }
 
-static int prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
-{
-    return gv_database_error(
-        trace, sqlite3_prepare_v3(trace, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
-}
-
 /* Numbers of system calls are the machine's that recorded; earlier traces have no looks. */
 static int read_machine(struct gv_idle_looks *looks)
 {
@@ -618,13 +612,13 @@ int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **opened)
     if (!error)
         error = read_machine(looks);
     if (!error)
-        error = prepare(trace, sql_frames, &looks->frames);
+        error = gv_database_compile(trace, sql_frames, &looks->frames);
     if (!error)
         error = gv_stack_line_prepare(trace, &looks->line);
     if (!error)
-        error = prepare(trace, sql_thread_name, &looks->thread_name);
+        error = gv_database_compile(trace, sql_thread_name, &looks->thread_name);
     if (!error)
-        error = prepare(trace, sql_looks, &looks->some);
+        error = gv_database_compile(trace, sql_looks, &looks->some);
     return error ? error : verdict_number(looks, GV_ACCOUNT_UNKNOWN, "", 0, 0, 0, &nothing);
 }
 

@@ -57,11 +57,9 @@ int gv_clocks_open(struct gv_clocks **clocks)
     if (!error)
         error = gv_database_script((*clocks)->shared, sql_new_meetings, NULL, 0);
     if (!error)
-        error = gv_database_error(
-            (*clocks)->shared,
-            sqlite3_prepare_v2((*clocks)->shared,
-                               "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?)", -1,
-                               &(*clocks)->add, NULL));
+        error = gv_database_compile((*clocks)->shared,
+                                    "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?)",
+                                    &(*clocks)->add);
     return error;
 }
 

@@ -7,17 +7,9 @@
 #include "report/store/shadow.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
-static const struct {
-    const char *kind, *name;
-} shadows[] = {
-    {"TABLE", "collective_group"},
-    {"TABLE", "collective_member"},
-    {"VIEW", "collectives"},
-    {"VIEW", "ranks"},
-};
-#define SHADOWS (sizeof(shadows) / sizeof(shadows[0]))
+static const char *const tables[] = {"collective_group", "collective_member"};
+static const char *const views[] = {"collectives", "ranks"};
 
 int gv_replays_find(sqlite3 *trace)
 {
@@ -90,11 +82,7 @@ static int keep(sqlite3 *trace, bool finds_operations)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('collectives', ?)", &version,
             1);
-    if (!error)
-        error = gv_database_script(trace, "COMMIT", NULL, 0);
-    if (error && !sqlite3_get_autocommit(trace))
-        gv_database_script(trace, "ROLLBACK", NULL, 0);
-    return error;
+    return gv_database_end_writing(trace, error);
 }
 
 int gv_collectives_keep(sqlite3 *trace)
@@ -119,7 +107,9 @@ int gv_collectives_ensure(sqlite3 *trace)
     error = gv_places_open(trace);
     if (!error)
         error = gv_operations_ensure(trace);
-    for (size_t i = 0; i < SHADOWS && !error; i++)
-        error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
+    if (!error)
+        error = gv_shadow_make_all(trace, "TABLE", tables, sizeof(tables) / sizeof(tables[0]));
+    if (!error)
+        error = gv_shadow_make_all(trace, "VIEW", views, sizeof(views) / sizeof(views[0]));
     return error ? error : collectives_make(trace);
 }

@@ -82,7 +82,7 @@ static int keep_ledger(sqlite3 *trace)
                                    0, &part.from_ns);
 
     if (!error)
-        error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
+        error = gv_database_begin_writing(trace);
     if (!error)
         error = gv_database_script(trace,
                                    "DELETE FROM main.older_ledger WHERE minute >= ? / 60000000000",
@@ -92,7 +92,7 @@ static int keep_ledger(sqlite3 *trace)
     if (!error)
         error = gv_ledger_minutes_make(trace, &part, pass, false);
     gv_pass_close(pass);
-    return error ? error : gv_database_script(trace, "COMMIT", NULL, 0);
+    return gv_database_end_writing(trace, error);
 }
 
 int gv_minutes_keep(sqlite3 *trace)
@@ -103,11 +103,7 @@ int gv_minutes_keep(sqlite3 *trace)
     if (error || older.minutes == 0)
         return error;
     error = gv_database_script(trace, sql_keep, NULL, 0);
-    if (!error)
-        error = keep_ledger(trace);
-    if (error && !sqlite3_get_autocommit(trace))
-        gv_database_script(trace, "ROLLBACK", NULL, 0);
-    return error;
+    return error ? gv_database_end_writing(trace, error) : keep_ledger(trace);
 }
 
 bool gv_minutes_have(const struct gv_totals_part *part)
@@ -364,13 +360,12 @@ static int series_take(void *context, sqlite3_stmt *row)
 
 static int find_changes(struct gv_minutes_run *run)
 {
-    int result = sqlite3_prepare_v2(run->trace, sql_near, -1, &run->near, NULL);
+    int error = gv_database_compile(run->trace, sql_near, &run->near);
 
     run->step_ns =
         ((run->last_ns - run->first_ns) / GV_MINUTES_NS / GV_CHANGE_POINT_MOST + 1) * GV_MINUTES_NS;
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(run->trace, sql_change, -1, &run->change, NULL);
-    int error = gv_database_error(run->trace, result);
+    if (!error)
+        error = gv_database_compile(run->trace, sql_change, &run->change);
     if (!error)
         error =
             gv_database_each(run->trace, sql_series, (const int64_t[]){run->step_ns, run->first_ns},

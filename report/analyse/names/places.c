@@ -42,12 +42,12 @@ static const char *const place_sql[GV_PLACE_STATEMENTS] = {
 /* Prepares all of them before the first use. */
 static int places_prepare(sqlite3 *trace, struct gv_places *places)
 {
-    int result = SQLITE_OK;
+    int error = 0;
 
-    for (int i = 0; i < GV_PLACE_STATEMENTS && result == SQLITE_OK; i++)
+    for (int i = 0; i < GV_PLACE_STATEMENTS && !error; i++)
         if (!places->asked[i])
-            result = sqlite3_prepare_v2(trace, place_sql[i], -1, &places->asked[i], NULL);
-    return gv_database_error(trace, result);
+            error = gv_database_compile(trace, place_sql[i], &places->asked[i]);
+    return error;
 }
 
 static int place_ask(struct place_search *search, enum gv_place_statement which,
@@ -182,9 +182,7 @@ int gv_places_open(sqlite3 *trace)
     if (error || hidden)
         return error;
     /* A trace of an earlier schema has empty temporary ones already. */
-    error = gv_shadow_make(trace, "TABLE", "place");
-    if (!error)
-        error = gv_shadow_make(trace, "TABLE", "stack_place");
+    error = gv_shadow_make_all(trace, "TABLE", (const char *const[]){"place", "stack_place"}, 2);
     return error ? error : gv_database_script(trace, sql_places_copy, NULL, 0);
 }
 

@@ -71,8 +71,7 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
 
 int gv_stack_line_prepare(sqlite3 *trace, sqlite3_stmt **line)
 {
-    return gv_database_error(
-        trace, sqlite3_prepare_v3(trace, sql_line, -1, SQLITE_PREPARE_PERSISTENT, line, NULL));
+    return gv_database_compile(trace, sql_line, line);
 }
 
 int gv_stack_line(sqlite3_stmt *statement, int64_t stack, char *out, size_t size)

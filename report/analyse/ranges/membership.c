@@ -395,8 +395,7 @@ int gv_membership_open(struct gv_membership **made, sqlite3 *trace)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !error; i++)
         error = gv_id_table_read(tables[i].table, trace, tables[i].sql);
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]) && !error; i++)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, statements[i].sql, -1, statements[i].statement, NULL));
+        error = gv_database_compile(trace, statements[i].sql, statements[i].statement);
     membership->threads = calloc(membership->processes.rows + 1, sizeof(*membership->threads));
     return error || membership->threads ? error : -ENOMEM;
 }

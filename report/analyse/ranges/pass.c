@@ -33,8 +33,7 @@ static int next_beside(struct gv_range_pass *pass, struct gv_range_beside *besid
 
 static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, const char *sql)
 {
-    int error = gv_database_error(pass->trace,
-                                  sqlite3_prepare_v2(pass->trace, sql, -1, &beside->rows, NULL));
+    int error = gv_database_compile(pass->trace, sql, &beside->rows);
 
     return error ? error : next_beside(pass, beside);
 }
@@ -68,10 +67,8 @@ static int begin(struct gv_range_pass *pass)
     if (!error)
         error = ask_beside(pass, &pass->loads, sql_loads);
     if (!error)
-        error = gv_database_error(pass->trace,
-                                  sqlite3_prepare_v2(pass->trace,
-                                                     "INSERT INTO temp.range_late VALUES (?, ?, ?)",
-                                                     -1, &pass->late, NULL));
+        error = gv_database_compile(pass->trace, "INSERT INTO temp.range_late VALUES (?, ?, ?)",
+                                    &pass->late);
     return error;
 }
 

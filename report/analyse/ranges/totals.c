@@ -140,8 +140,7 @@ static int read_names(struct gv_range_totals *totals)
     int error = gv_database_script(totals->trace, sql_names_table, NULL, 0);
 
     if (!error)
-        error = gv_database_error(totals->trace,
-                                  sqlite3_prepare_v2(totals->trace, sql_add_said, -1, &add, NULL));
+        error = gv_database_compile(totals->trace, sql_add_said, &add);
     if (!error)
         error = gv_database_each(totals->trace, sql_said, values, 4, add_said, add);
     sqlite3_finalize(add);
@@ -340,8 +339,7 @@ int gv_range_totals_store(struct gv_range_totals *totals)
 
     if (!totals)
         return 0;
-    error = gv_database_error(
-        totals->trace, sqlite3_prepare_v2(totals->trace, sql_add_total, -1, &statement, NULL));
+    error = gv_database_compile(totals->trace, sql_add_total, &statement);
     /* Where calls are selected, others' work is not seen, so neither is idle time. */
     for (size_t id = 1; id < totals->total_count && !error; id++)
         error = add_total(statement, id, &totals->totals[id],

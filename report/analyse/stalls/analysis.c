@@ -14,11 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int execute(sqlite3 *trace, const char *sql)
-{
-    return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
-}
-
 /* Reads what the analysis needs besides the small tables. */
 static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns,
                          struct gv_pass *pass)
@@ -300,16 +295,6 @@ static int analyse_chunk(struct gv_stall_run *run)
     return error;
 }
 
-/* The end of a transaction: 0, or -errno, which undoes it. */
-static int end_transaction(sqlite3 *trace, int error)
-{
-    if (!error)
-        error = execute(trace, "COMMIT");
-    if (error && !sqlite3_get_autocommit(trace))
-        execute(trace, "ROLLBACK");
-    return error;
-}
-
 static int analyse_chunks(struct gv_stall_run *run)
 {
     int error;
@@ -353,9 +338,11 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass)
 
 int gv_stalls_advise(sqlite3 *trace)
 {
-    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall_advice");
+    int error = gv_database_begin_writing(trace);
 
-    return end_transaction(trace, error ? error : analyse(trace, 0, NULL));
+    if (!error)
+        error = gv_database_script(trace, "DELETE FROM main.stall_advice", NULL, 0);
+    return gv_database_end_writing(trace, error ? error : analyse(trace, 0, NULL));
 }
 
 /* What the analysis fills. */
@@ -365,25 +352,12 @@ static const char *const tables[] = {
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-/* Runs for each a statement that ends in its name. */
-static int for_tables(sqlite3 *trace, const char *statement)
-{
-    char sql[64];
-    int error = 0;
-
-    for (size_t i = 0; i < TABLES && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, "%s.%s", statement, tables[i]);
-        error = execute(trace, sql);
-    }
-    return error;
-}
-
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass)
 {
-    int error = execute(trace, "BEGIN IMMEDIATE");
+    int error = gv_database_begin_writing(trace);
 
     if (!error)
-        error = for_tables(trace, "DELETE FROM main");
+        error = gv_shadow_each(trace, "DELETE FROM main.%s", tables, TABLES);
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
         error = analyse(trace, threshold_ns, pass);
@@ -392,19 +366,19 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns, struct gv_pass *pass
                                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', ?1),"
                                    " ('stall_threshold_ns', ?2)",
                                    (const int64_t[]){GV_STALLS_VERSION, threshold_ns}, 2);
-    return end_transaction(trace, error);
+    return gv_database_end_writing(trace, error);
 }
 
 static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const char *const views[] = {"stalls", "loads", "lost_captures", "minutes"};
     struct gv_pass *pass = NULL;
-    int error = for_tables(trace, "DROP TABLE IF EXISTS temp");
+    int error = gv_shadow_each(trace, "DROP TABLE IF EXISTS temp.%s", tables, TABLES);
 
-    for (size_t i = 0; i < TABLES && !error; i++)
-        error = gv_shadow_make(trace, "TABLE", tables[i]);
-    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]) && !error; i++)
-        error = gv_shadow_make(trace, "VIEW", views[i]);
+    if (!error)
+        error = gv_shadow_make_all(trace, "TABLE", tables, TABLES);
+    if (!error)
+        error = gv_shadow_make_all(trace, "VIEW", views, sizeof(views) / sizeof(views[0]));
     if (!error)
         error = gv_pass_open(&pass, trace, 0);
     if (!error)
@@ -438,6 +412,9 @@ int gv_stalls_of_ranges(sqlite3 *trace)
     if (!error && !temporary)
         error = gv_shadow_make(trace, "VIEW", "stalls");
     if (!error && !temporary)
-        error = execute(trace, "INSERT INTO temp.stall SELECT * FROM main.stall");
-    return error ? error : execute(trace, "DELETE FROM temp.stall WHERE NOT gv_in_ranges(call)");
+        error =
+            gv_database_script(trace, "INSERT INTO temp.stall SELECT * FROM main.stall", NULL, 0);
+    return error ? error
+                 : gv_database_script(trace, "DELETE FROM temp.stall WHERE NOT gv_in_ranges(call)",
+                                      NULL, 0);
 }

@@ -25,9 +25,7 @@ sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_stateme
     if (*prepared)
         sqlite3_reset(*prepared);
     else
-        *error =
-            gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, statements_sql[statement],
-                                                             -1, prepared, NULL));
+        *error = gv_database_compile(run->trace, statements_sql[statement], prepared);
     return *prepared;
 }
 

@@ -11,11 +11,10 @@ int gv_totals_memory_open(struct gv_totals_run *run)
     int error = gv_database_script(run->trace, sql_memory_events, NULL, 0);
 
     if (!error)
-        error = gv_database_error(run->trace,
-                                  sqlite3_prepare_v2(run->trace,
-                                                     "INSERT INTO temp.memory_event"
-                                                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                                                     -1, &run->memory_add, NULL));
+        error = gv_database_compile(run->trace,
+                                    "INSERT INTO temp.memory_event"
+                                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                    &run->memory_add);
     return error;
 }
 

@@ -174,7 +174,7 @@ static int store_table(struct gv_totals_run *run, const char *sql, size_t rows, 
 {
     int64_t values[GV_STORE_COLUMNS];
     sqlite3_stmt *add = NULL;
-    int error = gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, sql, -1, &add, NULL));
+    int error = gv_database_compile(run->trace, sql, &add);
     int count = sqlite3_bind_parameter_count(add);
 
     for (size_t i = 0; i < rows && !error; i++)
@@ -209,8 +209,7 @@ static int store_facts(struct gv_totals_run *run)
     };
     sqlite3_stmt *add = NULL;
     char key[GV_STORE_TEXT_BYTES];
-    int error =
-        gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, sql_add_fact, -1, &add, NULL));
+    int error = gv_database_compile(run->trace, sql_add_fact, &add);
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !error; i++)
         error = store_fact(run, add, facts[i].key, facts[i].value);
@@ -240,8 +239,7 @@ static int store_lanes(struct gv_totals_run *run)
 {
     sqlite3_stmt *add = NULL;
     char name[GV_STORE_TEXT_BYTES];
-    int error = gv_database_error(run->trace,
-                                  sqlite3_prepare_v2(run->trace, sql_add_stretch, -1, &add, NULL));
+    int error = gv_database_compile(run->trace, sql_add_stretch, &add);
 
     for (size_t i = 0; i < GV_TOTALS_LANES && !error; i++) {
         snprintf(name, sizeof(name), "busy %zu", i + 1);

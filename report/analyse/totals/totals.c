@@ -228,19 +228,6 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct
     return error;
 }
 
-/* One statement for each, with %s for its name. */
-static int totals_each(sqlite3 *trace, const char *format, const char *const names[], size_t count)
-{
-    char sql[128];
-    int error = 0;
-
-    for (size_t i = 0; i < count && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, format, names[i]);
-        error = gv_database_script(trace, sql, NULL, 0);
-    }
-    return error;
-}
-
 static int totals_ledger(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
     int error = gv_ledger_make(trace, part, pass);
@@ -255,9 +242,9 @@ int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass)
     int error = gv_range_choice_install(NULL, trace);
 
     if (!error)
-        error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
+        error = gv_database_begin_writing(trace);
     if (!error)
-        error = totals_each(trace, "DELETE FROM main.%s", totals_tables, GV_TOTALS_TABLES);
+        error = gv_shadow_each(trace, "DELETE FROM main.%s", totals_tables, GV_TOTALS_TABLES);
     if (!error)
         error = totals_make(trace, &all, pass, true);
     if (!error)
@@ -265,11 +252,7 @@ int gv_totals_keep(sqlite3 *trace, struct gv_pass *pass)
     if (!error)
         error = gv_database_script(
             trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);
-    if (!error)
-        error = gv_database_script(trace, "COMMIT", NULL, 0);
-    if (error && !sqlite3_get_autocommit(trace))
-        gv_database_script(trace, "ROLLBACK", NULL, 0);
-    return error;
+    return gv_database_end_writing(trace, error);
 }
 
 int gv_totals_are_kept(sqlite3 *trace)
@@ -299,14 +282,15 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     error = gv_database_script(trace, sql_forget_made, NULL, 0);
     if (!error) /* the views stay: they may hide others of the file, and query what is there */
-        error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s", totals_tables, GV_TOTALS_TABLES);
+        error =
+            gv_shadow_each(trace, "DROP TABLE IF EXISTS temp.%s", totals_tables, GV_TOTALS_TABLES);
     if (error || kept)
         return error;
     error = gv_places_open(trace);
-    for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
-        error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
-    for (size_t i = 0; i < GV_TOTALS_VIEWS && !error; i++)
-        error = gv_shadow_make(trace, "VIEW", totals_views[i]);
+    if (!error)
+        error = gv_shadow_make_all(trace, "TABLE", totals_tables, GV_TOTALS_TABLES);
+    if (!error)
+        error = gv_shadow_make_all(trace, "VIEW", totals_views, GV_TOTALS_VIEWS);
     if (!error)
         error = gv_pass_open(&pass, trace, part->thread);
     if (!error)
