@@ -1,8 +1,6 @@
 #include "report/collect/drain.h"
 
 #include "report/collect/ingest.h"
-#include "report/collect/ingest_delay.h"
-#include "report/collect/ingest_process.h"
 #include "report/collect/settle.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"

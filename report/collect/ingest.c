@@ -1,12 +1,5 @@
 #include "report/collect/ingest.h"
 
-#include "report/collect/ingest_control.h"
-#include "report/collect/ingest_gpu.h"
-#include "report/collect/ingest_idle.h"
-#include "report/collect/ingest_process.h"
-#include "report/collect/ingest_ranges.h"
-#include "report/collect/ingest_stacks.h"
-#include "report/collect/ingest_things.h"
 #include "report/collect/ingest_state.h"
 #include "report/store/array.h"
 
@@ -251,7 +244,7 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
     if (!error)
         error = store_position(ingest);
     if (!error)
-        error = gv_call_batch_flush(&ingest->calls, ingest->database);
+        error = gv_ingest_calls_flush(ingest);
     if (!error)
         error = gv_process_cost_add_calls(&ingest->cost);
     *stored += count;

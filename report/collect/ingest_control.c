@@ -1,7 +1,7 @@
-#include "report/collect/ingest_control.h"
+/* When recording was stopped and went on, and what commands did from outside. */
+#include "report/collect/ingest_state.h"
 
 #include "report/collect_ingest_control.inc"
-#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <string.h>

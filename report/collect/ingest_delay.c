@@ -1,6 +1,13 @@
-#include "report/collect/ingest_delay.h"
+/*
+ * How long threads waited for a CPU inside slow calls. A program's thread reports after such a call
+ * how long it has waited so far. Two such readings bound the time between them. A reading by the
+ * collector during the call bounds the rest of it.
+ *
+ * The collector's readings are useful only inside calls: a thread that waits at that moment has not
+ * been counted yet, and a wait that began before the call would be attributed to the call.
+ */
+#include "report/collect/ingest_state.h"
 
-#include "report/store/row.h"
 #include "trace/schedstat.h"
 
 #include <fcntl.h>
@@ -42,15 +49,6 @@ static bool read_delay(uint32_t pid, uint32_t tid, uint64_t *delay_ns)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd >= 0 && gv_schedstat_read(fd, delay_ns);
 }
-
-/*
- * How long threads waited for a CPU inside slow calls. A program's thread reports after such a call
- * how long it has waited so far. Two such readings bound the time between them. A reading by the
- * collector during the call bounds the rest of it.
- *
- * The collector's readings are useful only inside calls: a thread that waits at that moment has not
- * been counted yet, and a wait that began before the call would be attributed to the call.
- */
 
 /* Threads to ask the Linux kernel about in one look. */
 #define GV_DELAY_READS 64u

@@ -1,12 +1,9 @@
-#include "report/collect/ingest_gpu.h"
+/* The GPU side of a process. */
+#include "report/collect/ingest_state.h"
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/names/demangle.h"
-#include "report/collect/ingest_control.h"
-#include "report/collect/ingest_things.h"
 #include "report/collect_ingest_gpu.inc"
-#include "report/store/database.h"
-#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -82,47 +79,29 @@ static int numbered(struct gv_ingest *ingest, struct gv_known *known, uint32_t n
 static int store_name(struct gv_ingest *ingest, const struct gv_record_gpu_name *record,
                       const char *name)
 {
-    const struct gv_key key = {{record->number}};
     char plain[GV_DEMANGLED_BYTES];
-    int64_t row;
-    int error = numbered(ingest, &ingest->gpu_names, record->number, &row);
+    int64_t id;
 
-    if (error || row)
-        return error;
-    error = GV_ADD(ingest->database, gpu_name, .process = ingest->process, .number = record->number,
-                   .name = gv_demangle(name, plain, sizeof(plain)), .linkage = name);
-    return error ? error : gv_ingest_remember(ingest, &ingest->gpu_names, &key, &row);
+    return GV_INTERN(ingest, gpu_names, (struct gv_key){{record->number}}, &id, gpu_name,
+                     .process = ingest->process, .number = record->number,
+                     .name = gv_demangle(name, plain, sizeof(plain)), .linkage = name);
 }
 
 static int store_shape(struct gv_ingest *ingest, const struct gv_record_gpu_shape *shape)
 {
-    const struct gv_key key = {{shape->number}};
-    int64_t row, name = 0;
-    int error = numbered(ingest, &ingest->gpu_shapes, shape->number, &row);
+    int64_t id, name;
+    int error = numbered(ingest, &ingest->gpu_names, shape->name, &name);
 
-    if (!error && !row)
-        error = numbered(ingest, &ingest->gpu_names, shape->name, &name);
-    if (error || row)
-        return error;
-    error = GV_ADD(
-        ingest->database, gpu_shape, .process = ingest->process, .number = shape->number,
-        .name = name, .grid_x = shape->grid[0], .grid_y = shape->grid[1], .grid_z = shape->grid[2],
-        .block_x = shape->block[0], .block_y = shape->block[1], .block_z = shape->block[2],
-        .registers = shape->registers, .static_shared_bytes = shape->static_shared_bytes,
-        .dynamic_shared_bytes = shape->dynamic_shared_bytes, .local_bytes = shape->local_bytes);
-    return error ? error : gv_ingest_remember(ingest, &ingest->gpu_shapes, &key, &row);
-}
-
-static int intern_place(struct gv_ingest *ingest, const struct gv_record_gpu_op *op, int64_t *place)
-{
-    const struct gv_key key = {{op->device, op->context, op->stream}};
-    int error = gv_known_find(&ingest->gpu_places, ingest->database, &key, place);
-
-    if (error || *place)
-        return error;
-    error = GV_ADD(ingest->database, gpu_place, .process = ingest->process, .device = op->device,
-                   .context = op->context, .stream = op->stream);
-    return error ? error : gv_ingest_remember(ingest, &ingest->gpu_places, &key, place);
+    return error ? error
+                 : GV_INTERN(ingest, gpu_shapes, (struct gv_key){{shape->number}}, &id, gpu_shape,
+                             .process = ingest->process, .number = shape->number, .name = name,
+                             .grid_x = shape->grid[0], .grid_y = shape->grid[1],
+                             .grid_z = shape->grid[2], .block_x = shape->block[0],
+                             .block_y = shape->block[1], .block_z = shape->block[2],
+                             .registers = shape->registers,
+                             .static_shared_bytes = shape->static_shared_bytes,
+                             .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+                             .local_bytes = shape->local_bytes);
 }
 
 /* The operation just stored waits for its call, if that is not stored yet. */
@@ -140,7 +119,10 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
     int64_t shape, place;
     int64_t call = gv_correlate_find(&ingest->correlate, op->correlation);
     bool timed = op->start_ns != 0, sized = op->head.flags & GV_RECORD_HAS_BYTES;
-    int error = intern_place(ingest, op, &place);
+    int error =
+        GV_INTERN(ingest, gpu_places, ((struct gv_key){{op->device, op->context, op->stream}}),
+                  &place, gpu_place, .process = ingest->process, .device = op->device,
+                  .context = op->context, .stream = op->stream);
 
     if (!error)
         error = numbered(ingest, &ingest->gpu_shapes, op->shape, &shape);
@@ -242,19 +224,6 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
         return error;
     return GV_ADD(ingest->database, gpu_window, .process = ingest->process, .start_ns = at_ns,
                   .end_ns = gv_ingest_time(ingest, recording->window_end_ns));
-}
-
-bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
-{
-    if (record->head.kind == GV_RECORD_DEVICE)
-        *bytes = record->head.api;
-    else if (record->head.kind == GV_RECORD_GPU_NAME)
-        *bytes = record->gpu_name.text_bytes;
-    else if (record->head.kind == GV_RECORD_RECORDING)
-        *bytes = record->recording.text_bytes;
-    else
-        return false;
-    return true;
 }
 
 int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text)

@@ -3,21 +3,36 @@
  */
 #include "report/collect/ingest_state.h"
 
-#include "report/collect/ingest_control.h"
-#include "report/collect/ingest_delay.h"
-#include "report/collect/ingest_gpu.h"
-#include "report/collect/ingest_idle.h"
-#include "report/collect/ingest_ranges.h"
-#include "report/collect/ingest_stacks.h"
-#include "report/collect/ingest_things.h"
 #include "report/store/array.h"
-#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The bytes of the text that follows a record; 0 also if it is of a kind that has none. */
+static uint32_t text_bytes(const union gv_record *record)
+{
+    switch (record->head.kind) {
+    case GV_RECORD_LOAD:
+        return record->load.text_bytes;
+    case GV_RECORD_NAME:
+        return record->name.text_bytes;
+    case GV_RECORD_RANGE_TEXT:
+        return record->range_text.text_bytes;
+    case GV_RECORD_GPU_NAME:
+        return record->gpu_name.text_bytes;
+    case GV_RECORD_RECORDING:
+        return record->recording.text_bytes;
+    case GV_RECORD_IDLE_SAMPLE:
+    case GV_RECORD_RANGE:
+    case GV_RECORD_DEVICE:
+        return record->head.api;
+    default:
+        return 0;
+    }
+}
 
 /* Collects the bytes that follow records[at], at most `size`. Returns how many. */
 static size_t read_bytes(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
@@ -37,12 +52,13 @@ static size_t read_bytes(const union gv_record *records, size_t count, size_t at
     return used > bytes ? bytes : used;
 }
 
-/* The same as valid UTF-8 in `out`, or NULL if empty. */
-static const char *read_text(const union gv_record *records, size_t count, size_t at,
-                             uint32_t bytes, char *out, size_t size)
+/* Its text as valid UTF-8 in `out`, or NULL if empty. */
+static const char *read_text(const union gv_record *records, size_t count, size_t at, char *out,
+                             size_t size)
 {
     char raw[GV_RECORD_TEXT_LIMIT];
-    size_t used = read_bytes(records, count, at, bytes, raw, sizeof(raw));
+    uint32_t bytes = text_bytes(&records[at]);
+    size_t used = bytes ? read_bytes(records, count, at, bytes, raw, sizeof(raw)) : 0;
 
     return gv_text_repair(out, size, raw, used) ? out : NULL;
 }
@@ -168,6 +184,14 @@ static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread
     return error;
 }
 
+int gv_ingest_calls_flush(struct gv_ingest *ingest)
+{
+    const unsigned count = ingest->calls.count;
+
+    ingest->calls.count = 0;
+    return gv_row_add(ingest->database, GV_TABLE_call, ingest->calls.rows, count);
+}
+
 /* `count` calls: polls share a row. */
 static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                       const struct gv_record_call *call, uint64_t count, int64_t module,
@@ -184,10 +208,11 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         error = gv_ingest_intern_kernel(ingest, call->kernel, &thread->kernel);
         thread->kernel_number = call->kernel;
     }
-    if (!error)
-        error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
+    if (!error && ingest->calls.count == GV_ROW_BATCH)
+        error = gv_ingest_calls_flush(ingest);
     if (error)
         return error;
+    row = &ingest->calls.rows[ingest->calls.count++];
     *row = (struct gv_row_call){
         .id = id,
         .thread = thread->id,
@@ -368,8 +393,8 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 
     for (size_t i = 0; i < count && !error; i++) {
         const union gv_record *record = &records[i];
+        const char *said = read_text(records, count, i, text, sizeof(text));
         int64_t loaded = 0;
-        uint32_t bytes;
 
         switch (record->head.kind) {
         case GV_RECORD_CALL:
@@ -396,18 +421,14 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             error = store_poll(ingest, thread, &record->poll, &stack);
             break;
         case GV_RECORD_LOAD:
-            error = store_load(
-                ingest, thread, &record->load,
-                read_text(records, count, i, record->load.text_bytes, text, sizeof(text)), &loaded);
+            error = store_load(ingest, thread, &record->load, said, &loaded);
             if (!(record->head.flags & GV_RECORD_NESTED)) {
                 module = loaded;
                 outer_start_ns = record->load.outer_start_ns;
             }
             break;
         case GV_RECORD_NAME:
-            error = store_name(
-                ingest, &record->name,
-                read_text(records, count, i, record->name.text_bytes, text, sizeof(text)));
+            error = store_name(ingest, &record->name, said);
             break;
         case GV_RECORD_UNLOAD:
             error = store_unload(ingest, &record->unload, &module);
@@ -439,31 +460,22 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             error = store_code(ingest, &record->python_code, records, count, i);
             break;
         case GV_RECORD_IDLE_SAMPLE:
-            error =
-                gv_ingest_idle(ingest, &record->idle_sample,
-                               read_text(records, count, i, record->head.api, text, sizeof(text)));
+            error = gv_ingest_idle(ingest, &record->idle_sample, said);
             break;
         case GV_RECORD_CHANGE:
             error = gv_ingest_change(ingest, record->change.number, record->change.at_ns);
             break;
         case GV_RECORD_RANGE_TEXT:
-            error = gv_ingest_range_text(
-                ingest, record->range_text.number,
-                read_text(records, count, i, record->range_text.text_bytes, text, sizeof(text)));
+            error = gv_ingest_range_text(ingest, record->range_text.number, said);
             break;
         case GV_RECORD_RANGE:
-            error =
-                gv_ingest_range(ingest, thread, &record->range,
-                                read_text(records, count, i, record->head.api, text, sizeof(text)));
+            error = gv_ingest_range(ingest, thread, &record->range, said);
             break;
         case GV_RECORD_RANGE_END:
             error = gv_ingest_range_end(ingest, thread, &record->range_end);
             break;
         default: /* text is read with its owner; unknown kinds are ignored */
-            error = gv_ingest_gpu(ingest, record,
-                                  gv_ingest_gpu_has_text(record, &bytes)
-                                      ? read_text(records, count, i, bytes, text, sizeof(text))
-                                      : NULL);
+            error = gv_ingest_gpu(ingest, record, said);
             break;
         }
     }

@@ -1,9 +1,8 @@
-#include "report/collect/ingest_idle.h"
+/* Looks at threads between their calls. */
+#include "report/collect/ingest_state.h"
 
-#include "report/collect/ingest_stacks.h"
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
-#include "report/store/row.h"
 #include "trace/mix.h"
 #include "trace/text.h"
 

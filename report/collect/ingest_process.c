@@ -1,11 +1,7 @@
-#include "report/collect/ingest_process.h"
+/* What is stored once of a process, its losses, its calls in flight, and its end. */
+#include "report/collect/ingest_state.h"
 
 #include "report/analyse/stalls/in_flight.h"
-#include "report/collect/ingest_control.h"
-#include "report/collect/ingest_gpu.h"
-#include "report/collect/ingest_idle.h"
-#include "report/collect/ingest_things.h"
-#include "report/store/row.h"
 #include "trace/mix.h"
 #include "trace/text.h"
 

@@ -1,9 +1,8 @@
-#include "report/collect/ingest_ranges.h"
+/* The program's own ranges. */
+#include "report/collect/ingest_state.h"
 
-#include "report/collect/ingest_things.h"
 #include "report/collect_ingest_ranges.inc"
 #include "report/store/array.h"
-#include "report/store/row.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,17 +19,10 @@
 /* A range may come before its text, which another thread wrote. */
 static int find_text(struct gv_ingest *ingest, uint32_t number, int64_t *row)
 {
-    struct gv_key key = {{number}};
-    int error;
-
     *row = 0;
-    if (number == 0)
-        return 0;
-    error = gv_known_find(&ingest->ranges.texts, ingest->database, &key, row);
-    if (error || *row)
-        return error;
-    error = GV_ADD(ingest->database, range_text, .process = ingest->process, .number = number);
-    return error ? error : gv_ingest_remember(ingest, &ingest->ranges.texts, &key, row);
+    return number ? GV_INTERN(ingest, ranges.texts, (struct gv_key){{number}}, row, range_text,
+                              .process = ingest->process, .number = number)
+                  : 0;
 }
 
 int gv_ingest_range_text(struct gv_ingest *ingest, uint32_t number, const char *text)

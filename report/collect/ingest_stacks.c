@@ -1,6 +1,13 @@
-#include "report/collect/ingest_stacks.h"
+/*
+ * Stacks of calls and of blocked threads: native frames from copies that the process left in its
+ * ring, and Python frames by code object and position. Python frames replace those of the
+ * interpreter, at the position of its innermost one. Native frames are offsets in files, to be
+ * named when the trace is finished.
+ *
+ * A copy is cleared, and its room free, after the commit.
+ */
+#include "report/collect/ingest_state.h"
 
-#include "report/store/row.h"
 #include "trace/mix.h"
 #include "trace/stack_ring.h"
 #include "trace/text.h"

@@ -1,17 +1,17 @@
 /*
- * What the ingest of a process knows (report/collect/ingest.h): its parts share it.
+ * What the ingest of a process knows (report/collect/ingest.h), and what its parts do with it. All
+ * return 0 or -errno.
  */
 #ifndef GV_COLLECT_INGEST_STATE_H
 #define GV_COLLECT_INGEST_STATE_H
 
-#include "report/collect/call_batch.h"
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/collect/live.h"
 #include "report/collect/own_cost.h"
 #include "report/collect/python_code.h"
 #include "report/collect/unwind_time.h"
-#include "report/store/database.h"
+#include "report/store/row.h"
 #include "report/unwind/unwind.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
@@ -162,9 +162,12 @@ struct gv_ingest {
     size_t group_room;
     struct gv_ingest_segments held;     /* read, but their last group continues elsewhere */
     struct gv_ingest_segments consumed; /* to give back after the commit */
-    struct gv_call_batch calls;         /* not inserted yet */
-    struct gv_spool_status status;      /* as last stored */
-    struct gv_spool_status scanned;     /* before the scan: everything that it reports is in it */
+    struct {                            /* not inserted yet */
+        struct gv_row_call rows[GV_ROW_BATCH];
+        unsigned count;
+    } calls;
+    struct gv_spool_status status;  /* as last stored */
+    struct gv_spool_status scanned; /* before the scan: everything that it reports is in it */
     bool status_stored;
     int64_t changed_ns; /* recording_change or gpu_note has news for gpu_change from then on */
     bool knows_first;   /* recording_change has the first change */
@@ -182,7 +185,7 @@ static inline int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t cl
     return (int64_t)(clock_ns - ingest->epoch_ns);
 }
 
-/* The thread of a segment. Valid until threads are forgotten. 0 or -errno. */
+/* The thread of a segment. Valid until threads are forgotten. */
 int gv_ingest_thread_of(struct gv_ingest *ingest, const struct gv_spool_view *view,
                         struct gv_ingest_thread **thread);
 
@@ -190,8 +193,152 @@ int gv_ingest_thread_of(struct gv_ingest *ingest, const struct gv_spool_view *vi
 int gv_ingest_threads_forget(struct gv_ingest *ingest);
 void gv_ingest_threads_close(struct gv_ingest *ingest);
 
-/* What a thread wrote of one call, or of one event. 0 or -errno. */
+/* Inserts the calls that wait for a batch. Before the commit; after an error they are gone. */
+int gv_ingest_calls_flush(struct gv_ingest *ingest);
+
+/* What a thread wrote of one call, or of one event. */
 int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                     const union gv_record *records, size_t count);
+
+/* report/collect/ingest_things.c */
+
+/* What has this key; `row` of a table is added if it is new. */
+int gv_ingest_intern(struct gv_ingest *ingest, struct gv_known *known, struct gv_key key,
+                     enum gv_table table, const void *row, int64_t *id);
+#define GV_INTERN(ingest, known, key, id, table, ...)                                              \
+    gv_ingest_intern(ingest, &(ingest)->known, key, GV_TABLE_##table,                              \
+                     &(const struct gv_row_##table){__VA_ARGS__}, id)
+
+int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t number,
+                         const struct gv_ingest_api **api);
+
+/* *id is 0 for number or handle 0. */
+int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id);
+
+/* The stream and context of a call, for the thread. */
+int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                           const struct gv_ingest_api *api, const struct gv_record_call *call);
+
+/* What another collector has stored of the process. */
+int gv_ingest_things_resume(struct gv_ingest *ingest);
+
+/* report/collect/ingest_process.c */
+
+int gv_ingest_process_add(struct gv_ingest *ingest, const struct gv_spool_facts *facts);
+
+/* Stores the losses and the driver's version, if they changed. */
+int gv_ingest_status(struct gv_ingest *ingest);
+/* Stores how the process ended, and its unfinished calls. `became_another`: by exec, and the
+ * other program uses CUDA too. */
+int gv_ingest_end(struct gv_ingest *ingest, bool became_another);
+/* Stores the process's unfinished calls with their causes, or that there are none any more. */
+int gv_ingest_flights(struct gv_ingest *ingest);
+int gv_ingest_flights_clear(struct gv_ingest *ingest);
+
+/* report/collect/ingest_gpu.c */
+
+/* One record, with the text that follows it, or NULL; the process's state. */
+int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text);
+int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
+/* The process has ended: handles what was never seen, and what never found its call. */
+int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
+void gv_ingest_gpu_close(struct gv_ingest *ingest);
+
+/* report/collect/ingest_control.c */
+
+/* gpu_change has news from then on; a change; with the status, notes and what follows for the GPU
+ * side; the process has ended; after the commit. */
+void gv_ingest_changed(struct gv_ingest *ingest, int64_t at_ns);
+int gv_ingest_change(struct gv_ingest *ingest, uint32_t number, uint64_t at_ns);
+int gv_ingest_control(struct gv_ingest *ingest);
+int gv_ingest_control_end(struct gv_ingest *ingest);
+void gv_ingest_control_committed(struct gv_ingest *ingest);
+
+/* report/collect/ingest_stacks.c */
+
+/* What one group of records says of a stack. */
+struct gv_ingest_stack {
+    int64_t stack; /* row, whose Python frames follow; 0: none */
+    int64_t depth; /* Python frames so far, with those that were left out */
+    int64_t of_call;
+    bool of_other;   /* and of an earlier call */
+    uint32_t one_of; /* as in the record */
+    uint64_t of_call_start_ns;
+};
+
+/* One record of a group about a stack. */
+int gv_ingest_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                         const union gv_record *record);
+/* The group's call has been stored. */
+int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
+                            uint64_t start_ns);
+/* A code object's record has come: frames that were waiting for it get their names. */
+int gv_ingest_stack_code(struct gv_ingest *ingest, uint32_t number);
+
+/* The row of a stack with a number, which may come later. */
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack);
+
+/* The unwinder of the process, with its objects as they are now; NULL: no memory. */
+struct gv_unwinder *gv_ingest_stacks_unwinder(struct gv_ingest *ingest, uint32_t *generation);
+/* The native frames of a chain, for a row that has its Python frames already. */
+int gv_ingest_stacks_frames(struct gv_ingest *ingest, int64_t row, uint32_t generation,
+                            const struct gv_unwind_chain *chain);
+
+/* Whether an address lies in a Python interpreter. */
+bool gv_ingest_stacks_is_interpreter(struct gv_ingest *ingest, uint32_t generation,
+                                     uint64_t address);
+
+/* After the commit: copies that were read are cleared. */
+void gv_ingest_stacks_committed(struct gv_ingest *ingest);
+void gv_ingest_stacks_close(struct gv_ingest *ingest);
+
+/* report/collect/ingest_idle.c */
+
+/* A sample, whose text may be NULL. The process has ended: finds the threads that its samples still
+ * lack. */
+int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
+                   const char *text);
+int gv_ingest_idle_end(struct gv_ingest *ingest);
+void gv_ingest_idle_close(struct gv_ingest *ingest);
+
+/* report/collect/ingest_ranges.c */
+
+/* `text` may be NULL. */
+int gv_ingest_range_text(struct gv_ingest *ingest, uint32_t number, const char *text);
+int gv_ingest_range(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const struct gv_record_range *range, const char *text);
+int gv_ingest_range_end(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                        const struct gv_record_range_end *end);
+/* The ranges that a thread is in, when it becomes known; the range of a call, if it is not that of
+ * the thread's last one. */
+void gv_ingest_range_thread(const struct gv_ingest *ingest, struct gv_ingest_thread *thread);
+int gv_ingest_range_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread, int64_t call);
+/* What a collector that resumes a process must know of it. */
+int gv_ingest_ranges_resume(struct gv_ingest *ingest);
+void gv_ingest_ranges_close(struct gv_ingest *ingest);
+
+/* report/collect/ingest_delay.c */
+
+/* The group of a call has such a record; `id` is the call's row. */
+int gv_ingest_delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                         const struct gv_record_run_delay *record,
+                         const struct gv_record_call *call, int64_t id);
+
+/* Reads how long threads in calls have waited for a CPU. Call it repeatedly while the process
+ * lives. */
+void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid);
+
+/*
+ * The least time for which a thread waited for a CPU inside a call, from readings at other times.
+ * All times are of one clock, and may be anything. The call was [start_ns, end_ns]; `end` was read
+ * after it. `earlier` was read before it, or NULL. `inside_ns` was read by another process during
+ * the call, or UINT64_MAX. Time between two readings outside of the call counts as waiting, so the
+ * result is never too large.
+ */
+uint64_t gv_ingest_delay_least(uint64_t start_ns, uint64_t end_ns,
+                               const struct gv_delay_reading *end,
+                               const struct gv_delay_reading *earlier, uint64_t inside_ns);
 
 #endif

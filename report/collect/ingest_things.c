@@ -1,15 +1,19 @@
-#include "report/collect/ingest_things.h"
+/*
+ * What a process's records call by a number or a handle: hooked calls, kernels, modules, contexts,
+ * streams. A row of each is added when it is first seen.
+ */
+#include "report/collect/ingest_state.h"
 
 #include "report/collect_ingest_things.inc"
 #include "report/store/api_meaning.h"
-#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
-                       int64_t *id)
+/* Adds the row just inserted to those known. */
+static int remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
+                    int64_t *id)
 {
     *id = gv_database_last_id(ingest->database);
     return gv_known_add(known, ingest->database, key, *id);
@@ -67,45 +71,38 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t number,
     return find_api(ingest, name_text, class_text, &known->row);
 }
 
-/* What has this number or handle, not 0, by its key. `row` is added if it is new. */
-static int intern(struct gv_ingest *ingest, struct gv_known *known, struct gv_key key,
-                  enum gv_table table, const void *row, int64_t *id)
+int gv_ingest_intern(struct gv_ingest *ingest, struct gv_known *known, struct gv_key key,
+                     enum gv_table table, const void *row, int64_t *id)
 {
     int error = gv_known_find(known, ingest->database, &key, id);
 
     if (error || *id)
         return error;
     error = gv_row_add(ingest->database, table, row, 1);
-    return error ? error : gv_ingest_remember(ingest, known, &key, id);
+    return error ? error : remember(ingest, known, &key, id);
 }
 
 int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    const struct gv_row_kernel row = {.process = ingest->process, .number = number};
-
     *id = 0;
-    return number ? intern(ingest, &ingest->kernels, (struct gv_key){{number}}, GV_TABLE_kernel,
-                           &row, id)
+    return number ? GV_INTERN(ingest, kernels, (struct gv_key){{number}}, id, kernel,
+                              .process = ingest->process, .number = number)
                   : 0;
 }
 
 int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    const struct gv_row_module row = {.process = ingest->process, .number = number};
-
     *id = 0;
-    return number ? intern(ingest, &ingest->modules, (struct gv_key){{number}}, GV_TABLE_module,
-                           &row, id)
+    return number ? GV_INTERN(ingest, modules, (struct gv_key){{number}}, id, module,
+                              .process = ingest->process, .number = number)
                   : 0;
 }
 
 int gv_ingest_intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
 {
-    const struct gv_row_context row = {.process = ingest->process, .handle = (int64_t)handle};
-
     *id = 0;
-    return handle ? intern(ingest, &ingest->places, (struct gv_key){{GV_PLACE_CONTEXT, handle}},
-                           GV_TABLE_context, &row, id)
+    return handle ? GV_INTERN(ingest, places, ((struct gv_key){{GV_PLACE_CONTEXT, handle}}), id,
+                              context, .process = ingest->process, .handle = (int64_t)handle)
                   : 0;
 }
 
@@ -136,7 +133,7 @@ static int intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread
                    .kind = place_kinds[key.part[0]]);
     if (error)
         return error;
-    error = gv_ingest_remember(ingest, &ingest->places, &key, id);
+    error = remember(ingest, &ingest->places, &key, id);
     if (error || !context)
         return error;
     key = (struct gv_key){{GV_PLACE_STREAM_CONTEXT, (uint64_t)*id}};

@@ -4,9 +4,7 @@
  */
 #include "report/collect/ingest_state.h"
 
-#include "report/collect/ingest_ranges.h"
 #include "report/store/array.h"
-#include "report/store/row.h"
 #include "trace/text.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "report/collect/watchdog.h"
 
-#include "report/collect/ingest_process.h"
+#include "report/collect/ingest_state.h"
 #include "trace/futex.h"
 #include "trace/settings.h"
 

@@ -1,7 +1,7 @@
 /* The least time for which a thread waited for a CPU inside a call: never more than the truth. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/ingest_delay.h"
+#include "report/collect/ingest_state.h"
 #include "report/collect/recovery.h"
 #include "tests/unit/report/one_spool.h"
 #include "trace/schedstat.h"

@@ -3,7 +3,6 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/ingest.h"
-#include "report/collect/ingest_process.h"
 #include "report/collect/recovery.h"
 #include "report/collect/watchdog.h"
 #include "report/commands/trace_view.h"
