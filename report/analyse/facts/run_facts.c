@@ -15,76 +15,17 @@ static const char *const fact_queries[] = {
 #include "report/analyse_facts_run_facts.inc"
 };
 
-#define GV_NUMBER(member)                                                                          \
-    {                                                                                              \
-#member, offsetof(struct gv_run_facts, member), 0                                          \
-    }
-#define GV_TEXT(member)                                                                            \
-    {                                                                                              \
-#member, offsetof(struct gv_run_facts, member), sizeof(((struct gv_run_facts *)0)->member) \
-    }
-
 /* Names of rows of the table fact and of query columns. */
 static const struct gv_fact_member {
     const char *name;
     size_t offset;
     size_t size; /* of a text; 0: a number */
 } gv_fact_members[] = {
-#define GV_RUN_FACT(name) GV_NUMBER(name),
+#define SIZE_NUMBER(name)       0
+#define SIZE_TEXT(name)         sizeof(((struct gv_run_facts *)0)->name)
+#define SIZE_LONG               SIZE_TEXT
+#define GV_RUN_FACT(type, name) {#name, offsetof(struct gv_run_facts, name), SIZE_##type(name)},
 #include "report/analyse/facts/run_facts.def"
-    GV_NUMBER(processes),
-    GV_NUMBER(first_process),
-    GV_NUMBER(lived_ns),
-    GV_NUMBER(seen_processes),
-    GV_NUMBER(unseen_processes),
-    GV_NUMBER(killed),
-    GV_NUMBER(threads),
-    GV_NUMBER(devices_used),
-    GV_NUMBER(seen_kernel_ns),
-    GV_TEXT(device),
-    GV_NUMBER(simulated),
-    GV_NUMBER(kernel_names),
-    GV_NUMBER(kernels_run),
-    GV_TEXT(top_kernel),
-    GV_NUMBER(copies),
-    GV_NUMBER(copied_bytes),
-    GV_NUMBER(failed),
-    GV_TEXT(failed_most),
-    GV_NUMBER(stalls),
-    GV_NUMBER(stall_ns),
-    GV_NUMBER(snapshot_ns),
-    GV_NUMBER(in_flight),
-    GV_NUMBER(sync_flights),
-    GV_NUMBER(own_costs),
-    GV_NUMBER(own_cost_ppm),
-    GV_NUMBER(own_cost_once_ns),
-    GV_TEXT(flight),
-    GV_NUMBER(flight_process),
-    GV_NUMBER(flight_ns),
-    GV_NUMBER(flight_running),
-    GV_NUMBER(lost),
-    GV_NUMBER(gpu_lost),
-    GV_NUMBER(operations_lost),
-    GV_NUMBER(launches_missing),
-    GV_NUMBER(full),
-    GV_NUMBER(gpu_full),
-    GV_NUMBER(load_failed),
-    GV_NUMBER(copy_failed),
-    GV_NUMBER(init_result),
-    GV_TEXT(launch_failed_most),
-    GV_NUMBER(launch_result),
-    GV_TEXT(launch_blocking),
-    GV_TEXT(hidden_devices),
-    GV_TEXT(refused),
-    GV_NUMBER(refused_bytes),
-    GV_NUMBER(refused_stack),
-    GV_NUMBER(refused_ended_well),
-    GV_NUMBER(device_bytes),
-    GV_NUMBER(held_bytes),
-    GV_TEXT(held_where),
-    GV_NUMBER(peak_bytes),
-    GV_NUMBER(outside_bytes),
-    GV_NUMBER(other_bytes),
 };
 
 static const char sql_stopped[] = "SELECT EXISTS (SELECT 1 FROM recording_change)";

@@ -16,70 +16,30 @@
 
 #define GV_FACTS_TEXT_BYTES 256
 
+/* Types of members. */
+#define GV_RUN_FACT_NUMBER(name) int64_t name;
+#define GV_RUN_FACT_TEXT(name)   char name[GV_FACTS_TEXT_BYTES];
+#define GV_RUN_FACT_LONG(name)   char name[GV_KERNEL_NAME_LONG];
+
 struct gv_run_facts {
-    /* as in the table fact */
-#define GV_RUN_FACT(name) int64_t name;
+#define GV_RUN_FACT(type, name) GV_RUN_FACT_##type(name)
 #include "report/analyse/facts/run_facts.def"
     int64_t window_ns; /* from the first call's start to the last one's end, as far as recorded */
     int64_t known_ns;  /* the part in which the GPU side is known */
     bool known_first;  /* it is the first part */
-
-    int64_t lived_ns; /* from the first process's start to the last one's end */
-
-    int64_t processes, first_process, threads;
-    int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
-    bool gpu_seen;  /* of all processes: what is missing in known_ns did not happen */
-    bool gpu_whole; /* and known_ns is the whole window, without losses */
+    bool gpu_seen;     /* of all processes: what is missing in known_ns did not happen */
+    bool gpu_whole;    /* and known_ns is the whole window, without losses */
     /* gpu_whole, or estimated well enough: seen in windows, none of it like nothing that was seen.
      * If it was seen in windows, known_ns is the whole window, and sums are estimated. */
     bool gpu_known;
-    bool complete;       /* the trace is finished, and no snapshot */
-    int64_t snapshot_ns; /* until when; 0: it is no snapshot */
-    int64_t simulated;   /* at least one device is */
-    bool stopped;        /* recording was, for a part of the run */
-    bool whole;          /* the whole run: not a part of the trace, and never stopped */
-    char
-        ranges[GV_FACTS_TEXT_BYTES]; /* of the calls: as gv_range_choice_say() has it; empty: any */
-
-    /* all devices together, in known_ns */
-    int64_t devices_used, busy_ns, kernel_ns, copied_ns;
-    int64_t seen_kernel_ns; /* also outside of known_ns: missing kernels do not matter */
-    char device[GV_FACTS_TEXT_BYTES];
-
-    int64_t kernel_names, kernels_run;
-    char top_kernel[GV_KERNEL_NAME_LONG];
-
-    int64_t copies, copied_bytes; /* between host and device */
-
-    int64_t stalls, stall_ns; /* unexpected ones */
-
-    int64_t sync_flights; /* unfinished requested waits, which sync_ns lacks */
-    int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
-    int64_t launches_missing; /* in gpu_lost: succeeded, but never seen on the GPU */
-    int64_t full, gpu_full;   /* of lost: shared memory was full; the GPU's part of it */
-    char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
-    int64_t load_failed, copy_failed;      /* of load_calls and copy_calls */
-    int64_t init_result;   /* result of a failed initialisation, if none succeeded */
-    int64_t launch_result; /* the most frequent result of failed launches */
-    char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
-    char launch_blocking[GV_FACTS_TEXT_BYTES];    /* "CUDA_LAUNCH_BLOCKING=1", if it is so */
-    char hidden_devices[GV_FACTS_TEXT_BYTES];     /* "CUDA_VISIBLE_DEVICES=-1", if it hides all */
-    /* The last allocation for which there was no memory, and what held most of its device; or else
-     * of the device with the most allocated. refused_bytes, device_bytes, outside_bytes: 0: unknown
-     */
-    int64_t refused_bytes, refused_stack, refused_ended_well, device_bytes;
-    int64_t held_bytes, peak_bytes, outside_bytes, other_bytes;
-    char refused[GV_FACTS_TEXT_BYTES];       /* the call */
-    char refused_where[GV_FACTS_TEXT_BYTES]; /* its line */
-    char held_where[GV_FACTS_TEXT_BYTES];
-    int64_t own_costs;        /* of gpuverify itself; 0: not known */
-    int64_t own_cost_ppm;     /* in millionths of the processes' time, without what it cost once: */
-    int64_t own_cost_once_ns; /* at the processes' start and end */
-    struct gv_minutes_older older; /* that is in nothing else here */
+    int64_t busy_ns, kernel_ns, copied_ns;   /* all devices together, in known_ns */
+    bool complete;                           /* the trace is finished, and no snapshot */
+    bool stopped;                            /* recording was, for a part of the run */
+    bool whole;                              /* not a part of the trace, and never stopped */
+    char ranges[GV_FACTS_TEXT_BYTES];        /* the calls': as gv_range_choice_say(); empty: any */
+    char refused_where[GV_FACTS_TEXT_BYTES]; /* the line of that call */
+    struct gv_minutes_older older;           /* that is in nothing else here */
     struct gv_late_rank late;
-    int64_t flight_process, flight_ns, flight_running;
-    char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
-                                         process's end cut short */
 };
 
 /* The time of all used devices together, for the share of busy_ns. */

@@ -5,26 +5,16 @@
 #include "report/show/format.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* CUDA_ERROR_NO_DEVICE */
 #define NO_DEVICE 100
 
-__attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
-{
-    va_list values;
+#define gv_say(out, ...) snprintf(out, GV_FACTS_SENTENCE_BYTES, __VA_ARGS__)
 
-    if (!out)
-        return;
-    va_start(values, format);
-    vsnprintf(out, GV_FACTS_SENTENCE_BYTES, format, values);
-    va_end(values);
-}
-
-static const char *s(int64_t count)
+static const char *es(int64_t count)
 {
-    return count == 1 ? "" : "s";
+    return count == 1 ? "" : "es";
 }
 
 /* Whether the GPU side is known only for a part of the time. */
@@ -52,21 +42,16 @@ static bool say_gaps(const struct gv_run_facts *facts)
 /* "10 runs of 1 kernel and 3 of graphs". */
 static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
-    int length = 0;
-
     out[0] = '\0';
     if (facts->kernels_run > 0)
-        length =
-            snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
-                     say_partly(facts) || say_gaps(facts) ? "at least " : "", facts->kernels_run,
-                     s(facts->kernels_run), facts->kernel_names, s(facts->kernel_names));
-    if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
-        snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
-                 length ? " and " : "", facts->graphs,
-                 length               ? ""
-                 : facts->graphs == 1 ? " run"
-                                      : " runs",
-                 facts->graphs == 1 ? "a graph" : "graphs");
+        gv_format_add(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
+                      say_partly(facts) || say_gaps(facts) ? "at least " : "", facts->kernels_run,
+                      gv_format_plural(facts->kernels_run), facts->kernel_names,
+                      gv_format_plural(facts->kernel_names));
+    if (facts->graphs > 0)
+        gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", facts->graphs,
+                      out[0] ? "" : " run", out[0] ? "" : gv_format_plural(facts->graphs),
+                      facts->graphs == 1 ? "a graph" : "graphs");
 }
 
 /* A statement about a part is not about the run. */
@@ -106,8 +91,7 @@ static void say_seen(const struct gv_run_facts *facts, char *out)
     say_work(facts, work, sizeof(work));
     if (facts->kernels_run + facts->graphs == 0) {
         gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.",
-               say_gpu(facts), say_where(facts), facts->launch_calls,
-               facts->launch_calls == 1 ? "" : "es");
+               say_gpu(facts), say_where(facts), facts->launch_calls, es(facts->launch_calls));
         return;
     }
     if (facts->devices_used > 1)
@@ -136,8 +120,8 @@ static void say_launches(const struct gv_run_facts *facts, char *out, size_t siz
     if (facts->launch_failed > 0)
         snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
     snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s", facts->launch_calls,
-             facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
-             s(facts->launched_kernels), failed);
+             es(facts->launch_calls), facts->launched_kernels,
+             gv_format_plural(facts->launched_kernels), failed);
 }
 
 static void say_launched(const struct gv_run_facts *facts, char *out)
@@ -171,12 +155,12 @@ static void say_ranges(const struct gv_run_facts *facts, char *out)
         say_work(facts, work, sizeof(work));
     else if (!facts->gpu_seen)
         snprintf(work, sizeof(work), "%" PRId64 " launch%s", facts->launch_calls,
-                 facts->launch_calls == 1 ? "" : "es");
+                 es(facts->launch_calls));
     if (facts->operations > 0)
         snprintf(time, sizeof(time), ", %s of the GPU's time",
                  gv_format_duration(busy, facts->busy_ns));
     gv_say(out, "Only what the calls in %s, did: %" PRId64 " call%s, %s%s.", facts->ranges,
-           facts->calls, s(facts->calls), work, time);
+           facts->calls, gv_format_plural(facts->calls), work, time);
 }
 
 void gv_facts_say_headline(const struct gv_run_facts *facts, char *out)
@@ -207,7 +191,7 @@ void gv_facts_say_launch_failed(const struct gv_run_facts *facts, char *out)
 
     say_launch_result(facts, result, sizeof(result));
     gv_say(out, "%" PRId64 " launch%s failed, %s%.60s with %s%s%s", facts->launch_failed,
-           facts->launch_failed == 1 ? "" : "es", facts->launch_failed == 1 ? "" : "mostly ",
+           es(facts->launch_failed), facts->launch_failed == 1 ? "" : "mostly ",
            facts->launch_failed_most, result, words ? ": " : "", words ? words->meaning : "");
 }
 
@@ -236,14 +220,14 @@ void gv_facts_say_no_kernel(const struct gv_run_facts *facts, char *out)
 
     if (facts->init_result == 0 && facts->load_calls + facts->copy_calls == 0) {
         gv_say(out, "no launch, no load of code and no copy in %" PRId64 " call%s", facts->calls,
-               s(facts->calls));
+               gv_format_plural(facts->calls));
         return;
     }
     if (facts->init_result == 0) {
         say_done(facts->load_calls, facts->load_failed, "loaded code", load, sizeof(load));
         say_done(facts->copy_calls, facts->copy_failed, "copied data", copy, sizeof(copy));
-        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls, s(facts->calls),
-               load, copy);
+        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls,
+               gv_format_plural(facts->calls), load, copy);
         return;
     }
     const char *name = gv_format_result("cu", facts->init_result);
@@ -266,7 +250,6 @@ static void say_held(const struct gv_run_facts *facts, char *out, size_t size)
 {
     char held[GV_FORMAT_BYTES], of[GV_FORMAT_BYTES], peak[GV_FORMAT_BYTES];
     char besides[GV_FORMAT_BYTES];
-    int length;
 
     if (facts->device_bytes > 0 && facts->refused_bytes > facts->device_bytes) {
         snprintf(out, size, ": the device has %s", gv_format_size(of, facts->device_bytes));
@@ -275,20 +258,20 @@ static void say_held(const struct gv_run_facts *facts, char *out, size_t size)
     if (facts->held_bytes == 0)
         return;
     gv_format_size(of, facts->device_bytes);
-    length = snprintf(out, size, ". At the peak, %.150s held %s of %s%s",
-                      facts->held_where[0] ? facts->held_where : "one call without a known line",
-                      gv_format_size(held, facts->held_bytes),
-                      facts->device_bytes > 0 ? "the device's " : "what was allocated",
-                      facts->device_bytes > 0 ? of : "");
-    if (length > 0 && (size_t)length < size && facts->peak_bytes > facts->held_bytes)
-        length += snprintf(out + length, size - (size_t)length, ", other lines %s",
-                           gv_format_size(peak, facts->peak_bytes - facts->held_bytes));
-    if (length > 0 && (size_t)length < size && facts->other_bytes > 0)
-        length += snprintf(out + length, size - (size_t)length, ", other processes %s",
-                           gv_format_size(besides, facts->other_bytes));
-    if (length > 0 && (size_t)length < size && facts->outside_bytes > 0)
-        snprintf(out + length, size - (size_t)length, ", contexts, code and pools %s",
-                 gv_format_size(besides, facts->outside_bytes));
+    gv_format_add(out, size, ". At the peak, %.150s held %s of %s%s",
+                  facts->held_where[0] ? facts->held_where : "one call without a known line",
+                  gv_format_size(held, facts->held_bytes),
+                  facts->device_bytes > 0 ? "the device's " : "what was allocated",
+                  facts->device_bytes > 0 ? of : "");
+    if (facts->peak_bytes > facts->held_bytes)
+        gv_format_add(out, size, ", other lines %s",
+                      gv_format_size(peak, facts->peak_bytes - facts->held_bytes));
+    if (facts->other_bytes > 0)
+        gv_format_add(out, size, ", other processes %s",
+                      gv_format_size(besides, facts->other_bytes));
+    if (facts->outside_bytes > 0)
+        gv_format_add(out, size, ", contexts, code and pools %s",
+                      gv_format_size(besides, facts->outside_bytes));
 }
 
 void gv_facts_say_full(const struct gv_run_facts *facts, double used, char *out)
@@ -322,8 +305,8 @@ void gv_facts_say_blocking(const struct gv_run_facts *facts, char *out)
 
     gv_say(out,
            "%.64s makes each launch wait until the GPU has done it: %" PRId64 " launch%s took %s",
-           facts->launch_blocking, facts->blocking_launches,
-           facts->blocking_launches == 1 ? "" : "es", gv_format_duration(took, facts->blocking_ns));
+           facts->launch_blocking, facts->blocking_launches, es(facts->blocking_launches),
+           gv_format_duration(took, facts->blocking_ns));
 }
 
 void gv_facts_say_unfinished(const struct gv_run_facts *facts, char *out)

@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse_names_stack_text.inc"
+#include "report/show/format.h"
 #include "report/store/database.h"
 #include "trace/text.h"
 
@@ -47,16 +48,16 @@ static int stack_text_add(void *context, sqlite3_stmt *row)
     };
     int64_t python = sqlite3_column_int(row, 5) ? sqlite3_column_int64(row, 6) : -1;
     int64_t between = line->python >= 0 && python > line->python ? python - line->python - 1 : 0;
-    size_t used = strlen(line->out);
+    size_t used;
 
     line->python = python;
-    if (used > 0)
-        used += (size_t)snprintf(line->out + used, line->size - used, " <- ");
-    if (between > 0 && used < line->size)
-        used += (size_t)snprintf(line->out + used, line->size - used, "... %lld frame%s ... <- ",
-                                 (long long)between, between == 1 ? "" : "s");
-    if (used < line->size)
-        gv_frame_text(&frame, line->out + used, line->size - used);
+    if (line->out[0])
+        gv_format_add(line->out, line->size, " <- ");
+    if (between > 0)
+        gv_format_add(line->out, line->size, "... %lld frame%s ... <- ", (long long)between,
+                      gv_format_plural(between));
+    used = strlen(line->out);
+    gv_frame_text(&frame, line->out + used, line->size - used);
     return 0;
 }
 
