@@ -3,7 +3,6 @@
 #include "report/collect/ingest.h"
 #include "report/collect/settle.h"
 #include "report/collect/stack_names.h"
-#include "report/show/message.h"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"
 #include "report/store/schema.h"

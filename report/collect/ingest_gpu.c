@@ -6,9 +6,7 @@
 #include "report/collect_ingest_gpu.inc"
 #include "trace/text.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */

@@ -4,12 +4,10 @@
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
 #include "trace/mix.h"
-#include "trace/text.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct gv_ingest_idle {
     uint32_t pid;

@@ -8,7 +8,6 @@
 #include "report/store/api_meaning.h"
 #include "trace/text.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 /* Adds the row just inserted to those known. */

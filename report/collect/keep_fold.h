@@ -5,7 +5,6 @@
 #ifndef GV_COLLECT_KEEP_FOLD_H
 #define GV_COLLECT_KEEP_FOLD_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 /* Rows near an end of the folded minutes that are copied too, and deleted later: what calls there

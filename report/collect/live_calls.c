@@ -3,7 +3,6 @@
 
 #include "report/analyse/names/stack_text.h"
 #include "report/store/database.h"
-#include "trace/text.h"
 
 #include <string.h>
 

@@ -2,11 +2,9 @@
 #include "report/collect/live.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/store/database.h"
 #include "trace/spool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Between two operations, these are one in the list of what a call may have waited for. */
 #define LIVE_JOIN_NS 20000

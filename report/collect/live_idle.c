@@ -4,7 +4,6 @@
 #include "report/analyse/idle/where_words.h"
 #include "report/store/database.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Without any look in so long a time, the thread was in CUDA calls. */

@@ -4,7 +4,6 @@
 
 #include "trace/session.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct gv_recovery {

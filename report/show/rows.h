@@ -9,7 +9,6 @@
 
 #include "report/show/json.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

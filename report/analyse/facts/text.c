@@ -1,6 +1,5 @@
 #include "report/analyse/facts/text.h"
 
-#include "report/store/time_sum.h"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
 

@@ -7,7 +7,6 @@
 #include "trace/text.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

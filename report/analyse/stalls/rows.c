@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of their columns. */
-#define TEXTS(row)                                                                                 \
-    {                                                                                              \
-        &(row)->cause, &(row)->confidence, &(row)->advice, &(row)->name, &(row)->kernel,           \
-            &(row)->waited_name, &(row)->blocked_name, &(row)->other_name, &(row)->other_did,      \
-            &(row)->host_name, &(row)->profiler                                                    \
-    }
-
 static int take_text(sqlite3_stmt *statement, int column, char **text)
 {
     const char *found = (const char *)sqlite3_column_text(statement, column);
@@ -42,42 +34,13 @@ static int shorten(char **name)
 
 static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool people)
 {
-    int64_t *const numbers[] = {
-        &row->id,
-        &row->call,
-        &row->start_ns,
-        &row->duration_ns,
-        &row->wait_ns,
-        &row->work_ns,
-        &row->jit_ns,
-        &row->waited_for,
-        &row->blocked_by,
-        &row->drained_count,
-        &row->drained_ns,
-        &row->process,
-        &row->thread,
-        &row->stack,
-        &row->waited_end_ns,
-        &row->blocked_thread,
-        &row->blocked_stack,
-        &row->blocked_stall,
-        &row->other_pid,
-        &row->host_function,
-        &row->host_ns,
-        &row->host_end_ns,
-        &row->host_stack,
-    };
-    char **const texts[] = TEXTS(row),
-                 **const names[] = {&row->kernel, &row->waited_name, &row->host_name};
+    char **const names[] = {&row->kernel, &row->waited_name, &row->host_name};
     int column = 0, error = 0;
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *numbers[i] = sqlite3_column_int64(statement, column++);
-    row->expected = sqlite3_column_int(statement, column++) != 0;
-    row->unsure = sqlite3_column_int(statement, column++) != 0;
-    row->stack_of_other = sqlite3_column_int(statement, column++) != 0;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
-        error = take_text(statement, column++, texts[i]);
+#define GV_STALL_NUMBER(name) row->name = sqlite3_column_int64(statement, column++);
+#define GV_STALL_FLAG(name)   row->name = sqlite3_column_int(statement, column++) != 0;
+#define GV_STALL_TEXT(name)   error = error ? error : take_text(statement, column++, &row->name);
+#include "report/analyse/stalls/rows.def"
     for (size_t i = 0; people && i < sizeof(names) / sizeof(names[0]) && !error; i++)
         error = shorten(names[i]);
     return error;
@@ -138,10 +101,10 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
 void gv_stall_rows_free(struct gv_stall_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        char **const texts[] = TEXTS(&rows->rows[i]);
-
-        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
-            free(*texts[j]);
+#define GV_STALL_NUMBER(name)
+#define GV_STALL_FLAG(name)
+#define GV_STALL_TEXT(name) free(rows->rows[i].name);
+#include "report/analyse/stalls/rows.def"
     }
     free(rows->rows);
     memset(rows, 0, sizeof(*rows));

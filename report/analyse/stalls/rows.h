@@ -16,43 +16,10 @@
 
 /* Unknown values are 0, or NULL for a text. */
 struct gv_stall_row {
-    int64_t id;
-    int64_t call;
-    int64_t start_ns;
-    int64_t duration_ns;
-    int64_t wait_ns;
-    int64_t work_ns;
-    int64_t jit_ns;
-    int64_t waited_for;
-    int64_t blocked_by;
-    int64_t drained_count;
-    int64_t drained_ns;
-    int64_t process;
-    int64_t thread;
-    int64_t stack;
-    int64_t waited_end_ns;  /* of the operation waited for */
-    int64_t blocked_thread; /* of the call that blocked it */
-    int64_t blocked_stack;
-    int64_t blocked_stall;
-    int64_t other_pid;     /* other-process: that process */
-    int64_t host_function; /* that most of the wait was for */
-    int64_t host_ns;       /* how long it ran */
-    int64_t host_end_ns;
-    int64_t host_stack; /* of the call that launched it */
-    bool expected;
-    bool unsure;         /* it may have compiled instead of waited */
-    bool stack_of_other; /* `stack` is that of an earlier call of the same site */
-    char *cause;
-    char *confidence;
-    char *advice;
-    char *name;         /* of the call */
-    char *kernel;       /* that the call launches */
-    char *waited_name;  /* of the operation */
-    char *blocked_name; /* of the call */
-    char *other_name;   /* of the process */
-    char *other_did;    /* call, start, end, use */
-    char *host_name;    /* of the host function; NULL also if only that is unknown */
-    char *profiler;     /* that had the GPU side, or CUPTI's callbacks; "another profiler" */
+#define GV_STALL_NUMBER(name) int64_t name;
+#define GV_STALL_FLAG(name)   bool name;
+#define GV_STALL_TEXT(name)   char *name;
+#include "report/analyse/stalls/rows.def"
 };
 
 struct gv_stall_rows {

@@ -1,8 +1,6 @@
 /* Computes when each device was busy. */
 #include "report/analyse/totals/run.h"
 
-#include "report/store/time_sum.h"
-
 /* How much of a time is known to be idle: missing operations may have filled the rest. */
 static int64_t busy_known_gaps(const struct gv_totals_run *run, int64_t start_ns, int64_t end_ns)
 {

@@ -3,7 +3,6 @@
 #include "report/store/time_sum.h"
 #include "report/store/array.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

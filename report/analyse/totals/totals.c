@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const totals_tables[] = {
 #define GV_SCHEMA_MADE_BY_TOTALS(table) #table,

@@ -9,7 +9,6 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include <sqlite3.h>
-#include <stdbool.h>
 
 /* BOTH: as MEASURED, but some stalls are inferred. */
 enum fixture_mode { MEASURED, INFERRED, BOTH };

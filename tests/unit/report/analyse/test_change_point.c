@@ -2,8 +2,6 @@
 #include "report/analyse/minutes/change_point.h"
 #include "tests/unit/report/cmocka_all.h"
 
-#include <stdlib.h>
-
 /* `count` values near a level; no two are equal. */
 static void add(double *values, size_t *filled, size_t count, double level)
 {

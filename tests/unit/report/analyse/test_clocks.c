@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #define SECOND_NS INT64_C(1000000000)
 #define MOST      2000

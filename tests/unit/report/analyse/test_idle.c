@@ -3,8 +3,6 @@
 #include "tests/unit/report/totals_fixture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MS 1000000
 

@@ -3,9 +3,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/runtime_frames.h"
-#include "trace/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* Calls that wait for another thread's call, with the GPU side. */
 #include "tests/unit/report/stall_fixture.h"
 
-#include <stdio.h>
-
 /* A kernel of 50 ms from 1 ms on, in stream A. */
 static int busy(void)
 {

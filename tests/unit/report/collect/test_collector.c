@@ -5,7 +5,6 @@
 #include "trace/session_id.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "report/collect/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BEFORE 1 /* a thread whose records are read before those of ... */

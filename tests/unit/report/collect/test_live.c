@@ -3,7 +3,6 @@
 
 #include "report/collect/live.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include "report/collect/running_stack.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
