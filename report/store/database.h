@@ -10,6 +10,7 @@
 #include "report/store_schema_rows.inc"
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

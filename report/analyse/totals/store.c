@@ -12,7 +12,6 @@
 
 #define GV_STORE_COLUMNS 13
 
-/* Runs a prepared statement with `count` numbers, and resets it. */
 static int64_t totals_stretch_ns(struct gv_totals_run *run)
 {
     struct gv_lane *lanes[GV_TOTALS_LANES + 3] = {&run->copying, &run->waiting, &run->loading};
