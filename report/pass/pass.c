@@ -1,24 +1,17 @@
 #include "report/pass/pass.h"
 
 #include "report/pass_pass.inc"
-#include "report/store/database.h"
+#include "report/store/beside.h"
 #include "report/store/id_table.h"
-#include "report/store/time_sum.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY: what polls return */
 
-/* A query in the order of `call`, read beside the calls. */
-struct beside {
-    sqlite3_stmt *rows;
-    int64_t call; /* INT64_MAX: the end */
-};
-
 struct gv_pass {
     struct gv_pass_sorted *calls, *operations, *untimed;
-    struct beside stacks, folds;
+    struct gv_beside stacks, folds;
     struct gv_pass_times *places;
     size_t place_count; /* one more than the highest id */
     int error;          /* of a row */
@@ -65,30 +58,6 @@ static bool is_null(sqlite3_value *value)
     return sqlite3_value_type(value) == SQLITE_NULL;
 }
 
-static int next_beside(struct beside *beside)
-{
-    int result = sqlite3_step(beside->rows);
-
-    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 0) : INT64_MAX;
-    return gv_database_error(sqlite3_db_handle(beside->rows), result);
-}
-
-static int ask_beside(struct beside *beside, sqlite3 *trace, const char *sql)
-{
-    int error = gv_database_compile(trace, sql, &beside->rows);
-
-    return error ? error : next_beside(beside);
-}
-
-static int find_beside(struct beside *beside, int64_t call)
-{
-    int error = 0;
-
-    while (!error && beside->call < call)
-        error = next_beside(beside);
-    return error;
-}
-
 /* Rows come as the arguments of a function: that costs two thirds of what stepping from row to row
  * does. */
 static int take_call(struct gv_pass *pass, sqlite3_value **row)
@@ -108,20 +77,21 @@ static int take_call(struct gv_pass *pass, sqlite3_value **row)
         .bytes = sqlite3_value_int64(row[CALL_BYTES]),
         .object = sqlite3_value_int64(row[CALL_OBJECT]),
     };
-    int error = find_beside(&pass->stacks, id);
+    bool has_stack, folded = false;
+    int error = gv_beside_find(&pass->stacks, 0, id, &has_stack);
 
     if (!error && call.result == NOT_READY)
-        error = find_beside(&pass->folds, id);
+        error = gv_beside_find(&pass->folds, 0, id, &folded);
     if (error)
         return error;
-    if (pass->stacks.call == id) {
-        call.stack = id_of(sqlite3_column_value(pass->stacks.rows, 1));
-        call.one_of = id_of(sqlite3_column_value(pass->stacks.rows, 2));
-        call.has_other_stack = sqlite3_column_int(pass->stacks.rows, 3) != 0;
+    if (has_stack) {
+        call.stack = id_of(sqlite3_column_value(pass->stacks.rows, 2));
+        call.one_of = id_of(sqlite3_column_value(pass->stacks.rows, 3));
+        call.has_other_stack = sqlite3_column_int(pass->stacks.rows, 4) != 0;
     }
-    if (call.result == NOT_READY && pass->folds.call == id) {
-        call.folded = id_of(sqlite3_column_value(pass->folds.rows, 1));
-        call.key.end_ns = start_ns + gv_time_column_duration(pass->folds.rows, 2);
+    if (folded) {
+        call.folded = id_of(sqlite3_column_value(pass->folds.rows, 2));
+        call.key.end_ns = start_ns + gv_time_column_duration(pass->folds.rows, 3);
     }
     return gv_pass_sorted_add(pass->calls, &call);
 }
@@ -228,9 +198,9 @@ int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)
     if (!error)
         error = read_rows(pass, trace, 1, sql_operations, thread);
     if (!error)
-        error = ask_beside(&pass->stacks, trace, sql_stacks);
+        error = gv_beside_ask(&pass->stacks, trace, sql_stacks);
     if (!error)
-        error = ask_beside(&pass->folds, trace, sql_folds);
+        error = gv_beside_ask(&pass->folds, trace, sql_folds);
     if (!error)
         error = read_rows(pass, trace, 0, sql_calls, thread);
     if (pass) {

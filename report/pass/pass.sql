@@ -5,12 +5,12 @@ SELECT gv_take_call(id, start_ns, duration_ns, thread, api, kernel, stream, cont
 FROM call;
 
 -- name: stacks
-SELECT s.call, s.stack, x.one_of, o.call IS NOT NULL FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
+SELECT 0, s.call, s.stack, x.one_of, o.call IS NOT NULL FROM call_stack s LEFT JOIN call_sample x ON x.call = s.call
     LEFT JOIN call_stack_of_other o ON o.call = s.call
 ORDER BY s.call;
 
 -- name: folds
-SELECT call, count, span_ns FROM call_fold ORDER BY call;
+SELECT 0, call, count, span_ns FROM call_fold ORDER BY call;
 
 -- name: operations
 SELECT gv_take_operation(id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,

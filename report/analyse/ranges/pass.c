@@ -20,37 +20,6 @@ void gv_range_sums_add(struct gv_range_sums *sums, const struct gv_range_sums *m
 #include "report/analyse/ranges/sums.def"
 }
 
-/* ---- what is read beside the calls ---- */
-
-static int next_beside(struct gv_range_pass *pass, struct gv_range_beside *beside)
-{
-    int result = sqlite3_step(beside->rows);
-
-    beside->start_ns = result == SQLITE_ROW ? gv_time_column(beside->rows, 0) : INT64_MAX;
-    beside->call = result == SQLITE_ROW ? sqlite3_column_int64(beside->rows, 1) : INT64_MAX;
-    return gv_database_error(pass->trace, result);
-}
-
-static int ask_beside(struct gv_range_pass *pass, struct gv_range_beside *beside, const char *sql)
-{
-    int error = gv_database_compile(pass->trace, sql, &beside->rows);
-
-    return error ? error : next_beside(pass, beside);
-}
-
-/* Moves to the rows of a call. *of: whether there are any. */
-static int find_beside(struct gv_range_pass *pass, struct gv_range_beside *beside,
-                       const struct gv_range_call *call, bool *of)
-{
-    int error = 0;
-
-    while (!error && (beside->start_ns < call->start_ns ||
-                      (beside->start_ns == call->start_ns && beside->call < call->id)))
-        error = next_beside(pass, beside);
-    *of = !error && beside->call == call->id;
-    return error;
-}
-
 static int begin(struct gv_range_pass *pass)
 {
     int error;
@@ -63,9 +32,9 @@ static int begin(struct gv_range_pass *pass)
                                            "SELECT id, coalesce(gpu_work, 0) <> 0, memory FROM api")
                         : -ENOMEM;
     if (!error)
-        error = ask_beside(pass, &pass->stalls, sql_stalls);
+        error = gv_beside_ask(&pass->stalls, pass->trace, sql_stalls);
     if (!error)
-        error = ask_beside(pass, &pass->loads, sql_loads);
+        error = gv_beside_ask(&pass->loads, pass->trace, sql_loads);
     if (!error)
         error = gv_database_compile(pass->trace, "INSERT INTO temp.range_late VALUES (?, ?, ?)",
                                     &pass->late);
@@ -129,10 +98,10 @@ static int did_of(struct gv_range_pass *pass, const struct gv_range_pass_row *ro
     bool works = row->result == 0 && gv_id_table_get(&pass->apis, row->api, 0);
     bool allocates = row->result == 0 && (space == GV_MEMORY_DEVICE || space == GV_MEMORY_PHYSICAL);
     bool stalls, loads = false;
-    int error = find_beside(pass, &pass->stalls, &row->call, &stalls);
+    int error = gv_beside_find(&pass->stalls, row->call.start_ns, row->call.id, &stalls);
 
     if (!error)
-        error = find_beside(pass, &pass->loads, &row->call, &loads);
+        error = gv_beside_find(&pass->loads, row->call.start_ns, row->call.id, &loads);
     *did = (struct gv_range_sums){
         .calls = row->count,
         .launches = works,

@@ -4,6 +4,7 @@
 
 #include "report/analyse/ranges/consumer.h"
 #include "report/analyse/totals/part.h"
+#include "report/store/beside.h"
 #include "report/store/id_table.h"
 #include "report/store/key_map.h"
 
@@ -34,12 +35,6 @@ struct gv_range_idle {
     size_t unseen_count, unseen_room, unseen_at;
 };
 
-/* A query in the order of calls' starts, read beside the calls. */
-struct gv_range_beside {
-    sqlite3_stmt *rows;
-    int64_t start_ns, call; /* INT64_MAX: the end */
-};
-
 struct gv_range_known {
     int64_t call;
     int64_t buckets[GV_RANGE_PASS_CONSUMERS];
@@ -52,7 +47,7 @@ struct gv_range_pass {
     size_t consumer_count;
     struct gv_range_idle idle;
     struct gv_id_table apis; /* whether it puts work on the GPU; enum gv_memory_space */
-    struct gv_range_beside stalls, loads;
+    struct gv_beside stalls, loads;
     sqlite3_stmt *late;
     bool begun, are_late;
     struct gv_range_known *known; /* by id */

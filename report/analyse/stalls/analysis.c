@@ -117,20 +117,6 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from, 
     return 0;
 }
 
-/* Whether the call loaded code: the calls that did are read beside all. */
-static bool loads_code(struct gv_stall_run *run, const struct gv_pass_call *call, int *error)
-{
-    while (!*error && run->code &&
-           (run->code_ns < call->key.at_ns ||
-            (run->code_ns == call->key.at_ns && run->code_call < call->key.id))) {
-        if (!gv_stall_next(run, run->code, error))
-            run->code = NULL;
-        run->code_ns = run->code ? gv_time_column(run->code, 0) : 0;
-        run->code_call = run->code ? sqlite3_column_int64(run->code, 1) : 0;
-    }
-    return run->code && run->code_call == call->key.id;
-}
-
 /* Reads the next chunk of calls that took long or loaded code, in the order of their start. An
  * empty chunk is the end. */
 static int next_chunk(struct gv_stall_run *run)
@@ -148,9 +134,9 @@ static int next_chunk(struct gv_stall_run *run)
             GV_STALL_ROW(run->kernels, run->kernel_count, from->kernel);
         if (kernel && !kernel->first_call)
             kernel->first_call = from->key.id;
-        bool starts = starts_cuda(run, from);
-        if (!loads_code(run, from, &error) &&
-            (from->duration_ns < run->judge.threshold_ns || from->folded))
+        bool starts = starts_cuda(run, from), loads;
+        error = gv_beside_find(&run->code, from->key.at_ns, from->key.id, &loads);
+        if (!error && !loads && (from->duration_ns < run->judge.threshold_ns || from->folded))
             continue;
         if (!error)
             error = take_call(run, from, starts, call);
@@ -299,8 +285,9 @@ static int analyse_chunks(struct gv_stall_run *run)
 {
     int error;
 
-    run->code = gv_stall_statement(run, GV_STALL_CODE, &error);
-    run->code_ns = INT64_MIN;
+    run->code.rows = gv_stall_statement(run, GV_STALL_CODE, &error);
+    if (!error)
+        error = gv_beside_next(&run->code);
     if (!error)
         error = gv_pass_begin_calls(run->pass);
     if (!error)

@@ -10,7 +10,7 @@
 #include "report/analyse/stalls/evidence.h"
 #include "report/analyse/starting.h"
 #include "report/analyse/stopped.h"
-#include "report/store/time_sum.h"
+#include "report/store/beside.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -77,8 +77,7 @@ struct gv_stall_run {
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
     struct gv_pass *pass;
-    sqlite3_stmt *code; /* the calls that loaded code, by start; NULL: at the end */
-    int64_t code_ns, code_call;
+    struct gv_beside code; /* the calls that loaded code */
     struct gv_gpu_unseen_list unseen;
     struct gv_stopped stopped;
     bool any_measured;

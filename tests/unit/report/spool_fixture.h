@@ -9,6 +9,7 @@
 #include "trace/spool.h"
 #include "trace/spool_writer.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
 
 /* Numbers of the calls in a fixture's name table. */

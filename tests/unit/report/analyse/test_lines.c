@@ -1,4 +1,5 @@
 /* GPU time by line: estimates from a few calls, compared with what all calls say. */
+#include "report/analyse/totals/totals.h"
 #include "kernels/random.h"
 #include "tests/unit/report/totals_fixture.h"
 

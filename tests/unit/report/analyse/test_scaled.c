@@ -1,11 +1,14 @@
 /* A GPU side that was seen in windows: the sums of programs of which the whole truth is known,
  * estimated from what began in the windows. */
+#include "report/analyse/totals/totals.h"
 #include "kernels/random.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Times in microseconds, from the start of a run of a second. */
 #define RUN     1000000
