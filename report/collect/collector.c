@@ -62,10 +62,7 @@ struct gv_collector {
 
 static int64_t collector_now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+    return (int64_t)(gv_monotonic_ns() / 1000000) + 1;
 }
 
 /* Raised as far as possible, because the limit was meant for the program. */

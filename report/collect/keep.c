@@ -1,6 +1,5 @@
 #include "report/collect/keep.h"
 
-#include "report/collect/keep_fold.h"
 #include "report/collect_keep.inc"
 #include "report/show/message.h"
 #include "trace/futex.h"

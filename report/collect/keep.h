@@ -3,7 +3,7 @@
  * the longest stalls, and what the analysis of later calls needs.
  *
  * A child process copies the oldest minutes into a database of its own, analyses them as a whole
- * trace is analysed, and hands over the sums (report/collect/keep_fold.h). The collector goes on
+ * trace is analysed, and hands over the sums (report/collect/keep_fold.c). The collector goes on
  * draining. Then it stores the sums, and meta's "full_from_ns", in one transaction: from then on
  * the minutes' rows count for nothing. It deletes them in small steps. Whoever resumes a killed
  * collector deletes the rest.
@@ -57,5 +57,23 @@ int gv_keep_finish(struct gv_keep *keep, struct gv_database *trace);
 
 /* Before the trace is closed, or opened again: ends the child, and forgets what is in the trace. */
 void gv_keep_stop(struct gv_keep *keep);
+
+/* ---- report/collect/keep_fold.c, in the child: it only reads the trace, in small pieces, so that
+ * it never holds up who writes it ---- */
+
+/* Rows near an end of the folded minutes that are copied too, and deleted later: what calls there
+ * waited for. */
+#define GV_KEEP_MARGIN_NS INT64_C(2000000000)
+
+/* Times since the session's start. Calls that began in [from_ns, until_ns) are folded, and those
+ * that began before but were stored, as row `from_call` or later, after that time was folded. */
+struct gv_keep_piece {
+    int64_t from_ns, until_ns;
+    int64_t from_call, next_call;
+    int64_t older_most; /* more sums than these: the oldest are to go; 0: none */
+};
+
+/* Fills the file `result`, a database with the tables of keep_fold.sql. 0 or -errno. */
+int gv_keep_fold(const char *trace, const char *result, const struct gv_keep_piece *piece);
 
 #endif

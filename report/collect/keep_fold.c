@@ -1,4 +1,5 @@
-#include "report/collect/keep_fold.h"
+/* Sums of a trace's oldest minutes. */
+#include "report/collect/keep.h"
 
 #include "report/analyse/ledger/analysis.h"
 #include "report/analyse/names/places.h"

@@ -26,15 +26,6 @@ static int lock_session(const char *directory, const char *session, int *fd)
     return flock(*fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : 0;
 }
 
-static bool root_lives(const char *session)
-{
-    uint32_t pid;
-    uint64_t ticks;
-
-    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
-           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
-}
-
 static bool spool_lives(int directory_fd, const char *name)
 {
     struct gv_spool_reader reader;
@@ -75,7 +66,8 @@ static int look(const char *directory, const char *session, bool discard,
 {
     int64_t bytes = 0;
     int fd = -1;
-    int error = root_lives(session) ? -EBUSY : lock_session(directory, session, &fd);
+    int error =
+        gv_session_place_root_lives(session) ? -EBUSY : lock_session(directory, session, &fd);
 
     if (!error)
         error = measure(directory, session, &bytes);

@@ -1,6 +1,7 @@
 #include "report/collect/nvml.h"
 
 #include "report/store/row.h"
+#include "trace/futex.h"
 #include "trace/text.h"
 
 #include <dlfcn.h>
@@ -141,22 +142,15 @@ static void nvml_close(struct gv_nvml *nvml)
     free(nvml);
 }
 
-static unsigned nvml_count(const struct gv_nvml *nvml)
-{
-    return nvml->devices;
-}
-
 static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml_sample *sample)
 {
     void *handle = nvml->device_at[device].handle;
     struct gv_nvml_utilization rates;
     struct gv_nvml_memory memory;
-    struct timespec now;
     unsigned value;
 
     memcpy(sample->uuid, nvml->device_at[device].uuid, sizeof(sample->uuid));
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    sample->at_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    sample->at_ns = (int64_t)gv_monotonic_ns();
     bool known = nvml->utilization(handle, &rates) == 0;
     sample->gpu_percent = known ? (int64_t)rates.gpu : -1;
     sample->memory_percent = known ? (int64_t)rates.memory : -1;
@@ -320,7 +314,7 @@ static void *sampler_run(void *context)
         return NULL;
     do {
         clock_gettime(CLOCK_MONOTONIC, &next);
-        for (unsigned i = 0; i < nvml_count(nvml); i++) {
+        for (unsigned i = 0; i < nvml->devices; i++) {
             nvml_ask(nvml, i, &sample);
             sampler_add(sampler, &sample);
             if (rounds % GV_OTHERS_EVERY == 0)

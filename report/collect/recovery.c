@@ -104,15 +104,6 @@ static int recovery_finish(struct gv_drain *drain, struct gv_recovery *recovery,
     return error;
 }
 
-static bool recovery_root_lives(const char *session)
-{
-    uint32_t pid;
-    uint64_t ticks;
-
-    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
-           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
-}
-
 int gv_recovery_run(const char *directory, const char *session, const char *wanted,
                     struct gv_recovery *recovery)
 {
@@ -145,7 +136,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         error = recovery_drain(drain, recovery);
     if (file)
         gv_drain_note_root(drain, file);
-    if (!error && drain->count == 0 && drain->damaged == 0 && !recovery_root_lives(session))
+    if (!error && drain->count == 0 && drain->damaged == 0 && !gv_session_place_root_lives(session))
         error = recovery_finish(drain, recovery, fd >= 0);
     gv_drain_close(drain);
     free(drain);

@@ -50,6 +50,15 @@ bool gv_session_place_id(const char *name, char id[GV_SESSION_ID_BYTES])
     return gv_session_id_parse(id, &pid, &ticks) == 0;
 }
 
+bool gv_session_place_root_lives(const char *session)
+{
+    uint32_t pid;
+    uint64_t ticks;
+
+    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
+           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
+}
+
 int gv_session_place_map(int fd, struct gv_session_file **file)
 {
     struct stat status;

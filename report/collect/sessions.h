@@ -24,6 +24,9 @@ void gv_session_place_default(char *out, size_t size);
 /* The session's id at the start of a file name in a spool directory. False: none. */
 bool gv_session_place_id(const char *name, char id[GV_SESSION_ID_BYTES]);
 
+/* Whether the session's first process still runs. */
+bool gv_session_place_root_lives(const char *session);
+
 /* Maps the session file open on `fd`. 0; -EPROTO: not a session file, or unfinished; -errno. */
 int gv_session_place_map(int fd, struct gv_session_file **file);
 void gv_session_place_unmap(struct gv_session_file *file);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GV_SNAPSHOT_PAGES         64
@@ -18,14 +17,6 @@
 #define GV_SNAPSHOT_PIECE_MOST_NS 200000000
 #define GV_SNAPSHOT_POLL_NS       5000000
 #define GV_SNAPSHOT_WAIT_NS       INT64_C(30000000000)
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 int gv_snapshot_path(char *out, size_t size, const char *trace_path, const char *session)
 {
@@ -70,7 +61,7 @@ static int begin(struct gv_snapshot *snapshot, sqlite3 *trace, const char *trace
                                    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, 0);
     if (error)
         return error;
-    snapshot->piece_end_ns = now_ns();
+    snapshot->piece_end_ns = (int64_t)gv_monotonic_ns();
     snapshot->backup = sqlite3_backup_init(snapshot->copy, "main", trace, "main");
     return snapshot->backup ? 0 : gv_database_error(snapshot->copy, SQLITE_ERROR);
 }
@@ -79,7 +70,7 @@ static int begin(struct gv_snapshot *snapshot, sqlite3 *trace, const char *trace
  * write it, and the copy must be faster: then a fifth of the collector's time is for it. */
 static int64_t piece_ns(const struct gv_snapshot *snapshot)
 {
-    int64_t fifth_ns = (now_ns() - snapshot->piece_end_ns) / 4;
+    int64_t fifth_ns = ((int64_t)gv_monotonic_ns() - snapshot->piece_end_ns) / 4;
 
     if (fifth_ns > GV_SNAPSHOT_PIECE_MOST_NS)
         return GV_SNAPSHOT_PIECE_MOST_NS;
@@ -89,13 +80,13 @@ static int64_t piece_ns(const struct gv_snapshot *snapshot)
 /* 1: it is complete; 0: there is more; or -errno. */
 static int copy_piece(struct gv_snapshot *snapshot)
 {
-    int64_t until_ns = now_ns() + piece_ns(snapshot);
+    int64_t until_ns = (int64_t)gv_monotonic_ns() + piece_ns(snapshot);
     int result = SQLITE_OK;
 
-    while (result == SQLITE_OK && now_ns() < until_ns)
+    while (result == SQLITE_OK && (int64_t)gv_monotonic_ns() < until_ns)
         result = sqlite3_backup_step(snapshot->backup, GV_SNAPSHOT_PAGES);
     atomic_fetch_add(&snapshot->session->snapshot_pieces, 1);
-    snapshot->piece_end_ns = now_ns();
+    snapshot->piece_end_ns = (int64_t)gv_monotonic_ns();
     if (result == SQLITE_DONE)
         return 1;
     return gv_database_error(snapshot->copy, result);
@@ -185,7 +176,7 @@ static int await(struct gv_session_file *session, uint32_t request)
 {
     uint32_t collector = atomic_load(&session->collector_pid);
     uint64_t pieces = atomic_load(&session->snapshot_pieces), ticks = 0;
-    int64_t until_ns = now_ns() + GV_SNAPSHOT_WAIT_NS;
+    int64_t until_ns = (int64_t)gv_monotonic_ns() + GV_SNAPSHOT_WAIT_NS;
 
     if (gv_session_read_start_ticks(collector, &ticks) < 0)
         return -EAGAIN;
@@ -202,8 +193,8 @@ static int await(struct gv_session_file *session, uint32_t request)
             return -EAGAIN;
         pieces = atomic_load(&session->snapshot_pieces);
         if (pieces != before)
-            until_ns = now_ns() + GV_SNAPSHOT_WAIT_NS;
-        if (request && now_ns() > until_ns)
+            until_ns = (int64_t)gv_monotonic_ns() + GV_SNAPSHOT_WAIT_NS;
+        if (request && (int64_t)gv_monotonic_ns() > until_ns)
             return -ETIMEDOUT;
         gv_pause_ns(GV_SNAPSHOT_POLL_NS);
     }

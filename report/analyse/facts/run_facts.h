@@ -5,7 +5,7 @@
 #ifndef GV_ANALYSE_FACTS_RUN_FACTS_H
 #define GV_ANALYSE_FACTS_RUN_FACTS_H
 
-#include "report/analyse/jobs/late.h"
+#include "report/analyse/jobs/collectives.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/totals/part.h"

@@ -6,8 +6,6 @@
 #include "report/store/database.h"
 #include "report/store/shadow.h"
 
-#include <stdbool.h>
-
 static const char *const tables[] = {"collective_group", "collective_member"};
 static const char *const views[] = {"collectives", "ranks"};
 

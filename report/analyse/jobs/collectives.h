@@ -8,6 +8,8 @@
 #define GV_ANALYSE_JOBS_COLLECTIVES_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Goes up when the rules change; meta row "collectives". */
 #define GV_COLLECTIVES_VERSION 1
@@ -35,5 +37,19 @@ int gv_replays_find(sqlite3 *trace);
 
 /* After gv_ledger_make(). Without several ranks the table finding stays as it is. 0 or -errno. */
 int gv_job_findings_join(sqlite3 *trace);
+
+/* report/analyse/jobs/late.c: the rank of a job for which the others wait most, and what it does
+ * meanwhile. */
+struct gv_late_rank {
+    int64_t process, rank; /* process 0: no rank is late */
+    int64_t late_ns;       /* how long the others wait in a step, of those in which it is late */
+    int64_t steps, of;     /* in which it is late, of how many */
+    bool are_steps;        /* or collectives, if its steps are not known */
+    int64_t total_ns;      /* that the others waited for it */
+    char text[512];        /* "waiting for data: data.py:41 __getitem__" */
+};
+
+/* From the collectives of an open trace and its steps. 0 or -errno. */
+int gv_late_rank_read(sqlite3 *trace, struct gv_late_rank *late);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/analyse/jobs/late.h"
+#include "report/analyse/jobs/collectives.h"
 
 #include "report/analyse/idle/where_words.h"
 #include "report/analyse/ledger/accounts.h"
