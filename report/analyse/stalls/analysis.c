@@ -24,7 +24,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     run->pass = pass;
     run->next_id = 1;
     run->calls = calloc(GV_STALL_CHUNK, sizeof(*run->calls));
-    if (!error && !run->calls)
+    run->first_calls = calloc(run->kernels.rows + 1, sizeof(*run->first_calls));
+    if (!error && (!run->calls || !run->first_calls))
         error = -ENOMEM;
     if (!error)
         error = gv_stall_script(trace, GV_STALL_DROP_FACTS);
@@ -38,6 +39,10 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_database_number(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", NULL, 0,
                                    &run->any_host);
+    if (!error)
+        error = gv_database_number(trace,
+                                   "SELECT EXISTS (SELECT 1 FROM gpu_shape WHERE local_bytes > 0)",
+                                   NULL, 0, &run->judge.any_local);
     if (!error)
         error = gv_gpu_unseen_read(trace, &run->unseen);
     if (!error)
@@ -54,10 +59,9 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
 /* Asked of each call, in their order. */
 static bool starts_cuda(struct gv_stall_run *run, const struct gv_pass_call *call)
 {
-    const int64_t *of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
+    int64_t of = gv_id_table_get(&run->threads, call->thread, 0);
     const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
-    struct gv_stall_process *process =
-        of ? GV_STALL_ROW(run->processes, run->process_count, *of) : NULL;
+    struct gv_stall_process *process = GV_STALL_ROW(run->processes, run->process_count, of);
 
     return api && process &&
            gv_starting_is(&process->starting, api->class, api->runtime, call->duration_ns);
@@ -70,8 +74,6 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from, 
                                                 .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
     const struct gv_stall_api *api;
     const struct gv_stall_process *process;
-    const struct gv_stall_kernel *kernel;
-    const int64_t *process_of;
     bool is_long = from->duration_ns >= run->judge.threshold_ns;
     int error;
     sqlite3_stmt *row = gv_stall_row(run, GV_STALL_DETAILS, from->key.id, &error);
@@ -80,6 +82,7 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from, 
         return error;
     *call = (struct gv_stall_call){
         .call = from->key.id,
+        .process = gv_id_table_get(&run->threads, from->thread, 0),
         .thread = from->thread,
         .api = from->api,
         .start_ns = from->key.at_ns,
@@ -96,13 +99,11 @@ static int take_call(struct gv_stall_run *run, const struct gv_pass_call *from, 
         .remaps = is_long && sqlite3_column_int(row, 4) != 0,
         .source = GV_STALL_INFERRED,
     };
-    process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
-    call->process = process_of ? *process_of : 0;
     if (call->delay_ns > gv_stall_call_ns(call))
         call->delay_ns = gv_stall_call_ns(call);
     gv_stall_call_complete(run, call);
-    kernel = GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
-    call->first_use = kernel && kernel->first_call == call->call;
+    call->first_use = call->kernel && call->kernel < (int64_t)run->kernels.rows &&
+                      run->first_calls[call->kernel] == call->call;
     api = GV_STALL_ROW(run->apis, run->api_count, call->api);
     call->rule = api && api->rule ? api->rule : &starts; /* the file may name a missing row */
     process = GV_STALL_ROW(run->processes, run->process_count, call->process);
@@ -130,10 +131,8 @@ static int next_chunk(struct gv_stall_run *run)
         if (error || !from)
             break;
         struct gv_stall_call *call = &run->calls[run->call_count];
-        struct gv_stall_kernel *kernel =
-            GV_STALL_ROW(run->kernels, run->kernel_count, from->kernel);
-        if (kernel && !kernel->first_call)
-            kernel->first_call = from->key.id;
+        if (from->kernel && from->kernel < run->kernels.rows && !run->first_calls[from->kernel])
+            run->first_calls[from->kernel] = from->key.id;
         bool starts = starts_cuda(run, from), loads;
         error = gv_beside_find(&run->code, from->key.at_ns, from->key.id, &loads);
         if (!error && !loads && (from->duration_ns < run->judge.threshold_ns || from->folded))

@@ -122,7 +122,7 @@ struct gv_stall_others {
 /* What the decision needs besides the call itself. */
 struct gv_stall_judge {
     int64_t threshold_ns;
-    bool any_local;            /* CUPTI reports local memory: not all versions do */
+    int64_t any_local;         /* CUPTI reports local memory: not all versions do; 0: it does not */
     struct gv_stall_jit *jits; /* of the calls of one chunk */
     size_t jit_count, jit_room;
     struct gv_stall_call *holders; /* of the lock; others may still wait for them */

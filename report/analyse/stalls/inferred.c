@@ -157,13 +157,11 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
 {
     struct gv_stall_api *api =
         GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 2));
-    const int64_t *process =
-        GV_STALL_ROW(run->threads, run->thread_count, sqlite3_column_int64(row, 1));
     const struct gv_stall_stream *stream;
 
     step->api = api;
     step->call = sqlite3_column_int64(row, 0);
-    step->process = process ? *process : 0;
+    step->process = gv_id_table_get(&run->threads, sqlite3_column_int64(row, 1), 0);
     step->start_ns = gv_time_column(row, 3);
     step->end_ns = step->start_ns + gv_time_column_duration(row, 4);
     step->fine = sqlite3_column_type(row, 5) != SQLITE_NULL && sqlite3_column_int64(row, 5) == 0;

@@ -58,14 +58,12 @@ struct gv_stall_orders {
 static void take_op(const struct gv_stall_run *run, const struct gv_pass_operation *operation,
                     struct gv_stall_op *op)
 {
-    const int64_t *shape = GV_STALL_ROW(run->shapes, run->shape_count, operation->shape);
-
     *op = (struct gv_stall_op){
         .id = operation->key.id,
         .start_ns = operation->key.at_ns,
         .end_ns = operation->key.end_ns,
         .call = operation->call,
-        .local_bytes = shape ? *shape : 0,
+        .local_bytes = gv_id_table_get(&run->shapes, operation->shape, 0),
         .host_memory = operation->copy_kind >> 4,
         .place = GV_STALL_ROW(run->places, run->place_count, operation->place),
         .in_graph = operation->in_graph,
@@ -204,11 +202,11 @@ static void free_order(struct gv_stall_order *order)
 /* Notes for each call when its thread's previous calls had ended. */
 static int find_predecessors(struct gv_stall_run *run)
 {
-    uint32_t *last = calloc(run->thread_count, sizeof(*last)); /* position + 1 */
+    uint32_t *last = calloc(run->threads.rows + 1, sizeof(*last)); /* position + 1 */
 
     for (size_t i = 0; i < run->call_count && last; i++) {
         struct gv_stall_call *call = &run->calls[i];
-        uint32_t *before = GV_STALL_ROW(last, run->thread_count, call->thread);
+        uint32_t *before = GV_STALL_ROW(last, run->threads.rows, call->thread);
         call->before_ns = before && *before ? run->calls[*before - 1].end_ns : INT64_MIN;
         if (before && call->source == GV_STALL_MEASURED && call->end_ns > call->before_ns)
             *before = (uint32_t)i + 1;

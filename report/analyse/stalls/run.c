@@ -98,33 +98,9 @@ static void take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
     run->streams[id].legacy = sqlite3_column_int(row, 2) != 0;
 }
 
-static void take_kernel(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->kernels[id].module = sqlite3_column_int64(row, 1);
-}
-
 static void take_place(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
     run->places[id].process = sqlite3_column_int64(row, 1);
-}
-
-static void take_thread(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->threads[id] = sqlite3_column_int64(row, 1);
-}
-
-static void take_shape(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    run->shapes[id] = sqlite3_column_int64(row, 1);
-    run->judge.any_local |= run->shapes[id] > 0;
-}
-
-static void take_module(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
-{
-    const struct gv_stall_api *api =
-        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 1));
-
-    run->modules[id] = api && api->rule && (api->rule->flags & GV_CALL_DRAINS);
 }
 
 #define IDS_FOR_ROW 64
@@ -187,14 +163,21 @@ static int read_tables(struct gv_stall_run *run)
         TABLE("process", processes, process, statements_sql[GV_STALL_PROCESSES]),
         TABLE("api", apis, api, "SELECT id, name, class FROM api"),
         TABLE("stream", streams, stream, "SELECT id, context, kind = 'legacy default' FROM stream"),
-        TABLE("kernel", kernels, kernel, "SELECT id, module FROM kernel"),
         TABLE("gpu_place", places, place, "SELECT id, process FROM gpu_place"),
-        TABLE("thread", threads, thread, "SELECT id, process FROM thread"),
-        TABLE("gpu_shape", shapes, shape, "SELECT id, local_bytes FROM gpu_shape"),
-        TABLE("module", modules, module, "SELECT module, api FROM load WHERE module IS NOT NULL"),
+    };
+    const struct {
+        struct gv_id_table *table;
+        const char *rows;
+    } numbers[] = {
+        {&run->kernels, "SELECT id, module FROM kernel"},
+        {&run->threads, "SELECT id, process FROM thread"},
+        {&run->shapes, "SELECT id, local_bytes FROM gpu_shape"},
+        {&run->modules, "SELECT module, api FROM load WHERE module IS NOT NULL"},
     };
     int error = read_highest(run->trace, HIGHEST("context"), &run->context_count);
 
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !error; i++)
+        error = gv_id_table_read(numbers[i].table, run->trace, numbers[i].rows);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !error; i++)
         error = read_table(&all[i]);
     return error;
@@ -214,11 +197,12 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->processes);
     free(run->apis);
     free(run->streams);
-    free(run->kernels);
     free(run->places);
-    free(run->threads);
-    free(run->shapes);
-    free(run->modules);
+    gv_id_table_free(&run->kernels);
+    gv_id_table_free(&run->threads);
+    gv_id_table_free(&run->shapes);
+    gv_id_table_free(&run->modules);
+    free(run->first_calls);
     free(run->unseen.times);
     free(run->stopped.times);
     free(run->calls);
@@ -232,10 +216,9 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
 {
     const struct gv_stall_stream *stream =
         GV_STALL_ROW(run->streams, run->stream_count, call->stream);
-    const struct gv_stall_kernel *kernel =
-        GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
-    const bool *eager =
-        kernel ? GV_STALL_ROW(run->modules, run->module_count, kernel->module) : NULL;
+    int64_t module = gv_id_table_get(&run->kernels, call->kernel, 0);
+    const struct gv_stall_api *loader =
+        GV_STALL_ROW(run->apis, run->api_count, gv_id_table_get(&run->modules, module, 0));
     const struct gv_stall_process *process =
         GV_STALL_ROW(run->processes, run->process_count, call->process);
 
@@ -245,5 +228,7 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
     call->machine = process ? process->machine : 0;
     call->blocking = process && process->blocking;
     call->loading = process ? process->loading : GV_STALL_LOADING_UNKNOWN;
-    call->eager = call->loading == GV_STALL_LOADING_EAGER || (eager && *eager);
+    /* Loading a module puts its code onto the GPU; loading a library does not. */
+    call->eager = call->loading == GV_STALL_LOADING_EAGER ||
+                  (loader && loader->rule && (loader->rule->flags & GV_CALL_DRAINS));
 }

@@ -11,6 +11,7 @@
 #include "report/analyse/starting.h"
 #include "report/analyse/stopped.h"
 #include "report/store/beside.h"
+#include "report/store/id_table.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -38,11 +39,6 @@ struct gv_stall_stream {
     bool legacy;
 };
 
-struct gv_stall_kernel {
-    int64_t module;
-    int64_t first_call; /* that launched it, or asked for it */
-};
-
 struct gv_stall_place {
     int64_t process, context, stream;
     int tries;
@@ -68,14 +64,11 @@ struct gv_stall_run {
     struct gv_stall_process *processes;
     struct gv_stall_api *apis;
     struct gv_stall_stream *streams;
-    struct gv_stall_kernel *kernels;
     struct gv_stall_place *places;
-    int64_t *threads;       /* -> process */
-    int64_t *shapes;        /* -> local_bytes */
-    bool *modules;          /* whether loading it puts its code onto the GPU */
     size_t places_to_learn; /* measured.c */
-    size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
-        shape_count, context_count, module_count;
+    size_t process_count, api_count, stream_count, place_count, context_count;
+    struct gv_id_table kernels, modules, threads, shapes; /* module; api; process; local_bytes */
+    int64_t *first_calls; /* by kernel: that launched it, or asked for it */
     struct gv_pass *pass;
     struct gv_beside code; /* the calls that loaded code */
     struct gv_gpu_unseen_list unseen;
