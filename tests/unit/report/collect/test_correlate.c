@@ -2,34 +2,24 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/correlate.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_database.h"
 
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
-static struct fixture fixture;
-static struct gv_database database;
 static struct gv_correlate correlate;
 
-static int setup(void **state)
+static int setup_in_transaction(void **state)
 {
-    (void)state;
-    fixture_open(&fixture);
-    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    assert_int_equal(gv_database_open(&database, fixture.trace, NULL, NULL), 0);
-    assert_int_equal(gv_database_begin(&database), 0);
-    return 0;
+    return setup(state) || gv_database_begin(&database);
 }
 
-static int teardown(void **state)
+static int teardown_all(void **state)
 {
-    (void)state;
     gv_correlate_free(&correlate);
     gv_database_rollback(&database);
-    gv_database_close(&database);
-    fixture_close(&fixture);
-    return 0;
+    return teardown(state);
 }
 
 static void add(uint32_t correlation, int64_t call)
@@ -138,7 +128,7 @@ static void one_whose_call_is_forgotten_does_not_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_in_transaction, teardown_all)
         TEST(each_is_told_its_call),
         TEST(ids_may_be_higher_than_half_of_their_bits),
         TEST(numbers_may_begin_again),

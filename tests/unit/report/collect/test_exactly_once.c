@@ -6,7 +6,7 @@
 #include "report/collect/recovery.h"
 #include "report/collect/watchdog.h"
 #include "report/commands/trace_view.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -18,34 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct fixture fixture;
-static struct fixture_spool spool;
-
-static int setup(void **state)
+static int setup_without_spool(void **state)
 {
     (void)state;
     fixture_open(&fixture);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_spool_close(&spool);
-    fixture_close(&fixture);
-    return 0;
-}
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
 }
 
 /* Calls of two threads, a name among them. */
@@ -677,7 +654,7 @@ static void threads_that_have_gone_take_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_without_spool, teardown)
         TEST(a_collector_that_dies_between_passes_loses_and_doubles_nothing),
         TEST(a_segment_taken_behind_a_scan_is_not_lost),
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),

@@ -1,7 +1,6 @@
 /* From records to rows: names, streams, loads, groups, losses, calls in flight. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/recovery.h"
 #include "tests/unit/report/one_spool.h"
 
 #include "trace/spool_reader.h"
@@ -10,23 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
-
-static void expect_text(const char *sql, const char *expected)
-{
-    fixture_expect_text(fixture.trace, sql, expected);
-}
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
-}
 
 /* After 2^32 segments. */
 static void a_threads_calls_stay_in_order_when_its_segments_count_from_0_again(void **state)

@@ -2,8 +2,7 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/correlate.h"
-#include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 
 #include <string.h>
 
@@ -11,42 +10,12 @@
 #define GPU    2 /* the thread of the GPU side, and ... */
 #define AFTER  3 /* one whose records are read after them */
 
-static struct fixture fixture;
-static struct fixture_spool spool;
-
-static int setup(void **state)
+static int setup_gpu(void **state)
 {
-    (void)state;
-    fixture_open(&fixture);
-    fixture_spool_open(&fixture, &spool, 1, false);
+    setup(state);
     atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
     atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_spool_close(&spool);
-    fixture_close(&fixture);
-    return 0;
-}
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
-
-static void expect_text(const char *sql, const char *expected)
-{
-    fixture_expect_text(fixture.trace, sql, expected);
-}
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
 }
 
 static void call(uint32_t thread, enum fixture_api api, uint64_t start_ns, uint64_t duration_ns,
@@ -361,7 +330,7 @@ static void what_another_profiler_had_is_not_missing(void **state)
     assert_int_equal(number("SELECT count(*) FROM losses"), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_gpu, teardown)
 
 int main(void)
 {

@@ -2,7 +2,6 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/drain.h"
-#include "report/collect/recovery.h"
 #include "report/collect/running_stack.h"
 #include "tests/unit/report/one_spool.h"
 #include "trace/session_id.h"
@@ -20,18 +19,6 @@
 #define PROGRAM 1 /* a thread that made calls, and ... */
 #define LOOKER  2 /* the one that looks at it */
 #define TID     (1000 + PROGRAM)
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
-}
 
 static void drain_all(void)
 {

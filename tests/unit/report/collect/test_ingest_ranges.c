@@ -2,17 +2,9 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/drain.h"
-#include "report/collect/recovery.h"
 #include "tests/unit/report/one_spool.h"
 
 #include <string.h>
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
-}
 
 static void text(uint32_t thread, uint32_t number, const char *words)
 {

@@ -1,25 +1,12 @@
 /* From copied stacks of calls to rows. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/recovery.h"
 #include "tests/unit/report/one_spool.h"
 #include "trace/stack_ring.h"
 
 #include <string.h>
 
 #define SITE 7u
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
-
-static void recover(void)
-{
-    static struct gv_recovery recovery;
-
-    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
-}
 
 static const char secret[] = "a secret of the program's, on its stack";
 

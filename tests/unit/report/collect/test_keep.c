@@ -2,8 +2,7 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/drain.h"
-#include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_spool.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -24,18 +23,11 @@
 #define LOADER 2
 #define GPU    3
 
-static struct fixture fixture;
-static struct fixture_spool spool;
 static struct gv_drain drain;
 static uint32_t correlation, changes;
 static int64_t launched_until; /* the next minute */
 static int times;              /* as many launches as usual */
 static bool windows;           /* the GPU side is seen for a second of each minute */
-
-static int64_t number(const char *sql)
-{
-    return fixture_number(fixture.trace, sql);
-}
 
 static void put(uint32_t thread, union gv_record record)
 {

@@ -2,30 +2,10 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/known.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_database.h"
 
 #include <fcntl.h>
 #include <unistd.h>
-
-static struct fixture fixture;
-static struct gv_database database;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&fixture);
-    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    assert_int_equal(gv_database_open(&database, fixture.trace, NULL, NULL), 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gv_database_close(&database);
-    fixture_close(&fixture);
-    return 0;
-}
 
 static int64_t find(struct gv_known *known, uint64_t number)
 {

@@ -3,7 +3,7 @@
 
 #include "report/collect/python_code.h"
 #include "report/collect/python_lines.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_database.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,27 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct fixture fixture;
-static struct gv_database database;
 static struct gv_python_codes codes;
 
-static int setup(void **state)
+static int setup_codes(void **state)
 {
-    (void)state;
-    fixture_open(&fixture);
-    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    assert_int_equal(gv_database_open(&database, fixture.trace, NULL, NULL), 0);
     codes = (struct gv_python_codes){.database = &database, .process = 3};
-    return 0;
+    return setup(state);
 }
 
-static int teardown(void **state)
+static int teardown_codes(void **state)
 {
-    (void)state;
     gv_python_code_close(&codes);
-    gv_database_close(&database);
-    fixture_close(&fixture);
-    return 0;
+    return teardown(state);
 }
 
 /* Each of them covers instructions up to 2 * 2, and then 4 * 2. */
@@ -150,7 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_each_format),
         cmocka_unit_test(tables_may_be_anything),
-        cmocka_unit_test_setup_teardown(code_is_found_also_by_another_collector, setup, teardown),
+        cmocka_unit_test_setup_teardown(code_is_found_also_by_another_collector, setup_codes,
+                                        teardown_codes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

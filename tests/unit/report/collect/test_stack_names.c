@@ -2,7 +2,7 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/stack_names.h"
-#include "tests/unit/report/spool_fixture.h"
+#include "tests/unit/report/one_database.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -13,9 +13,6 @@
 #include <unistd.h>
 
 #ifdef GV_HAS_ELFUTILS
-
-static struct fixture fixture;
-static struct gv_database database;
 
 /* A function with a size, assembly without one, and another function with what lies behind it. */
 __asm__(".pushsection .text\n"
@@ -63,22 +60,6 @@ static const char *add_object(int id, const void *address)
         path);
     execute(sql);
     return info.dli_fbase;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&fixture);
-    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    return gv_database_open(&database, fixture.trace, NULL, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gv_database_close(&database);
-    fixture_close(&fixture);
-    return 0;
 }
 
 /* What returns to an address came from the instruction before it. */
