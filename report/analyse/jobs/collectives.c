@@ -46,13 +46,7 @@ static int collectives_make(sqlite3 *trace)
     int error = gv_replays_find(trace);
 
     if (!error)
-        error = gv_database_script(trace, sql_members, NULL, 0);
-    if (!error)
-        error = gv_database_script(trace, sql_groups, NULL, 0);
-    if (!error)
-        error = gv_database_script(trace, sql_whys, &late_ns, 1);
-    if (!error)
-        error = gv_database_script(trace, sql_explain, &late_ns, 1);
+        error = gv_database_script(trace, sql_make_groups, &late_ns, 1);
     if (!error)
         error = gv_places_of_stacks(trace, sql_stacks);
     return error;

@@ -129,7 +129,18 @@ SELECT value FROM main.meta WHERE key = 'collectives'
 -- name: is_complete
 SELECT count(*) FROM main.meta WHERE key = 'state' AND value = 'complete';
 
--- name: members
+-- define: longest_of(what)
+-- The one that takes most of the time in which the others waited. One of half of it began in the first half.
+(SELECT id FROM (
+        SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
+            WHERE what = '{what}' AND x.process = l.process
+                AND x.start_ns BETWEEN l.first_ns AND l.first_ns + (l.last_ns - l.first_ns) / 2 + 1
+            ORDER BY x.start_ns DESC LIMIT 1000)
+        UNION ALL SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
+            WHERE what = '{what}' AND x.process = l.process AND x.start_ns < l.first_ns ORDER BY x.start_ns DESC LIMIT 4))
+    WHERE ns >= (l.last_ns - l.first_ns) / 2 ORDER BY ns DESC LIMIT 1)
+
+-- name: make_groups
 -- In the order of the collectives, and in each one of arrival.
 DROP TABLE IF EXISTS temp.job_member;
 CREATE TEMP TABLE job_member (id INTEGER PRIMARY KEY, communicator INTEGER, sequence INTEGER, replay INTEGER,
@@ -144,8 +155,6 @@ UNION ALL
 SELECT r.communicator, r.sequence, r.replay, r.collective, r.process, 'graph', NULL, r.start_ns, r.end_ns
 FROM temp.replay r WHERE r.start_ns IS NOT NULL
 ORDER BY 1, 2, 3, 8;
-
--- name: groups
 INSERT INTO collective_group (communicator, sequence, replay, kind, bytes, ranks, first_ns, last_ns, end_ns, late, wait_ns)
 SELECT g.communicator, g.sequence, g.replay, l.kind, g.bytes, g.ranks, g.first_ns, g.last_ns, g.end_ns, l.collective,
     g.wait_ns / (g.ranks - 1)
@@ -161,8 +170,6 @@ SELECT m.collective, m.process, g.id, m.arrival_ns, m.end_ns, g.last_ns - m.arri
 FROM collective_group g JOIN temp.job_member m
     ON m.communicator = g.communicator AND m.sequence = g.sequence AND m.replay = g.replay;
 DROP TABLE temp.job_member;
-
--- name: whys
 -- What the late rank did while the others waited: a stall or an idle time of at least half of that; or else short idle
 -- times of that length. Of the rest, its GPU was busy.
 DROP TABLE IF EXISTS temp.job_late;
@@ -180,19 +187,6 @@ DROP TABLE IF EXISTS temp.job_short;
 CREATE TEMP TABLE job_short AS
 SELECT process, id, duration_ns / gaps AS each_ns, duration_ns AS total_ns FROM idle_time WHERE gap IS NULL;
 CREATE INDEX temp.job_short_process ON job_short (process, total_ns);
-
--- define: longest_of(what)
--- The one that takes most of the time in which the others waited. One of half of it began in the first half.
-(SELECT id FROM (
-        SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
-            WHERE what = '{what}' AND x.process = l.process
-                AND x.start_ns BETWEEN l.first_ns AND l.first_ns + (l.last_ns - l.first_ns) / 2 + 1
-            ORDER BY x.start_ns DESC LIMIT 1000)
-        UNION ALL SELECT * FROM (SELECT id, min(x.end_ns, l.last_ns) - max(x.start_ns, l.first_ns) AS ns FROM temp.job_gap x
-            WHERE what = '{what}' AND x.process = l.process AND x.start_ns < l.first_ns ORDER BY x.start_ns DESC LIMIT 4))
-    WHERE ns >= (l.last_ns - l.first_ns) / 2 ORDER BY ns DESC LIMIT 1)
-
--- name: explain
 UPDATE collective_group SET stall = (SELECT {longest_of(stall)} FROM temp.job_late l WHERE l.id = collective_group.id)
 WHERE id IN (SELECT id FROM temp.job_late);
 UPDATE collective_group SET idle = (SELECT coalesce({longest_of(idle)}, (SELECT s.id FROM temp.job_short s
