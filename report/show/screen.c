@@ -1,5 +1,7 @@
 #include "report/show/screen.h"
 
+#include "trace/futex.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GV_SCREEN_ROWS    24
@@ -192,14 +193,6 @@ int gv_screen_draw(const char *text, size_t bytes)
     return error;
 }
 
-static int64_t screen_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Whether the user wants to quit. */
 static bool screen_read_keys(void)
 {
@@ -215,7 +208,7 @@ enum gv_screen_event gv_screen_wait(int64_t until_ns)
 {
     for (;;) {
         struct pollfd keys = {.fd = screen.has_keys ? STDIN_FILENO : -1, .events = POLLIN};
-        int64_t left_ns = until_ns - screen_now_ns();
+        int64_t left_ns = until_ns - (int64_t)gv_monotonic_ns();
         struct timespec time = {.tv_sec = left_ns > 0 ? left_ns / 1000000000 : 0,
                                 .tv_nsec = left_ns > 0 ? left_ns % 1000000000 : 0};
         int ready = ppoll(&keys, 1, &time, &screen.mask);

@@ -2,6 +2,7 @@
 
 #include "report/store/database.h"
 #include "report/store/schema.h"
+#include "trace/futex.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GV_TRACE_FILE_TRIES    1000
@@ -363,13 +363,12 @@ static int trace_file_consider(const char *path, const char *session)
  */
 static void trace_file_await_journal(const char *path)
 {
-    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
     char journal[GV_TRACE_FILE_BESIDE_BYTES];
 
     gv_trace_file_beside(path, 0, journal);
     for (int pauses = 0; pauses < GV_TRACE_FILE_JOURNAL_PAUSES && access(journal, F_OK) == 0;
          pauses++)
-        nanosleep(&pause, NULL);
+        gv_pause_ns(GV_TRACE_FILE_PAUSE_NS);
 }
 
 /*
@@ -378,8 +377,6 @@ static void trace_file_await_journal(const char *path)
  */
 static int trace_file_try(const char *path, const char *session)
 {
-    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
-
     if (trace_file_check_journals(path))
         return -EEXIST;
     for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
@@ -400,7 +397,7 @@ static int trace_file_try(const char *path, const char *session)
             return -errno;
         int verdict = trace_file_consider(path, session);
         if (verdict == -EBUSY && pauses++ < GV_TRACE_FILE_PAUSES) {
-            nanosleep(&pause, NULL);
+            gv_pause_ns(GV_TRACE_FILE_PAUSE_NS);
             tries--;
         } else if (verdict <= 0) {
             return verdict == -EBUSY ? -EEXIST : verdict;
@@ -411,7 +408,6 @@ static int trace_file_try(const char *path, const char *session)
 
 int gv_trace_file_drop(const char *path)
 {
-    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
     struct gv_trace_probe probe;
     int verdict = -EBUSY;
 
@@ -419,7 +415,7 @@ int gv_trace_file_drop(const char *path)
         return 0;
     for (int pauses = 0; verdict == -EBUSY && pauses < GV_TRACE_FILE_PAUSES; pauses++) {
         if (pauses > 0)
-            nanosleep(&pause, NULL);
+            gv_pause_ns(GV_TRACE_FILE_PAUSE_NS);
         verdict = trace_file_consider(path, "");
     }
     return verdict == 1 ? 0 : verdict == 0 ? -EEXIST : verdict;
