@@ -3,6 +3,7 @@
 
 #include "report/analyse/names/stack_text.h"
 #include "report/store/database.h"
+#include "report/store/time_sum.h"
 
 #include <string.h>
 
@@ -211,14 +212,6 @@ static void tell_slow(struct gv_live *live, struct gv_live_slow *slow)
                     slow->call.start_ns, ns);
 }
 
-static int64_t overlap_ns(const struct gv_live_call *call, int64_t start_ns, int64_t end_ns)
-{
-    int64_t from_ns = call->start_ns > start_ns ? call->start_ns : start_ns;
-    int64_t to_ns = call->end_ns < end_ns ? call->end_ns : end_ns;
-
-    return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 /* For how long other threads' calls held the driver's lock meanwhile, at least. */
 static int64_t locked_ns(const struct gv_live *live, const struct gv_live_slow *slow)
 {
@@ -226,7 +219,8 @@ static int64_t locked_ns(const struct gv_live *live, const struct gv_live_slow *
 
     for (uint32_t i = 0; slow->rule->flags & GV_CALL_HELD && i < live->slow_count; i++) {
         const struct gv_live_slow *other = &live->slow[i];
-        int64_t ns = overlap_ns(&slow->call, other->call.start_ns, other->call.end_ns);
+        int64_t ns = gv_time_overlap(slow->call.start_ns, slow->call.end_ns, other->call.start_ns,
+                                     other->call.end_ns);
         if (other->process.id == slow->process.id && other->call.thread != slow->call.thread &&
             other->rule->flags & GV_CALL_HOLDS && ns > most_ns)
             most_ns = ns;
@@ -240,7 +234,8 @@ static int64_t jit_ns(const struct gv_live *live, const struct gv_live_slow *slo
 
     for (size_t i = 0; i < GV_LIVE_JITS; i++)
         if (live->jits[i].process == slow->process.id)
-            sum_ns += overlap_ns(&slow->call, live->jits[i].start_ns, live->jits[i].end_ns);
+            sum_ns += gv_time_overlap(slow->call.start_ns, slow->call.end_ns,
+                                      live->jits[i].start_ns, live->jits[i].end_ns);
     return sum_ns;
 }
 

@@ -2,6 +2,7 @@
 #include "report/collect/live.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/store/time_sum.h"
 #include "trace/spool.h"
 
 #include <stdlib.h>
@@ -85,11 +86,9 @@ int64_t gv_live_busy_ns(const struct gv_live *live, int64_t process, int64_t sta
              back++) {
             const struct gv_live_span *span =
                 &device->spans[(device->span_count - back) % GV_LIVE_SPANS];
-            int64_t from_ns = span->start_ns > start_ns ? span->start_ns : start_ns;
-            int64_t to_ns = span->end_ns < end_ns ? span->end_ns : end_ns;
             if (span->end_ns <= start_ns)
                 break;
-            ns += to_ns > from_ns ? to_ns - from_ns : 0;
+            ns += gv_time_overlap(span->start_ns, span->end_ns, start_ns, end_ns);
         }
         if (ns > most_ns)
             most_ns = ns;

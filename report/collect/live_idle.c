@@ -3,6 +3,7 @@
 
 #include "report/analyse/idle/where_words.h"
 #include "report/store/database.h"
+#include "report/store/time_sum.h"
 
 #include <string.h>
 
@@ -150,11 +151,10 @@ static int64_t add_in_calls(struct gv_live *live, int64_t thread, int64_t start_
 
     for (uint32_t i = 0; i < live->slow_count; i++) {
         const struct gv_live_call *call = &live->slow[i].call;
-        int64_t from_ns = call->start_ns > start_ns ? call->start_ns : start_ns;
-        int64_t ns = (call->end_ns < end_ns ? call->end_ns : end_ns) - from_ns;
+        int64_t ns = gv_time_overlap(call->start_ns, call->end_ns, start_ns, end_ns);
         if (ns > left_ns)
             ns = left_ns;
-        if (call->thread != thread || ns <= 0)
+        if (call->thread != thread || ns == 0)
             continue;
         add_part(live, live->slow[i].what, ns);
         left_ns -= ns;

@@ -59,4 +59,14 @@ static inline int64_t gv_time_product(int64_t ns, int64_t times)
     return (ns < 0) == (times < 0) ? INT64_MAX : INT64_MIN;
 }
 
+/* What two intervals have in common, at least 0. */
+static inline int64_t gv_time_overlap(int64_t start_ns, int64_t end_ns, int64_t other_start_ns,
+                                      int64_t other_end_ns)
+{
+    int64_t from_ns = start_ns > other_start_ns ? start_ns : other_start_ns;
+    int64_t to_ns = end_ns < other_end_ns ? end_ns : other_end_ns;
+
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 #endif

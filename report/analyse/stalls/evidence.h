@@ -7,6 +7,7 @@
 #define GV_ANALYSE_STALLS_EVIDENCE_H
 
 #include "report/analyse/stalls/rule.h"
+#include "report/store/time_sum.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,8 +138,7 @@ struct gv_stall_judge {
 static inline void gv_stall_work_ran(struct gv_stall_work *work, const struct gv_stall_call *call,
                                      int64_t host, int64_t start_ns, int64_t end_ns)
 {
-    int64_t ns = (end_ns < call->end_ns ? end_ns : call->end_ns) -
-                 (start_ns > call->start_ns ? start_ns : call->start_ns);
+    int64_t ns = gv_time_overlap(start_ns, end_ns, call->start_ns, call->end_ns);
 
     if (ns > work->host_ns) {
         work->host = host;

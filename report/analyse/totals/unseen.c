@@ -85,8 +85,7 @@ int64_t gv_totals_unseen_ns(const struct gv_totals_run *run, int64_t start_ns, i
     int64_t ns = 0;
 
     for (; left > 0 && unseen->start_ns < end_ns; unseen++, left--)
-        ns += (unseen->end_ns < end_ns ? unseen->end_ns : end_ns) -
-              (unseen->start_ns > start_ns ? unseen->start_ns : start_ns);
+        ns += gv_time_overlap(unseen->start_ns, unseen->end_ns, start_ns, end_ns);
     return ns;
 }
 
