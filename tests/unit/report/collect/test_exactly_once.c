@@ -18,6 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static struct gv_drain drain;
+static size_t stored, exiting; /* by its last pass */
+
 static int setup_without_spool(void **state)
 {
     (void)state;
@@ -46,20 +49,26 @@ static void expect_exactly(int64_t calls)
     fixture_expect_text(fixture.trace, "PRAGMA integrity_check", "ok");
 }
 
-/* One pass that stores about `limit` records. Then the collector dies, before or after its
- * commit, but always before it gives a segment back. */
-static void die_after(size_t limit, bool commit)
+static void expect_state(const char *state)
 {
-    static struct gv_drain drain;
-    struct gv_ingest ingest;
-    struct gv_spool_facts *facts = malloc(sizeof(*facts));
-    int64_t next_call = commit ? 1000000 * (int64_t)limit : 1; /* ids that never come back */
-    size_t stored = 0;
-    bool done;
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", state);
+}
 
-    assert_non_null(facts);
+static void open_drain(void)
+{
     assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
     assert_int_equal(gv_drain_find(&drain), 0);
+}
+
+static void pass(void)
+{
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+}
+
+/* In a transaction. */
+static void open_ingest(struct gv_ingest *ingest, int64_t *next_call)
+{
+    open_drain();
     assert_int_equal(drain.count, 1);
     if (access(fixture.trace, F_OK) < 0)
         assert_int_equal(close(creat(fixture.trace, 0600)), 0);
@@ -68,7 +77,32 @@ static void die_after(size_t limit, bool commit)
     drain.writing = true;
     assert_int_equal(gv_database_begin(&drain.database), 0);
     assert_int_equal(
-        gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call, NULL), 0);
+        gv_ingest_open(ingest, &drain.database, &drain.spools[0]->reader, next_call, NULL), 0);
+}
+
+/* The thread is in a call. */
+static void enter(uint64_t thread, uint64_t start_ns)
+{
+    struct gv_spool_owner owner = {.thread = thread, .tid = (uint32_t)thread};
+    struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+
+    assert_non_null(slot);
+    atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + start_ns);
+    atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+}
+
+/* One pass that stores about `limit` records. Then the collector dies, before or after its
+ * commit, but always before it gives a segment back. */
+static void die_after(size_t limit, bool commit)
+{
+    struct gv_ingest ingest;
+    struct gv_spool_facts *facts = malloc(sizeof(*facts));
+    int64_t next_call = commit ? 1000000 * (int64_t)limit : 1; /* ids that never come back */
+    bool done;
+
+    assert_non_null(facts);
+    open_ingest(&ingest, &next_call);
+    stored = 0;
     gv_spool_reader_facts(&drain.spools[0]->reader, facts);
     assert_int_equal(gv_drain_write_meta(&drain, facts), 0);
     assert_int_equal(gv_ingest_scan(&ingest), 0);
@@ -189,8 +223,7 @@ static void expect_finished(void (*finish)(void))
         assert_true(killed || WEXITSTATUS(status) == 0);
         finish();
         expect_exactly(1000);
-        fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'",
-                            "complete");
+        expect_state("complete");
         assert_true(commits > 2 || killed);
         fixture_spool_close(&spool);
     }
@@ -242,7 +275,7 @@ static void records_that_come_later_are_added(void **state)
     recover();
     fixture_spool_name(&fixture, 1, name, sizeof(name));
     assert_int_equal(access(name, F_OK), 0); /* its process lives: the spool stays */
-    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "recording");
+    expect_state("recording");
     assert_int_equal(sqlite3_open(fixture.trace, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database,
                                   "CREATE TRIGGER evil AFTER INSERT ON call BEGIN DELETE FROM"
@@ -257,7 +290,7 @@ static void records_that_come_later_are_added(void **state)
     recover();
     expect_exactly(3000);
     assert_int_equal(access(name, F_OK), -1);
-    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
+    expect_state("complete");
 }
 
 static void memory_comes_back_to_a_living_process(void **state)
@@ -336,14 +369,10 @@ static void half_a_group_of_a_dead_process_is_kept(void **state)
  * it, and takes one that the scan has not reached. */
 static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
 {
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
     (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(2000);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
+    open_drain();
     for (uint32_t i = 0; i < spool.writer.header->segments_allocated; i++) {
         struct gv_spool_segment *segment = &spool.writer.segments[i];
         uint32_t as_it_was = atomic_load(&segment->state);
@@ -351,10 +380,10 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
         if (segment->sequence != 1 || as_it_was == GV_SEGMENT_FREE)
             continue;
         atomic_store(&segment->state, GV_SEGMENT_FREE);
-        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        pass();
         atomic_store(&segment->state, as_it_was);
     }
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    pass();
     gv_drain_close(&drain);
     expect_exactly(2000);
 }
@@ -363,28 +392,14 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
 static void no_call_takes_less_than_no_time(void **state)
 {
     (void)state;
-    static struct gv_drain drain;
     struct gv_ingest ingest;
     int64_t next_call = 1;
 
     fixture_spool_open(&fixture, &spool, 1, false);
     fill(2);
-    for (uint64_t i = 1; i <= 2; i++) {
-        struct gv_spool_owner owner = {.thread = i, .tid = (uint32_t)i};
-        struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
-        assert_non_null(slot);
-        atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + i * 4000);
-        atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
-    }
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    assert_int_equal(
-        gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
-    drain.writing = true;
-    assert_int_equal(gv_database_begin(&drain.database), 0);
-    assert_int_equal(
-        gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call, NULL), 0);
+    enter(1, 4000);
+    enter(2, 8000);
+    open_ingest(&ingest, &next_call);
     ingest.seen_ns = FIXTURE_EPOCH_NS + 5000;
     assert_int_equal(gv_ingest_flights(&ingest), 0);
     assert_int_equal(gv_ingest_flights(&ingest), 0); /* those known already */
@@ -395,27 +410,33 @@ static void no_call_takes_less_than_no_time(void **state)
     assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
 }
 
+/* The first process of a session, alive, with two calls. */
+static void open_root(void)
+{
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+}
+
+/* It waits for its trace. */
+static void end_root(void)
+{
+    atomic_store(&spool.writer.header->ends, 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    pass();
+}
+
 /* The process waits in its exit handler, another thread in a call: that call does not hang. */
 static void the_calls_that_it_ended_in_stay(void **state)
 {
     (void)state;
-    static struct gv_drain drain;
     struct gv_watchdog watchdog = {.limit_ms = 3600000};
-    size_t stored, exiting;
 
-    fixture_spool_open(&fixture, &spool, 1, true);
-    fill(2);
-    struct gv_spool_owner owner = {.thread = 1, .tid = 1};
-    struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
-    assert_non_null(slot);
-    atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + 4000);
-    atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
-    atomic_store(&spool.writer.header->ends, 1);
-    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain.root_pid = spool.writer.header->pid;
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_root();
+    enter(1, 4000);
+    end_root();
     assert_int_equal(exiting, 1);
     assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
     assert_int_equal(gv_watchdog_look(&watchdog, &drain), 0);
@@ -433,15 +454,8 @@ static int refuse_commit(void *context)
 static void an_end_that_cannot_be_stored_starts_anew(void **state)
 {
     (void)state;
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
-    fixture_spool_open(&fixture, &spool, 1, true);
-    fill(2);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain.root_pid = spool.writer.header->pid;
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_root();
+    pass();
     atomic_store(&spool.writer.header->ends, 1);
     atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 2, 1, 0xc0, 0x99);
@@ -451,47 +465,25 @@ static void an_end_that_cannot_be_stored_starts_anew(void **state)
     assert_int_equal(commits_left, 0);
     assert_false(drain.writing);
     assert_int_equal(atomic_load(&spool.writer.header->drained), 1); /* its records are safe */
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    pass();
     assert_true(drain.complete);
     gv_drain_close(&drain);
     expect_exactly(3);
 }
 
-/* The first process of a session, alive, with two calls. */
-static void open_root(struct gv_drain *drain)
-{
-    fixture_spool_open(&fixture, &spool, 1, true);
-    fill(2);
-    assert_int_equal(gv_drain_open(drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain->root_pid = spool.writer.header->pid;
-    assert_int_equal(gv_drain_find(drain), 0);
-}
-
-/* It waits for its trace. */
-static void end_root(struct gv_drain *drain)
-{
-    size_t stored, exiting;
-
-    atomic_store(&spool.writer.header->ends, 1);
-    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
-    assert_int_equal(gv_drain_pass(drain, &stored, &exiting), 0);
-}
-
 /* A program waits only for what is quickly done. The records are safe in any case. */
 static bool is_complete_at_the_end(const char *more_sql)
 {
-    static struct gv_drain drain;
-    size_t stored, exiting;
     bool complete;
 
-    open_root(&drain);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_root();
+    pass();
     assert_int_equal(sqlite3_exec(drain.database.handle, more_sql, NULL, NULL, NULL), SQLITE_OK);
-    end_root(&drain);
+    end_root();
     assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
     complete = drain.complete;
     assert_int_equal(gv_drain_finish(&drain), 0);
-    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
+    expect_state("complete");
     gv_drain_close(&drain);
     fixture_spool_close(&spool);
     fixture_close(&fixture);
@@ -520,25 +512,18 @@ static void a_program_waits_for_a_small_trace_only(void **state)
     unlink(large);
 }
 
-static int64_t changes_of(struct gv_drain *drain)
-{
-    return sqlite3_total_changes(drain->database.handle);
-}
-
 static void a_process_that_is_ending_writes_no_more(void **state)
 {
     (void)state;
-    static struct gv_drain drain;
-    size_t stored, exiting;
     int64_t before;
 
-    open_root(&drain);
-    end_root(&drain);
+    open_root();
+    end_root();
     assert_true(drain.complete);
-    before = changes_of(&drain);
+    before = sqlite3_total_changes(drain.database.handle);
     gv_own_cost_add(spool.writer.header->own_cost, GV_OWN_COST_END, 1000);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
-    assert_int_equal(changes_of(&drain), before);
+    pass();
+    assert_int_equal(sqlite3_total_changes(drain.database.handle), before);
     gv_drain_close(&drain);
 }
 
@@ -563,8 +548,6 @@ static bool hide_writable_folders(void)
 /* As in a container with a read-only root: 1 if there is more than memory can have. */
 static int keep_much_where_only_the_trace_can_be(void)
 {
-    static struct gv_drain drain;
-    size_t stored, exiting;
     int error;
 
     unsetenv("SQLITE_TMPDIR");
@@ -626,23 +609,20 @@ static void short_thread(uint64_t serial, uint64_t calls_before)
 static void threads_that_have_gone_take_no_memory(void **state)
 {
     (void)state;
-    static struct gv_drain drain;
-    size_t stored, exiting;
     uint64_t serial = 1;
 
     fixture_spool_open(&fixture, &spool, 1, true);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
+    open_drain();
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < 1000; i++)
             short_thread(serial++, 0);
-        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        pass();
         assert_int_equal(stored, 1000);
         assert_true(drain.spools[0]->ingest.thread_count <= 3000);
     }
     for (uint64_t again = 1; again < serial; again += 2) /* each second one was resting only */
         short_thread(again, 1);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    pass();
     gv_drain_close(&drain);
     assert_int_equal(number("SELECT count(*) FROM threads"), 4000);
     assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 6000);
