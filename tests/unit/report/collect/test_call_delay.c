@@ -148,7 +148,7 @@ static int64_t number_after_recovery(const char *sql)
     static struct gv_recovery recovery;
 
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
-    return fixture_number(fixture.trace, sql);
+    return number(sql);
 }
 
 static void readings_of_a_thread_are_compared(void **state)
@@ -158,9 +158,8 @@ static void readings_of_a_thread_are_compared(void **state)
     delayed_call(1, 1600, 1000, 1040); /* 1000 - 100 before it - 10 behind it */
     delayed_call(2, 3000, 1000, 9000); /* another thread's first */
     assert_int_equal(number_after_recovery("SELECT count(*) FROM call_delay"), 1);
-    assert_int_equal(fixture_number(fixture.trace,
-                                    "SELECT delay_ns FROM call_delay d JOIN calls c ON c.id ="
-                                    " d.call WHERE c.start_ns = 1600 AND c.duration_ns = 1000"),
+    assert_int_equal(number("SELECT delay_ns FROM call_delay d JOIN calls c ON c.id ="
+                            " d.call WHERE c.start_ns = 1600 AND c.duration_ns = 1000"),
                      890);
 }
 

@@ -1,12 +1,11 @@
 /* Every record becomes one row, whenever the collector dies. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/drain.h"
 #include "report/collect/ingest.h"
 #include "report/collect/recovery.h"
 #include "report/collect/watchdog.h"
 #include "report/commands/trace_view.h"
-#include "tests/unit/report/one_spool.h"
+#include "tests/unit/report/one_drain.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -17,9 +16,6 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static struct gv_drain drain;
-static size_t stored, exiting; /* by its last pass */
 
 static int setup_without_spool(void **state)
 {
@@ -46,29 +42,18 @@ static void expect_exactly(int64_t calls)
     assert_int_equal(number("SELECT count(*) FROM threads"), 2);
     assert_int_equal(number("SELECT count(*) FROM streams"), 1);
     assert_int_equal(number("SELECT count(*) FROM kernels"), 1);
-    fixture_expect_text(fixture.trace, "PRAGMA integrity_check", "ok");
+    expect_text("PRAGMA integrity_check", "ok");
 }
 
 static void expect_state(const char *state)
 {
-    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", state);
-}
-
-static void open_drain(void)
-{
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-}
-
-static void pass(void)
-{
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    expect_text("SELECT value FROM meta WHERE key = 'state'", state);
 }
 
 /* In a transaction. */
 static void open_ingest(struct gv_ingest *ingest, int64_t *next_call)
 {
-    open_drain();
+    open_drain(0);
     assert_int_equal(drain.count, 1);
     if (access(fixture.trace, F_OK) < 0)
         assert_int_equal(close(creat(fixture.trace, 0600)), 0);
@@ -335,8 +320,8 @@ static void half_a_group_waits_for_its_rest(void **state)
     assert_int_equal(number("SELECT count(*) FROM kernels"), 0);
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 1, 1, 0, 5);
     recover();
-    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls",
-                        "a kernel whose name takes more than one record, for it is long");
+    expect_text("SELECT kernel FROM calls",
+                "a kernel whose name takes more than one record, for it is long");
 }
 
 static void a_group_may_cross_segments(void **state)
@@ -352,7 +337,7 @@ static void a_group_may_cross_segments(void **state)
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 9999, 1, 0, 5);
     recover();
     assert_int_equal(spool.writer.header->free.count, 1);
-    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls WHERE start_ns = 9999", "across");
+    expect_text("SELECT kernel FROM calls WHERE start_ns = 9999", "across");
     assert_int_equal(number("SELECT count(*) FROM calls"), GV_SPOOL_SEGMENT_RECORDS);
 }
 
@@ -362,7 +347,7 @@ static void half_a_group_of_a_dead_process_is_kept(void **state)
     fixture_spool_open(&fixture, &spool, 1, false);
     fixture_name(&spool, 1, 1, 0, "last words", true);
     recover();
-    fixture_expect_text(fixture.trace, "SELECT name FROM kernels", "last words");
+    expect_text("SELECT name FROM kernels", "last words");
 }
 
 /* During a scan a thread continues: it takes a segment that the scan has passed as free, fills
@@ -372,7 +357,7 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
     (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(2000);
-    open_drain();
+    open_drain(0);
     for (uint32_t i = 0; i < spool.writer.header->segments_allocated; i++) {
         struct gv_spool_segment *segment = &spool.writer.segments[i];
         uint32_t as_it_was = atomic_load(&segment->state);
@@ -415,9 +400,7 @@ static void open_root(void)
 {
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(2);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    drain.root_pid = spool.writer.header->pid;
-    assert_int_equal(gv_drain_find(&drain), 0);
+    open_drain(spool.writer.header->pid);
 }
 
 /* It waits for its trace. */
@@ -612,7 +595,7 @@ static void threads_that_have_gone_take_no_memory(void **state)
     uint64_t serial = 1;
 
     fixture_spool_open(&fixture, &spool, 1, true);
-    open_drain();
+    open_drain(0);
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < 1000; i++)
             short_thread(serial++, 0);

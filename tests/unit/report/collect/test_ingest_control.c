@@ -1,14 +1,12 @@
 /* Recording that is stopped and goes on: what each pass of the collector does with it. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/drain.h"
-#include "tests/unit/report/one_spool.h"
+#include "tests/unit/report/one_drain.h"
 #include "trace/spool_control.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct gv_drain drain;
 static uint32_t changes;
 
 static int count_steps(void *steps)
@@ -20,7 +18,6 @@ static int count_steps(void *steps)
 /* SQLite's steps in a pass that finds so many changes. */
 static int64_t steps_of_pass(uint32_t found)
 {
-    size_t stored, exiting;
     int64_t steps = 0;
 
     while (found-- > 0) {
@@ -33,7 +30,7 @@ static int64_t steps_of_pass(uint32_t found)
     atomic_store(&spool.writer.header->control.changes, changes);
     if (drain.database.handle)
         sqlite3_progress_handler(drain.database.handle, 10, count_steps, &steps);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    pass();
     sqlite3_progress_handler(drain.database.handle, 0, NULL, NULL);
     return steps;
 }
@@ -46,20 +43,17 @@ static void a_pass_reads_only_what_changed(void **state)
     (void)state;
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
+    open_drain(0);
     steps_of_pass(2);
     steps = steps_of_pass(3);
     assert_true(steps > 0);
     steps_of_pass(1000);
     assert_true(steps_of_pass(3) < 2 * steps);
     gv_drain_close(&drain);
-    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM gpu_change"), changes);
-    fixture_expect_text(
-        fixture.trace,
-        "SELECT group_concat(at_ns || gpu) FROM (SELECT * FROM gpu_change"
-        " ORDER BY at_ns LIMIT 7)",
-        "1000stopped,1010seen,1020stopped,1030seen,1040stopped,1050seen,1060stopped");
+    assert_int_equal(number("SELECT count(*) FROM gpu_change"), changes);
+    expect_text("SELECT group_concat(at_ns || gpu) FROM (SELECT * FROM gpu_change"
+                " ORDER BY at_ns LIMIT 7)",
+                "1000stopped,1010seen,1020stopped,1030seen,1040stopped,1050seen,1060stopped");
 }
 
 static void notes_of_a_killed_command_are_free_again(void **state)

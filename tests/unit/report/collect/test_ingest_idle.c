@@ -1,9 +1,8 @@
 /* From looks at threads between their calls to rows. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/drain.h"
 #include "report/collect/running_stack.h"
-#include "tests/unit/report/one_spool.h"
+#include "tests/unit/report/one_drain.h"
 #include "trace/session_id.h"
 
 #include <pthread.h>
@@ -22,12 +21,8 @@
 
 static void drain_all(void)
 {
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_drain(0);
+    pass();
     assert_int_equal(gv_drain_finish(&drain), 0);
     gv_drain_close(&drain);
 }

@@ -1,8 +1,7 @@
 /* From records to rows: which end is whose, nesting, texts, and a collector that comes later. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/drain.h"
-#include "tests/unit/report/one_spool.h"
+#include "tests/unit/report/one_drain.h"
 
 #include <string.h>
 
@@ -45,8 +44,7 @@ static void finish(uint32_t thread, enum gv_range_kind kind, uint64_t at_ns, uin
 
 static void expect(const char *expected)
 {
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT group_concat(start_ns || ':' || coalesce(duration_ns, 'open') || ':' ||"
         " coalesce(depth, '') || ':' || coalesce(parent, '') , ' ') FROM (SELECT * FROM ranges"
         " ORDER BY id)",
@@ -64,10 +62,9 @@ static void call(uint32_t thread, uint64_t at_ns)
 
 static void expect_ranges_of_calls(const char *expected)
 {
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(start_ns || ':' || coalesce(range, ''), ' ')"
-                        " FROM (SELECT * FROM calls ORDER BY start_ns)",
-                        expected);
+    expect_text("SELECT group_concat(start_ns || ':' || coalesce(range, ''), ' ')"
+                " FROM (SELECT * FROM calls ORDER BY start_ns)",
+                expected);
 }
 
 static void a_call_is_in_the_innermost_push_of_its_thread(void **state)
@@ -90,7 +87,7 @@ static void a_call_is_in_the_innermost_push_of_its_thread(void **state)
     call(1, 45);
     recover();
     expect_ranges_of_calls("5: 15:1 25:4 26:4 27: 35:1 45:");
-    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM call_range"), 4);
+    assert_int_equal(number("SELECT count(*) FROM call_range"), 4);
 }
 
 /* Threads are read one after the other, so an end may come first; a tool's ids may return. */
@@ -125,18 +122,14 @@ static void a_text_may_come_after_its_range(void **state)
     begin(1, GV_RANGE_MARK, 10, 0, 0, 0);
     text(2, 1, "said later");
     recover();
-    fixture_expect_text(fixture.trace, "SELECT message FROM ranges", "said later");
+    expect_text("SELECT message FROM ranges", "said later");
 }
 
 /* A collector that ends while the process lives. */
 static void collect(void)
 {
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    open_drain(0);
+    pass();
     gv_drain_close(&drain);
 }
 
@@ -159,8 +152,8 @@ static void a_later_collector_goes_on(void **state)
     collect();
     expect_ranges_of_calls("26:2 29:2 35:1");
     expect("10:open:0: 20:10:1:1 25:25:: 40:open:1:1");
-    assert_int_equal(fixture_number(fixture.trace, "SELECT count(message) FROM ranges"), 4);
-    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM range_text"), 1);
+    assert_int_equal(number("SELECT count(message) FROM ranges"), 4);
+    assert_int_equal(number("SELECT count(*) FROM range_text"), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,8 +1,7 @@
 /* GPUVERIFY_KEEP: what stays of a trace, and that nothing counts twice or not at all. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/drain.h"
-#include "tests/unit/report/one_spool.h"
+#include "tests/unit/report/one_drain.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -23,7 +22,6 @@
 #define LOADER 2
 #define GPU    3
 
-static struct gv_drain drain;
 static uint32_t correlation, changes;
 static int64_t launched_until; /* the next minute */
 static int times;              /* as many launches as usual */
@@ -103,19 +101,6 @@ static void put_change(void)
     atomic_store(&spool.writer.header->control.changes, changes);
 }
 
-static void open_drain(void)
-{
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-}
-
-static void pass(void)
-{
-    size_t stored, exiting;
-
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
-}
-
 /* Until nothing is due. */
 static void keep_until(enum gv_keep_state state)
 {
@@ -151,7 +136,7 @@ static int open_all(void **state)
     launched_until = 0;
     changes = 0;
     open_program(1);
-    open_drain();
+    open_drain(0);
     (void)state;
     return 0;
 }
@@ -188,13 +173,11 @@ static void expect_sums(void)
 
     snprintf(expected, sizeof(expected), "%d %" PRId64 " %" PRId64, PER_MINUTE, launched_until,
              launched_until);
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
         " FROM minutes WHERE what = 'launch'",
         expected);
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT group_concat(DISTINCT count) || ' ' || count(*) || ' ' || count(DISTINCT minute_ns)"
         " FROM minutes WHERE what = 'kernel'",
         expected);
@@ -235,15 +218,13 @@ static void old_minutes_become_sums(void **state)
     assert_int_equal(number("SELECT max(value) FROM meta WHERE key = 'full_from_ns'"),
                      16 * MINUTE_NS);
     /* Only this time counts in reports. */
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT group_concat(side || ' ' || coalesce(gpu, '') || ' ' || (start_ns / 60000000000))"
         " FROM recording WHERE gpu IS NOT 'stopped'",
         "calls  16,gpu seen 16");
     /* The stalls of the whole time, but not waits that the program asked for. */
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat((start_ns / 60000000000) || cause) FROM older_stalls",
-                        "2module-load,5module-load,8module-load,11module-load,14module-load");
+    expect_text("SELECT group_concat((start_ns / 60000000000) || cause) FROM older_stalls",
+                "2module-load,5module-load,8module-load,11module-load,14module-load");
     assert_int_equal(access(drain.keep.result, F_OK), -1);
 }
 
@@ -309,11 +290,10 @@ static void sums_are_those_of_the_whole_trace(void **state)
 {
     run_and_stop();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 9 * MINUTE_NS);
-    fixture_expect_text(fixture.trace,
-                        "SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || "
-                        "(end_ns / 60000000000))"
-                        " FROM recording WHERE gpu IS NOT 'stopped'",
-                        "calls 9 13,gpu 9 13");
+    expect_text("SELECT group_concat(side || ' ' || (start_ns / 60000000000) || ' ' || "
+                "(end_ns / 60000000000))"
+                " FROM recording WHERE gpu IS NOT 'stopped'",
+                "calls 9 13,gpu 9 13");
     expect_sums_of_the_whole_trace(state, run_and_stop);
 }
 
@@ -322,8 +302,7 @@ static void each_minute_is_busy_or_idle(void **state)
 {
     (void)state;
     run_and_stop();
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT count(*) || ' ' || min(known) || ' ' || max(known) FROM (SELECT round(total(CASE"
         " WHEN what IN ('busy', 'idle') THEN total_ns END) / 1e9) AS known FROM minutes"
         " GROUP BY minute_ns)",
@@ -361,8 +340,7 @@ static void windows_of_old_minutes_go(void **state)
     assert_int_equal(number("SELECT count(DISTINCT process) FROM gpu_change WHERE gpu = 'between'"),
                      2);
     /* In each minute one second was seen, with one operation. */
-    fixture_expect_text(
-        fixture.trace,
+    expect_text(
         "SELECT group_concat(DISTINCT what || ' ' || (total_ns / 1000000)) || ' ' || count(*) FROM"
         " minutes WHERE process IS NULL AND name <> 'calls'",
         "recorded 1000,busy 100 24");
@@ -391,8 +369,7 @@ static void texts_of_old_ranges_go(void **state)
     run_minutes(8);
     finish();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 5 * MINUTE_NS);
-    fixture_expect_text(fixture.trace, "SELECT group_concat(text) FROM range_text",
-                        "step 2,step 3,all");
+    expect_text("SELECT group_concat(text) FROM range_text", "step 2,step 3,all");
 }
 
 /* Nothing was seen between the folded time and its start. */
@@ -404,11 +381,9 @@ static void a_gpu_side_begins_later(void **state)
     run_minutes(10);
     finish();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 6 * MINUTE_NS);
-    fixture_expect_text(
-        fixture.trace,
-        "SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
-        " FROM recording",
-        "calls 6,seen 8");
+    expect_text("SELECT group_concat(coalesce(gpu, side) || ' ' || (start_ns / 60000000000))"
+                " FROM recording",
+                "calls 6,seen 8");
 }
 
 static void put_memory(enum fixture_api api, uint64_t object)
@@ -513,12 +488,10 @@ static void a_call_may_take_longer(void **state)
     run_minutes(4);
     finish();
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 8 * MINUTE_NS);
-    fixture_expect_text(
-        fixture.trace,
-        "SELECT group_concat((minute_ns / 60000000000) || ' ' || (max_ns / 60000000000))"
-        " FROM minutes WHERE what = 'call' AND name = 'cuCtxSynchronize'"
-        " AND minute_ns < 2 * 60000000000",
-        "0 7,1 0");
+    expect_text("SELECT group_concat((minute_ns / 60000000000) || ' ' || (max_ns / 60000000000))"
+                " FROM minutes WHERE what = 'call' AND name = 'cuCtxSynchronize'"
+                " AND minute_ns < 2 * 60000000000",
+                "0 7,1 0");
 }
 
 /* Whatever was going on, and without the setting, as `gpuverify recover` has none. */
@@ -544,8 +517,7 @@ static void killed_in(enum gv_keep_state at)
     spool.writer.header->process_start_ticks = 1;
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
     expect_sums();
-    fixture_expect_text(fixture.trace, "SELECT group_concat(value) FROM meta WHERE key = 'state'",
-                        "complete");
+    expect_text("SELECT group_concat(value) FROM meta WHERE key = 'state'", "complete");
     assert_true(access(result, F_OK) < 0);
 }
 
@@ -560,11 +532,9 @@ static void killed_before_all_is_deleted(void **state)
 {
     (void)state;
     killed_in(GV_KEEP_SWEEPS);
-    fixture_expect_text(
-        fixture.trace,
-        "SELECT group_concat(side || ' ' || (start_ns / 60000000000)) FROM recording"
-        " WHERE gpu IS NOT 'stopped'",
-        "calls 2,gpu 2");
+    expect_text("SELECT group_concat(side || ' ' || (start_ns / 60000000000)) FROM recording"
+                " WHERE gpu IS NOT 'stopped'",
+                "calls 2,gpu 2");
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 2 * MINUTE_NS);
     assert_in_range(number("SELECT count(*) FROM calls"), 4 * PER_MINUTE, 5 * PER_MINUTE + 10);
 }
