@@ -79,3 +79,9 @@ void totals_keep(void)
     assert_int_equal(gv_totals_keep(totals_trace, pass), 0);
     gv_pass_close(pass);
 }
+
+void totals_keep_with(const char *sql)
+{
+    totals_execute(sql);
+    totals_keep();
+}

@@ -24,5 +24,7 @@ sqlite3_stmt *totals_prepare(const char *sql);
 void totals_step(sqlite3_stmt *statement, const int64_t *values, int count);
 /* Computes all sums of the trace. */
 void totals_keep(void);
+/* After a change of the trace. */
+void totals_keep_with(const char *sql);
 
 #endif

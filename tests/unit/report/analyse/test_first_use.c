@@ -5,7 +5,7 @@
 static void first_uses_at_the_same_time_count_once(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', "
         "'load'),"
         " (7, 'cuDevicePrimaryCtxRelease_v2', 'context'), (8, 'cuCtxSetLimit', 'context');"
@@ -16,7 +16,6 @@ static void first_uses_at_the_same_time_count_once(void **state)
         " (1, 1, 6, 3, 2000, 1000, 0, 'cubin'), (2, 2, 6, 4, 2500, 1000, 0, 'cubin');"
         "INSERT INTO load_wait VALUES (2, 700, 1);"
         "INSERT INTO jit (process, start_ns, duration_ns) VALUES (1, 2100, 500), (2, 2200, 500);");
-    totals_keep();
     assert_int_equal(totals_fact("start_ns"), 1400);
     assert_int_equal(totals_fact("loads"), 2);
     assert_int_equal(totals_fact("loading_ns"), 1000 + 300); /* [2000, 3000), [3200, 3500) */
@@ -56,7 +55,7 @@ static void processes_at_the_same_time_each_count(void **state)
 static void many_first_uses_are_counted_to_the_last(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (5, 'cuCtxSetCurrent', 'context'),"
         " (6, 'cuModuleLoadData', 'load');"
         "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
@@ -66,7 +65,6 @@ static void many_first_uses_are_counted_to_the_last(void **state)
         " SELECT id, 1, 6, NULL, start_ns + 1000, 800, 0, 'cubin' FROM call;"
         "INSERT INTO jit (process, start_ns, duration_ns)"
         " SELECT 1, start_ns + 1000, 700 FROM call;");
-    totals_keep();
     assert_int_equal(totals_fact("start_ns"), INT64_C(200000) * 900);
     assert_int_equal(totals_fact("loading_ns"), INT64_C(200000) * 800);
     assert_int_equal(totals_fact("compiling_ns"), INT64_C(200000) * 700);

@@ -216,8 +216,7 @@ static void many_times_are_one_row(void **state)
         "UPDATE gpu_op SET duration_ns = 500000; UPDATE call SET start_ns = start_ns + 900000,"
         " duration_ns = 100000");
     looks(1007, 9000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
-    totals_execute("UPDATE idle_sample SET at_ns = at_ns + 700000");
-    totals_keep();
+    totals_keep_with("UPDATE idle_sample SET at_ns = at_ns + 700000");
     assert_in_range(totals_number("SELECT max(gaps) FROM idle WHERE reason = 'python'"), 4000,
                     5000);
     assert_in_range(totals_number("SELECT count(DISTINCT gap) FROM idle_time"), 4000, 4096);
@@ -320,9 +319,8 @@ static void unseen_time_is_not_idle(void **state)
     (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 1, 4000, 10000);
-    totals_execute("INSERT INTO gpu_change VALUES (1, 2500000000, 'host-only', 'nsys'),"
-                   " (1, 3500000000, 'cupti', NULL)");
-    totals_keep();
+    totals_keep_with("INSERT INTO gpu_change VALUES (1, 2500000000, 'host-only', 'nsys'),"
+                     " (1, 3500000000, 'cupti', NULL)");
     assert_int_equal(totals_number("SELECT sum(duration_ns) / 1000000 FROM idle"
                                    " WHERE start_ns >= 2000000000"),
                      500);
@@ -348,7 +346,7 @@ static void numbers_may_be_anything(void **state)
     (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 2, 3000, 10000);
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
         " (10, 1, 1, -9223372036854775808, 9223372036854775807, 77),"
         " (11, 1, 1, 9223372036854775807, 9223372036854775807, -1), (12, 1, 1, 5, -7, 1),"
@@ -362,7 +360,6 @@ static void numbers_may_be_anything(void **state)
         " (1, 1, 9223372036854775807, 2, 0, 0, 9223372036854775807);"
         "INSERT INTO process (id, identity, start_ns, end_ns, gpu) VALUES"
         " (8, 8, 9223372036854775807, -9223372036854775808, 'off'), (9, 9, NULL, NULL, NULL)");
-    totals_keep();
     assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE duration_ns <= 0"), 0);
 }
 

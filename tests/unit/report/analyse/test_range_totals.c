@@ -281,16 +281,16 @@ static void numbers_are_one_name_where_most_occur_once(void **state)
 static void the_rest_of_too_many_names_is_no_step(void **state)
 {
     (void)state;
-    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 1;"
-                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
-                   "INSERT INTO range_text SELECT 1000 + i, 1, 1000 + i, char(97 + i % 26,"
-                   " 97 + i / 26 % 26, 97 + i / 676) FROM n;"
-                   "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns)"
-                   " SELECT id, 1, 1, id, id * 100, 90 FROM range_text WHERE id > 1000;"
-                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-                   " SELECT id, 1, 1, id * 100 + 10, 5, 0 FROM range_text WHERE id > 1000;"
-                   "INSERT INTO call_range SELECT 1, id, id FROM call;");
-    totals_keep();
+    totals_keep_with(
+        "UPDATE api SET gpu_work = 1 WHERE id = 1;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
+        "INSERT INTO range_text SELECT 1000 + i, 1, 1000 + i, char(97 + i % 26,"
+        " 97 + i / 26 % 26, 97 + i / 676) FROM n;"
+        "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns)"
+        " SELECT id, 1, 1, id, id * 100, 90 FROM range_text WHERE id > 1000;"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+        " SELECT id, 1, 1, id * 100 + 10, 5, 0 FROM range_text WHERE id > 1000;"
+        "INSERT INTO call_range SELECT 1, id, id FROM call;");
     assert_int_equal(totals_number("SELECT count FROM range_total WHERE is_pattern"),
                      12000 - GV_RANGE_NAMES);
     assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 0);
@@ -300,18 +300,16 @@ static void the_rest_of_too_many_names_is_no_step(void **state)
 static void a_librarys_ranges_are_no_steps(void **state)
 {
     (void)state;
-    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 1;"
-                   "INSERT INTO range_text VALUES (10, 1, 10, 'CCCL'), (11, 1, 11, 'ours');"
-                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
-                   "INSERT INTO range (id, thread, kind, domain, text, start_ns, duration_ns)"
-                   " SELECT i, 1, 1, 10, 1, i * 100, 90 FROM n;"
-                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-                   " SELECT id, 1, 1, start_ns + 10, 5, 0 FROM range;"
-                   "INSERT INTO call_range SELECT 1, id, id FROM call;");
-    totals_keep();
+    totals_keep_with("UPDATE api SET gpu_work = 1 WHERE id = 1;"
+                     "INSERT INTO range_text VALUES (10, 1, 10, 'CCCL'), (11, 1, 11, 'ours');"
+                     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
+                     "INSERT INTO range (id, thread, kind, domain, text, start_ns, duration_ns)"
+                     " SELECT i, 1, 1, 10, 1, i * 100, 90 FROM n;"
+                     "INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                     " SELECT id, 1, 1, start_ns + 10, 5, 0 FROM range;"
+                     "INSERT INTO call_range SELECT 1, id, id FROM call;");
     assert_int_equal(totals_number("SELECT count(*) FROM step_series"), 0);
-    totals_execute("UPDATE range SET domain = 11");
-    totals_keep();
+    totals_keep_with("UPDATE range SET domain = 11");
     assert_int_equal(totals_number("SELECT count(*) FROM step"), 40);
 }
 

@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+static struct gv_memory_log memory;
+
 static int setup(void **state)
 {
     totals_open(state);
+    memory = (struct gv_memory_log){0};
     totals_execute(
         "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, "
         "'cuStreamSynchronize',"
@@ -28,6 +31,12 @@ static int setup(void **state)
         "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 0, 1, 8), (3, 2, 0, 1, 7),"
         " (4, 1, 1, 2, 7);");
     return 0;
+}
+
+static int teardown(void **state)
+{
+    gv_memory_log_free(&memory);
+    return totals_close(state);
 }
 
 static void durations_have_exact_ends_and_a_near_median(void **state)
@@ -99,19 +108,19 @@ static void lanes_keep_their_sum_when_they_widen(void **state)
     assert_int_equal(sum, 1000 * 777 + 50);
 }
 
-static void log_take(struct gv_memory_log *log, const struct gv_memory_event *events, size_t count)
+static void log_take(const struct gv_memory_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct gv_memory_event event = events[i];
         event.at_ns = event.at_ns ? event.at_ns : 10 * (int64_t)(i + 1);
         event.process = event.process ? event.process : 1;
         event.call = (int64_t)i + 1;
-        assert_int_equal(gv_memory_log_take(log, &event), 0);
+        assert_int_equal(gv_memory_log_take(&memory, &event), 0);
     }
 }
 
-#define TAKE(log, ...)                                                                             \
-    log_take(log, (const struct gv_memory_event[]){__VA_ARGS__},                                   \
+#define TAKE(...)                                                                                  \
+    log_take((const struct gv_memory_event[]){__VA_ARGS__},                                        \
              sizeof((const struct gv_memory_event[]){__VA_ARGS__}) /                               \
                  sizeof(struct gv_memory_event))
 #define GOT(at, size, where, ...)                                                                  \
@@ -126,26 +135,23 @@ static void log_take(struct gv_memory_log *log, const struct gv_memory_event *ev
 static void memory_is_followed_in_order_of_time(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
-    TAKE(&log, GOT(0x1000, 100, DEVICE, .at_ns = 10),
-         GOT(0x1000, 7, DEVICE, .at_ns = 12, .process = 2), GOT(0x3000, 999, HOST, .at_ns = 15),
-         GOT(0x2000, 50, MANAGED, .at_ns = 20), DID(FREE, 0x1000, .at_ns = 30),
-         GOT(0x1000, 70, DEVICE, .at_ns = 40), DID(FREE, 0x9000, .at_ns = 50));
-    gv_memory_log_end(&log);
-    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 157);
-    assert_int_equal(gv_memory_log_fullest(&log)->peak_ns, 20);
+    TAKE(GOT(0x1000, 100, DEVICE, .at_ns = 10), GOT(0x1000, 7, DEVICE, .at_ns = 12, .process = 2),
+         GOT(0x3000, 999, HOST, .at_ns = 15), GOT(0x2000, 50, MANAGED, .at_ns = 20),
+         DID(FREE, 0x1000, .at_ns = 30), GOT(0x1000, 70, DEVICE, .at_ns = 40),
+         DID(FREE, 0x9000, .at_ns = 50));
+    gv_memory_log_end(&memory);
+    assert_int_equal(gv_memory_log_fullest(&memory)->peak_bytes, 157);
+    assert_int_equal(gv_memory_log_fullest(&memory)->peak_ns, 20);
     /* 50 + 70 + 7; pinned memory is the host's */
-    assert_int_equal(gv_memory_log_fullest(&log)->live_bytes, 127);
-    assert_int_equal(log.left_bytes, 127);
-    gv_memory_log_free(&log);
+    assert_int_equal(gv_memory_log_fullest(&memory)->live_bytes, 127);
+    assert_int_equal(memory.left_bytes, 127);
 }
 
-static const struct gv_memory_line *log_line(const struct gv_memory_log *log, int64_t place)
+static const struct gv_memory_line *log_line(int64_t place)
 {
-    for (size_t i = 0; i < log->line_count; i++)
-        if (log->lines[i].place == place)
-            return &log->lines[i];
+    for (size_t i = 0; i < memory.line_count; i++)
+        if (memory.lines[i].place == place)
+            return &memory.lines[i];
     fail();
     return NULL;
 }
@@ -154,17 +160,15 @@ static const struct gv_memory_line *log_line(const struct gv_memory_log *log, in
 static void each_line_has_its_memory(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
-    TAKE(&log, GOT(0x1000, 100, DEVICE, .place = 1, .duration_ns = 3),
+    TAKE(GOT(0x1000, 100, DEVICE, .place = 1, .duration_ns = 3),
          GOT(0x2000, 60, DEVICE, .place = 2), GOT(0x3000, 30, DEVICE, .place = 2),
          DID(FREE, 0x1000, .duration_ns = 4), DID(FREE, 0x3000),
          GOT(0x4000, 95, DEVICE, .place = 1, .duration_ns = 3), GOT(0x5000, 40, DEVICE, .place = 3),
          DID(FREE, 0x4000, .duration_ns = 4), GOT(0x6000, 999, HOST, .place = 3));
-    gv_memory_log_end(&log);
-    const struct gv_memory_line *first = log_line(&log, 1), *second = log_line(&log, 2);
-    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 60 + 95 + 40);
-    assert_int_equal(gv_memory_log_fullest(&log)->peak_ns, 70);
+    gv_memory_log_end(&memory);
+    const struct gv_memory_line *first = log_line(1), *second = log_line(2);
+    assert_int_equal(gv_memory_log_fullest(&memory)->peak_bytes, 60 + 95 + 40);
+    assert_int_equal(gv_memory_log_fullest(&memory)->peak_ns, 70);
     assert_int_equal(first->allocations, 2);
     assert_int_equal(first->freed, 2);
     assert_int_equal(first->allocated_bytes, 195);
@@ -177,131 +181,113 @@ static void each_line_has_its_memory(void **state)
     assert_int_equal(second->peak_bytes, 90);
     assert_int_equal(second->at_peak_bytes, 60);
     assert_int_equal(second->left_bytes, 60);
-    assert_int_equal(log.lines[2].at_peak_bytes, 40);
-    assert_int_equal(log.lines[3].left_bytes, 999);
-    assert_int_equal(log.left_bytes, 100);
-    gv_memory_log_free(&log);
+    assert_int_equal(memory.lines[2].at_peak_bytes, 40);
+    assert_int_equal(memory.lines[3].left_bytes, 999);
+    assert_int_equal(memory.left_bytes, 100);
 }
 
 static void devices_have_peaks_of_their_own(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
-    TAKE(&log, GOT(0x1000, 100, DEVICE, .place = 1, .device = 1), DID(FREE, 0x1000),
+    TAKE(GOT(0x1000, 100, DEVICE, .place = 1, .device = 1), DID(FREE, 0x1000),
          GOT(0x2000, 80, DEVICE, .place = 1, .device = 2));
-    gv_memory_log_end(&log);
-    assert_int_equal(gv_memory_log_fullest(&log)->peak_bytes, 100);
-    assert_int_equal(log.devices[2].peak_bytes, 80);
-    assert_int_equal(log.line_count, 1);
-    assert_int_equal(log.holder_count, 2);
-    assert_int_equal(log.lines[0].at_peak_bytes, 180);
-    assert_int_equal(log.lines[0].peak_bytes, 100);
-    gv_memory_log_free(&log);
+    gv_memory_log_end(&memory);
+    assert_int_equal(gv_memory_log_fullest(&memory)->peak_bytes, 100);
+    assert_int_equal(memory.devices[2].peak_bytes, 80);
+    assert_int_equal(memory.line_count, 1);
+    assert_int_equal(memory.holder_count, 2);
+    assert_int_equal(memory.lines[0].at_peak_bytes, 180);
+    assert_int_equal(memory.lines[0].peak_bytes, 100);
 }
 
 /* The handle is released at once, as PyTorch does. */
 static void physical_memory_lives_as_long_as_its_mappings(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
-    TAKE(&log, GOT(0x99, 100, PHYSICAL), GOT(0x10000, 100, MAPPED, .second = 0x99),
-         DID(RELEASED, 0x99), GOT(0x98, 100, PHYSICAL), GOT(0x10064, 100, MAPPED, .second = 0x98),
+    TAKE(GOT(0x99, 100, PHYSICAL), GOT(0x10000, 100, MAPPED, .second = 0x99), DID(RELEASED, 0x99),
+         GOT(0x98, 100, PHYSICAL), GOT(0x10064, 100, MAPPED, .second = 0x98),
          GOT(0x20000, 100, MAPPED, .second = 0x98), DID(RELEASED, 0x98));
-    assert_int_equal(log.devices[0].live_bytes, 200);
+    assert_int_equal(memory.devices[0].live_bytes, 200);
     /* one call for both ranges */
-    TAKE(&log, GOT(0x10000, 200, UNMAPPED));
-    assert_int_equal(log.devices[0].live_bytes, 100);
-    TAKE(&log, DID(RETAINED, 0x97, .second = 0x20000), GOT(0x20000, 100, UNMAPPED));
-    assert_int_equal(log.devices[0].live_bytes, 100);
-    TAKE(&log, DID(RETAINED, 0x97), DID(RELEASED, 0x97));
-    assert_int_equal(log.devices[0].live_bytes, 100);
-    TAKE(&log, DID(RELEASED, 0x97));
-    assert_int_equal(log.devices[0].live_bytes, 0);
-    gv_memory_log_end(&log);
-    assert_int_equal(log.devices[0].peak_bytes, 200);
-    assert_int_equal(log.lines[0].freed, 2);
-    assert_int_equal(log.left_bytes, 0);
-    gv_memory_log_free(&log);
+    TAKE(GOT(0x10000, 200, UNMAPPED));
+    assert_int_equal(memory.devices[0].live_bytes, 100);
+    TAKE(DID(RETAINED, 0x97, .second = 0x20000), GOT(0x20000, 100, UNMAPPED));
+    assert_int_equal(memory.devices[0].live_bytes, 100);
+    TAKE(DID(RETAINED, 0x97), DID(RELEASED, 0x97));
+    assert_int_equal(memory.devices[0].live_bytes, 100);
+    TAKE(DID(RELEASED, 0x97));
+    assert_int_equal(memory.devices[0].live_bytes, 0);
+    gv_memory_log_end(&memory);
+    assert_int_equal(memory.devices[0].peak_bytes, 200);
+    assert_int_equal(memory.lines[0].freed, 2);
+    assert_int_equal(memory.left_bytes, 0);
 }
 
 /* Another process's memory, or allocated before the recording began. */
 static void memory_that_was_not_seen_is_not_counted(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
-    TAKE(&log, GOT(0x10000, 100, MAPPED, .second = 0x55), GOT(0x10000, 100, UNMAPPED),
+    TAKE(GOT(0x10000, 100, MAPPED, .second = 0x55), GOT(0x10000, 100, UNMAPPED),
          DID(RELEASED, 0x55), DID(FREE, 0x1000), DID(RETAINED, 0x55, .second = 0x10000),
          GOT(0x1000, 10, DEVICE));
-    gv_memory_log_end(&log);
-    assert_int_equal(log.devices[0].peak_bytes, 10);
-    assert_int_equal(log.left_bytes, 10);
-    gv_memory_log_free(&log);
+    gv_memory_log_end(&memory);
+    assert_int_equal(memory.devices[0].peak_bytes, 10);
+    assert_int_equal(memory.left_bytes, 10);
 }
 
 /* The nearest one counts, with what was allocated at its time. */
 static void samples_show_what_is_used_besides(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-    const struct gv_memory_device *one = &log.devices[1], *two = &log.devices[2];
+    const struct gv_memory_device *one = &memory.devices[1], *two = &memory.devices[2];
 
-    TAKE(&log, GOT(0, 500, SAMPLED, .device = 1), GOT(0x1000, 100, DEVICE, .device = 1),
+    TAKE(GOT(0, 500, SAMPLED, .device = 1), GOT(0x1000, 100, DEVICE, .device = 1),
          GOT(0, 620, SAMPLED, .device = 1), GOT(0x2000, 900, DEVICE, .device = 1, .at_ns = 45),
          GOT(0, 1530, SAMPLED, .device = 1, .at_ns = 55),
          GOT(0, 700, SAMPLED, .device = 1, .at_ns = 3000000000));
     assert_int_equal(one->outside_bytes, 530);
-    TAKE(&log, GOT(0x3000, 2000, DEVICE, .device = 1, .at_ns = 5000000000));
+    TAKE(GOT(0x3000, 2000, DEVICE, .device = 1, .at_ns = 5000000000));
     assert_int_equal(one->near_ns, INT64_MAX); /* the last one is too old */
-    TAKE(&log, GOT(0x4000, 10, MANAGED, .device = 2), GOT(0, 50, SAMPLED, .device = 2));
+    TAKE(GOT(0x4000, 10, MANAGED, .device = 2), GOT(0, 50, SAMPLED, .device = 2));
     assert_int_equal(two->outside_bytes, -1); /* it may lie on the host */
-    gv_memory_log_free(&log);
 }
 
 /* Whatever their number: only simultaneous allocations count. */
 static void memory_that_is_freed_is_forgotten(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
     for (int64_t i = 1; i <= 4 * (int64_t)GV_MEMORY_BLOCKS; i++) {
         struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
-        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+        assert_int_equal(gv_memory_log_take(&memory, &event), 0);
         event.object -= 3 * 0x1000; /* three are left */
         event.space = GV_MEMORY_FREE;
-        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+        assert_int_equal(gv_memory_log_take(&memory, &event), 0);
     }
-    gv_memory_log_end(&log);
-    assert_false(log.too_many);
-    assert_int_equal(log.block_count, 4);
-    assert_int_equal(log.devices[0].peak_bytes, 40);
-    assert_int_equal(log.left_bytes, 30);
-    gv_memory_log_free(&log);
+    gv_memory_log_end(&memory);
+    assert_false(memory.too_many);
+    assert_int_equal(memory.block_count, 4);
+    assert_int_equal(memory.devices[0].peak_bytes, 40);
+    assert_int_equal(memory.left_bytes, 30);
 }
 
 static void too_much_memory_at_a_time_is_not_followed(void **state)
 {
     (void)state;
-    struct gv_memory_log log = {0};
-
     for (int64_t i = 1; i <= (int64_t)GV_MEMORY_BLOCKS + 1; i++) {
         struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
-        assert_false(log.too_many);
-        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+        assert_false(memory.too_many);
+        assert_int_equal(gv_memory_log_take(&memory, &event), 0);
     }
-    gv_memory_log_end(&log);
-    assert_true(log.too_many);
-    assert_int_equal(log.left_bytes, 0);
-    gv_memory_log_free(&log);
+    gv_memory_log_end(&memory);
+    assert_true(memory.too_many);
+    assert_int_equal(memory.left_bytes, 0);
 }
 
 /* A handle is reused for the next context. */
 static void memory_ends_with_its_context(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (11, "
         "'cuCtxDestroy_v2',"
         " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
@@ -327,18 +313,15 @@ static void memory_ends_with_its_context(void **state)
         " (15, 1, 12, 95, 1, 0, NULL, NULL, NULL, NULL),"
         " (16, 1, 3, 99, 1, 0, 2, NULL, 4, 196608),"
         " (17, 1, 12, 100, 1, 700, 2, NULL, NULL, NULL);"); /* it failed */
-    totals_keep();
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
     assert_int_equal(totals_fact("memory_peak_at_ns"), 21);
     assert_int_equal(totals_fact("memory_left_bytes"), 34);
     assert_int_equal(totals_number("SELECT sum(bytes) FROM memory_left"), 34);
     assert_int_equal(totals_number("SELECT count(*) FROM memory_left"), 2);
-    totals_execute("UPDATE call SET api = 13 WHERE id IN (12, 15)"); /* no reset */
-    totals_keep();
+    totals_keep_with("UPDATE call SET api = 13 WHERE id IN (12, 15)"); /* no reset */
     assert_int_equal(totals_fact("memory_left_bytes"), 200 + 50 + 4);
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
-    totals_execute("UPDATE call SET api = 13 WHERE id IN (4, 8)"); /* no context is destroyed */
-    totals_keep();
+    totals_keep_with("UPDATE call SET api = 13 WHERE id IN (4, 8)"); /* no context is destroyed */
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000 + 700 + 200 + 50);
 }
 
@@ -346,7 +329,7 @@ static void memory_ends_with_its_context(void **state)
 static void a_reset_ends_the_primary_context(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
         " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
         "INSERT INTO context (id, process, handle) VALUES (1, 1, 4096), (2, 1, 8192);"
@@ -354,14 +337,11 @@ static void a_reset_ends_the_primary_context(void **state)
         " object) VALUES"
         " (1, 1, 3, 5, 1, 0, 2, 100, 65536), (2, 1, 10, 10, 1, 0, 1, NULL, 4096),"
         " (3, 1, 3, 20, 1, 0, 1, 1000, 131072), (4, 1, 12, 30, 1, 0, 1, NULL, NULL);");
-    totals_keep();
     assert_int_equal(totals_fact("memory_left_bytes"), 1000);
-    totals_execute("UPDATE call SET api = 13 WHERE id = 4");
-    totals_keep();
+    totals_keep_with("UPDATE call SET api = 13 WHERE id = 4");
     assert_int_equal(totals_fact("memory_left_bytes"), 1000);
-    totals_execute(
+    totals_keep_with(
         "UPDATE call SET api = 1 WHERE id = 2"); /* both are primary: the current one ends */
-    totals_keep();
     assert_int_equal(totals_fact("memory_left_bytes"), 100);
 }
 
@@ -369,7 +349,7 @@ static void a_reset_ends_the_primary_context(void **state)
 static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
         " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
         " 'context'), (13, 'cudaDeviceReset', 'context');"
@@ -381,10 +361,8 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
         " (3, 1, 3, 30, 1, 0, 3, 30, 196608),"
         " (4, 1, 12, 40, 1, 0, 3, NULL, 4096), (5, 1, 13, 50, 1, 0, 3, NULL, 8192),"
         " (6, 1, 11, 60, 1, 0, 3, NULL, NULL);");
-    totals_keep();
     assert_int_equal(totals_fact("memory_left_bytes"), 30);
-    totals_execute("UPDATE call SET object = 12288 WHERE id = 6");
-    totals_keep();
+    totals_keep_with("UPDATE call SET object = 12288 WHERE id = 6");
     assert_int_equal(totals_fact("memory_left_bytes"), 0);
     assert_int_equal(totals_fact("memory_peak_bytes"), 1230);
 }
@@ -392,32 +370,28 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 static void memory_of_a_process_that_ended_takes_no_room(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "UPDATE process SET end_ns = 100 WHERE id = 1;"
         "INSERT INTO thread VALUES (3, 2, 1, 30, 'c', 0);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, bytes, object) VALUES"
         " (1, 1, 3, 10, 1, 0, 1000, 65536), (2, 3, 3, 200, 1, 0, 900, 65536),"
         " (3, 1, 4, 300, 1, 0, NULL, 65536);");
-    totals_keep();
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
     assert_int_equal(totals_fact("memory_left_bytes"), 900);
-    totals_execute("DELETE FROM call WHERE id = 3"); /* nobody freed it */
-    totals_keep();
+    totals_keep_with("DELETE FROM call WHERE id = 3"); /* nobody freed it */
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
     assert_int_equal(totals_fact("memory_left_bytes"), 1900);
-    totals_execute("UPDATE process SET end_ns = NULL");
-    totals_keep();
+    totals_keep_with("UPDATE process SET end_ns = NULL");
     assert_int_equal(totals_fact("memory_peak_bytes"), 1900);
 }
 
 static void overlapping_operations_count_once(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
         " (1, 1, 1, 1, 1000, 1000), (2, 2, 1, 2, 1500, 1000), (3, 1, 2, NULL, 1800, 1200),"
         " (4, 1, 1, 1, 5000, 500), (5, 4, 1, 1, 0, 100), (6, 3, 1, 1, 5400, 200);");
-    totals_keep();
     /* Device u, of both processes: [1000, 3000) and [5000, 5600). */
     assert_int_equal(
         totals_number("SELECT busy_ns FROM device_total t JOIN device d ON d.id = t.device"
@@ -437,11 +411,11 @@ static void overlapping_operations_count_once(void **state)
 static void kernels_of_nccl_use_few_blocks_by_design(void **state)
 {
     (void)state;
-    totals_execute("UPDATE gpu_name SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)' WHERE "
-                   "id = 1;"
-                   "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
-                   " (1, 1, 1, 1, 1000, 1000), (2, 1, 1, 2, 3000, 500);");
-    totals_keep();
+    totals_keep_with(
+        "UPDATE gpu_name SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)' WHERE "
+        "id = 1;"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
+        " (1, 1, 1, 1, 1000, 1000), (2, 1, 1, 2, 3000, 500);");
     assert_int_equal(totals_fact("kernel_time_ns"), 1500);
     assert_int_equal(totals_fact("underfilled_ns"), 0);
     assert_int_equal(totals_fact("blocks_known_ns"), 500);
@@ -451,12 +425,11 @@ static void kernels_of_nccl_use_few_blocks_by_design(void **state)
 static void the_order_of_storage_does_not_matter(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
         "i % 2,"
         " 1, 1, (i * 7919) % 1300000 * 1000, 600 FROM n;");
-    totals_keep();
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), INT64_C(1300000) * 600);
     assert_int_equal(totals_number("SELECT sum(taken_ns) FROM timeline WHERE lane = 'busy 1'"),
                      INT64_C(1300000) * 600);
@@ -465,12 +438,11 @@ static void the_order_of_storage_does_not_matter(void **state)
 static void in_order_they_are_read_in_stretches(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
         "i % 2,"
         " 1, 1, i * 1000, 1200 FROM n;");
-    totals_keep();
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"),
                      INT64_C(1300000) * 1000 + 200);
 }
@@ -478,11 +450,10 @@ static void in_order_they_are_read_in_stretches(void **state)
 static void copies_are_told_apart_by_the_hosts_memory(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
         " (1, 1, 2, 0, 10, 100, 17), (2, 1, 2, 20, 10, 50, 33), (3, 1, 2, 40, 10, 7, 8),"
         " (4, 1, 2, 60, 10, 3, 17), (5, 1, 2, 80, 10, 1, 99999);");
-    totals_keep();
     assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 17"), 103);
     assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 33"), 50);
     assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 0"), 1);
@@ -496,7 +467,7 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
 static void summaries_are_the_same_with_totals_and_without(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_name VALUES (3, 1, 3, NULL, NULL);"
         "INSERT INTO gpu_shape (id, process, number, name) VALUES (3, 1, 3, 3), (4, 1, 4, NULL);"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
@@ -517,7 +488,6 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
         "  kernel_summary"
         " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
         "  FROM copy_summary;");
-    totals_keep();
     totals_execute(
         "CREATE TABLE after AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
         "  max_ns, share, errors AS more FROM api_summary"
@@ -545,11 +515,10 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
 static void copies_between_host_and_device_count_alone(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
         " (1, 1, 2, 0, 10, 100, 17), (2, 2, 2, 5, 10, 50, 33), (3, 1, 2, 40, 1000, 7, 8),"
         " (4, 1, 3, 2000, 5000, 3, NULL), (5, 4, 2, 0, 4, 1, 2);");
-    totals_keep();
     assert_int_equal(totals_number("SELECT sum(copy_ns) FROM device_total"), 15 + 1000 + 5000 + 4);
     assert_int_equal(totals_fact("host_copy_ns"), 15 + 4);
 }
@@ -557,14 +526,13 @@ static void copies_between_host_and_device_count_alone(void **state)
 static void what_had_not_ended_ends_what_is_known(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
         " (1, 1, 1, 0, 10, 0, 1), (2, 1, 1, 20, 10, 0, 1), (3, 1, 1, 40, 10, 0, 1),"
         " (4, 1, 2, 9000, 1000, 0, NULL);"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
         " (1, 1, 1, 1, 1000, 2000, 1), (2, 1, 1, 1, NULL, NULL, 2),"
         " (3, 2, 1, 1, 2500, 2500, 3);");
-    totals_keep();
     assert_int_equal(totals_fact("untimed_operations"), 1);
     assert_int_equal(totals_fact("gpu_known_ns"), 3000);
     assert_int_equal(totals_fact("gpu_busy_ns"), 2000);
@@ -573,13 +541,12 @@ static void what_had_not_ended_ends_what_is_known(void **state)
 static void calls_are_summed(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) VALUES (1, 1, 4, 0, 1000),"
         " (2, 1, 4, 11000, 1000);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
         " (1, 1, 1, 500, 1500, 0, 1), (2, 1, 1, 3000, 100, 0, 1), (3, 1, 1, 4000, 100, 719, 2),"
         " (4, 1, 2, 10000, 3000, 600, NULL);");
-    totals_keep();
     assert_int_equal(totals_fact("first_ns"), 500);
     assert_int_equal(totals_fact("last_ns"), 13000);
     assert_int_equal(totals_fact("launched_kernels"), 1);
@@ -595,9 +562,8 @@ static void a_part_hides_what_is_kept(void **state)
     (void)state;
     struct gv_totals_part part = GV_TOTALS_ALL;
 
-    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-                   " (1, 1, 2, 100, 10, 0), (2, 2, 2, 200, 10, 0), (3, 1, 2, 300, 10, 0);");
-    totals_keep();
+    totals_keep_with("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                     " (1, 1, 2, 100, 10, 0), (2, 2, 2, 200, 10, 0), (3, 1, 2, 300, 10, 0);");
     assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
     assert_int_equal(totals_fact("calls"), 3);
     part.process = 1;
@@ -622,7 +588,7 @@ static void a_part_hides_what_is_kept(void **state)
 static void what_is_missing_bounds_what_is_known(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
         "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
@@ -633,16 +599,13 @@ static void what_is_missing_bounds_what_is_known(void **state)
         " (3, 8, 80, 3000, 9000, 0, 2, 3);"
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
         " (1, 8, 4, 1500, 4500, 1), (2, 8, 4, 5000, 4000, 3), (3, 8, 4, 9500, 10, 3)");
-    totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
     assert_int_equal(totals_fact("gpu_busy_ns"), 4500);
     assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), 7510);
-    totals_execute("DELETE FROM loss");
-    totals_keep();
+    totals_keep_with("DELETE FROM loss");
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
     assert_int_equal(totals_fact("gpu_busy_ns"), 7510);
-    totals_execute("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
-    totals_keep();
+    totals_keep_with("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
 }
 
@@ -652,7 +615,7 @@ static void what_is_missing_bounds_what_is_known(void **state)
 static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
         "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
         "INSERT INTO gpu_place VALUES (8, 1, 0, 1, 7);"
@@ -664,16 +627,13 @@ static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
         "UPDATE process SET ended = 'exit';"
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
         " (1, 8, 4, 1500, 500, 1), (2, 8, 4, 5500, 500, 3), (3, 8, 4, 7500, 100, NULL)");
-    totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
     assert_int_equal(totals_fact("gpu_unseen_ns"), 2500);
     assert_int_equal(totals_fact("gpu_busy_ns"), 1100);
     /* What was launched before is missing too: it may have begun when the last one ended. */
-    totals_execute("UPDATE call SET correlation = 2 WHERE id = 2");
-    totals_keep();
+    totals_keep_with("UPDATE call SET correlation = 2 WHERE id = 2");
     assert_int_equal(totals_fact("gpu_unseen_ns"), 3000);
-    totals_execute("DELETE FROM gpu_change WHERE at_ns > 3000"); /* it is never seen again */
-    totals_keep();
+    totals_keep_with("DELETE FROM gpu_change WHERE at_ns > 3000"); /* it is never seen again */
     assert_int_equal(totals_fact("gpu_known_ns"), 2500);
     assert_int_equal(totals_fact("gpu_unseen_ns"), 6500);
 }
@@ -761,7 +721,7 @@ static void many_streams_are_read_in_linear_time(void **state)
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
     (void)state;
-    totals_execute(
+    totals_keep_with(
         "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
         "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch'), (81, "
@@ -769,10 +729,8 @@ static void what_leaves_no_operation_is_not_missing(void **state)
         "INSERT INTO gpu_interval VALUES (8, 1, 500, NULL);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
         " VALUES (1, 8, 80, 400, 5, 0, 1, 1), (2, 8, 81, 2000, 5, 0, 2, 2)");
-    totals_keep();
     assert_int_equal(totals_fact("gpu_known_ns"), 2000);
-    totals_execute("INSERT INTO meta VALUES ('graphs', 'nodes')");
-    totals_keep();
+    totals_keep_with("INSERT INTO meta VALUES ('graphs', 'nodes')");
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
 }
 
@@ -894,13 +852,12 @@ static void a_thread_that_comes_and_goes_has_no_steps_beside_another(void **stat
 static void a_call_in_flight_takes_time(void **state)
 {
     (void)state;
-    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
-                   "INSERT INTO api (id, name, class) VALUES (80, 'cuCtxSynchronize', 'sync');"
-                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-                   " (1, 9, 80, 1000, 5, 0);"
-                   "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
-                   " (1, 9, 80, 2000, 9000), (1, 9, 80, 9500, 100)");
-    totals_keep();
+    totals_keep_with("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
+                     "INSERT INTO api (id, name, class) VALUES (80, 'cuCtxSynchronize', 'sync');"
+                     "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                     " (1, 9, 80, 1000, 5, 0);"
+                     "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
+                     " (1, 9, 80, 2000, 9000), (1, 9, 80, 9500, 100)");
     assert_int_equal(totals_fact("calls"), 1);
     assert_int_equal(totals_fact("first_ns"), 1000);
     assert_int_equal(totals_fact("last_ns"), 9000);
@@ -929,7 +886,7 @@ static void occupancy_is_nvidias(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(durations_have_exact_ends_and_a_near_median),
         TEST(a_median_is_never_beyond_what_was_seen),
         TEST(a_median_is_exact_after_a_second_reading),
