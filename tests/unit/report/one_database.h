@@ -16,7 +16,6 @@ static struct gv_database database;
 
 static inline int setup(void **state)
 {
-    (void)state;
     fixture_open(&fixture);
     assert_int_equal(close(creat(fixture.trace, 0600)), 0);
     return gv_database_open(&database, fixture.trace, NULL, NULL);
@@ -24,7 +23,6 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-    (void)state;
     gv_database_close(&database);
     fixture_close(&fixture);
     return 0;

@@ -13,7 +13,6 @@ static struct fixture_spool spool;
 
 static inline int setup(void **state)
 {
-    (void)state;
     fixture_open(&fixture);
     fixture_spool_open(&fixture, &spool, 1, false);
     return 0;
@@ -21,7 +20,6 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-    (void)state;
     fixture_spool_close(&spool);
     fixture_close(&fixture);
     return 0;

@@ -69,7 +69,6 @@ void fixture_sql(const char *format, ...)
 
 int fixture_setup(void **state)
 {
-    (void)state;
     assert_int_equal(sqlite3_open(":memory:", &fixture_trace), SQLITE_OK);
     assert_int_equal(sqlite3_exec(fixture_trace, gv_schema_sql, NULL, NULL, NULL), SQLITE_OK);
     fixture_sql("%s", things);
@@ -80,7 +79,6 @@ int fixture_setup(void **state)
 
 int fixture_teardown(void **state)
 {
-    (void)state;
     assert_int_equal(sqlite3_close(fixture_trace), SQLITE_OK);
     return 0;
 }

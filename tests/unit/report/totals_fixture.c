@@ -54,7 +54,6 @@ int64_t totals_fact(const char *key)
 
 int totals_open(void **state)
 {
-    (void)state;
     assert_int_equal(sqlite3_open(":memory:", &totals_trace), SQLITE_OK);
     totals_execute(gv_schema_sql);
     totals_execute(
@@ -66,7 +65,6 @@ int totals_open(void **state)
 
 int totals_close(void **state)
 {
-    (void)state;
     sqlite3_close(totals_trace);
     return 0;
 }

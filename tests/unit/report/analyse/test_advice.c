@@ -20,7 +20,6 @@ static void expect_names(const char *name, const char *qualified, const char *sh
 
 static void names_lose_what_nobody_says(void **state)
 {
-    (void)state;
     expect_names("spin", "spin", "spin");
     expect_names("void saxpy(int, float const*)", "saxpy", "saxpy");
     expect_names("void at::native::(anonymous namespace)::sum<4, at::Op(int)>(int, f(g))",
@@ -48,7 +47,6 @@ static void names_are_cut_between_characters(void **state)
 {
     char out[4];
 
-    (void)state;
     gv_kernel_name_short("ab\xe2\x82\xac", out, sizeof(out));
     assert_string_equal(out, "ab");
 }
@@ -70,7 +68,6 @@ static void code_that_was_loaded_again_is_to_be_kept(void **state)
     struct gv_advice_facts facts = {.call = "cuModuleLoadData", .where = "a.c:2"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     for (int again = 0; again < 2; again++) {
         facts.again = again;
         gv_advice_write(&facts, GV_CAUSE_MODULE_LOAD, text);
@@ -96,7 +93,6 @@ static void late_kernels_can_be_pasted(void **state)
                                     .eager_ns = 1900000000};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_remember(&facts, "void first(int)");
     gv_advice_remember(&facts, "void other<4, float>(int)");
     gv_advice_remember(&facts, "void of<f()::{lambda(int)#1}>(int)");
@@ -120,7 +116,6 @@ static void a_late_kernel_of_nccl_is_loaded_by_a_collective(void **state)
                                     .where = "train.cu:31"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_remember(&facts, facts.kernel);
     gv_advice_remember(&facts, "void first(int)");
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
@@ -140,7 +135,6 @@ static void a_python_program_is_told_its_line(void **state)
                                     .where = "train.py:31"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_remember(&facts, facts.kernel);
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
     expect_in(text, " The simplest way: run the code at train.py:31 once, on little data.");
@@ -153,7 +147,6 @@ static void a_driver_program_gets_driver_calls(void **state)
     struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "second_empty"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_remember(&facts, "second_empty");
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
     expect_in(text, "cuLibraryGetKernel(&kernel, library, \"second_empty\");"
@@ -165,7 +158,6 @@ static void many_late_kernels_are_counted(void **state)
     struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "k0"};
     char text[GV_ADVICE_BYTES], name[16];
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof(name), "k%d", i);
         gv_advice_remember(&facts, name);
@@ -186,7 +178,6 @@ static void a_lock_names_the_call_that_held_it(void **state)
                                     .waited_kernel = "spin"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_write(&facts, GV_CAUSE_LOCK, text);
     expect_in(text, "Change cuModuleLoadData of another thread at loader.c:12, which had");
     expect_in(text, "cudaMemcpyAsync at a.c:7 is not the problem.");
@@ -204,7 +195,6 @@ static void every_cause_has_advice(void **state)
                                     .arch = 90};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     for (int cause = 0; cause < GV_CAUSE_COUNT; cause++) {
         gv_advice_write(&facts, (enum gv_cause)cause, text);
         expect_not_in(text, "{");
@@ -231,7 +221,6 @@ static void another_process_is_named_with_what_it_did(void **state)
                                     .other_did = "call"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_write(&facts, GV_CAUSE_OTHER_PROCESS, text);
     expect_in(text, "Process 42 (train) was in cudaFree at b.c:9: cudaMalloc at a.c:7 is not the");
     facts.other_did = "end";
@@ -263,7 +252,6 @@ static void variables_change_the_advice(void **state)
     };
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gv_advice_facts facts = {.call = "cuLibraryLoadData", .in_library = true};
         gv_advice_write(&facts, cases[i].cause, text);
@@ -287,7 +275,6 @@ static void a_pool_is_told_to_keep_its_memory(void **state)
     struct gv_advice_facts facts = {.call = "cudaMallocAsync", .where = "a.c:7"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     facts.pool_count = 1;
     gv_advice_write(&facts, GV_CAUSE_POOL, text);
     expect_in(text, "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes)");
@@ -310,7 +297,6 @@ static void advice_is_more_than_the_reason(void **state)
     struct gv_advice_facts facts = {.call = "cudaLaunchKernel"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_write(&facts, GV_CAUSE_UNKNOWN, text);
     expect_in(text, "Nothing recorded points to a cause in the program");
     expect_not_in(text, "Nothing recorded explains it");
@@ -322,7 +308,6 @@ static void a_copy_whose_memory_was_not_seen_is_said_to_be_so(void **state)
     struct gv_advice_facts facts = {.call = "cudaMemcpyAsync", .waited_kernel = "spin"};
     char text[GV_ADVICE_BYTES];
 
-    (void)state;
     gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
     expect_not_in(text, "was not seen");
     facts.waited_kernel = NULL;
@@ -338,7 +323,6 @@ static void every_cause_is_documented(void **state)
     static char text[65536];
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/docs/stalls.md", getenv("GPUVERIFY_SOURCE"));
     file = fopen(path, "r");
     assert_non_null(file);

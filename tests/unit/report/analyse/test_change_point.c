@@ -14,7 +14,6 @@ static void a_step_is_found_where_it_is(void **state)
     double values[GV_CHANGE_POINT_MOST];
     size_t at[] = {8, 30, 57};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
         size_t filled = 0;
         add(values, &filled, at[i], 10);
@@ -31,7 +30,6 @@ static void what_began_lately_is_found(void **state)
     double values[GV_CHANGE_POINT_MOST] = {0};
     size_t filled = 61;
 
-    (void)state;
     add(values, &filled, 3, 1);
     assert_int_equal(gv_change_point_find(values, filled), 61);
 }
@@ -41,7 +39,6 @@ static void chance_is_no_change(void **state)
     double values[GV_CHANGE_POINT_MOST] = {0};
     size_t filled = 0;
 
-    (void)state;
     assert_int_equal(gv_change_point_find(values, 0), 0);
     add(values, &filled, 60, 10);
     assert_int_equal(gv_change_point_find(values, filled), 0);
@@ -61,7 +58,6 @@ static void an_outlier_does_not_move_it(void **state)
     double values[GV_CHANGE_POINT_MOST];
     size_t filled = 0;
 
-    (void)state;
     add(values, &filled, 40, 10);
     add(values, &filled, 20, 20);
     values[11] = 35;
@@ -73,7 +69,6 @@ static void it_is_placed_among_values_of_which_most_are_none(void **state)
 {
     double values[40] = {0};
 
-    (void)state;
     for (size_t i = 22; i < 40; i += 3)
         values[i] = 3;
     assert_in_range(gv_change_point_place(values, 40, 0, 1), 20, 22);

@@ -13,7 +13,6 @@ static char headline[GV_FACTS_SENTENCE_BYTES];
 /* A second of a program that keeps the GPU busy. */
 static int setup(void **state)
 {
-    (void)state;
     memset(&facts, 0, sizeof(facts));
     facts.calls = 1000;
     facts.window_ns = facts.known_ns = 1000000000;
@@ -48,7 +47,6 @@ static const char *told(enum gv_fact_name name)
 
 static void a_part_is_not_the_run(void **state)
 {
-    (void)state;
     facts.whole = false;
     assert_non_null(told(GV_FACT_ACCELERATED));
     assert_string_equal(headline,
@@ -73,7 +71,6 @@ static void a_part_is_not_the_run(void **state)
 /* It may still launch. */
 static void a_run_that_goes_on(void **state)
 {
-    (void)state;
     set_busy(0);
     facts.complete = false;
     facts.launch_calls = facts.kernels_run = facts.operations = 0;
@@ -83,7 +80,6 @@ static void a_run_that_goes_on(void **state)
 
 static void launches_that_fail(void **state)
 {
-    (void)state;
     set_busy(0);
     facts.kernels_run = facts.operations = facts.launched_kernels = 0;
     facts.launch_calls = facts.launch_failed = facts.failed = 3;
@@ -105,7 +101,6 @@ static void launches_that_fail(void **state)
 
 static void launches_that_the_gpu_never_finished(void **state)
 {
-    (void)state;
     set_busy(0);
     facts.kernels_run = facts.operations = 0;
     assert_non_null(told(GV_FACT_NO_KERNEL));
@@ -126,7 +121,6 @@ static void launches_that_the_gpu_never_finished(void **state)
 
 static void no_kernel(void **state)
 {
-    (void)state;
     set_busy(0);
     facts.launch_calls = facts.kernels_run = facts.operations = 0;
     facts.calls = 1;
@@ -152,7 +146,6 @@ static void no_kernel(void **state)
 
 static void a_call_that_never_returned(void **state)
 {
-    (void)state;
     strcpy(facts.flight, "cuStreamSynchronize");
     facts.flight_ns = 99000000;
     assert_null(told(GV_FACT_UNFINISHED));
@@ -168,7 +161,6 @@ static void a_call_that_never_returned(void **state)
 /* However little time the launches took. */
 static void blocking_launches(void **state)
 {
-    (void)state;
     strcpy(facts.launch_blocking, "CUDA_LAUNCH_BLOCKING=1");
     assert_null(told(GV_FACT_LAUNCH_BLOCKING));
     facts.blocking_launches = 500;
@@ -180,7 +172,6 @@ static void blocking_launches(void **state)
 
 static void accelerated_is_of_the_run(void **state)
 {
-    (void)state;
     assert_string_equal(told(GV_FACT_ACCELERATED),
                         "the GPU computed for 900 ms of the 1.00 s that the run took");
     facts.lived_ns = 2000000000; /* with what it did before its first call */
@@ -189,7 +180,6 @@ static void accelerated_is_of_the_run(void **state)
 
 static void records_of_the_gpu_that_found_no_room(void **state)
 {
-    (void)state;
     facts.lost = facts.gpu_lost = 5;
     facts.complete = false;
     gv_facts_say_headline(&facts, headline);

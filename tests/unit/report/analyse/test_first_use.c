@@ -4,7 +4,6 @@
 
 static void first_uses_at_the_same_time_count_once(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', "
         "'load'),"
@@ -24,7 +23,6 @@ static void first_uses_at_the_same_time_count_once(void **state)
 
 static void a_union_of_many_stretches_is_exact(void **state)
 {
-    (void)state;
     struct gv_time_union apart = {0}, touching = {0}, inside = {0};
 
     gv_time_union_add(&apart, -5, -5);
@@ -40,7 +38,6 @@ static void a_union_of_many_stretches_is_exact(void **state)
 
 static void processes_at_the_same_time_each_count(void **state)
 {
-    (void)state;
     struct gv_time_union all = {0};
 
     gv_time_union_add(&all, 100, 200);
@@ -54,7 +51,6 @@ static void processes_at_the_same_time_each_count(void **state)
 /* 200,000 of each, never at the same time. */
 static void many_first_uses_are_counted_to_the_last(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (5, 'cuCtxSetCurrent', 'context'),"
         " (6, 'cuModuleLoadData', 'load');"

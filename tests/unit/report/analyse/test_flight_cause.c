@@ -26,7 +26,6 @@ static void execute(const char *sql)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&database, 0, sizeof(database));
     assert_int_equal(sqlite3_open(":memory:", &database.handle), SQLITE_OK);
     sqlite3_progress_handler(database.handle, 100, count_steps, NULL);
@@ -43,7 +42,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     sqlite3_close(database.handle);
     return 0;
 }
@@ -75,7 +73,6 @@ static void expect_cause(const char *cause)
 
 static void the_first_launch_of_a_kernel_loads_it(void **state)
 {
-    (void)state;
     expect_cause("lazy-load");
     add_calls(3, 1);
     expect_cause("lazy-load");
@@ -106,7 +103,6 @@ static void expect_told(const char *state, const char *advice)
 
 static void a_host_function_that_runs_is_unfinished(void **state)
 {
-    (void)state;
     execute("INSERT INTO api (id, name, class) VALUES (3, 'cuLaunchHostFunc', 'launch');"
             "UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
             "INSERT INTO context VALUES (1, 1, 1);"
@@ -133,7 +129,6 @@ static void a_host_function_that_runs_is_unfinished(void **state)
 /* What the call waits for and what to do are separate texts. */
 static void advice_is_only_what_can_be_done(void **state)
 {
-    (void)state;
     expect_told("No launch is known to be unfinished.", NULL);
     execute("UPDATE kernel SET name = 'a. Load b' WHERE id = 1");
     add_calls(1, 1);
@@ -151,7 +146,6 @@ static void advice_is_only_what_can_be_done(void **state)
 
 static void a_blocking_launch_waits_for_its_own_kernel(void **state)
 {
-    (void)state;
     execute("INSERT INTO variable VALUES (1, 'CUDA_LAUNCH_BLOCKING', '1')");
     expect_cause("launch-blocking");
     expect_told(
@@ -165,7 +159,6 @@ static void a_blocking_launch_waits_for_its_own_kernel(void **state)
 /* Each stream has a queue of its own. */
 static void a_queue_is_full_of_its_streams_launches(void **state)
 {
-    (void)state;
     execute("INSERT INTO stream VALUES (1, 1, 1, NULL, 100, 'created'), (2, 1, 1, NULL, 200,"
             " 'created'); UPDATE flight SET kernel = 1, stream_handle = 100");
     add_calls(1200, 1);
@@ -182,7 +175,6 @@ static void a_queue_is_full_of_its_streams_launches(void **state)
 /* Whatever a stream is given, sets too. */
 static void a_set_waits_for_a_full_queue(void **state)
 {
-    (void)state;
     execute("INSERT INTO api (id, name, class) VALUES (2, 'cuMemsetD8Async', 'set');"
             "UPDATE flight SET api = 2, kernel = NULL");
     add_calls(800, 1);
@@ -194,7 +186,6 @@ static void a_set_waits_for_a_full_queue(void **state)
 /* Code that cuModuleLoad put onto the GPU is not loaded again. */
 static void code_that_is_there_leaves_local_memory(void **state)
 {
-    (void)state;
     execute("INSERT INTO api (id, name, class) VALUES (2, 'cuModuleLoadData', 'load');"
             "INSERT INTO module (id, process, number) VALUES (1, 1, 1);"
             "UPDATE kernel SET module = 1 WHERE id = 2;"
@@ -208,7 +199,6 @@ static void code_that_is_there_leaves_local_memory(void **state)
 /* Operations of a stream end in their order. */
 static void an_operation_that_ended_ends_those_before_it(void **state)
 {
-    (void)state;
     execute("INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 100,"
             " 'created')");
     add_calls(4, 1);
@@ -225,7 +215,6 @@ static void an_operation_that_ended_ends_those_before_it(void **state)
 /* A call that holds the lock keeps out those that began later. */
 static void the_call_that_began_first_holds_the_lock(void **state)
 {
-    (void)state;
     execute(
         "INSERT INTO thread (id, process, serial, tid, name, records) VALUES (2, 1, 2, 11, 'b',"
         " 0); INSERT INTO api (id, name, class) VALUES (2, 'cuMemFree_v2', 'free'),"
@@ -243,7 +232,6 @@ static void the_call_that_began_first_holds_the_lock(void **state)
 
 static void a_look_reads_only_what_came_since_the_last(void **state)
 {
-    (void)state;
     int64_t few;
 
     add_calls(30000, 1); /* farther back than the search for other causes goes */

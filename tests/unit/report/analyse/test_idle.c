@@ -182,7 +182,6 @@ static void a_sample_has_one_reason(void **state)
 /* The whole run without the time in which the device was busy. */
 static void the_times_of_a_device_add_up(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 1, 1500, 1700); /* inside the other */
     kernel(3, 2, 1000, 9000);
@@ -209,7 +208,6 @@ static void the_times_of_a_device_add_up(void **state)
 /* The longest have rows of their own, the others one for each account and line. */
 static void many_times_are_one_row(void **state)
 {
-    (void)state;
     for (int i = 0; i < 9000; i++)
         kernel(1 + i, 1, 1000 + i, 1000 + i);
     totals_execute(
@@ -234,7 +232,6 @@ static void claimed_times_are_what_was_seen(void **state)
 {
     char sql[256];
 
-    (void)state;
     for (int i = 0; i < 500; i++) {
         kernel(1 + i, 1, 1000 + 10 * i, 1006 + 10 * i);
         snprintf(sql, sizeof(sql),
@@ -254,7 +251,6 @@ static void claimed_times_are_what_was_seen(void **state)
 /* As where each round launches a kernel that it has just compiled. */
 static void a_time_without_a_look_is_like_those_before_the_same_function(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++)
         kernel(1 + i, 1, 1000 + 10 * i, 1005 + 10 * i);
     kernel(99, 1, 2000, 10000);
@@ -269,7 +265,6 @@ static void a_time_without_a_look_is_like_those_before_the_same_function(void **
 
 static void the_beginning_and_the_end_are_idle_too(void **state)
 {
-    (void)state;
     stack(1, "(0, 'python', 'main', '/home/me/train.py', 5)");
     kernel(1, 1, 5000, 6000);
     looks(1, 3000, "0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL");
@@ -290,7 +285,6 @@ static void the_beginning_and_the_end_are_idle_too(void **state)
 
 static void time_inside_calls_is_the_calls(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES"
                    " (2, 1, 3, 2100000000, 700000000)");
@@ -305,7 +299,6 @@ static void time_inside_calls_is_the_calls(void **state)
 
 static void queued_work_is_not_the_hosts_fault(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 1, 3000, 10000);
     totals_execute("UPDATE call SET start_ns = 1500000000 WHERE id = 2");
@@ -316,7 +309,6 @@ static void queued_work_is_not_the_hosts_fault(void **state)
 
 static void unseen_time_is_not_idle(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 1, 4000, 10000);
     totals_keep_with("INSERT INTO gpu_change VALUES (1, 2500000000, 'host-only', 'nsys'),"
@@ -328,7 +320,6 @@ static void unseen_time_is_not_idle(void **state)
 
 static void without_a_gpu_side_the_calls_tell(void **state)
 {
-    (void)state;
     totals_execute("UPDATE process SET gpu = 'host-only'; DELETE FROM gpu_place;"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (1, 1, 1, 1000000000, 1000000, 0), (2, 1, 2, 1100000000, 900000000, 0),"
@@ -343,7 +334,6 @@ static void without_a_gpu_side_the_calls_tell(void **state)
 
 static void numbers_may_be_anything(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     kernel(2, 2, 3000, 10000);
     totals_keep_with(
@@ -368,7 +358,6 @@ static void a_view_of_a_trace_finds_what_is_missing(void **state)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
 
-    (void)state;
     gap_with("0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL");
     totals_execute("DELETE FROM meta WHERE key = 'totals'; DELETE FROM idle_time");
     assert_int_equal(gv_totals_ensure(totals_trace, &all), 0);
@@ -381,7 +370,6 @@ static void a_view_of_a_trace_finds_what_is_missing(void **state)
 /* Ready at the look, without any time on a CPU or in wait of one since the look before. */
 static void a_thread_that_has_not_run_does_what_it_did(void **state)
 {
-    (void)state;
     kernel(1, 1, 1000, 2000);
     looks(2010, 3000, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL");
     kernel(2, 1, 3000, 4000);

@@ -47,7 +47,6 @@ static void learn(const char *const *names, size_t count)
 
 static void lambdas_are_named_by_their_function(void **state)
 {
-    (void)state;
     expect_short("_ZN6detail18elementwise_kernelIZ4mainEUlfiE0_Li4EEEvT_Pf",
                  "elementwise_kernel<main::{lambda#2}, 4>");
     expect_short("void k<main::{lambda(int, std::function<void (int)>)#3}>(int)",
@@ -68,7 +67,6 @@ static void lambdas_are_named_by_their_function(void **state)
 
 static void wide_names_lose_their_innermost_arguments(void **state)
 {
-    (void)state;
     expect_short(LONG, "elementwise_kernel<128, gpu_impl<Binary<...>, Caster<...>>::{lambda#1}>");
     expect_short(
         "void very_much_longer_than_it_should_be_but_it_is_what_it_is_called_kernel<4, float>(int)",
@@ -101,7 +99,6 @@ static void kernels_of_one_trace_never_look_alike(void **state)
     };
     char shown[sizeof(names) / sizeof(names[0])][GV_KERNEL_NAME_BYTES];
 
-    (void)state;
     for (int again = 0; again < 2; again++) /* a second trace with the same ones */
         learn(names, sizeof(names) / sizeof(names[0]));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -125,7 +122,6 @@ static void only_what_differs_is_kept(void **state)
         "void n::elementwise_kernel_of_some_length_and_more<n::" NEST("P<double>") ", 8>(int)",
     };
 
-    (void)state;
     learn(names, 3);
     expect_short(
         names[0],
@@ -141,7 +137,6 @@ static void names_that_are_all_brackets_fit(void **state)
     char *name = malloc(GV_KERNEL_NAME_LONG * 2), out[GV_KERNEL_NAME_BYTES];
     static const char *const parts[] = {"<>", "a::{}", "<", "{lambda()#1}::", ">", "(", "::{"};
 
-    (void)state;
     assert_non_null(name);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         name[0] = '\0';
@@ -172,7 +167,6 @@ static void functions_of_the_host_keep_their_namespaces(void **state)
     };
     char out[GV_KERNEL_NAME_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         gv_function_name_short(functions[i].name, out, sizeof(out));
         assert_string_equal(out, functions[i].shown);
@@ -206,7 +200,6 @@ static void frames_of_the_runtime_are_known(void **state)
         {{NULL, NULL, NULL}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
         if (gv_runtime_frame_is(&frames[i].frame) != frames[i].own)
             fail_msg("frame %zu", i);
@@ -217,7 +210,6 @@ static void a_kernels_function_on_the_host_is_known_by_its_stub(void **state)
     static const char lambda[] =
         "__device_stub__ZN6detail18elementwise_kernelIZ4mainEUnvdl0_PFivE4main1_Li4EEEvT_Pf"
         "(__nv_dl_wrapper_t<int>&, float*)";
-    (void)state;
     assert_true(
         gv_runtime_kernel_is("detail::plain(float*)", "__device_stub__ZN6detail5plainEPf(float*)"));
     assert_true(gv_runtime_kernel_is("c_kernel", "__device_stub__Z8c_kernelPf(float*)"));

@@ -55,7 +55,6 @@ static const char *ranges_of(int64_t thread, int64_t call, int64_t start_ns)
 
 static void a_push_has_the_calls_of_its_thread(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, 900, 0);
     add_range(2, 1, 1, 200, 300, 1);
     add_range(3, 2, 1, 0, -1, 0);
@@ -75,7 +74,6 @@ static void a_push_has_the_calls_of_its_thread(void **state)
 /* Pops of two domains need not nest. */
 static void a_range_outlives_what_it_is_in(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, 100, 0);
     add_range(2, 1, 1, 150, 850, 1);
     totals_execute("INSERT INTO call_range VALUES (1, 10, 2)");
@@ -86,7 +84,6 @@ static void a_range_outlives_what_it_is_in(void **state)
 /* More rows than are read at once. */
 static void many_changes_are_all_seen(void **state)
 {
-    (void)state;
     totals_execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
         " INSERT INTO range (id, thread, kind, start_ns, duration_ns) SELECT i, 1, 1, 10 * i, 10"
@@ -103,7 +100,6 @@ static void many_changes_are_all_seen(void **state)
 
 static void a_start_has_the_calls_of_its_process(void **state)
 {
-    (void)state;
     add_range(1, 1, 2, 100, 200, 0);
     add_range(2, 3, 2, 150, 50, 0);
     add_range(3, 2, 2, 0, 10000, 0);
@@ -120,7 +116,6 @@ static void a_start_has_the_calls_of_its_process(void **state)
 /* As PyTorch's thread for backward is. */
 static void a_thread_without_pushes_is_where_the_only_one_with_pushes_is(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, 900, 0);
     add_range(2, 1, 1, 200, 300, 1);
     add_range(3, 1, 3, 210, 0, 2);
@@ -136,7 +131,6 @@ static void a_thread_without_pushes_is_where_the_only_one_with_pushes_is(void **
 
 static void where_two_threads_push_each_has_its_own(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, 900, 0);
     add_range(2, 3, 1, 200, 300, 0);
     totals_execute("INSERT INTO call_range VALUES (1, 10, 1), (3, 11, 2)");
@@ -148,7 +142,6 @@ static void where_two_threads_push_each_has_its_own(void **state)
 /* A trace of anybody's: parents in a circle, ids that are too high. */
 static void nonsense_is_left_out(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, -1, 2);
     add_range(2, 1, 1, 100, -1, 1);
     totals_execute("INSERT INTO range (id, thread, kind, start_ns) VALUES (1 << 60, 1 << 50, 1, 0),"
@@ -164,7 +157,6 @@ static void of_very_many_open_starts_the_last_count(void **state)
 {
     struct gv_member_of of;
 
-    (void)state;
     totals_execute("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
                    " INSERT INTO range (id, thread, kind, start_ns) SELECT i, 1, 2, i FROM n");
     assert_int_equal(gv_membership_open(&membership, totals_trace), 0);
@@ -203,7 +195,6 @@ static void names_mean_ranges(void **state)
     };
     char folded[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (gv_range_name_matches(cases[i].pattern, cases[i].domain, cases[i].message) !=
             cases[i].matches)
@@ -234,7 +225,6 @@ static void add_names(void)
 
 static void a_choice_has_the_calls_in_ranges_of_the_name(void **state)
 {
-    (void)state;
     add_range(1, 1, 1, 100, 500, 0);
     add_range(2, 1, 1, 200, 100, 1);
     add_range(3, 1, 1, 210, 50, 2); /* "a" in "b" in "a" */
@@ -280,7 +270,6 @@ static void a_choice_has_the_calls_in_ranges_of_the_name(void **state)
 
 static void a_name_without_ranges_is_no_choice(void **state)
 {
-    (void)state;
     add_range(1, 1, 3, 100, 0, 0); /* only a mark */
     add_range(2, 1, 1, 200, 100, 0);
     add_names();

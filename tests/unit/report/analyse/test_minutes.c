@@ -86,7 +86,6 @@ static void expect(const char *where, const char *lines)
 
 static void times_are_cut_at_the_ends_of_minutes(void **state)
 {
-    (void)state;
     op(1, 50, 30, "1, 1, NULL, NULL, NULL");
     op(2, 70, 20, "1, 2, NULL, NULL, NULL");  /* at once, of another stream */
     op(3, 85, 100, "1, 4, NULL, NULL, NULL"); /* and of another process */
@@ -109,7 +108,6 @@ static void times_are_cut_at_the_ends_of_minutes(void **state)
 
 static void time_that_was_not_recorded_is_left_out(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO recording_change VALUES (1, 1, 40000000000), (1, 2, 100000000000);"
                    "INSERT INTO gpu_change VALUES (1, 40000000000, 'stopped', NULL), (1, "
                    "110000000000, 'seen', NULL)");
@@ -121,7 +119,6 @@ static void time_that_was_not_recorded_is_left_out(void **state)
 
 static void each_kind_has_its_sums(void **state)
 {
-    (void)state;
     call(1, 1, 1, 1, 2, "1, NULL");
     call(2, 1, 1, 5, 4, "1, NULL");
     call(3, 2, 1, 61, 1, "2, NULL");
@@ -155,7 +152,6 @@ static void each_kind_has_its_sums(void **state)
 /* Of a row that stands for many, it is not known when they were. */
 static void short_idle_times_are_spread(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, "
                    "samples, confidence)"
                    " VALUES (1, 30000000000, 60000000000, NULL, 300, 'python', 1, 'grouped')");
@@ -166,7 +162,6 @@ static void short_idle_times_are_spread(void **state)
 /* A chosen call stands for others; together the lines have all of the GPU's time. */
 static void lines_share_the_time_of_the_gpu(void **state)
 {
-    (void)state;
     for (int i = 1; i <= 5; i++)
         call(i, 1, 1, i, 0, "1, NULL");
     op(1, 1, 2, "1, 1, 1, NULL, NULL");
@@ -188,7 +183,6 @@ static void sums_stay_when_their_rows_go(void **state)
 {
     char *before, *after;
 
-    (void)state;
     for (int i = 0; i < 30; i++) {
         call(1 + i, 1 + i % 2, 1, 6 * i, 1, i % 2 ? "2, NULL" : "1, NULL");
         op(i % 2 ? 3 : 1, 6 * i + 1, 7,
@@ -235,7 +229,6 @@ static void most_traces_store_none(void **state)
 {
     struct gv_minutes_older older;
 
-    (void)state;
     call(1, 1, 1, 1, 2, "1, NULL");
     assert_int_equal(gv_minutes_keep(totals_trace), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_total"), 0);
@@ -256,7 +249,6 @@ static void buckets_and_changes_are_of_the_part(void **state)
     struct gv_totals_part part = GV_TOTALS_ALL;
     bool scaled;
 
-    (void)state;
     totals_execute(
         "UPDATE process SET end_ns = 5400000000000; UPDATE gpu_interval SET end_ns = 5400000000000;"
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 89)"
@@ -328,7 +320,6 @@ static void windows_stand_for_all_launches(void **state)
     struct gv_totals_part part = GV_TOTALS_ALL;
     bool scaled;
 
-    (void)state;
     see_in_windows(60, "1200000000 * (1 + late)", "(4, 'steady'), (5, 'slower')");
     totals_execute(
         "INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000 * seen + (20000000 + noise * 10000) * "
@@ -362,7 +353,6 @@ static void kernels_of_graphs_are_scaled_by_the_time(void **state)
     struct gv_totals_part part = GV_TOTALS_ALL;
     bool scaled;
 
-    (void)state;
     see_in_windows(10, "1200000000", "(4, 'k'), (5, 'graph')");
     totals_execute("INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000, 10000000, NULL FROM m;"
                    "INSERT INTO older SELECT i, 1, 6, 4, 1, 10000, 10000, NULL FROM m;"

@@ -92,7 +92,6 @@ static void expect(const char *columns, const char *expected)
 
 static void a_call_counts_for_all_ranges_that_it_is_in(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 100, 0);
     range(2, 1, 1, 2, 20, 60, 1);
     call(1, 1, 1, 5, 0);
@@ -117,7 +116,6 @@ static void a_call_counts_for_all_ranges_that_it_is_in(void **state)
 
 static void times_are_of_those_that_ended(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 20, 0);
     range(2, 1, 1, 1, 30, 60, 0);
     range(3, 2, 1, 4, 70, 90, 0); /* the same text in another process */
@@ -133,7 +131,6 @@ static void times_are_of_those_that_ended(void **state)
 
 static void a_name_counts_once_for_a_call(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 100, 0);
     range(2, 1, 1, 1, 20, 90, 1);
     range(3, 1, 1, 1, 30, 80, 2);
@@ -145,7 +142,6 @@ static void a_name_counts_once_for_a_call(void **state)
 
 static void domains_are_told_apart(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 50, 0);
     range(2, 1, 1, 1, 20, 90, 1);
     totals_execute("UPDATE range SET domain = 3 WHERE id = 2");
@@ -157,7 +153,6 @@ static void domains_are_told_apart(void **state)
 
 static void a_started_range_has_the_calls_of_all_threads(void **state)
 {
-    (void)state;
     range(1, 1, 2, 1, 10, 50, 0);
     range(2, 1, 2, 2, 30, 70, 0);
     range(3, 1, 1, 3, 20, 25, 0);
@@ -175,7 +170,6 @@ static void a_started_range_has_the_calls_of_all_threads(void **state)
 
 static void a_silent_thread_is_where_the_only_other_one_is(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 100, 0);
     range(2, 1, 1, 2, 20, 60, 1);
     in(1, 1, 2);
@@ -193,7 +187,6 @@ static void a_silent_thread_is_where_the_only_other_one_is(void **state)
 
 static void stalls_and_loads_are_of_the_calls(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 1000, 0);
     in(1, 1, 1);
     for (int64_t id = 1; id <= 6; id++)
@@ -217,7 +210,6 @@ static void stalls_and_loads_are_of_the_calls(void **state)
 /* Idle: no device of the process has work. */
 static void idle_time_is_that_of_all_devices_at_once(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 100, 200, 0);
     range(2, 1, 1, 1, 300, 400, 0);
     range(3, 1, 1, 2, 310, 320, 2);
@@ -235,7 +227,6 @@ static void idle_time_is_that_of_all_devices_at_once(void **state)
 
 static void without_a_gpu_side_its_times_are_not_known(void **state)
 {
-    (void)state;
     totals_execute("UPDATE process SET gpu = 'none' WHERE id = 2");
     range(1, 2, 1, 4, 100, 200, 0);
     range(2, 1, 1, 2, 100, 200, 0);
@@ -247,7 +238,6 @@ static void without_a_gpu_side_its_times_are_not_known(void **state)
 
 static void polls_count_as_calls(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 10, 1000, 0);
     in(1, 1, 1);
     call(1, 1, 5, 20, 0);
@@ -257,7 +247,6 @@ static void polls_count_as_calls(void **state)
 
 static void numbers_are_one_name_where_most_occur_once(void **state)
 {
-    (void)state;
     totals_execute(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
         "INSERT INTO range_text SELECT 100 + i, 1, 100 + i, 'epoch ' || i || ' of 30' FROM n;"
@@ -280,7 +269,6 @@ static void numbers_are_one_name_where_most_occur_once(void **state)
 /* What is left of too many names has one sum; it is no step, although it repeats. */
 static void the_rest_of_too_many_names_is_no_step(void **state)
 {
-    (void)state;
     totals_keep_with(
         "UPDATE api SET gpu_work = 1 WHERE id = 1;"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
@@ -299,7 +287,6 @@ static void the_rest_of_too_many_names_is_no_step(void **state)
 /* A library names what it does itself. */
 static void a_librarys_ranges_are_no_steps(void **state)
 {
-    (void)state;
     totals_keep_with("UPDATE api SET gpu_work = 1 WHERE id = 1;"
                      "INSERT INTO range_text VALUES (10, 1, 10, 'CCCL'), (11, 1, 11, 'ours');"
                      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
@@ -316,7 +303,6 @@ static void a_librarys_ranges_are_no_steps(void **state)
 /* More operations are late than the pass knows calls, in another order. */
 static void late_operations_find_their_calls(void **state)
 {
-    (void)state;
     range(1, 1, 1, 1, 0, 300000, 0);
     in(1, 1, 1);
     totals_execute(
@@ -332,7 +318,6 @@ static void late_operations_find_their_calls(void **state)
 static void a_range_counts_in_the_part_in_which_it_starts(void **state)
 {
     const struct gv_totals_part part = {.device = -1, .from_ns = 100, .to_ns = 200};
-    (void)state;
 
     range(1, 1, 1, 1, 50, 150, 0);
     range(2, 1, 1, 2, 150, 250, 0);
@@ -348,7 +333,6 @@ static void a_range_counts_in_the_part_in_which_it_starts(void **state)
 
 static void a_trace_without_ranges_has_no_sums(void **state)
 {
-    (void)state;
     call(1, 1, 1, 10, 0);
     totals_keep();
     assert_int_equal(totals_number("SELECT count(*) FROM range_total"), 0);

@@ -28,7 +28,6 @@ static void read_part(struct gv_totals_part part)
 
 static void no_part_is_larger_than_the_whole(void **state)
 {
-    (void)state;
     read_part(GV_TOTALS_ALL);
     assert_int_equal(facts.start_ns, 1500);
     assert_int_equal(gv_run_facts_device_ns(&facts), 10000);
@@ -36,7 +35,6 @@ static void no_part_is_larger_than_the_whole(void **state)
 
 static void loads_that_failed_are_known(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuModuleLoadData', 'load');"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (7, 1, 4, 9500, 10, 209), (8, 1, 4, 9600, 10, 0);");
@@ -48,7 +46,6 @@ static void loads_that_failed_are_known(void **state)
 
 static void records_that_found_no_room_are_known(void **state)
 {
-    (void)state;
     totals_execute(
         "INSERT INTO loss VALUES (1, 'call', 'event', 1000), (1, 'GPU record', '', 5),"
         " (1, 'GPU record', 'missing', 10), (2, 'GPU record', 'dropped by CUPTI', 7),"
@@ -64,7 +61,6 @@ static void records_that_found_no_room_are_known(void **state)
 
 static void launches_that_failed_are_known(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLaunchHostFunc', 'launch');"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (7, 1, 4, 9500, 10, 0);");
@@ -83,7 +79,6 @@ static void launches_that_failed_are_known(void **state)
 /* Frees in exit handlers, after the driver has ended. */
 static void calls_after_the_drivers_end_are_no_failures(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLibraryUnload', 'load');"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (7, 1, 4, 9500, 10, 4), (8, 1, 4, 9600, 10, 4);");
@@ -95,7 +90,6 @@ static void calls_after_the_drivers_end_are_no_failures(void **state)
 /* Process 1 was killed: its copies were seen, its launches not. */
 static void what_is_missing_is_not_known(void **state)
 {
-    (void)state;
     read_part(GV_TOTALS_ALL);
     assert_true(facts.gpu_seen && facts.gpu_whole);
     totals_execute("UPDATE process SET ended = 'killed' WHERE id = 1;"
@@ -120,7 +114,6 @@ static void what_is_missing_is_not_known(void **state)
  * or exec cut it short. */
 static void a_call_is_unfinished_if_its_process_did_not_end_by_itself(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
                    " (1, 1, 2, 9000, 9800);");
     read_part(GV_TOTALS_ALL); /* exit */

@@ -16,7 +16,6 @@ static void time_that_threads_lose_together_is_lost_once(void **state)
 {
     struct gv_stall_sums sums;
 
-    (void)state;
     busy();
     CALL("cuModuleLoadData", 2000, 50000);
     CALL("cuLaunchKernel", 3000, 49002, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
@@ -45,7 +44,6 @@ static void rows_say_what_they_refer_to(void **state)
     struct gv_stall_filter filter = {.cause = "lock"};
     struct gv_stall_rows rows;
 
-    (void)state;
     busy();
     CALL("cuModuleLoadData", 2000, 50000);
     CALL("cuLaunchKernel", 3000, 49002, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
@@ -67,7 +65,6 @@ static void rows_have_the_host_function(void **state)
     struct gv_stall_filter filter = {.people = true};
     struct gv_stall_rows rows;
 
-    (void)state;
     hosted(900, STREAM_A, 1000, 50000);
     CALL("cuModuleLoadData", 2000, 50000);
     fixture_sql(
@@ -97,7 +94,6 @@ static void the_place_is_a_line_of_the_program(void **state)
     struct gv_stall_rows rows;
     char text[256];
 
-    (void)state;
     busy();
     CALL("cuModuleLoadData", 2000, 50000);
     fixture_sql("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
@@ -134,7 +130,6 @@ static void the_place_is_not_in_the_c_library(void **state)
     struct gv_stall_rows rows;
     char text[256];
 
-    (void)state;
     busy();
     CALL("cuModuleLoadData", 2000, 50000);
     fixture_sql("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
@@ -169,7 +164,6 @@ static void rows_are_looked_up(void **state)
     struct gv_stall_rows rows;
     int steps = 0;
 
-    (void)state;
     fixture_sql("WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)"
                 " INSERT INTO call (id, thread, api, start_ns, duration_ns, kernel)"
                 " SELECT i, 1, 1, i, 1, 1 FROM n;"

@@ -13,7 +13,6 @@ static int busy(void)
 
 static void a_load_waits_for_a_busy_gpu(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
     expect("2 module-load 0+49000+200 for 1 drained 1\n");
@@ -21,7 +20,6 @@ static void a_load_waits_for_a_busy_gpu(void **state)
 
 static void a_load_on_an_idle_gpu_waits_for_nobody(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 60000, 3000), "cubin", 1);
     expect("");
@@ -29,7 +27,6 @@ static void a_load_on_an_idle_gpu_waits_for_nobody(void **state)
 
 static void a_load_that_ends_before_the_kernel_has_not_waited(void **state)
 {
-    (void)state;
     busy();
     launched(910, STREAM_B, KERNEL_SPIN, 1000, 2500);
     loaded(CALL("cuModuleLoadData", 2000, 3000), "cubin", 1);
@@ -40,7 +37,6 @@ static void compiling_on_an_idle_gpu_is_no_wait(void **state)
 {
     int load = CALL("cuModuleLoadData", 2000, 100200);
 
-    (void)state;
     loaded(load, "ptx", 1);
     compiled(load, 2100, 100000);
     expect("1 jit 100000+0+200\n");
@@ -50,7 +46,6 @@ static void compiling_and_waiting_are_told_apart(void **state)
 {
     int load;
 
-    (void)state;
     busy();
     load = CALL("cuModuleLoadData", 2000, 49200);
     loaded(load, "ptx", 1);
@@ -62,7 +57,6 @@ static void a_gpu_that_is_done_while_the_driver_compiles_is_not_waited_for(void 
 {
     int load;
 
-    (void)state;
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 10000);
     load = CALL("cuModuleLoadData", 2000, 60000);
     loaded(load, "ptx", 1);
@@ -72,7 +66,6 @@ static void a_gpu_that_is_done_while_the_driver_compiles_is_not_waited_for(void 
 
 static void the_last_of_many_kernels_is_waited_for(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         launched(100 + i, STREAM_A, KERNEL_SPIN, 1000 + i * 500, 490);
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
@@ -81,7 +74,6 @@ static void the_last_of_many_kernels_is_waited_for(void **state)
 
 static void several_streams_are_waited_for(void **state)
 {
-    (void)state;
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 20000);
     launched(910, STREAM_B, KERNEL_SPIN, 1000, 50000);
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
@@ -90,7 +82,6 @@ static void several_streams_are_waited_for(void **state)
 
 static void another_context_is_not_waited_for(void **state)
 {
-    (void)state;
     launched(900, STREAM_OTHER, KERNEL_SPIN, 1000, 50000);
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
     expect("");
@@ -98,7 +89,6 @@ static void another_context_is_not_waited_for(void **state)
 
 static void work_of_another_thread_that_came_later_is_not_waited_for(void **state)
 {
-    (void)state;
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 10000);
     ran(CALL("cuLaunchKernel", 12000, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN),
         STREAM_B, KERNEL_SPIN, 12100, 20000);
@@ -112,7 +102,6 @@ static void a_first_launch_waits_until_its_code_is_there(void **state)
 {
     int call;
 
-    (void)state;
     busy();
     call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_LAZY);
     came(call);
@@ -124,7 +113,6 @@ static void a_first_launch_on_an_idle_gpu_is_none(void **state)
 {
     int call = CALL("cuLaunchKernel", 2000, 900, .stream = STREAM_B, .kernel = KERNEL_LAZY);
 
-    (void)state;
     came(call);
     ran(call, STREAM_B, KERNEL_LAZY, 2910, 10);
     expect("");
@@ -132,7 +120,6 @@ static void a_first_launch_on_an_idle_gpu_is_none(void **state)
 
 static void asking_for_a_function_loads_it(void **state)
 {
-    (void)state;
     busy();
     came(CALL("cuKernelGetFunction", 2000, 49100));
     expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
@@ -141,7 +128,6 @@ static void asking_for_a_function_loads_it(void **state)
 /* The GPU side tells a graph that loads code from one that is uploaded. */
 static void a_graph_may_load_code_when_it_is_launched(void **state)
 {
-    (void)state;
     busy();
     came(CALL("cuGraphLaunch", 2000, 49100, .stream = STREAM_B));
     expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
@@ -149,7 +135,6 @@ static void a_graph_may_load_code_when_it_is_launched(void **state)
 
 static void a_graphs_first_launch_uploads_it(void **state)
 {
-    (void)state;
     busy();
     CALL("cuGraphLaunch", 2000, 49100, .stream = STREAM_B);
     expect("");
@@ -159,7 +144,6 @@ static void a_launch_that_needs_more_local_memory_waits(void **state)
 {
     int call;
 
-    (void)state;
     busy();
     call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_DEEP);
     ran(call, STREAM_B, KERNEL_DEEP, 51110, 10);
@@ -171,7 +155,6 @@ static void local_memory_is_told_by_a_first_launch_that_needs_no_code(void **sta
 {
     int call;
 
-    (void)state;
     fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
     busy();
     call = CALL("cuLaunchKernel", 2000, 49600, .stream = STREAM_B, .kernel = KERNEL_DEEP);
@@ -183,7 +166,6 @@ static void a_first_launch_that_ran_beside_the_work_has_not_waited_for_it(void *
 {
     int call;
 
-    (void)state;
     fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
     busy();
     call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_DEEP);
@@ -195,7 +177,6 @@ static void room_for_local_memory_on_an_idle_gpu_is_work(void **state)
 {
     int call = CALL("cuLaunchKernel", 2000, 650, .stream = STREAM_B, .kernel = KERNEL_DEEP);
 
-    (void)state;
     ran(call, STREAM_B, KERNEL_DEEP, 2660, 10);
     expect("");
 }
@@ -204,7 +185,6 @@ static void a_first_launch_of_half_a_second_is_unknown(void **state)
 {
     int call = CALL("cuLaunchKernel", 2000, 500000, .stream = STREAM_B, .kernel = KERNEL_DEEP);
 
-    (void)state;
     ran(call, STREAM_B, KERNEL_DEEP, 502010, 10);
     expect("1 unknown 0+500000+0\n");
 }
@@ -213,7 +193,6 @@ static void a_full_queue_is_waited_for(void **state)
 {
     int call;
 
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
     for (int i = 0; i < 1023; i++)
         launched(20 + i, STREAM_A, KERNEL_SPIN, 51000 + i * 10, 10);
@@ -226,7 +205,6 @@ static void a_launch_that_nothing_explains_is_unknown(void **state)
 {
     int call;
 
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
     call = CALL("cuLaunchKernel", 2000, 20000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     ran(call, STREAM_A, KERNEL_SPIN, 51000, 10);
@@ -237,7 +215,6 @@ static void a_launch_that_runs_on_after_the_gpu_is_unknown_too(void **state)
 {
     int call;
 
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 1000, 5000);
     call = CALL("cuLaunchKernel", 2000, 40000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     ran(call, STREAM_A, KERNEL_SPIN, 42010, 10);
@@ -299,7 +276,6 @@ static void a_pageable_copy_waits_for_its_stream(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 4096);
     ran(copy, STREAM_A, 0, 51010, 300);
@@ -310,7 +286,6 @@ static void a_copy_of_pinned_memory_is_no_pageable_copy(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 8 << 20);
     ran(copy, STREAM_A, 0, 51010, 300);
@@ -324,7 +299,6 @@ static void a_synchronous_copy_of_pinned_memory_waits_too(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoH_v2", 2000, 49500, .bytes = 8 << 20);
     ran(copy, STREAM_LEGACY, 0, 51010, 300);
@@ -336,7 +310,6 @@ static void a_pageable_copy_in_an_idle_stream_only_works(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyHtoDAsync_v2", 2000, 2200, .stream = STREAM_B, .bytes = 16 << 20);
     ran(copy, STREAM_B, 0, 2100, 2000);
@@ -347,7 +320,6 @@ static void a_pinned_copy_that_takes_long_has_not_waited_for_its_stream(void **s
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 500, .stream = STREAM_A, .bytes = 4096);
     ran(copy, STREAM_A, 0, 51010, 300);
@@ -358,7 +330,6 @@ static void a_synchronous_copy_waits_and_then_works(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoH_v2", 2000, 109000, .bytes = 1 << 30);
     ran(copy, STREAM_LEGACY, 0, 51010, 60000);
@@ -369,7 +340,6 @@ static void a_gigabyte_takes_its_time(void **state)
 {
     int copy = CALL("cudaMemcpy", 2000, 40000, .stream = STREAM_LEGACY, .bytes = 1 << 30);
 
-    (void)state;
     ran(copy, STREAM_LEGACY, 0, 2050, 39900);
     expect("");
 }
@@ -378,7 +348,6 @@ static void a_gigabyte_takes_its_time(void **state)
 
 static void waiting_as_asked_is_expected(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamSynchronize", 2000, 49010, .stream = STREAM_A);
     CALL("cuStreamSynchronize", 60000, 50, .stream = STREAM_A);
@@ -390,7 +359,6 @@ static void waiting_as_asked_is_expected(void **state)
 
 static void an_idle_streams_sync_has_waited_for_something_unseen(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamSynchronize", 2000, 30000, .stream = STREAM_B);
     expect("2 explicit-sync 0+30000+0 expected\n");
@@ -398,7 +366,6 @@ static void an_idle_streams_sync_has_waited_for_something_unseen(void **state)
 
 static void a_wait_that_was_asked_for_and_is_short_is_expected_too(void **state)
 {
-    (void)state;
     busy();
     CALL("cuCtxSynchronize", 50910, 120);
     expect("2 explicit-sync 0+120+0 expected\n");
@@ -407,7 +374,6 @@ static void a_wait_that_was_asked_for_and_is_short_is_expected_too(void **state)
 /* 90 us of it are a known wait. */
 static void what_is_beyond_a_short_wait_is_unknown(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemcpyDtoHAsync_v2", 50910, 170, .stream = STREAM_A, .bytes = 4096);
     expect("");
@@ -425,7 +391,6 @@ static void loads_say_how_long_they_waited(void **state)
     sqlite3_stmt *row = NULL;
     int lazy;
 
-    (void)state;
     loaded(CALL("cuModuleLoadData", 100, 80), "cubin", 1);
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 2);
@@ -444,7 +409,6 @@ static void loads_say_how_long_they_waited(void **state)
 
 static void a_blocking_launch_waits_for_its_own_kernel(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     int launch = CALL("cuLaunchKernel", 2000, 50050, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     ran(launch, STREAM_A, KERNEL_SPIN, 2010, 50000);
@@ -459,7 +423,6 @@ static void a_launch_that_need_not_block_does_not(void **state)
 {
     static const char *const values[] = {"0", "2", "", "yes", "-1", NULL};
 
-    (void)state;
     int launch = CALL("cuLaunchKernel", 2000, 50050, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     ran(launch, STREAM_A, KERNEL_SPIN, 2010, 50000);
     for (int i = 0; values[i]; i++) {
@@ -471,7 +434,6 @@ static void a_launch_that_need_not_block_does_not(void **state)
 /* Its kernel ran after it, so the variable is not the reason. */
 static void a_launch_before_its_kernel_has_another_reason(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     int launch = CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     ran(launch, STREAM_A, KERNEL_SPIN, 52000, 1000);
@@ -481,7 +443,6 @@ static void a_launch_before_its_kernel_has_another_reason(void **state)
 /* As measured: only launches of kernels and graphs wait. */
 static void copies_and_sets_do_not_block(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     ran(CALL("cuMemcpyHtoDAsync_v2", 2000, 10050, .stream = STREAM_A), STREAM_A, 0, 2010, 10000);
     ran(CALL("cuMemsetD8Async", 70000, 1050, .stream = STREAM_A), STREAM_A, 0, 70010, 1000);
@@ -490,7 +451,6 @@ static void copies_and_sets_do_not_block(void **state)
 
 static void a_blocking_launch_works_before_its_kernel_begins(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     int launch = CALL("cuLaunchKernel", 2000, 25050, .stream = STREAM_A, .kernel = KERNEL_LAZY);
     came(launch);
@@ -503,7 +463,6 @@ static void a_blocking_launch_works_before_its_kernel_begins(void **state)
 
 static void a_blocking_launch_waits_for_what_is_ahead_of_it(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     int first =
         CALL("cuLaunchKernel", 900, 30110, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
@@ -517,7 +476,6 @@ static void a_blocking_launch_waits_for_what_is_ahead_of_it(void **state)
 /* Without the variable, the launch would have waited for the other kernel too. */
 static void what_explains_most_of_a_blocking_launch_wins(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     int other =
         CALL("cuLaunchKernel", 900, 50150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
@@ -540,7 +498,6 @@ static void pytorch_is_told_of_its_variable(void **state)
                               " FROM (SELECT advice FROM stalls ORDER BY id)";
     sqlite3_stmt *row = NULL;
 
-    (void)state;
     busy();
     CALL("cuMemFree_v2", 2000, 49100);
     launched(59900, STREAM_A, KERNEL_SPIN, 60000, 50000);
@@ -562,7 +519,6 @@ static void pytorch_is_told_of_its_variable(void **state)
 /* With eager loading, a first launch has its code. */
 static void an_eager_process_loads_nothing_late(void **state)
 {
-    (void)state;
     busy();
     int launch = CALL("cuLaunchKernel", 2000, 49600, .stream = STREAM_B, .kernel = KERNEL_LAZY);
     ran(launch, STREAM_B, KERNEL_LAZY, 51580, 5);

@@ -14,14 +14,12 @@ static int launch_of_20_ms(void)
 
 static void most_of_a_call_explains_it(void **state)
 {
-    (void)state;
     delayed(launch_of_20_ms(), 16000);
     expect("2 descheduled 0+16000+4000\n");
 }
 
 static void less_than_most_of_a_call_does_not(void **state)
 {
-    (void)state;
     delayed(launch_of_20_ms(), 15990);
     expect("2 unknown 0+20000+0\n");
     fixture_sql("UPDATE call_delay SET delay_ns = 12000000");
@@ -31,7 +29,6 @@ static void less_than_most_of_a_call_does_not(void **state)
 /* The machine was busy, and the thread ran: its first reading says so. */
 static void a_slow_call_of_a_thread_that_ran_is_not_explained(void **state)
 {
-    (void)state;
     delayed(launch_of_20_ms(), 150);
     expect("2 unknown 0+20000+0\n");
 }
@@ -39,7 +36,6 @@ static void a_slow_call_of_a_thread_that_ran_is_not_explained(void **state)
 /* A file may say anything. */
 static void a_thread_cannot_wait_for_longer_than_the_call(void **state)
 {
-    (void)state;
     delayed(launch_of_20_ms(), 90000);
     expect("2 descheduled 0+20000+0\n");
 }
@@ -47,7 +43,6 @@ static void a_thread_cannot_wait_for_longer_than_the_call(void **state)
 /* It does work, so it is not a stall by itself. */
 static void an_allocation_that_had_no_processor(void **state)
 {
-    (void)state;
     delayed(CALL("cuMemAlloc_v2", 1000, 20000, .bytes = 4096), 18000);
     CALL("cuMemAlloc_v2", 30000, 20000, .bytes = 4096);
     expect("1 descheduled 0+18000+2000\n");
@@ -55,7 +50,6 @@ static void an_allocation_that_had_no_processor(void **state)
 
 static void short_delays_are_no_stalls(void **state)
 {
-    (void)state;
     delayed(CALL("cuMemAlloc_v2", 1000, 150, .bytes = 4096), 90);
     expect("");
 }
@@ -64,7 +58,6 @@ static void what_was_seen_of_the_gpu_stays(void **state)
 {
     int call;
 
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
     call = CALL("cuModuleLoadData", 2000, 49100);
     loaded(call, "cubin", 1);
@@ -74,7 +67,6 @@ static void what_was_seen_of_the_gpu_stays(void **state)
 
 static void what_was_asked_for_stays(void **state)
 {
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
     delayed(CALL("cuStreamSynchronize", 2000, 49000, .stream = STREAM_A), 48000);
     expect("2 explicit-sync 0+49000+0 for 1 drained 1 expected\n");
@@ -84,7 +76,6 @@ static void what_follows_from_the_calls_alone_stays(void **state)
 {
     int call;
 
-    (void)state;
     fixture_mode(INFERRED);
     launched(10, STREAM_A, KERNEL_SPIN, 0, 0);
     call = CALL("cuModuleUnload", 2000, 40150);

@@ -42,7 +42,6 @@ static void expect_nothing(void)
 
 static void a_load_waits_for_a_host_function(void **state)
 {
-    (void)state;
     busy(STREAM_A);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
     expect_measured("2 module-load 0+49000+200 drained 1 host 1\n");
@@ -50,7 +49,6 @@ static void a_load_waits_for_a_host_function(void **state)
 
 static void a_free_waits_for_a_host_function(void **state)
 {
-    (void)state;
     busy(STREAM_A);
     CALL("cuMemFree_v2", 2000, 49100);
     expect_measured("2 free 0+49000+100 drained 1 host 1\n");
@@ -58,7 +56,6 @@ static void a_free_waits_for_a_host_function(void **state)
 
 static void a_synchronisation_waits_as_asked(void **state)
 {
-    (void)state;
     busy(STREAM_A);
     CALL("cuStreamSynchronize", 2000, 49010, .stream = STREAM_A);
     expect_measured("2 explicit-sync 0+49000+10 drained 1 host 1 expected\n");
@@ -66,7 +63,6 @@ static void a_synchronisation_waits_as_asked(void **state)
 
 static void a_load_that_ends_before_it_has_not_waited(void **state)
 {
-    (void)state;
     busy(STREAM_A);
     launched(1100, STREAM_B, KERNEL_SPIN, 1200, 10);
     CALL("cuStreamSynchronize", 1300, 5, .stream = STREAM_B);
@@ -76,7 +72,6 @@ static void a_load_that_ends_before_it_has_not_waited(void **state)
 
 static void one_that_ended_before_is_not_waited_for(void **state)
 {
-    (void)state;
     launched(800, STREAM_A, KERNEL_SPIN, 850, 100);
     hosted(900, STREAM_A, 1000, 500);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
@@ -85,7 +80,6 @@ static void one_that_ended_before_is_not_waited_for(void **state)
 
 static void one_in_another_context_is_not_waited_for(void **state)
 {
-    (void)state;
     busy(STREAM_OTHER);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
     expect_nothing();
@@ -93,7 +87,6 @@ static void one_in_another_context_is_not_waited_for(void **state)
 
 static void one_that_was_launched_later_is_not_waited_for(void **state)
 {
-    (void)state;
     CALL("cuModuleUnload", 1000, 50100);
     hosted(2000, STREAM_A, 2100, 49000);
     fixture_sql("UPDATE call SET thread = 2 WHERE id = 2");
@@ -102,7 +95,6 @@ static void one_that_was_launched_later_is_not_waited_for(void **state)
 
 static void others_wait_behind_the_load(void **state)
 {
-    (void)state;
     busy(STREAM_A);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
     CALL("cuMemAlloc_v2", 3000, 48300, .thread = 2);
@@ -112,7 +104,6 @@ static void others_wait_behind_the_load(void **state)
 
 static void a_short_one_after_a_kernel_is_not_told(void **state)
 {
-    (void)state;
     launched(800, STREAM_A, KERNEL_SPIN, 1000, 40000);
     hosted(900, STREAM_A, 41000, 10000);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
@@ -122,7 +113,6 @@ static void a_short_one_after_a_kernel_is_not_told(void **state)
 
 static void an_event_of_another_stream_is_not_behind_it(void **state)
 {
-    (void)state;
     hosted(800, STREAM_B, 1000, 40000);
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
     CALL("cuEventRecord", 950, 5, .stream = STREAM_A, .object = 77);
@@ -134,7 +124,6 @@ static void an_event_of_another_stream_is_not_behind_it(void **state)
 
 static void a_kernel_behind_it_is_the_last(void **state)
 {
-    (void)state;
     hosted(800, STREAM_A, 1000, 45000);
     launched(900, STREAM_A, KERNEL_SPIN, 46000, 5000);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
@@ -143,7 +132,6 @@ static void a_kernel_behind_it_is_the_last(void **state)
 
 static void a_kernel_beside_it_is_what_is_waited_for(void **state)
 {
-    (void)state;
     hosted(800, STREAM_B, 1000, 45000);
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
@@ -154,7 +142,6 @@ static void a_kernel_beside_it_is_what_is_waited_for(void **state)
 
 static void one_that_is_not_known_to_have_run_is_unfinished_work(void **state)
 {
-    (void)state;
     CALL("cuLaunchHostFunc", 900, 5, .stream = STREAM_A);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
     expect("2 module-load 0+50000+150 drained 1 presumed 1\n");
@@ -165,7 +152,6 @@ static void a_short_one_at_the_end_measures_nothing(void **state)
 {
     sqlite3_stmt *row = NULL;
 
-    (void)state;
     launched(800, STREAM_A, KERNEL_SPIN, 0, 0);
     hosted(900, STREAM_A, 50900, 100);
     loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
@@ -180,7 +166,6 @@ static void a_short_one_at_the_end_measures_nothing(void **state)
 
 static void its_end_says_nothing_about_other_streams(void **state)
 {
-    (void)state;
     launched(800, STREAM_B, KERNEL_SPIN, 0, 0);
     hosted(900, STREAM_A, 1000, 500);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
@@ -189,7 +174,6 @@ static void its_end_says_nothing_about_other_streams(void **state)
 
 static void its_end_says_nothing_about_later_work(void **state)
 {
-    (void)state;
     hosted(800, STREAM_A, 1000, 500);
     launched(900, STREAM_A, KERNEL_SPIN, 0, 0);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);

@@ -16,7 +16,6 @@ static void busy(void)
 
 static void a_load_waits_for_unfinished_work(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
     expect("2 module-load 0+50000+150 drained 1 presumed 1\n");
@@ -24,7 +23,6 @@ static void a_load_waits_for_unfinished_work(void **state)
 
 static void reading_a_library_takes_its_time(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLibraryLoadData", 2000, 25000);
     CALL("cuLibraryLoadData", 40000, 150150); /* as with CUDA_MODULE_LOADING=EAGER */
@@ -33,7 +31,6 @@ static void reading_a_library_takes_its_time(void **state)
 
 static void the_loading_mode_is_known_if_it_is_set(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLibraryLoadData", 2000, 25000);
     CALL("cuLibraryLoadData", 40000, 150150);
@@ -51,7 +48,6 @@ static void the_loading_mode_is_known_if_it_is_set(void **state)
 
 static void a_blocking_launch_waited_for_itself(void **state)
 {
-    (void)state;
     CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     CALL("cuMemsetD8Async", 60000, 3000, .stream = STREAM_A, .bytes = 4096);
     CALL("cuLaunchKernel", 80000, 5000, .stream = STREAM_A, .kernel = KERNEL_LAZY);
@@ -67,7 +63,6 @@ static void a_blocking_launch_waited_for_itself(void **state)
 /* When a blocking launch returns, its kernel has ended. */
 static void a_blocking_launch_leaves_no_work(void **state)
 {
-    (void)state;
     CALL("cuLaunchKernel", 2000, 50000, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     loaded(CALL("cuModuleLoadData", 10000, 42150), "cubin", 1);
     loaded(CALL("cuModuleLoadData", 60000, 5150), "cubin", 2);
@@ -84,7 +79,6 @@ static void a_blocking_launch_leaves_no_work(void **state)
 /* It runs when the graph is launched, and shows nothing about the stream's earlier work. */
 static void a_blocking_launch_that_is_captured_does_not_wait(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamBeginCapture_v2", 1000, 5, .stream = STREAM_B);
     CALL("cuEventRecord", 1010, 5, .stream = STREAM_B, .object = 77);
@@ -101,7 +95,6 @@ static void a_blocking_launch_that_is_captured_does_not_wait(void **state)
 
 static void a_load_waits_for_a_blocking_launch_of_another_thread(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     CALL("cuLaunchKernel", 2000, 50000, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     loaded(CALL("cuModuleLoadData", 10000, 42150), "cubin", 1);
@@ -112,7 +105,6 @@ static void a_load_waits_for_a_blocking_launch_of_another_thread(void **state)
 /* Threads are stored one after the other. */
 static void the_first_launch_is_the_earliest(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLaunchKernel", 5000, 60150, .stream = STREAM_B, .kernel = KERNEL_LAZY);
     CALL("cuLaunchKernel", 1500, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_LAZY);
@@ -121,7 +113,6 @@ static void the_first_launch_is_the_earliest(void **state)
 
 static void a_load_after_a_wait_has_nothing_to_wait_for(void **state)
 {
-    (void)state;
     busy();
     CALL("cuCtxSynchronize", 1000, 90);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
@@ -130,7 +121,6 @@ static void a_load_after_a_wait_has_nothing_to_wait_for(void **state)
 
 static void a_query_that_says_done_is_a_proof_too(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamQuery", 1000, 5, .stream = STREAM_A);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
@@ -139,7 +129,6 @@ static void a_query_that_says_done_is_a_proof_too(void **state)
 
 static void a_query_that_says_not_yet_is_none(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamQuery", 1000, 5, .stream = STREAM_A, .result = 600);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
@@ -148,7 +137,6 @@ static void a_query_that_says_not_yet_is_none(void **state)
 
 static void an_event_proves_what_stood_before_it(void **state)
 {
-    (void)state;
     busy();
     CALL("cuEventRecord", 910, 5, .stream = STREAM_A, .object = 99);
     CALL("cuEventSynchronize", 920, 50, .object = 99);
@@ -161,7 +149,6 @@ static void an_event_proves_what_stood_before_it(void **state)
 
 static void another_streams_wait_proves_nothing(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamSynchronize", 1000, 90, .stream = STREAM_B);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
@@ -170,7 +157,6 @@ static void another_streams_wait_proves_nothing(void **state)
 
 static void a_call_that_drained_the_context_is_a_proof(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemFree_v2", 1000, 50150);
     loaded(CALL("cuModuleLoadData", 60000, 50150), "cubin", 1);
@@ -179,7 +165,6 @@ static void a_call_that_drained_the_context_is_a_proof(void **state)
 
 static void captured_launches_are_no_work(void **state)
 {
-    (void)state;
     CALL("cuStreamBeginCapture_v2", 800, 5, .stream = STREAM_A);
     busy();
     CALL("cuStreamEndCapture", 950, 5, .stream = STREAM_A);
@@ -189,7 +174,6 @@ static void captured_launches_are_no_work(void **state)
 
 static void a_stream_that_joins_a_capture_is_captured(void **state)
 {
-    (void)state;
     CALL("cuStreamBeginCapture_v2", 700, 5, .stream = STREAM_A);
     CALL("cuEventRecord", 750, 5, .stream = STREAM_A, .object = 77);
     CALL("cuStreamWaitEvent", 760, 5, .stream = STREAM_B, .object = 77);
@@ -203,7 +187,6 @@ static void a_stream_that_joins_a_capture_is_captured(void **state)
 
 static void a_capture_that_fails_ends_too(void **state)
 {
-    (void)state;
     CALL("cuStreamBeginCapture_v2", 700, 5, .stream = STREAM_B);
     CALL("cuEventRecord", 750, 5, .stream = STREAM_B, .object = 77);
     CALL("cuStreamWaitEvent", 760, 5, .stream = STREAM_A, .object = 77);
@@ -215,7 +198,6 @@ static void a_capture_that_fails_ends_too(void **state)
 
 static void a_launch_that_failed_is_no_work(void **state)
 {
-    (void)state;
     CALL("cuLaunchKernel", 900, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN, .result = 1);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
     expect("");
@@ -223,7 +205,6 @@ static void a_launch_that_failed_is_no_work(void **state)
 
 static void ptx_on_an_idle_gpu_was_compiled_once(void **state)
 {
-    (void)state;
     loaded(CALL("cuModuleLoadData", 2000, 50150), "ptx", 1);
     loaded(CALL("cuModuleLoadData", 60000, 50150), "ptx", 1);
     expect("1 jit 50000+0+150\n");
@@ -231,7 +212,6 @@ static void ptx_on_an_idle_gpu_was_compiled_once(void **state)
 
 static void a_first_launch_behind_work_is_a_lazy_load(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLaunchKernel", 2000, 50150, .stream = STREAM_B, .kernel = KERNEL_LAZY);
     expect("2 lazy-load 0+50000+150 drained 1 presumed 1\n");
@@ -239,7 +219,6 @@ static void a_first_launch_behind_work_is_a_lazy_load(void **state)
 
 static void a_first_launch_of_loaded_code_needs_local_memory(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLaunchKernel", 2000, 50600, .stream = STREAM_B, .kernel = KERNEL_DEEP);
     expect("2 local-memory 0+50000+600 drained 1 presumed 1\n");
@@ -247,14 +226,12 @@ static void a_first_launch_of_loaded_code_needs_local_memory(void **state)
 
 static void a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory(void **state)
 {
-    (void)state;
     CALL("cuLaunchKernel", 2000, 650, .stream = STREAM_B, .kernel = KERNEL_DEEP);
     expect("");
 }
 
 static void a_graphs_first_launch_uploads_it(void **state)
 {
-    (void)state;
     busy();
     CALL("cuGraphLaunch", 2000, 50150, .stream = STREAM_B);
     expect("");
@@ -262,7 +239,6 @@ static void a_graphs_first_launch_uploads_it(void **state)
 
 static void a_queue_may_be_full_of_graphs(void **state)
 {
-    (void)state;
     for (int i = 0; i < 1024; i++)
         CALL("cuGraphLaunch", 10 + i * 6, 5, .stream = STREAM_A);
     CALL("cuGraphLaunch", 8000, 50000, .stream = STREAM_A);
@@ -271,7 +247,6 @@ static void a_queue_may_be_full_of_graphs(void **state)
 
 static void a_second_launch_is_unknown(void **state)
 {
-    (void)state;
     busy();
     CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
     expect("2 unknown 0+50000+0\n");
@@ -279,7 +254,6 @@ static void a_second_launch_is_unknown(void **state)
 
 static void the_thousandth_launch_finds_a_full_queue(void **state)
 {
-    (void)state;
     for (int i = 0; i < 1024; i++)
         launched(10 + i * 6, STREAM_A, KERNEL_SPIN, 0, 0);
     CALL("cuLaunchKernel", 8000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
@@ -288,7 +262,6 @@ static void the_thousandth_launch_finds_a_full_queue(void **state)
 
 static void a_queue_that_was_emptied_is_not_full(void **state)
 {
-    (void)state;
     for (int i = 0; i < 1024; i++)
         launched(10 + i * 6, STREAM_A, KERNEL_SPIN, 0, 0);
     CALL("cuStreamSynchronize", 7000, 90, .stream = STREAM_A);
@@ -299,7 +272,6 @@ static void a_queue_that_was_emptied_is_not_full(void **state)
 
 static void an_asynchronous_copy_that_takes_long_is_pageable(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemcpyDtoHAsync_v2", 2000, 50015, .stream = STREAM_A, .bytes = 4096);
     expect("2 pageable-copy 0+50000+20 drained 1 presumed 1\n");
@@ -307,7 +279,6 @@ static void an_asynchronous_copy_that_takes_long_is_pageable(void **state)
 
 static void a_copy_takes_what_copies_took_before(void **state)
 {
-    (void)state;
     /* the first one maps the pages */
     CALL("cuMemcpyDtoH_v2", 2000, 274000, .bytes = 512 << 20);
     CALL("cuMemcpyDtoH_v2", 300000, 28000, .bytes = 512 << 20);
@@ -318,7 +289,6 @@ static void a_copy_takes_what_copies_took_before(void **state)
 
 static void a_copy_of_nonsense_is_none(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemcpyDtoH_v2", 2000, 110000, .bytes = INT64_MAX);
     expect("");
@@ -326,7 +296,6 @@ static void a_copy_of_nonsense_is_none(void **state)
 
 static void a_large_copy_works(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemcpyDtoH_v2", 2000, 110000, .bytes = 1 << 30);
     expect("");
@@ -334,7 +303,6 @@ static void a_large_copy_works(void **state)
 
 static void another_context_is_not_waited_for(void **state)
 {
-    (void)state;
     launched(900, STREAM_OTHER, KERNEL_SPIN, 0, 0);
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
     expect("");
@@ -342,7 +310,6 @@ static void another_context_is_not_waited_for(void **state)
 
 static void destroying_a_context_takes_its_time(void **state)
 {
-    (void)state;
     busy();
     CALL("cuCtxDestroy_v2", 2000, 57800); /* as an H200 does it, idle */
     CALL("cuCtxDestroy_v2", 60000, 150000);
@@ -351,7 +318,6 @@ static void destroying_a_context_takes_its_time(void **state)
 
 static void others_wait_behind_a_load(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
     CALL("cuMemAlloc_v2", 10000, 42200, .thread = 2);
@@ -361,7 +327,6 @@ static void others_wait_behind_a_load(void **state)
 
 static void waiting_as_asked_is_expected(void **state)
 {
-    (void)state;
     busy();
     CALL("cuStreamSynchronize", 2000, 50000, .stream = STREAM_A);
     expect("2 explicit-sync 0+50000+0 expected\n");
@@ -378,7 +343,6 @@ static void lost_from(int call)
 
 static void what_waited_for_unseen_work_is_inferred(void **state)
 {
-    (void)state;
     fixture_mode(MEASURED);
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
     CALL("cuModuleUnload", 2000, 49100);
@@ -394,7 +358,6 @@ static void what_waited_for_unseen_work_is_inferred(void **state)
  * came back before an operation was seen again. */
 static void what_another_profiler_hid_is_inferred(void **state)
 {
-    (void)state;
     fixture_mode(MEASURED);
     fixture_sql("INSERT INTO gpu_change VALUES (1, 100000000, 'other', 'Proton'),"
                 " (1, 300000000, 'seen', NULL), (1, 700000000, 'operations', NULL),"
@@ -428,7 +391,6 @@ static void what_another_profiler_hid_is_inferred(void **state)
 
 static void what_was_captured_was_not_lost(void **state)
 {
-    (void)state;
     fixture_mode(MEASURED);
     launched(10, STREAM_LEGACY, KERNEL_SPIN, 20, 10);
     CALL("cuStreamBeginCapture_v2", 100, 5, .stream = STREAM_B);

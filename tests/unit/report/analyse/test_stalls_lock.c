@@ -9,7 +9,6 @@ static int busy(void)
 
 static void others_wait_behind_a_load(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
     CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
@@ -20,7 +19,6 @@ static void others_wait_behind_a_load(void **state)
 
 static void a_graph_waits_behind_a_load_too(void **state)
 {
-    (void)state;
     for (int mode = 0; mode < 2; mode++) {
         fixture_mode(mode ? INFERRED : MEASURED);
         busy();
@@ -36,7 +34,6 @@ static void a_graph_waits_behind_a_load_too(void **state)
 
 static void a_first_launch_waits_behind_a_load_too(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
     int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
@@ -49,7 +46,6 @@ static void a_first_launch_waits_behind_a_load_too(void **state)
 
 static void a_first_launch_that_waits_longer_than_the_load_has_its_own_reason(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 20000), "cubin", 1);
     int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
@@ -62,7 +58,6 @@ static void a_first_launch_that_waits_longer_than_the_load_has_its_own_reason(vo
 /* Its own kernel ends last in any case; the longer part of the wait counts. */
 static void a_blocking_launch_waits_behind_a_load(void **state)
 {
-    (void)state;
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
@@ -79,7 +74,6 @@ static void a_blocking_launch_waits_behind_a_load(void **state)
 
 static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
 {
-    (void)state;
     busy();
     CALL("cuModuleLoadData", 2000, 90000);
     CALL("cuMemAlloc_v2", 3000, 48200, .thread = 2);
@@ -92,7 +86,6 @@ static void an_allocation_behind_a_compiling_load_waits_for_no_operation(void **
 {
     int load = CALL("cuModuleLoadData", 2000, 100000);
 
-    (void)state;
     loaded(load, "ptx", 1);
     compiled(load, 2000, 99900);
     CALL("cuMemAlloc_v2", 20000, 82040, .thread = 2);
@@ -104,7 +97,6 @@ static void an_allocation_behind_a_compiling_load_waits_for_no_operation(void **
 
 static void a_query_does_not_wait_behind_a_load(void **state)
 {
-    (void)state;
     busy();
     loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
     CALL("cuStreamQuery", 10000, 41150, .thread = 2, .stream = STREAM_B);
@@ -118,7 +110,6 @@ static void only_allocations_wait_behind_a_pageable_copy(void **state)
 {
     int copy;
 
-    (void)state;
     busy();
     copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 4096);
     ran(copy, STREAM_A, 0, 51010, 300);
@@ -152,7 +143,6 @@ static void whoever_pins_or_allocates_keeps_others_out(void **state)
         "cuMemGetInfo_v2",        "cuPointerGetAttribute", "cuModuleGetFunction", "cuGraphLaunch",
         "cuStreamBeginCapture_v2"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++)
         expect_behind(holders[i], "cuLaunchKernel", "2 lock 0+49950+50 by 1\n");
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
@@ -164,7 +154,6 @@ static void whoever_pins_or_allocates_keeps_others_out(void **state)
 
 static void in_another_context_only_allocations_are_kept_out(void **state)
 {
-    (void)state;
     CALL("cuMemHostAlloc", 1000, 59000);
     CALL("cuMemAlloc_v2", 10050, 50000, .thread = 2, .context = 2);
     CALL("cuLaunchKernel", 70000, 50000, .thread = 2, .context = 2);
@@ -181,7 +170,6 @@ static void in_another_context_only_allocations_are_kept_out(void **state)
 
 static void a_free_keeps_questions_out_once_it_has_waited(void **state)
 {
-    (void)state;
     busy();
     CALL("cuMemFree_v2", 2000, 69000);
     CALL("cuMemGetInfo_v2", 60000, 11050, .thread = 2);
@@ -193,7 +181,6 @@ static void a_free_keeps_questions_out_once_it_has_waited(void **state)
 /* The lock is not fair. */
 static void a_call_waits_while_another_thread_pins_piece_by_piece(void **state)
 {
-    (void)state;
     CALL("cuMemHostAlloc", 1000, 10000);
     CALL("cuLaunchKernel", 2000, 40050, .thread = 2, .stream = STREAM_A);
     CALL("cuMemHostAlloc", 11010, 15000);
@@ -204,7 +191,6 @@ static void a_call_waits_while_another_thread_pins_piece_by_piece(void **state)
 /* The advice says why a call kept the lock, also if that call began later. */
 static void the_advice_knows_why_a_later_call_had_the_lock(void **state)
 {
-    (void)state;
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 25000);
     CALL("cuMemHostAlloc", 1000, 10000);
     CALL("cuLaunchKernel", 2000, 24150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
@@ -219,7 +205,6 @@ static void the_advice_knows_why_a_later_call_had_the_lock(void **state)
 
 static void of_two_that_pin_the_first_to_return_had_the_lock(void **state)
 {
-    (void)state;
     CALL("cuMemHostAlloc", 1000, 60500);
     CALL("cuMemHostAlloc", 1010, 60000, .thread = 2);
     expect("1 lock 0+60000+500 by 2\n");
@@ -228,7 +213,6 @@ static void of_two_that_pin_the_first_to_return_had_the_lock(void **state)
 /* The thread that had the lock may lose its CPU before it returns. */
 static void of_two_that_return_together_the_first_to_begin_had_the_lock(void **state)
 {
-    (void)state;
     CALL("cuMemFreeHost", 1000, 43000, .object = 7);
     CALL("cuMemAlloc_v2", 6000, 37880, .thread = 2);
     expect("2 lock 0+37880+0 by 1\n");
@@ -236,7 +220,6 @@ static void of_two_that_return_together_the_first_to_begin_had_the_lock(void **s
 
 static void a_slow_allocation_waits_only_while_another_has_the_lock(void **state)
 {
-    (void)state;
     CALL("cuMemHostAlloc", 1000, 5000);
     CALL("cuMemAlloc_v2", 2000, 90000, .thread = 2);
     CALL("cuMemHostAlloc", 93000, 5000);
@@ -246,7 +229,6 @@ static void a_slow_allocation_waits_only_while_another_has_the_lock(void **state
 /* What freeing takes by itself counts as work without the GPU side. */
 static void freeing_much_takes_long(void **state)
 {
-    (void)state;
     fixture_mode(INFERRED);
     CALL("cuMemHostAlloc", 1000, 100000, .bytes = 256 << 20, .object = 7);
     CALL("cuLaunchKernel", 102000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);

@@ -62,7 +62,6 @@ static void expect_of_other(const char *format)
 
 static void a_free_keeps_others_out_until_it_returns(void **state)
 {
-    (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemGetInfo_v2", 2000, 19010);
     CALL("cuMemAlloc_v2", 3000, 18100, .bytes = 64 << 20);
@@ -74,7 +73,6 @@ static void a_free_keeps_others_out_until_it_returns(void **state)
 
 static void several_frees_keep_it_out_one_after_the_other(void **state)
 {
-    (void)state;
     usual(300);
     for (int i = 0; i < 5; i++)
         elsewhere("cuMemUnmap", 1000 + i * 4000, 3990);
@@ -87,7 +85,6 @@ static void several_frees_keep_it_out_one_after_the_other(void **state)
 /* It may have worked all the time. */
 static void several_frees_do_not_explain_a_single_allocation(void **state)
 {
-    (void)state;
     for (int i = 0; i < 5; i++)
         elsewhere("cuMemUnmap", 1000 + i * 4000, 3990);
     CALL("cuMemAllocHost_v2", 3000, 18000, .bytes = 64 << 20);
@@ -97,7 +94,6 @@ static void several_frees_do_not_explain_a_single_allocation(void **state)
 /* They do not ask the kernel driver. */
 static void launches_copies_and_events_are_held_by_nobody_elsewhere(void **state)
 {
-    (void)state;
     launched(10, STREAM_A, KERNEL_SPIN, 20, 10);
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuLaunchKernel", 2000, 19010, .stream = STREAM_A, .kernel = KERNEL_SPIN);
@@ -108,7 +104,6 @@ static void launches_copies_and_events_are_held_by_nobody_elsewhere(void **state
 
 static void an_allocation_that_takes_what_it_takes_waited_for_nobody(void **state)
 {
-    (void)state;
     usual(19000);
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemAlloc_v2", 2000, 19010, .bytes = 64 << 20);
@@ -117,7 +112,6 @@ static void an_allocation_that_takes_what_it_takes_waited_for_nobody(void **stat
 
 static void an_allocation_that_ends_much_later_worked(void **state)
 {
-    (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemAlloc_v2", 2000, 40000, .bytes = 64 << 20);
     expect("");
@@ -125,7 +119,6 @@ static void an_allocation_that_ends_much_later_worked(void **state)
 
 static void an_allocation_that_ends_before_it_was_not_held(void **state)
 {
-    (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemAlloc_v2", 2000, 16000, .bytes = 64 << 20); /* its usual time is unknown */
     elsewhere("cuMemUnmap", 1000000, 500000);              /* waits for its GPU first, maybe */
@@ -135,7 +128,6 @@ static void an_allocation_that_ends_before_it_was_not_held(void **state)
 
 static void unregistering_lets_go_earlier(void **state)
 {
-    (void)state;
     elsewhere("cuMemHostUnregister", 1000, 20000);
     CALL("cuMemAlloc_v2", 1100, 17000, .bytes = 64 << 20);
     expect_of_other("2 other-process 0+17000+0 by 1 call of %s\n");
@@ -144,7 +136,6 @@ static void unregistering_lets_go_earlier(void **state)
 /* It keeps others out at times: then the call must take much longer than usual. */
 static void pinning_elsewhere_explains_what_takes_unusually_long(void **state)
 {
-    (void)state;
     usual(300);
     elsewhere("cuMemAllocHost_v2", 1000, 100000);
     CALL("cuMemAlloc_v2", 2000, 10000, .bytes = 64 << 20);
@@ -156,7 +147,6 @@ static void pinning_elsewhere_explains_what_takes_unusually_long(void **state)
 
 static void two_that_pin_at_once_hold_nobody(void **state)
 {
-    (void)state;
     elsewhere("cuMemAllocHost_v2", 1000, 100000);
     CALL("cuMemAllocHost_v2", 1100, 99950, .bytes = 64 << 20);
     expect("");
@@ -164,7 +154,6 @@ static void two_that_pin_at_once_hold_nobody(void **state)
 
 static void a_call_of_a_larger_size_takes_no_less(void **state)
 {
-    (void)state;
     usual(300);
     elsewhere("cuMemAllocHost_v2", 1000, 100000);
     CALL("cuMemAlloc_v2", 2000, 10000, .bytes = INT64_C(8) << 30);
@@ -173,7 +162,6 @@ static void a_call_of_a_larger_size_takes_no_less(void **state)
 
 static void a_process_that_starts_or_ends_holds_others(void **state)
 {
-    (void)state;
     fixture_sql("UPDATE process SET start_ns = 10000000000, end_ns = 20000000000, ended = 'exit'"
                 " WHERE id = %d",
                 number());
@@ -190,7 +178,6 @@ static void a_process_that_starts_or_ends_holds_others(void **state)
 
 static void the_end_is_told_of_a_process_that_ends_soon(void **state)
 {
-    (void)state;
     fixture_sql("UPDATE process SET start_ns = 10000000000, end_ns = 10300000000, ended = 'exit'"
                 " WHERE id = %d",
                 number());
@@ -202,7 +189,6 @@ static void the_end_is_told_of_a_process_that_ends_soon(void **state)
 
 static void one_outside_the_session_is_named(void **state)
 {
-    (void)state;
     fixture_sql("INSERT INTO other_process VALUES"
                 " (1, 'GPU', 42, 'app', 10000000000, 20000000000, 1, 1)");
     CALL("cuMemGetInfo_v2", 10100000, 50000);
@@ -218,7 +204,6 @@ static void one_outside_the_session_is_named(void **state)
 
 static void one_that_cannot_be_named_is_told_too(void **state)
 {
-    (void)state;
     fixture_sql("INSERT INTO other_process VALUES"
                 " (1, 'GPU', NULL, NULL, 10000000000, 20000000000, 0, 0)");
     CALL("cuMemGetInfo_v2", 10100000, 50000);
@@ -228,7 +213,6 @@ static void one_that_cannot_be_named_is_told_too(void **state)
 /* The kernel says what it waited for. */
 static void a_thread_without_a_processor_waited_for_one(void **state)
 {
-    (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemGetInfo_v2", 2000, 19010);
     fixture_sql("INSERT INTO call_delay VALUES (2, 18000000)");
@@ -239,7 +223,6 @@ static void a_thread_without_a_processor_waited_for_one(void **state)
 
 static void a_thread_of_the_process_is_no_other_process(void **state)
 {
-    (void)state;
     CALL("cuMemUnmap", 1000, 20000);
     CALL("cuMemGetInfo_v2", 2000, 19010, .thread = 2);
     expect("2 unknown 0+19010+0\n");

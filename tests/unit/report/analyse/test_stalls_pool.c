@@ -36,7 +36,6 @@ static void synchronised(int64_t start_us)
 
 static void memory_is_mapped_again_after_a_synchronisation(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -49,7 +48,6 @@ static void memory_is_mapped_again_after_a_synchronisation(void **state)
 
 static void growth_is_the_calls_own_work(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1001 * MB);
@@ -60,7 +58,6 @@ static void growth_is_the_calls_own_work(void **state)
 /* The pool maps what two live blocks need, of which it had one before. */
 static void live_memory_counts(void **state)
 {
-    (void)state;
     allocated(1000, 6000, 6, 500 * MB);
     allocated_once(500 * MB);
     synchronised(20000);
@@ -72,7 +69,6 @@ static void live_memory_counts(void **state)
 /* Other calls that wait give nothing back. */
 static void without_a_synchronisation_the_pool_has_it(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     CALL("cuMemcpyDtoH_v2", 15000, 20, .stream = STREAM_A, .bytes = 64);
     CALL("cuMemFree_v2", 16000, 20, .object = 5);
@@ -82,7 +78,6 @@ static void without_a_synchronisation_the_pool_has_it(void **state)
 
 static void what_was_mapped_since_the_synchronisation_is_there(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -93,7 +88,6 @@ static void what_was_mapped_since_the_synchronisation_is_there(void **state)
 
 static void a_short_allocation_is_none(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 90, 7, 1000 * MB);
@@ -102,7 +96,6 @@ static void a_short_allocation_is_none(void **state)
 
 static void a_raised_threshold_keeps_the_memory(void **state)
 {
-    (void)state;
     CALL("cuMemPoolSetAttribute", 500, 5, .object = 99, .bytes = 1000 * MB);
     CALL("cuMemPoolSetAttribute", 510, 5, .object = 99); /* another attribute */
     allocated(1000, 12000, 7, 1500 * MB);
@@ -118,7 +111,6 @@ static void a_raised_threshold_keeps_the_memory(void **state)
 /* It counts at the next synchronisation. */
 static void a_threshold_may_be_lowered(void **state)
 {
-    (void)state;
     CALL("cuMemPoolSetAttribute", 500, 5, .object = 99, .bytes = 1000 * MB);
     allocated_once(1000 * MB);
     synchronised(20000);
@@ -132,7 +124,6 @@ static void a_threshold_may_be_lowered(void **state)
 
 static void what_failed_changed_nothing(void **state)
 {
-    (void)state;
     CALL("cuMemAllocAsync", 1000, 200, .stream = STREAM_A, .bytes = 1000 * MB, .result = 2);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -141,7 +132,6 @@ static void what_failed_changed_nothing(void **state)
 
 static void another_contexts_pool_is_another(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     CALL("cuMemAllocAsync", 21000, 12000, .stream = STREAM_OTHER, .context = 2, .object = 9,
@@ -151,7 +141,6 @@ static void another_contexts_pool_is_another(void **state)
 
 static void other_memory_is_in_no_pool(void **state)
 {
-    (void)state;
     CALL("cuMemAlloc_v2", 1000, 12000, .object = 7, .bytes = 1000 * MB);
     CALL("cuMemFree_v2", 14000, 50, .object = 7);
     synchronised(20000);
@@ -161,7 +150,6 @@ static void other_memory_is_in_no_pool(void **state)
 
 static void a_free_that_waits_frees_the_pools_memory_too(void **state)
 {
-    (void)state;
     allocated(1000, 12000, 7, 1000 * MB);
     CALL("cuMemFree_v2", 14000, 50, .object = 7);
     synchronised(20000);
@@ -172,7 +160,6 @@ static void a_free_that_waits_frees_the_pools_memory_too(void **state)
 /* As memory that a graph freed: its address is given out again. */
 static void memory_whose_free_was_not_seen_is_free_when_its_address_comes_again(void **state)
 {
-    (void)state;
     allocated(1000, 12000, 7, 1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -184,7 +171,6 @@ static void memory_whose_free_was_not_seen_is_free_when_its_address_comes_again(
 
 static void a_thread_without_a_cpu_maps_nothing(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -194,7 +180,6 @@ static void a_thread_without_a_cpu_maps_nothing(void **state)
 
 static void earlier_traces_do_not_have_thresholds(void **state)
 {
-    (void)state;
     allocated_once(1000 * MB);
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
@@ -204,7 +189,6 @@ static void earlier_traces_do_not_have_thresholds(void **state)
 
 static void nonsense_is_none(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         allocated(1000 + i * 1000, 500, 7 + i, INT64_MAX);
         freed(1600 + i * 1000, 7 + i);

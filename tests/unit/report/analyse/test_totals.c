@@ -41,7 +41,6 @@ static int teardown(void **state)
 
 static void durations_have_exact_ends_and_a_near_median(void **state)
 {
-    (void)state;
     struct gv_duration_total total = {0};
 
     assert_int_equal(gv_duration_total_median_ns(&total), 0);
@@ -64,7 +63,6 @@ static void durations_have_exact_ends_and_a_near_median(void **state)
 
 static void a_median_is_never_beyond_what_was_seen(void **state)
 {
-    (void)state;
     struct gv_duration_total total = {0};
 
     gv_duration_total_add(&total, 123456789, 1);
@@ -74,7 +72,6 @@ static void a_median_is_never_beyond_what_was_seen(void **state)
 
 static void a_median_is_exact_after_a_second_reading(void **state)
 {
-    (void)state;
     struct gv_duration_total total = {0};
 
     for (int reading = 0; reading < 2; reading++) {
@@ -93,7 +90,6 @@ static void a_median_is_exact_after_a_second_reading(void **state)
 
 static void lanes_keep_their_sum_when_they_widen(void **state)
 {
-    (void)state;
     static struct gv_lane lane;
     int64_t sum = 0;
 
@@ -134,7 +130,6 @@ static void log_take(const struct gv_memory_event *events, size_t count)
 
 static void memory_is_followed_in_order_of_time(void **state)
 {
-    (void)state;
     TAKE(GOT(0x1000, 100, DEVICE, .at_ns = 10), GOT(0x1000, 7, DEVICE, .at_ns = 12, .process = 2),
          GOT(0x3000, 999, HOST, .at_ns = 15), GOT(0x2000, 50, MANAGED, .at_ns = 20),
          DID(FREE, 0x1000, .at_ns = 30), GOT(0x1000, 70, DEVICE, .at_ns = 40),
@@ -159,7 +154,6 @@ static const struct gv_memory_line *log_line(int64_t place)
 /* Line 2 holds most at once, but not when the device is fullest. */
 static void each_line_has_its_memory(void **state)
 {
-    (void)state;
     TAKE(GOT(0x1000, 100, DEVICE, .place = 1, .duration_ns = 3),
          GOT(0x2000, 60, DEVICE, .place = 2), GOT(0x3000, 30, DEVICE, .place = 2),
          DID(FREE, 0x1000, .duration_ns = 4), DID(FREE, 0x3000),
@@ -188,7 +182,6 @@ static void each_line_has_its_memory(void **state)
 
 static void devices_have_peaks_of_their_own(void **state)
 {
-    (void)state;
     TAKE(GOT(0x1000, 100, DEVICE, .place = 1, .device = 1), DID(FREE, 0x1000),
          GOT(0x2000, 80, DEVICE, .place = 1, .device = 2));
     gv_memory_log_end(&memory);
@@ -203,7 +196,6 @@ static void devices_have_peaks_of_their_own(void **state)
 /* The handle is released at once, as PyTorch does. */
 static void physical_memory_lives_as_long_as_its_mappings(void **state)
 {
-    (void)state;
     TAKE(GOT(0x99, 100, PHYSICAL), GOT(0x10000, 100, MAPPED, .second = 0x99), DID(RELEASED, 0x99),
          GOT(0x98, 100, PHYSICAL), GOT(0x10064, 100, MAPPED, .second = 0x98),
          GOT(0x20000, 100, MAPPED, .second = 0x98), DID(RELEASED, 0x98));
@@ -226,7 +218,6 @@ static void physical_memory_lives_as_long_as_its_mappings(void **state)
 /* Another process's memory, or allocated before the recording began. */
 static void memory_that_was_not_seen_is_not_counted(void **state)
 {
-    (void)state;
     TAKE(GOT(0x10000, 100, MAPPED, .second = 0x55), GOT(0x10000, 100, UNMAPPED),
          DID(RELEASED, 0x55), DID(FREE, 0x1000), DID(RETAINED, 0x55, .second = 0x10000),
          GOT(0x1000, 10, DEVICE));
@@ -238,7 +229,6 @@ static void memory_that_was_not_seen_is_not_counted(void **state)
 /* The nearest one counts, with what was allocated at its time. */
 static void samples_show_what_is_used_besides(void **state)
 {
-    (void)state;
     const struct gv_memory_device *one = &memory.devices[1], *two = &memory.devices[2];
 
     TAKE(GOT(0, 500, SAMPLED, .device = 1), GOT(0x1000, 100, DEVICE, .device = 1),
@@ -255,7 +245,6 @@ static void samples_show_what_is_used_besides(void **state)
 /* Whatever their number: only simultaneous allocations count. */
 static void memory_that_is_freed_is_forgotten(void **state)
 {
-    (void)state;
     for (int64_t i = 1; i <= 4 * (int64_t)GV_MEMORY_BLOCKS; i++) {
         struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
         assert_int_equal(gv_memory_log_take(&memory, &event), 0);
@@ -272,7 +261,6 @@ static void memory_that_is_freed_is_forgotten(void **state)
 
 static void too_much_memory_at_a_time_is_not_followed(void **state)
 {
-    (void)state;
     for (int64_t i = 1; i <= (int64_t)GV_MEMORY_BLOCKS + 1; i++) {
         struct gv_memory_event event = GOT(0x1000 * i, 10, DEVICE, .at_ns = i, .process = 1);
         assert_false(memory.too_many);
@@ -286,7 +274,6 @@ static void too_much_memory_at_a_time_is_not_followed(void **state)
 /* A handle is reused for the next context. */
 static void memory_ends_with_its_context(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (11, "
         "'cuCtxDestroy_v2',"
@@ -328,7 +315,6 @@ static void memory_ends_with_its_context(void **state)
 /* Resets the primary context while the thread works in another one. */
 static void a_reset_ends_the_primary_context(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
         " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
@@ -348,7 +334,6 @@ static void a_reset_ends_the_primary_context(void **state)
 /* The call says which context ended; of releases, only the last use ends one. */
 static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO api (id, name, class) VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
         " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
@@ -369,7 +354,6 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 
 static void memory_of_a_process_that_ended_takes_no_room(void **state)
 {
-    (void)state;
     totals_keep_with(
         "UPDATE process SET end_ns = 100 WHERE id = 1;"
         "INSERT INTO thread VALUES (3, 2, 1, 30, 'c', 0);"
@@ -387,7 +371,6 @@ static void memory_of_a_process_that_ended_takes_no_room(void **state)
 
 static void overlapping_operations_count_once(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
         " (1, 1, 1, 1, 1000, 1000), (2, 2, 1, 2, 1500, 1000), (3, 1, 2, NULL, 1800, 1200),"
@@ -410,7 +393,6 @@ static void overlapping_operations_count_once(void **state)
 
 static void kernels_of_nccl_use_few_blocks_by_design(void **state)
 {
-    (void)state;
     totals_keep_with(
         "UPDATE gpu_name SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)' WHERE "
         "id = 1;"
@@ -424,7 +406,6 @@ static void kernels_of_nccl_use_few_blocks_by_design(void **state)
 /* More than fits into memory at once, stored in an order unrelated to time. */
 static void the_order_of_storage_does_not_matter(void **state)
 {
-    (void)state;
     totals_keep_with(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
@@ -437,7 +418,6 @@ static void the_order_of_storage_does_not_matter(void **state)
 
 static void in_order_they_are_read_in_stretches(void **state)
 {
-    (void)state;
     totals_keep_with(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
@@ -449,7 +429,6 @@ static void in_order_they_are_read_in_stretches(void **state)
 
 static void copies_are_told_apart_by_the_hosts_memory(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
         " (1, 1, 2, 0, 10, 100, 17), (2, 1, 2, 20, 10, 50, 33), (3, 1, 2, 40, 10, 7, 8),"
@@ -466,7 +445,6 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
 /* The views give the same with totals as without. */
 static void summaries_are_the_same_with_totals_and_without(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO gpu_name VALUES (3, 1, 3, NULL, NULL);"
         "INSERT INTO gpu_shape (id, process, number, name) VALUES (3, 1, 3, 3), (4, 1, 4, NULL);"
@@ -514,7 +492,6 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
 
 static void copies_between_host_and_device_count_alone(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
         " (1, 1, 2, 0, 10, 100, 17), (2, 2, 2, 5, 10, 50, 33), (3, 1, 2, 40, 1000, 7, 8),"
@@ -525,7 +502,6 @@ static void copies_between_host_and_device_count_alone(void **state)
 
 static void what_had_not_ended_ends_what_is_known(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
         " (1, 1, 1, 0, 10, 0, 1), (2, 1, 1, 20, 10, 0, 1), (3, 1, 1, 40, 10, 0, 1),"
@@ -540,7 +516,6 @@ static void what_had_not_ended_ends_what_is_known(void **state)
 
 static void calls_are_summed(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) VALUES (1, 1, 4, 0, 1000),"
         " (2, 1, 4, 11000, 1000);"
@@ -559,7 +534,6 @@ static void calls_are_summed(void **state)
 
 static void a_part_hides_what_is_kept(void **state)
 {
-    (void)state;
     struct gv_totals_part part = GV_TOTALS_ALL;
 
     totals_keep_with("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
@@ -587,7 +561,6 @@ static void a_part_hides_what_is_kept(void **state)
 /* Two streams: the killed program's second operation on the first of them is missing. */
 static void what_is_missing_bounds_what_is_known(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
@@ -614,7 +587,6 @@ static void what_is_missing_bounds_what_is_known(void **state)
  * calls. */
 static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
         "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
@@ -673,7 +645,6 @@ static int64_t steps_for_stops(int64_t stops)
 /* A program may stop and start in each of its steps. */
 static void many_stops_are_read_in_linear_time(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
                    "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
                    " 'launch', 1); INSERT INTO gpu_place VALUES (8, 1, 0, 1, 7);"
@@ -710,7 +681,6 @@ static clock_t time_for_streams(int count)
 /* A program may make a stream in each of its steps. */
 static void many_streams_are_read_in_linear_time(void **state)
 {
-    (void)state;
     totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
                    "INSERT INTO api (id, name, class, gpu_work) VALUES (80, 'cuLaunchKernel',"
                    " 'launch', 1); UPDATE process SET ended = 'exit', gpu = 'cupti'");
@@ -720,7 +690,6 @@ static void many_streams_are_read_in_linear_time(void **state)
 /* With recorded graph nodes, and before the GPU side started, records may be missing. */
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
-    (void)state;
     totals_keep_with(
         "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
@@ -765,7 +734,6 @@ static int64_t steps_of_8(void)
 /* The program never waits; a thread that measured before waited for each of its launches. */
 static void an_autotuners_threads_have_no_steps_of_the_program(void **state)
 {
-    (void)state;
     calls_of_steps();
     step_call(8, 83, 0, 0);
     for (int i = 0; i < 10; i++) {
@@ -781,7 +749,6 @@ static void an_autotuners_threads_have_no_steps_of_the_program(void **state)
 
 static void steps_whose_graphs_are_made_anew(void **state)
 {
-    (void)state;
     calls_of_steps();
     for (int i = 0; i < 40; i++) {
         step_call(8, 84, 100 + 2 * i, 0);
@@ -795,7 +762,6 @@ static void steps_whose_graphs_are_made_anew(void **state)
  */
 static void what_is_captured_is_no_work_of_a_step(void **state)
 {
-    (void)state;
     calls_of_steps();
     totals_execute(
         "INSERT INTO api (id, name, class, gpu_work, begins_capture, ends_capture) VALUES"
@@ -816,7 +782,6 @@ static void what_is_captured_is_no_work_of_a_step(void **state)
 /* Before the steps there are more launches, but little work. */
 static void a_graph_is_as_much_work_as_it_takes(void **state)
 {
-    (void)state;
     calls_of_steps();
     for (int i = 0; i < 200; i++)
         step_call(8, 80, 10 * i, 0);
@@ -834,7 +799,6 @@ static void a_graph_is_as_much_work_as_it_takes(void **state)
 /* Its waits are those of another thread's start. */
 static void a_thread_that_comes_and_goes_has_no_steps_beside_another(void **state)
 {
-    (void)state;
     calls_of_steps();
     for (int i = 0; i < 10; i++) {
         step_call(9, 80, 10 + 2 * i, 0);
@@ -851,7 +815,6 @@ static void a_thread_that_comes_and_goes_has_no_steps_beside_another(void **stat
 /* The time in an unfinished call belongs to the run. */
 static void a_call_in_flight_takes_time(void **state)
 {
-    (void)state;
     totals_keep_with("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
                      "INSERT INTO api (id, name, class) VALUES (80, 'cuCtxSynchronize', 'sync');"
                      "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
@@ -866,7 +829,6 @@ static void a_call_in_flight_takes_time(void **state)
 
 static void occupancy_is_nvidias(void **state)
 {
-    (void)state;
     static const struct {
         struct gv_occupancy_use use;
         int percent;

@@ -32,7 +32,6 @@ static uint64_t least(uint64_t ns, const struct gv_delay_reading *earlier, uint6
 
 static void nothing_is_known_without_a_second_reading(void **state)
 {
-    (void)state;
     assert_int_equal(least(5000, NULL, UINT64_MAX), 0);
 }
 
@@ -40,7 +39,6 @@ static void what_is_not_the_calls_counts_as_waiting(void **state)
 {
     struct gv_delay_reading earlier = {950, 960, 100};
 
-    (void)state;
     /* Waited 900, of which 50 may be before the call, and 10 after it. */
     assert_int_equal(least(1000, &earlier, UINT64_MAX), 840);
     assert_int_equal(least(160, &earlier, UINT64_MAX), 0);
@@ -55,7 +53,6 @@ static void what_was_read_inside_bounds_the_rest(void **state)
 {
     struct gv_delay_reading earlier = {100, 110, 0};
 
-    (void)state;
     assert_int_equal(least(1000, NULL, 300), 690);
     assert_int_equal(least(1000, &earlier, 300), 690); /* the larger of the two */
     assert_int_equal(least(1000, NULL, 995), 0);
@@ -66,7 +63,6 @@ static void what_contradicts_itself_says_nothing(void **state)
     const struct gv_delay_reading early = {1500, 1600, 9000};
     struct gv_delay_reading earlier = {1001, 1010, 0};
 
-    (void)state;
     assert_int_equal(least(1000, &earlier, UINT64_MAX), 0); /* not before the call */
     earlier = (struct gv_delay_reading){900, 910, 1001};
     assert_int_equal(least(1000, &earlier, 1001), 0); /* it has become less */
@@ -79,7 +75,6 @@ static void no_claim_is_too_large(void **state)
 {
     unsigned seed = 1;
 
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         uint64_t at[6], delay[5], total = 0;
         uint64_t waited[6] = {0};
@@ -105,7 +100,6 @@ static void what_the_kernel_says_is_read(void **state)
 {
     uint64_t ns = 77;
 
-    (void)state;
     assert_true(gv_schedstat_delay("12 345 6\n", &ns));
     assert_int_equal(ns, 345);
     assert_true(gv_schedstat_delay("0 0 0\n", &ns));
@@ -153,7 +147,6 @@ static int64_t number_after_recovery(const char *sql)
 
 static void readings_of_a_thread_are_compared(void **state)
 {
-    (void)state;
     delayed_call(1, 1000, 500, 40);
     delayed_call(1, 1600, 1000, 1040); /* 1000 - 100 before it - 10 behind it */
     delayed_call(2, 3000, 1000, 9000); /* another thread's first */
@@ -165,7 +158,6 @@ static void readings_of_a_thread_are_compared(void **state)
 
 static void a_reading_is_of_the_call_that_it_names(void **state)
 {
-    (void)state;
     delayed_call(1, 1000, 500, 40);
     append_delay(1, 1600, 2600, 1040); /* its call found no room */
     assert_true(fixture_call(&spool, 1, FIXTURE_LAUNCH, 2700, 900, 0));
@@ -185,7 +177,6 @@ static void a_call_is_looked_at_while_it_lasts(void **state)
     uint64_t ns;
     int directory;
 
-    (void)state;
     if (!read_delay(owner.tid, &ns))
         skip();
     fixture_spool_open(&fixture, &alive, 2, true);
@@ -223,7 +214,6 @@ static void late_threads_are_looked_at_too(void **state)
     uint64_t ns;
     int directory;
 
-    (void)state;
     if (!read_delay(tid, &ns))
         skip();
     fixture_spool_open(&fixture, &alive, 3, true);

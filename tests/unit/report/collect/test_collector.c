@@ -24,7 +24,6 @@ static int session_fd;
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_open(&fixture);
     memset(&spool, 0, sizeof(spool));
     session_fd = fixture_session_file(&fixture);
@@ -35,7 +34,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     munmap(session, sizeof(*session));
     close(session_fd);
     fixture_spool_close(&spool);
@@ -100,7 +98,6 @@ static void expect_complete(int64_t calls)
 
 static void a_broken_spool_keeps_nobody(void **state)
 {
-    (void)state;
     char broken[1024];
 
     fixture_spool_name(&fixture, 77, broken, sizeof(broken));
@@ -145,19 +142,16 @@ static void expect_no_unfinished_spool(bool early, bool reaped)
 
 static void a_process_killed_while_it_makes_its_spool_leaves_none(void **state)
 {
-    (void)state;
     expect_no_unfinished_spool(true, true);
 }
 
 static void nor_if_its_parent_does_not_wait_for_it(void **state)
 {
-    (void)state;
     expect_no_unfinished_spool(true, false);
 }
 
 static void nor_if_the_collector_was_about_to_end(void **state)
 {
-    (void)state;
     expect_no_unfinished_spool(false, true);
 }
 

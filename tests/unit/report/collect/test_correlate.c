@@ -54,7 +54,6 @@ static int64_t call_of(int64_t row)
 /* All of them: also several of one call, and of calls that share a chain. */
 static void each_is_told_its_call(void **state)
 {
-    (void)state;
     int64_t first = wait_for(5), second = wait_for(5 + GV_CORRELATE_WAITING), third = wait_for(5);
 
     add(5 + GV_CORRELATE_WAITING, 10);
@@ -71,7 +70,6 @@ static void each_is_told_its_call(void **state)
 
 static void ids_may_be_higher_than_half_of_their_bits(void **state)
 {
-    (void)state;
     add(1, (INT64_C(3) << 32) - 1);
     add(2, INT64_C(3) << 32);
     assert_int_equal(gv_correlate_find(&correlate, 1), (INT64_C(3) << 32) - 1);
@@ -81,7 +79,6 @@ static void ids_may_be_higher_than_half_of_their_bits(void **state)
 /* CUPTI's numbers have 32 bits: some hours of a busy program. */
 static void numbers_may_begin_again(void **state)
 {
-    (void)state;
     add(UINT32_MAX - GV_CORRELATE_CALLS + 6, 1); /* remembered in the same slot as 5 */
     int64_t row = wait_for(5);
     assert_int_equal(gv_correlate_find(&correlate, 5), 0);
@@ -93,7 +90,6 @@ static void numbers_may_begin_again(void **state)
 /* A lost call's operation waits for ever; others come and go. */
 static void memory_does_not_grow_behind_a_lost_call(void **state)
 {
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* its allocator does not report */
 #endif
@@ -115,7 +111,6 @@ static void memory_does_not_grow_behind_a_lost_call(void **state)
 
 static void one_whose_call_is_forgotten_does_not_wait(void **state)
 {
-    (void)state;
     for (uint32_t i = 1; i <= GV_CORRELATE_CALLS + 1; i++)
         add(i, i);
     assert_int_equal(gv_correlate_find(&correlate, 1), 0);

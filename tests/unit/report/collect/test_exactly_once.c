@@ -19,7 +19,6 @@
 
 static int setup_without_spool(void **state)
 {
-    (void)state;
     fixture_open(&fixture);
     return 0;
 }
@@ -103,7 +102,6 @@ static void die_after(size_t limit, bool commit)
 
 static void a_collector_that_dies_between_passes_loses_and_doubles_nothing(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, false);
     fill(5000);
     die_after(700, false);
@@ -116,7 +114,6 @@ static void a_collector_that_dies_between_passes_loses_and_doubles_nothing(void 
 
 static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **state)
 {
-    (void)state;
     int kills = 0;
 
     fixture_spool_open(&fixture, &spool, 1, false);
@@ -216,7 +213,6 @@ static void expect_finished(void (*finish)(void))
 
 static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
 {
-    (void)state;
     expect_finished(by_the_trace);
     expect_finished(by_the_session);
 }
@@ -224,7 +220,6 @@ static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commi
 /* Killed while it wrote the first pages: what SQLite rolls back leaves an empty file. */
 static void a_command_makes_a_trace_of_which_nothing_was_committed(void **state)
 {
-    (void)state;
     static const uint8_t magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
     void (*const finish[])(void) = {by_the_trace, by_the_session};
     const uint8_t page[4096] = {0};
@@ -251,7 +246,6 @@ static void a_command_makes_a_trace_of_which_nothing_was_committed(void **state)
 /* And no trigger of a trace that anybody may have changed meanwhile is obeyed. */
 static void records_that_come_later_are_added(void **state)
 {
-    (void)state;
     char name[1024];
     sqlite3 *database;
 
@@ -280,7 +274,6 @@ static void records_that_come_later_are_added(void **state)
 
 static void memory_comes_back_to_a_living_process(void **state)
 {
-    (void)state;
     uint64_t at = 0;
 
     /* Ten times the room: segments must be given back. */
@@ -298,7 +291,6 @@ static void memory_comes_back_to_a_living_process(void **state)
 
 static void new_segments_are_made_for_a_living_process_only(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(1000);
     recover();
@@ -312,7 +304,6 @@ static void new_segments_are_made_for_a_living_process_only(void **state)
 
 static void half_a_group_waits_for_its_rest(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fixture_name(&spool, 1, 1, 0, "a kernel whose name takes more than one record, for it is long",
                  true);
@@ -326,7 +317,6 @@ static void half_a_group_waits_for_its_rest(void **state)
 
 static void a_group_may_cross_segments(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     for (uint64_t i = 0; i < GV_SPOOL_SEGMENT_RECORDS - 1; i++)
         fixture_launch(&spool, 1, FIXTURE_LAUNCH, i, 1, 0, 5);
@@ -343,7 +333,6 @@ static void a_group_may_cross_segments(void **state)
 
 static void half_a_group_of_a_dead_process_is_kept(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, false);
     fixture_name(&spool, 1, 1, 0, "last words", true);
     recover();
@@ -354,7 +343,6 @@ static void half_a_group_of_a_dead_process_is_kept(void **state)
  * it, and takes one that the scan has not reached. */
 static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
 {
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(2000);
     open_drain(0);
@@ -376,7 +364,6 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
 /* The collector last looked at the process at 5000. A thread in a later call died in it. */
 static void no_call_takes_less_than_no_time(void **state)
 {
-    (void)state;
     struct gv_ingest ingest;
     int64_t next_call = 1;
 
@@ -414,7 +401,6 @@ static void end_root(void)
 /* The process waits in its exit handler, another thread in a call: that call does not hang. */
 static void the_calls_that_it_ended_in_stay(void **state)
 {
-    (void)state;
     struct gv_watchdog watchdog = {.limit_ms = 3600000};
 
     open_root();
@@ -436,7 +422,6 @@ static int refuse_commit(void *context)
 /* What was learnt in a rolled-back transaction is forgotten. */
 static void an_end_that_cannot_be_stored_starts_anew(void **state)
 {
-    (void)state;
     open_root();
     pass();
     atomic_store(&spool.writer.header->ends, 1);
@@ -476,7 +461,6 @@ static bool is_complete_at_the_end(const char *more_sql)
 
 static void a_program_waits_for_a_small_trace_only(void **state)
 {
-    (void)state;
     static const char many[] = "INSERT INTO gpu_op (id, place, kind) VALUES (60000, 1, 1)";
     char large[] = "/tmp/gpuverify-test-XXXXXX", sql[512];
     int fd = mkstemp(large);
@@ -497,7 +481,6 @@ static void a_program_waits_for_a_small_trace_only(void **state)
 
 static void a_process_that_is_ending_writes_no_more(void **state)
 {
-    (void)state;
     int64_t before;
 
     open_root();
@@ -556,7 +539,6 @@ static void temporary_tables_have_a_folder(void **state)
 {
     int status;
 
-    (void)state;
     fixture_spool_open(&fixture, &spool, 1, true);
     fill(2);
     pid_t child = fork();
@@ -591,7 +573,6 @@ static void short_thread(uint64_t serial, uint64_t calls_before)
 
 static void threads_that_have_gone_take_no_memory(void **state)
 {
-    (void)state;
     uint64_t serial = 1;
 
     fixture_spool_open(&fixture, &spool, 1, true);

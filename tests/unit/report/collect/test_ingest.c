@@ -13,7 +13,6 @@
 /* After 2^32 segments. */
 static void a_threads_calls_stay_in_order_when_its_segments_count_from_0_again(void **state)
 {
-    (void)state;
     spool.threads[0].sequence = UINT32_MAX;
     for (uint64_t i = 0; i < 2 * GV_SPOOL_SEGMENT_RECORDS; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, 2000 + i, 1, 0);
@@ -44,7 +43,6 @@ static void append_poll(uint64_t start_ns, uint64_t count, uint64_t total_ns, ui
 
 static void polls_are_one_row_with_their_count(void **state)
 {
-    (void)state;
     append_poll(2000, 500, 400000, 900000);
     append_poll(3000000, 1, 700, 700);
     fixture_call(&spool, 1, FIXTURE_SYNC, 4000000, 300, 0);
@@ -83,7 +81,6 @@ static void append_host(uint32_t thread, enum gv_record_kind kind, uint64_t numb
 /* Whichever of the two threads is read first. */
 static void a_host_function_belongs_to_its_launch(void **state)
 {
-    (void)state;
     append_host(1, GV_RECORD_HOST_FUNCTION, 1, 5000);
     append_host(2, GV_RECORD_HOST_LAUNCH, 1, 2000);
     fixture_call(&spool, 2, FIXTURE_SYNC, 2000, 70, 0);
@@ -117,7 +114,6 @@ static void a_poll_that_is_read_is_not_counted_up_any_more(void **state)
     int directory = open(fixture.spools, O_RDONLY | O_DIRECTORY);
     struct gv_record_poll *poll;
 
-    (void)state;
     append_poll(2000, 500, 400000, 900000);
     poll = &spool.threads[0].segment->records[0].poll;
     fixture_spool_name(&fixture, 1, name, sizeof(name));
@@ -145,7 +141,6 @@ static void append_stack_of_call(uint32_t site, uint64_t call_start_ns)
 /* Its own call found no room. */
 static void the_stack_of_a_lost_call_is_not_the_next_ones(void **state)
 {
-    (void)state;
     append_stack_of_call(1, 2000);
     fixture_call(&spool, 1, FIXTURE_SYNC, 5000, 70, 0);
     append_stack_of_call(2, 6000);
@@ -157,7 +152,6 @@ static void the_stack_of_a_lost_call_is_not_the_next_ones(void **state)
 
 static void a_kernel_may_be_named_after_its_launch(void **state)
 {
-    (void)state;
     /* Thread 1 is read first; its launch uses a number that thread 2 names. */
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 10, 42, 0xc0, 0x99);
     fixture_name(&spool, 2, 42, 0, "late_kernel", false);
@@ -168,7 +162,6 @@ static void a_kernel_may_be_named_after_its_launch(void **state)
 
 static void streams_are_told_apart(void **state)
 {
-    (void)state;
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 1, 1, 0xc0, 0x99);   /* a created stream */
     fixture_launch(&spool, 2, FIXTURE_LAUNCH, 2, 1, 0, 0x99);      /* the same, context unknown */
     fixture_launch(&spool, 1, FIXTURE_LAUNCH, 3, 1, 0xc0, 0);      /* legacy default */
@@ -209,7 +202,6 @@ static void its_share_is_that_of_the_busiest_thread(void **state)
 {
     struct gv_own_cost_total *costs = spool.writer.header->own_cost;
 
-    (void)state;
     for (uint64_t i = 0; i < 3; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, 2000 + i * 100, 10, 0);
     fixture_call(&spool, 2, FIXTURE_SYNC, 2000, 10, 0);
@@ -225,7 +217,6 @@ static void its_share_is_that_of_the_busiest_thread(void **state)
 
 static void the_summary_has_medians(void **state)
 {
-    (void)state;
     for (uint64_t i = 1; i <= 5; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, i * i, i == 5 ? 719 : i == 4 ? 600 : 0);
     for (uint64_t i = 0; i < 4; i++)
@@ -245,7 +236,6 @@ static void the_summary_has_medians(void **state)
 
 static void a_launch_row_is_small(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 100000; i++)
         fixture_launch(&spool, 1, FIXTURE_LAUNCH, 5000000000u + i * 4000, 1, 0xc0, 0x99);
     recover();
@@ -256,7 +246,6 @@ static void a_launch_row_is_small(void **state)
 
 static void nonsense_records_do_no_harm(void **state)
 {
-    (void)state;
     for (unsigned int kind = 0; kind < 256; kind++) {
         union gv_record record;
         memset(&record, 0xff, sizeof(record));

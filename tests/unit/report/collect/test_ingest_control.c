@@ -40,7 +40,6 @@ static void a_pass_reads_only_what_changed(void **state)
 {
     int64_t steps;
 
-    (void)state;
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
     open_drain(0);
@@ -61,7 +60,6 @@ static void notes_of_a_killed_command_are_free_again(void **state)
     struct gv_spool_control *control = &spool.writer.header->control;
     pid_t command = fork();
 
-    (void)state;
     if (command == 0) {
         while (gv_control_note(control))
             ;

@@ -68,7 +68,6 @@ static void named_kernel(const char *name)
 /* More come before their calls than can wait: the others are matched at the end. */
 static void operations_that_were_given_up_find_their_calls_in_the_end(void **state)
 {
-    (void)state;
     const uint32_t count = GV_CORRELATE_WAITING + 1000;
 
     for (uint32_t i = 1; i <= count; i++)
@@ -87,7 +86,6 @@ static void operations_that_were_given_up_find_their_calls_in_the_end(void **sta
 /* CUPTI has the first name of a handle, also after another function got it. */
 static void after_an_unload_a_kernel_has_the_name_of_its_launch(void **state)
 {
-    (void)state;
     atomic_store(&spool.writer.header->gpu.unloaded_ns, FIXTURE_EPOCH_NS + 300);
     fixture_name(&spool, BEFORE, 42, 0, "new_name", false);
     named_kernel("old_name");
@@ -112,7 +110,6 @@ static void after_an_unload_a_kernel_has_the_name_of_its_launch(void **state)
 
 static void what_is_unknown_is_null(void **state)
 {
-    (void)state;
     operation(GV_GPU_SET, 0, 0, 0);
     recover();
     expect_text("SELECT kind FROM gpu_ops", "set");
@@ -140,7 +137,6 @@ static int64_t missing(void)
 
 static void launches_without_an_operation_are_missing(void **state)
 {
-    (void)state;
     it_has_finished();
     call(BEFORE, FIXTURE_LAUNCH, 10, 10, 0);   /* the GPU's side was not on */
     call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);  /* seen */
@@ -172,7 +168,6 @@ static void stream_call(enum fixture_api api, uint64_t start_ns, uint64_t stream
 /* A short capture inside a long one, of another stream, does not end it. */
 static void what_is_launched_while_a_stream_is_captured_is_not_missing(void **state)
 {
-    (void)state;
     it_has_finished();
     call(BEFORE, FIXTURE_LAUNCH, 60, 10, 5); /* missing */
     stream_call(FIXTURE_BEGIN_CAPTURE, 100, 0x10);
@@ -188,7 +183,6 @@ static void what_is_launched_while_a_stream_is_captured_is_not_missing(void **st
 
 static void an_operation_without_its_call_is_taken_off(void **state)
 {
-    (void)state;
     it_has_finished();
     call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
     call(BEFORE, FIXTURE_LAUNCH, 200, 10, 5); /* a handler's call had the same number */
@@ -201,7 +195,6 @@ static void an_operation_without_its_call_is_taken_off(void **state)
 
 static void what_is_known_to_be_lost_is_not_missing_too(void **state)
 {
-    (void)state;
     it_has_finished();
     atomic_store(&spool.writer.header->gpu.dropped, 1);
     atomic_store(&spool.writer.header->gpu.lost, 1);
@@ -233,7 +226,6 @@ static const char periods[] =
 
 static void another_profiler_had_the_gpu_side(void **state)
 {
-    (void)state;
     it_has_finished();
     changed(GV_RECORDING_ALL, 50, NULL);
     changed(GV_RECORDING_OTHER, 300, "/opt/torch/lib/libtorch_cpu.so");
@@ -250,7 +242,6 @@ static void another_profiler_had_the_gpu_side(void **state)
 
 static void a_profiler_that_came_first_had_it_from_the_start(void **state)
 {
-    (void)state;
     it_has_finished();
     changed(GV_RECORDING_OTHER, 10, NULL);
     changed(GV_RECORDING_ALL, 50, NULL);
@@ -271,7 +262,6 @@ static void window_begins(uint64_t at_ns, uint64_t end_ns)
 
 static void windows_are_periods_and_those_of_random_times_are_known(void **state)
 {
-    (void)state;
     it_has_finished();
     window_begins(50, 150);
     changed(GV_RECORDING_BETWEEN, 160, NULL);
@@ -289,7 +279,6 @@ static void windows_are_periods_and_those_of_random_times_are_known(void **state
 /* Its time is not known, and nobody will know it. */
 static void what_ran_longer_than_its_window_is_awaited_is_no_loss(void **state)
 {
-    (void)state;
     it_has_finished();
     window_begins(50, 150);
     call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
@@ -306,7 +295,6 @@ static void what_ran_longer_than_its_window_is_awaited_is_no_loss(void **state)
 
 static void what_another_profiler_had_is_not_missing(void **state)
 {
-    (void)state;
     it_has_finished();
     call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5); /* seen */
     call(BEFORE, FIXTURE_LAUNCH, 120, 10, 6); /* missing: a later one was seen */

@@ -55,7 +55,6 @@ static void a_look_becomes_a_row(void **state)
             .position = {{.code = 3}}}};
     union gv_record sample = look(50000, 30000);
 
-    (void)state;
     assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
     fixture_python_code(&spool, LOOKER, 3, "data.py", "load", 12);
     append(&stack);
@@ -90,7 +89,6 @@ static void what_a_first_look_cannot_say_is_null(void **state)
 {
     union gv_record sample = look(50000, 0);
 
-    (void)state;
     sample.idle_sample.tid = 5; /* of no thread with calls */
     sample.idle_sample.state = '\x01';
     append(&sample);
@@ -107,7 +105,6 @@ static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
 {
     union gv_record before = look(5000, 0), after = look(50000, 0);
 
-    (void)state;
     assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
     assert_true(fixture_call(&spool, 3, FIXTURE_SYNC, 20000, 10, 0));
     spool.threads[3 - 1].segment->tid = TID;
@@ -126,7 +123,6 @@ static void a_thread_may_have_its_first_row_after_a_look(void **state)
 {
     union gv_record sample = look(50000, 0);
 
-    (void)state;
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
     append(&sample);
@@ -216,7 +212,6 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     pthread_t thread;
     uint64_t sp, pc;
 
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__ /* its read() needs a frame pointer that is not on the stack */
     skip();
 #endif
@@ -358,7 +353,6 @@ static void a_thread_in_a_system_call_is_left_alone(void **state)
 {
     pid_t child = child_that(sleeps);
 
-    (void)state;
     look_at_child(child, 0);
     assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
     end_child(child);
@@ -370,7 +364,6 @@ static void a_debugger_keeps_its_thread(void **state)
 {
     pid_t child = child_that(computes);
 
-    (void)state;
     assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
     look_at_child(child, 0);
     end_child(child);
@@ -390,7 +383,6 @@ static void a_copy_of_nonsense_has_no_frames(void **state)
     union gv_record copy = {
         .stack_copy = {.head = {.kind = GV_RECORD_STACK_COPY}, .number = 4, .copy = UINT32_MAX}};
 
-    (void)state;
     append(&stack);
     append(&copy);
     copy.stack_copy.number = 5; /* of no stack */

@@ -69,7 +69,6 @@ static void expect_ranges_of_calls(const char *expected)
 
 static void a_call_is_in_the_innermost_push_of_its_thread(void **state)
 {
-    (void)state;
     call(1, 5);
     begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
     begin(1, GV_RANGE_START, 11, 0, 7, 0);
@@ -93,7 +92,6 @@ static void a_call_is_in_the_innermost_push_of_its_thread(void **state)
 /* Threads are read one after the other, so an end may come first; a tool's ids may return. */
 static void a_range_ends_on_another_thread(void **state)
 {
-    (void)state;
     finish(1, GV_RANGE_START, 15, 0, 7);
     finish(1, GV_RANGE_START, 45, 0, 7);
     finish(1, GV_RANGE_START, 99, 0, 8);
@@ -106,7 +104,6 @@ static void a_range_ends_on_another_thread(void **state)
 
 static void a_missed_pop_ends_its_range_at_no_known_time(void **state)
 {
-    (void)state;
     begin(1, GV_RANGE_PUSH, 10, 0, 0, 0);
     begin(1, GV_RANGE_PUSH, 20, 0, 0, 0);
     begin(1, GV_RANGE_PUSH, 30, 0, 0, 1);
@@ -118,7 +115,6 @@ static void a_missed_pop_ends_its_range_at_no_known_time(void **state)
 
 static void a_text_may_come_after_its_range(void **state)
 {
-    (void)state;
     begin(1, GV_RANGE_MARK, 10, 0, 0, 0);
     text(2, 1, "said later");
     recover();
@@ -135,7 +131,6 @@ static void collect(void)
 
 static void a_later_collector_goes_on(void **state)
 {
-    (void)state;
     fixture_spool_close(&spool);
     fixture_spool_open(&fixture, &spool, 2, true);
     text(1, 1, "words");

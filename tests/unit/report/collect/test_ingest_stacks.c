@@ -40,7 +40,6 @@ static void call_with_that_of(uint32_t thread, uint64_t at_ns, uint32_t site)
 
 static void a_stack_without_room_is_not_lost(void **state)
 {
-    (void)state;
     atomic_store(&spool.writer.header->stacks.not_taken, 3);
     assert_true(fixture_call(&spool, 1, FIXTURE_SYNC, 1000, 10, 0));
     recover();
@@ -50,7 +49,6 @@ static void a_stack_without_room_is_not_lost(void **state)
 
 static void equal_stacks_are_one_row(void **state)
 {
-    (void)state;
     fixture_python_code(&spool, 1, 1, "train.py", "step", 9);
     fixture_python_code(&spool, 1, 2, "train.py", "step", 9); /* made anew */
     fixture_python_code(&spool, 1, 3, "train.py", "step", 10);
@@ -71,7 +69,6 @@ static void a_copy_is_cleared_once_it_is_read(void **state)
 {
     unsigned char *ring = spool.writer.ring;
 
-    (void)state;
     call_with_own(1, 1000, SITE, 0);
     assert_non_null(memmem(ring, GV_STACK_WORD_BYTES, secret, sizeof(secret)));
     recover();
@@ -82,7 +79,6 @@ static void a_copy_is_cleared_once_it_is_read(void **state)
 /* Another thread's records are read later. */
 static void a_site_s_stack_may_come_after_its_calls(void **state)
 {
-    (void)state;
     call_with_that_of(1, 1000, SITE);
     call_with_own(2, 500, SITE, 4);
     fixture_python_code(&spool, 3, 4, "train.py", "step", 9); /* so may a code object */
@@ -110,7 +106,6 @@ static void a_hidden_frame_does_not_count(void **state)
     struct gv_stack_copy *copy = fixture_copy(&spool, 16, (uintptr_t)secret, sizeof(secret),
                                               &record.stack.copy, &record.stack.serial);
 
-    (void)state;
     copy->position_count = 4;
     for (uint32_t i = 0; i < 4; i++)
         copy->position[i] = (struct gv_python_position){.code = i == 3 ? 3 : 1 + i % 2};
@@ -130,7 +125,6 @@ static void a_hidden_frame_does_not_count(void **state)
 /* A damaged spool has a stack's number twice: the later frames replace the earlier ones. */
 static void two_stacks_of_one_number(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         union gv_record stack = {
             .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 1}};
@@ -163,7 +157,6 @@ static void a_cut_code_object_keeps_its_frames_waiting(void **state)
                         .number = 4,
                         .file_bytes = 8}};
 
-    (void)state;
     call_with_own(1, 500, SITE, 4);
     assert_true(fixture_append(&spool, 2, &cut));
     assert_true(fixture_call(&spool, 2, FIXTURE_SYNC, 1000, 10, 0));
@@ -180,7 +173,6 @@ static void a_copy_that_is_gone_is_counted(void **state)
                   .site = UINT32_MAX,
                   .call_start_ns = FIXTURE_EPOCH_NS + 1000}};
 
-    (void)state;
     fixture_copy(&spool, 16, (uintptr_t)secret, sizeof(secret), &record.stack.copy,
                  &record.stack.serial)
         ->bytes = UINT32_MAX; /* nonsense */

@@ -137,7 +137,6 @@ static int open_all(void **state)
     changes = 0;
     open_program(1);
     open_drain(0);
-    (void)state;
     return 0;
 }
 
@@ -158,7 +157,6 @@ static int open_often(void **state)
 
 static int close_keep(void **state)
 {
-    (void)state;
     unsetenv("GPUVERIFY_KEEP");
     gv_drain_close(&drain);
     fixture_spool_close(&spool);
@@ -207,7 +205,6 @@ static void finish(void)
 
 static void old_minutes_become_sums(void **state)
 {
-    (void)state;
     run_minutes(20);
     finish();
     expect_sums();
@@ -300,7 +297,6 @@ static void sums_are_those_of_the_whole_trace(void **state)
 /* Also in the minutes at the ends of folds. */
 static void each_minute_is_busy_or_idle(void **state)
 {
-    (void)state;
     run_and_stop();
     expect_text(
         "SELECT count(*) || ' ' || min(known) || ' ' || max(known) FROM (SELECT round(total(CASE"
@@ -352,7 +348,6 @@ static void texts_of_old_ranges_go(void **state)
 {
     sqlite3 *trace;
 
-    (void)state;
     run_minutes(1);
     assert_int_equal(sqlite3_open(fixture.trace, &trace), SQLITE_OK);
     assert_int_equal(
@@ -375,7 +370,6 @@ static void texts_of_old_ranges_go(void **state)
 /* Nothing was seen between the folded time and its start. */
 static void a_gpu_side_begins_later(void **state)
 {
-    (void)state;
     atomic_store(&spool.writer.header->gpu.started_ns,
                  FIXTURE_EPOCH_NS + (uint64_t)(8 * MINUTE_NS));
     run_minutes(10);
@@ -402,7 +396,6 @@ static void put_memory(enum fixture_api api, uint64_t object)
 /* Of ten allocations a minute one is not freed. Kernels of the full part were used before. */
 static void what_later_calls_need_stays(void **state)
 {
-    (void)state;
     for (int minute = 0; minute < 12; minute++) {
         for (uint64_t i = 1; i <= 10; i++) {
             put_memory(FIXTURE_ALLOC, (uint64_t)minute * 100 + i);
@@ -424,7 +417,6 @@ static void a_reader_delays_it(void **state)
 {
     sqlite3 *reader;
 
-    (void)state;
     run_minutes(5);
     put_minute();
     pass();
@@ -452,7 +444,6 @@ static void a_failure_is_said_once(void **state)
     char text[4096];
     size_t length;
 
-    (void)state;
     assert_non_null(said);
     assert_int_equal(mkdir(drain.keep.result, 0700), 0);
     fflush(stderr);
@@ -482,7 +473,6 @@ static void a_failure_is_said_once(void **state)
 /* Longer than what is kept: it counts in the minute in which it began. */
 static void a_call_may_take_longer(void **state)
 {
-    (void)state;
     run_minutes(8);
     put_call(LOADER, FIXTURE_SYNC, MINUTE_NS / 2, 7 * MINUTE_NS);
     run_minutes(4);
@@ -523,14 +513,12 @@ static void killed_in(enum gv_keep_state at)
 
 static void killed_while_it_folds(void **state)
 {
-    (void)state;
     killed_in(GV_KEEP_FOLDS);
     assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), MINUTE_NS);
 }
 
 static void killed_before_all_is_deleted(void **state)
 {
-    (void)state;
     killed_in(GV_KEEP_SWEEPS);
     expect_text("SELECT group_concat(side || ' ' || (start_ns / 60000000000)) FROM recording"
                 " WHERE gpu IS NOT 'stopped'",
@@ -542,7 +530,6 @@ static void killed_before_all_is_deleted(void **state)
 /* Such as by a full disk, or for want of memory: it would most likely fail again. */
 static void after_a_failure_there_is_a_pause(void **state)
 {
-    (void)state;
     for (int i = 0; i < 6; i++)
         put_minute();
     pass();

@@ -25,7 +25,6 @@ static void add(struct gv_known *known, uint64_t number, int64_t value)
 
 static void all_are_known_and_few_are_in_memory(void **state)
 {
-    (void)state;
     static struct gv_known one, other;
     const uint64_t count = 3 * (uint64_t)GV_KNOWN_MOST;
 
@@ -48,7 +47,6 @@ static void all_are_known_and_few_are_in_memory(void **state)
 
 static void it_may_outlive_its_database(void **state)
 {
-    (void)state;
     static struct gv_known known;
 
     for (uint64_t i = 1; i <= 2 * GV_KNOWN_MOST; i++)
@@ -69,7 +67,6 @@ static int stop(void *unused)
 /* What could not be removed belongs to nobody else, even at the same address. */
 static void what_was_not_cleared_is_not_found(void **state)
 {
-    (void)state;
     static struct gv_known known;
     const uint64_t count = GV_KNOWN_MOST + 1;
 

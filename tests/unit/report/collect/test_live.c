@@ -13,13 +13,11 @@ static struct gv_live *live;
 
 static int begin(void **state)
 {
-    (void)state;
     return mkdtemp(directory) && gv_live_open(&live, directory, SESSION) == 0 ? 0 : -1;
 }
 
 static int end(void **state)
 {
-    (void)state;
     gv_live_close(live);
     live = NULL;
     gv_live_page_remove(directory, SESSION);
@@ -52,7 +50,6 @@ static void what_has_no_room_is_others(void **state)
     char name[16];
     int64_t sum = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "reason %d", i);
         gv_live_add(gv_live_find(live, GV_LIVE_idle, name, NULL), 1, 10);
@@ -68,7 +65,6 @@ static void the_oldest_thing_makes_room(void **state)
 {
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         live->page.now_ns = i;
         snprintf(name, sizeof(name), "kernel %d", i);
@@ -84,7 +80,6 @@ static void the_oldest_thing_makes_room(void **state)
 
 static void what_was_not_committed_comes_again(void **state)
 {
-    (void)state;
     gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
     gv_live_committed(live);
     gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
@@ -96,7 +91,6 @@ static void what_was_not_committed_comes_again(void **state)
 
 static void another_collector_counts_on(void **state)
 {
-    (void)state;
     gv_live_add(gv_live_find(live, GV_LIVE_call, "launch", NULL), 5, 50);
     write_page();
     gv_live_close(live);
@@ -112,7 +106,6 @@ static void a_page_may_be_anybodys(void **state)
     static struct gv_live_page page, bad;
     int fd;
 
-    (void)state;
     gv_live_find(live, GV_LIVE_call, "launch", NULL);
     write_page();
     assert_int_equal(read_page(&page), 0);

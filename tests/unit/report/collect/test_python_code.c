@@ -40,7 +40,6 @@ static void lines_of_each_format(void **state)
     };
     const int32_t wanted[][3] = {{11, 13, 0}, {13, 0, 0}, {13, 0, 0}, {13, 0, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(gv_python_line(&tables[i], 4 * k), wanted[i][k]);
@@ -51,7 +50,6 @@ static void tables_may_be_anything(void **state)
 {
     uint32_t random = 1;
 
-    (void)state;
     for (unsigned i = 0; i < 20000; i++) {
         size_t bytes = i % 97;
         uint8_t *data = malloc(bytes + 1);
@@ -106,7 +104,6 @@ static void code_is_found_also_by_another_collector(void **state)
     struct gv_record_python_code record = record_of(5, "a.py", "f", sizeof(lines_11));
     struct gv_python_place place;
 
-    (void)state;
     assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);
     assert_int_equal(store(&record, "a.pyf", 1), 0); /* a part was lost */
     assert_int_equal(gv_python_code_find(&codes, 5, 0, &place), -ENOENT);

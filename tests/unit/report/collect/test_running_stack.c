@@ -42,7 +42,6 @@ static pid_t start_collector(pid_t program)
  * kill came while the stack was copied. */
 static void a_thread_that_is_killed_while_it_is_stopped_ends(void **state)
 {
-    (void)state;
     if (gv_running_stack_try() != 0)
         skip(); /* ptrace is not allowed here */
     alarm(PATIENCE_S);

@@ -38,7 +38,6 @@ static void add_rows(int count)
 
 static int setup(void **state)
 {
-    (void)state;
     strcpy(directory + strlen(directory) - 6, "XXXXXX");
     assert_non_null(mkdtemp(directory));
     snprintf(trace, sizeof(trace), "%s/it.db", directory);
@@ -54,7 +53,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     gv_snapshot_stop(&snapshot);
     gv_database_close(&database);
     assert_int_equal(access(copy, F_OK), -1);
@@ -129,7 +127,6 @@ static void it_is_consistent_beside_writing(void **state)
 {
     int pieces = 0;
 
-    (void)state;
     add_rows(3000);       /* more than one piece */
     assert_false(work()); /* nobody has asked */
     ask();
@@ -148,7 +145,6 @@ static void it_is_consistent_beside_writing(void **state)
 
 static void a_killed_command_leaves_nothing(void **state)
 {
-    (void)state;
     ask_and_die();
     assert_false(work());
     assert_int_equal(access(copy, F_OK), -1);
@@ -172,7 +168,6 @@ static void a_killed_command_leaves_nothing(void **state)
 
 static void a_command_that_gives_up_stops_the_copy(void **state)
 {
-    (void)state;
     ask();
     assert_true(work());
     atomic_store(&session.snapshot, GV_SNAPSHOT_FREE);
@@ -183,7 +178,6 @@ static void a_command_that_gives_up_stops_the_copy(void **state)
 
 static void the_end_of_the_session_stops_the_copy(void **state)
 {
-    (void)state;
     ask();
     assert_true(work());
     gv_snapshot_stop(&snapshot);
@@ -193,7 +187,6 @@ static void the_end_of_the_session_stops_the_copy(void **state)
 
 static void a_copy_of_a_killed_collector_is_replaced(void **state)
 {
-    (void)state;
     close(open(copy, O_RDWR | O_CREAT | O_EXCL, 0600));
     assert_int_equal(truncate(copy, 100), 0);
     ask();

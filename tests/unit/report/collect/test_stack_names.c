@@ -80,7 +80,6 @@ static void a_frame_has_the_name_of_the_function_that_it_is_in(void **state)
     const char *base = add_object(1, test_sized);
     char sql[256];
 
-    (void)state;
     for (const char *at = test_sized; at < test_next + 2; at++) {
         snprintf(sql, sizeof(sql),
                  "INSERT INTO frame (stack, depth, kind, address, object)"
@@ -137,7 +136,6 @@ static void inlined_functions_come_before_that_which_they_are_in(void **state)
     const char *base = add_object(1, test_sized);
     char sql[512];
 
-    (void)state;
     for (int stack = 1; stack <= 2; stack++) { /* the first one is named already then */
         snprintf(sql, sizeof(sql),
                  "INSERT INTO frame (stack, depth, kind, address, object)"
@@ -162,7 +160,6 @@ static void many_frames_are_named_in_time(void **state)
     const char *base = add_object(1, (const void *)qsort);
     char sql[512];
 
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__ /* ten times as slow */
     skip();
 #endif

@@ -28,7 +28,6 @@ static void a_week_of_a_wrong_clock(void **state)
     struct gv_clock_steering steering = {0};
     uint64_t ticks = 1000000, ns = 5 * SECOND_NS, last_ns = 0, largest_ns = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         gv_clock_set_line(&clock, ticks, ns, RIGHT / 1000000 * 1000500);
     for (uint64_t second = 0; second < WEEK_S; second++) {
@@ -61,7 +60,6 @@ static void a_collector_that_died_in_the_middle_stops_nobody(void **state)
 {
     struct gv_clock clock = {.kind = GV_CLOCK_TSC};
 
-    (void)state;
     gv_clock_set_line(&clock, 0, 0, RIGHT);
     gv_clock_set_line(&clock, 1000, 500, RIGHT);
     atomic_fetch_add(&clock.changes, 1);

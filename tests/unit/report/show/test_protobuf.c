@@ -18,7 +18,6 @@ static void assert_written(const char *bytes, size_t count)
 /* The bytes are those of the encoding's own documentation, or follow from it. */
 static void test_fields(void **state)
 {
-    (void)state;
     gv_protobuf_begin(&message);
     gv_protobuf_number(&message, 1, 150);
     assert_written("\x08\x96\x01", 3);
@@ -41,7 +40,6 @@ static void test_messages_inside(void **state)
 {
     static char text[20000];
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     for (size_t bytes = 0; bytes < sizeof(text); bytes = bytes ? bytes * 5 : 25) {
         gv_protobuf_begin(&message);
@@ -73,7 +71,6 @@ static void test_full(void **state)
 {
     static char text[GV_PROTOBUF_BYTES];
 
-    (void)state;
     gv_protobuf_begin(&message);
     gv_protobuf_bytes(&message, 1, text, sizeof(text));
     assert_true(message.full);

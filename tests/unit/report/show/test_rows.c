@@ -18,7 +18,6 @@ static struct gv_rows rows;
 
 static int teardown(void **state)
 {
-    (void)state;
     free(written);
     written = NULL;
     return 0;
@@ -47,7 +46,6 @@ static void end(const char *expected)
 
 static void a_table_is_aligned_and_harmless(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_TABLE);
     add("gemm", 4, 1234567, 0.75);
     add("\033[2Jx\n\xff", 7, 12, 0.25);
@@ -63,7 +61,6 @@ static void a_table_is_aligned_and_harmless(void **state)
 /* Numbers give way, from the right, before a name is cut. */
 static void in_a_narrow_terminal_numbers_give_way(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_TABLE);
     rows.width = 35;
     add("a kernel with a long name", 25, 1, 1);
@@ -80,7 +77,6 @@ static void names_that_are_cut_stay_different(void **state)
     static const struct gv_column kernels[] = {
         {"kernel", GV_COLUMN_NAME}, {"time", GV_COLUMN_DURATION}, {"where", GV_COLUMN_TEXT}};
 
-    (void)state;
     out = open_memstream(&written, &written_bytes);
     assert_non_null(out);
     gv_rows_begin(&rows, out, GV_FORMAT_TABLE, kernels, 3, NULL);
@@ -109,7 +105,6 @@ static void columns_give_way_in_their_order(void **state)
                                               {"total", GV_COLUMN_NUMBER},
                                               {"grid", GV_GIVES_WAY(2, GV_COLUMN_TEXT)}};
 
-    (void)state;
     out = open_memstream(&written, &written_bytes);
     assert_non_null(out);
     gv_rows_begin(&rows, out, GV_FORMAT_TABLE, ranked, 4, NULL);
@@ -125,7 +120,6 @@ static void columns_give_way_in_their_order(void **state)
 
 static void a_cell_has_its_limit(void **state)
 {
-    (void)state;
     char *huge = malloc(1 << 20);
 
     memset(huge, 'x', 1 << 20);
@@ -140,7 +134,6 @@ static void a_cell_has_its_limit(void **state)
 
 static void many_rows_are_not_kept(void **state)
 {
-    (void)state;
     size_t lines = 0;
 
     begin(GV_FORMAT_TABLE);
@@ -155,7 +148,6 @@ static void many_rows_are_not_kept(void **state)
 
 static void csv_follows_its_standard(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_CSV);
     add("say \"no\", or\nelse", 17, 1234567, 0.1);
     add("", 0, -1, 1e300);
@@ -175,7 +167,6 @@ static void csv_follows_its_standard(void **state)
 
 static void json_is_exact_and_valid(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_JSON);
     add("a\"\\\n\033\0\xff\xe2\x80\xae", 10, INT64_MAX, 0.1);
     gv_rows_null(&rows);
@@ -197,14 +188,12 @@ static void json_is_exact_and_valid(void **state)
 
 static void nothing_is_an_empty_array(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_JSON);
     end("[]\n");
 }
 
 static void markdown_keeps_its_columns(void **state)
 {
-    (void)state;
     begin(GV_FORMAT_MARKDOWN);
     add("a|b<i>", 6, 1000, 0.5);
     end("| name | time | share |\n"
@@ -214,7 +203,6 @@ static void markdown_keeps_its_columns(void **state)
 
 static void reals_read_back_as_they_were(void **state)
 {
-    (void)state;
     static const double reals[] = {0.1, 1.0 / 3, 1e-300, 123456789.123456789, 5e-324};
 
     for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++) {

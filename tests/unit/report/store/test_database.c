@@ -15,7 +15,6 @@ static void tables_stay_while_a_query_is_read(void **state)
     int64_t rows = 0;
     sqlite3 *trace;
 
-    (void)state;
     assert_int_equal(sqlite3_open(":memory:", &trace), SQLITE_OK);
     assert_int_equal(gv_database_script(trace, "CREATE TABLE made (id)", NULL, 0), 0);
     assert_true(gv_database_each(trace, query, NULL, 0, run_script, make) < 0);

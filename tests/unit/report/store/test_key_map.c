@@ -20,7 +20,6 @@ static struct gv_key key_of(uint32_t number)
 
 static void what_is_removed_is_gone_and_the_rest_stays(void **state)
 {
-    (void)state;
     static int64_t expected[KEYS];
     struct gv_key_map map = {0};
     uint32_t seed = 11;

@@ -52,7 +52,6 @@ int __wrap_fcntl64(int fd, int command, void *argument) __attribute__((alias("__
 
 static int setup(void **state)
 {
-    (void)state;
     has_no_locks = has_only_flock = false;
     fixture_open(&fixture);
     memset(&spool, 0, sizeof(spool));
@@ -61,7 +60,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     fixture_spool_close(&spool);
     fixture_close(&fixture);
     return 0;
@@ -97,7 +95,6 @@ static void expect_claim(const char *session, const char *suffix)
 
 static void without_locks_none_is_made(void **state)
 {
-    (void)state;
     has_no_locks = true;
     assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
                      -ENOLCK);
@@ -108,7 +105,6 @@ static void without_locks_none_is_made(void **state)
 /* As on NFS whose lock service does not run. */
 static void without_locks_of_bytes_none_is_made(void **state)
 {
-    (void)state;
     has_only_flock = true;
     assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
                      -ENOLCK);
@@ -120,7 +116,6 @@ static void without_locks_of_bytes_none_is_read(void **state)
 {
     struct gv_trace_probe probe;
 
-    (void)state;
     make_trace();
     has_only_flock = true;
     assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -ENOLCK);
@@ -129,7 +124,6 @@ static void without_locks_of_bytes_none_is_read(void **state)
 /* Nothing is written beside it either. */
 static void a_directory_is_left_alone(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir(fixture.trace, 0700), 0);
     assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
                      -EISDIR);
@@ -139,7 +133,6 @@ static void a_directory_is_left_alone(void **state)
 
 static void an_empty_file_is_taken(void **state)
 {
-    (void)state;
     write_file(fixture.trace, "");
     expect_claim(fixture.session, "");
 }
@@ -147,7 +140,6 @@ static void an_empty_file_is_taken(void **state)
 /* Killed in its first transaction, with a part of it in the file. */
 static void a_first_commit_that_did_not_end_is_undone(void **state)
 {
-    (void)state;
     pid_t child = fork();
     struct stat status;
 
@@ -195,7 +187,6 @@ static pid_t hold_empty_file(unsigned hold_ms)
 
 static void what_is_about_to_end_is_waited_for(void **state)
 {
-    (void)state;
     pid_t child = hold_empty_file(100);
 
     expect_claim(fixture.session, "");
@@ -204,7 +195,6 @@ static void what_is_about_to_end_is_waited_for(void **state)
 
 static void what_lives_on_is_left_alone(void **state)
 {
-    (void)state;
     pid_t child = hold_empty_file(60000);
 
     expect_claim(fixture.session, "-2");
@@ -214,7 +204,6 @@ static void what_lives_on_is_left_alone(void **state)
 
 static void the_same_session_finds_its_trace_again(void **state)
 {
-    (void)state;
     make_trace();
     expect_claim(fixture.session, "");
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 1);
@@ -222,7 +211,6 @@ static void the_same_session_finds_its_trace_again(void **state)
 
 static void a_trace_with_records_still_to_come_is_left_alone(void **state)
 {
-    (void)state;
     static struct gv_recovery recovery;
 
     fixture_spool_open(&fixture, &spool, 1, true);
@@ -235,7 +223,6 @@ static void a_trace_with_records_still_to_come_is_left_alone(void **state)
 
 static void a_trace_that_another_name_shares_is_left_alone(void **state)
 {
-    (void)state;
     char other[1024];
 
     make_trace();
@@ -246,7 +233,6 @@ static void a_trace_that_another_name_shares_is_left_alone(void **state)
 
 static void links_among_the_folders_are_fine(void **state)
 {
-    (void)state;
     char folder[1024], wanted[1100];
 
     snprintf(folder, sizeof(folder), "%s/link", fixture.directory);
@@ -258,7 +244,6 @@ static void links_among_the_folders_are_fine(void **state)
 
 static void a_missing_folder_is_an_error(void **state)
 {
-    (void)state;
     char wanted[1024];
 
     snprintf(wanted, sizeof(wanted), "%s/nowhere/trace.db", fixture.directory);
@@ -271,7 +256,6 @@ static void a_missing_folder_is_an_error(void **state)
 
 static void a_probe_tells_traces_from_the_rest(void **state)
 {
-    (void)state;
     struct gv_trace_probe probe;
     char other[1024];
 
@@ -291,7 +275,6 @@ static void a_probe_tells_traces_from_the_rest(void **state)
 
 static void a_pipe_as_journal_is_not_opened(void **state)
 {
-    (void)state;
     struct gv_trace_probe probe;
     char journal[1100], other[GV_SESSION_PATH_BYTES];
 
@@ -309,7 +292,6 @@ static void a_pipe_as_journal_is_not_opened(void **state)
 
 static void a_trace_that_is_cut_is_one(void **state)
 {
-    (void)state;
     struct gv_trace_probe probe;
 
     make_trace();
@@ -340,7 +322,6 @@ static void kill_a_writer(void)
 
 static void a_reader_survives_the_kill_of_a_writer(void **state)
 {
-    (void)state;
     int64_t rows = 0;
     sqlite3 *reader;
 
@@ -357,7 +338,6 @@ static void a_reader_survives_the_kill_of_a_writer(void **state)
 
 static void a_finished_trace_is_replaced(void **state)
 {
-    (void)state;
     struct stat status;
 
     make_trace();
