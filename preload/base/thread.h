@@ -50,6 +50,8 @@ struct gv_thread {
     uint32_t sample_of;
     int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
     uint64_t budget_at_ns; /* when it last grew; 0: never */
+    uint64_t run_delay_ns; /* preload/hooks/run_delay.c: as last read, */
+    uint64_t left_cpu;     /* when it had left its CPU this often, plus one; 0: never read */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
     uint32_t copy; /* of its stack, until a record has it: the first chunk plus one; 0: none */
