@@ -559,8 +559,9 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     /* The stack of a call that was left is gone; this one is later. */
     if (!(facts->flags & GV_RECORD_UNWOUND) &&
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
-        const struct gv_stack_site site = site_of(call, facts, can_wait);
+        struct gv_stack_site site = site_of(call, facts, can_wait);
 
+        site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
     if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
