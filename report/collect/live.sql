@@ -39,7 +39,7 @@ SELECT * FROM (SELECT 'root' AS kind, program AS one, coalesce(gpu_why, '') AS t
 UNION ALL SELECT 'side', '', (SELECT CASE
     WHEN (SELECT number % 2 FROM recording_change WHERE process = p.id ORDER BY number DESC LIMIT 1)
         THEN 'recording is stopped'
-    WHEN (SELECT gpu FROM process WHERE id = p.id) = 'sampled' THEN 'sampled'
+    WHEN (SELECT gpu FROM process WHERE id = p.id) = 'sampled' THEN 'seen in samples only'
     ELSE (SELECT CASE gpu WHEN 'seen' THEN NULL WHEN 'stopped' THEN 'recording is stopped' ELSE 'another profiler has it' END
         FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1) END
     FROM (SELECT max(id) AS id FROM process) p), (SELECT count(*) FROM process WHERE gpu = 'cupti'), 0

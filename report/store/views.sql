@@ -944,7 +944,7 @@ WITH run AS (
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
     c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
