@@ -11,6 +11,7 @@ struct gv_ledger_row {
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
     double variance; /* of total_ns */
+    double error_ns; /* the same, of what samples say of the GPU, which errs alike in all cells */
     bool borrowed;   /* the line is where the first thread waits for this one */
     bool sampled;    /* a part of it was told by looks or stacks of others */
     uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */

@@ -318,6 +318,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
     row->variance += variance;
+    row->error_ns += cell->error_ns * share;
     row->sampled |= wanted->sampled;
     if (ns > row->most_ns) {
         row->most_ns = ns;
