@@ -193,6 +193,44 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     return error;
 }
 
+/* A library's threads bring the arguments of a call to the device, for which this thread waits; or
+ * each step copies what it works on to the device, and back. */
+static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                      const struct gv_ledger_row *most)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t values[] = {finding->place, lane->process, lane->steps}, stack = most->stack;
+    int64_t copies = 0;
+    struct name keeps = {""};
+    int error = 0;
+
+    if (finding->what == GV_ACCOUNT_THREAD_LOCK)
+        copies = 2 * most->before_copy_ns >= most->total_ns;
+    else if (lane->steps)
+        error = gv_database_number(telling->ledger->trace, sql_copies_back, values, 3, &copies);
+    if (!error && copies)
+        error = gv_database_each(telling->ledger->trace, sql_keeps, &stack, 1, take_name, &keeps);
+    if (error || !copies)
+        return error;
+    if (finding->what == GV_ACCOUNT_THREAD_LOCK) {
+        snprintf(finding->title, sizeof(finding->title),
+                 "waiting for another thread, which prepares data for copies to the GPU");
+        snprintf(
+            finding->fix, sizeof(finding->fix),
+            "Copy the data to the GPU once, before the loop, and keep it there%s. Copy what is "
+            "new in each step while the GPU computes.",
+            keeps.text);
+        return 0;
+    }
+    snprintf(finding->title, sizeof(finding->title),
+             "copies to the GPU and back in each step, from and to pageable memory");
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Copy the data to the GPU once, before the loop, and keep it there%s; copy back only "
+             "what the host reads. What must move in each step: from and to pinned memory.",
+             keeps.text);
+    return 0;
+}
+
 /* What it was, of the parts that one line claims. */
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack)
@@ -238,6 +276,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     if (!error && finding->what == GV_ACCOUNT_NATIVE &&
         finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
         error = say_lock(telling, finding, most->stack);
+    if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
+        (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
+        error = say_copies(telling, finding, most);
     if (!error)
         error = gv_ledger_again_say(telling->ledger, finding, api, stack);
     if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
