@@ -250,6 +250,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
              finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
+             : verdict && finding->what == GV_ACCOUNT_DATA && verdict->beside == GV_ACCOUNT_IMPORT
+                 ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
+                   "starting them again; and import only what they need."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
