@@ -73,6 +73,9 @@ SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (j
     FROM (SELECT depth, coalesce(file, library) AS file FROM frame WHERE stack = ?1))
 WHERE words IS NOT NULL ORDER BY depth DESC LIMIT 1;
 
+-- name: has_managed
+SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind = 'alloc-managed');
+
 -- name: is_backward
 -- PyTorch's autograd launches.
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');

@@ -222,6 +222,7 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
             keeps.text);
         return 0;
     }
+    finding->saves_ns = finding->lost_ns; /* more than what is pinned saves */
     snprintf(finding->title, sizeof(finding->title),
              "copies to the GPU and back in each step, from and to pageable memory");
     snprintf(finding->fix, sizeof(finding->fix),
@@ -229,6 +230,31 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
              "what the host reads. What must move in each step: from and to pinned memory.",
              keeps.text);
     return 0;
+}
+
+int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
+{
+    char fix[GV_LEDGER_TEXT_BYTES];
+    int64_t has = 0;
+    int error = gv_database_number(trace, sql_has_managed, NULL, 0, &has);
+
+    if (error || !has)
+        return error;
+    gv_format_add(finding->title, sizeof(finding->title),
+                  "; it may touch managed memory, whose pages then move");
+    snprintf(fix, sizeof(fix), "%s",
+             *finding->fix ? finding->fix : gv_account_say(finding->what).advice);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "If this code touches managed memory, its pages move between the host and the GPU: "
+             "copy only what is needed to a buffer of its own, or move them ahead "
+             "(cudaMemPrefetchAsync).");
+    gv_format_add(finding->fix, sizeof(finding->fix), " %s", fix);
+    return 0;
+}
+
+static bool runs_on_host(uint32_t what)
+{
+    return what == GV_ACCOUNT_NATIVE || what == GV_ACCOUNT_HOST_CODE;
 }
 
 /* What it was, of the parts that one line claims. */
@@ -282,6 +308,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
         error = say_copies(telling, finding, most);
+    if (!error && finding->phase == GV_LEDGER_MAIN &&
+        runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
+        error = gv_ledger_tell_managed(telling->ledger->trace, finding);
     if (!error)
         error = gv_ledger_again_say(telling->ledger, finding, api, stack);
     if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&

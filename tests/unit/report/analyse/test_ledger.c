@@ -399,6 +399,33 @@ static void a_borrowed_line(void **state)
                      20 * MS);
 }
 
+/* Of a program that allocates managed memory, what the host's own code does may move its pages. */
+static void pages_of_managed_memory(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed')");
+    for (int has = 0; has <= 1; has++) {
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 11 * MS, 20 * MS);
+        call(3, 1, 71, 61 * MS, 10000);
+        operation(1, 1, 1, 11 * MS, 20 * MS, 1);
+        operation(2, 1, 1, 61 * MS, 39 * MS, 3);
+        look_at(1, 45 * MS, "'R', -1", 0);
+        if (has)
+            totals_execute("INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+        make();
+        assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title"
+                                       " LIKE '%native code%' AND phase = 1"),
+                         1);
+        assert_int_equal(
+            totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title LIKE '%; it "
+                          "may touch managed memory, %' AND fix LIKE 'If %PrefetchAsync). Wait %'"),
+            has);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample");
+    }
+}
+
 static int64_t has_finding(const char *condition)
 {
     char sql[512];
@@ -848,9 +875,11 @@ static void copies_to_the_device_and_back(void **state)
     assert_int_equal(has_finding("title LIKE 'only copies%' AND fix LIKE 'Copy from pinned%'"), 1);
     totals_execute("UPDATE gpu_stack SET launches = 20 WHERE copy_kind = 18");
     make();
-    assert_int_equal(has_finding("title LIKE 'copies to the GPU and back in each step, %' AND fix "
-                                 "LIKE 'Copy % once, %keep it there (cuda.to_device);%'"),
-                     1);
+    assert_int_equal(
+        has_finding("title LIKE 'copies to the GPU and back in each step, %' AND fix "
+                    "LIKE 'Copy % once, %keep it there (cuda.to_device);%' AND saves_ns = "
+                    "lost_ns"),
+        1);
 }
 
 /* Each step of 1 ms makes a stream for 0.4 ms. */
@@ -932,6 +961,14 @@ static void a_device_that_computes(void **state)
     make();
     assert_int_equal(totals_number("SELECT title GLOB '*, mostly step; 7? % *fewer blocks *' AND "
                                    "fix LIKE '%more blocks%' FROM finding WHERE id = 1"),
+                     1);
+    totals_execute("UPDATE fact SET value = 0 WHERE key = 'underfilled_ns';"
+                   "INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed');"
+                   "INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+    make();
+    assert_int_equal(totals_number("SELECT fix LIKE 'If %managed memory%). The host loses little%'"
+                                   " FROM finding WHERE id = 1"),
                      1);
 }
 
@@ -1079,6 +1116,7 @@ int main(void)
         TEST(capturing),
         TEST(another_threads_time),
         TEST(a_borrowed_line),
+        TEST(pages_of_managed_memory),
         TEST(a_thread_that_waits_for_copies),
         TEST(a_look_tells_it),
         TEST(a_thread_without_a_cpu),
