@@ -211,6 +211,7 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     cell = &ledger->cells[at - 1];
     cell->booked_ns += ns;
     cell->booked_count += counts;
+    cell->before_copy_ns += piece->before_copy ? ns : 0;
     if (ledger->idle.is_open && is_idle(piece->what)) {
         const struct gv_ledger_idle_piece part = {
             .cell = (uint32_t)at - 1,
@@ -346,6 +347,7 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns,
         ledger->cells[at - 1].total_ns += part_ns;
         ledger->cells[at - 1].booked_ns = cell.booked_ns;
         ledger->cells[at - 1].booked_count = cell.booked_count;
+        ledger->cells[at - 1].before_copy_ns = cell.before_copy_ns;
         ledger->cells[at - 1].first_ns += first_ns;
         ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
     }

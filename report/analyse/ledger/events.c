@@ -12,6 +12,7 @@
 #define SERIALISED_NS 10000
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
+#define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
@@ -256,6 +257,7 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         .what = operation->kind != GV_GPU_COPY          ? GV_ACCOUNT_SET
                 : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
                                                         : GV_ACCOUNT_COPY,
+        .to_device = operation->kind == GV_GPU_COPY && operation->copy_kind % 16 == TO_DEVICE,
     };
     int64_t last_ns = lane->copy_count ? lane->copies[lane->copy_count - 1].end_ns : INT64_MIN;
     int error = 0;

@@ -44,6 +44,17 @@ static int book_opened(struct walk *walk, struct gv_ledger_piece piece)
     return error ? error : gv_ledger_book(walk->ledger, walk->lane, &piece);
 }
 
+/* Whether the next copy of the gap is one to the device, by another thread. */
+static bool is_before_copy(const struct walk *walk, const struct gv_ledger_piece *piece)
+{
+    const struct gv_ledger_lane *lane = &walk->ledger->lanes[walk->lane];
+    const struct gv_ledger_pair *pairs = walk->ledger->pairs;
+    const struct gv_ledger_span *next = &lane->copies[lane->copy_at];
+
+    return lane->copy_at < lane->copy_count && next->to_device &&
+           pairs[next->pair].thread != pairs[piece->pair].thread;
+}
+
 /* Copies in it are no idle time. */
 static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 {
@@ -59,6 +70,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
         if (copy->end_ns <= piece.from_ns)
             continue;
         piece.to_ns = copy->start_ns;
+        piece.before_copy = is_before_copy(walk, &piece);
         if (piece.to_ns > piece.from_ns)
             error = book_opened(walk, piece);
         copied.from_ns = copy->start_ns > piece.from_ns ? copy->start_ns : piece.from_ns;
@@ -70,6 +82,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
             return error;
     }
     piece.to_ns = to_ns;
+    piece.before_copy = is_before_copy(walk, &piece);
     return error || piece.from_ns >= to_ns ? error : book_opened(walk, piece);
 }
 

@@ -60,6 +60,22 @@ FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file 
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
 ORDER BY depth DESC LIMIT 1;
 
+-- name: copies_back
+-- Whether the process ?2 copies both to the device and back at the place ?1, at least every other of ?3 steps.
+SELECT count(*) = 2 FROM (SELECT 1 FROM gpu_stack g JOIN stack_place p ON p.stack = g.stack
+    WHERE p.place = ?1 AND g.process = ?2 AND g.kind = 2 AND g.copy_kind & 15 IN (1, 2)
+    GROUP BY g.copy_kind & 15 HAVING 2 * sum(g.launches) >= ?3);
+
+-- name: keeps
+-- What brings data to the device and leaves it there, in the framework whose frames the stack ?1 has.
+SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (jax.device_put)' WHEN file LIKE '%/numba/%' THEN ' (cuda.to_device)'
+        WHEN file LIKE '%-packages/cupy%' THEN ' (cupy.asarray)' WHEN file LIKE '%-packages/torch/%' THEN ' (.to(device))' END AS words
+    FROM (SELECT depth, coalesce(file, library) AS file FROM frame WHERE stack = ?1))
+WHERE words IS NOT NULL ORDER BY depth DESC LIMIT 1;
+
+-- name: has_managed
+SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind = 'alloc-managed');
+
 -- name: is_backward
 -- PyTorch's autograd launches.
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');

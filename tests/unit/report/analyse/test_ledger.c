@@ -399,6 +399,67 @@ static void a_borrowed_line(void **state)
                      20 * MS);
 }
 
+/* Of a program that allocates managed memory, what the host's own code does may move its pages. */
+static void pages_of_managed_memory(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed')");
+    for (int has = 0; has <= 1; has++) {
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 11 * MS, 20 * MS);
+        call(3, 1, 71, 61 * MS, 10000);
+        operation(1, 1, 1, 11 * MS, 20 * MS, 1);
+        operation(2, 1, 1, 61 * MS, 39 * MS, 3);
+        look_at(1, 45 * MS, "'R', -1", 0);
+        if (has)
+            totals_execute("INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+        make();
+        assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title"
+                                       " LIKE '%native code%' AND phase = 1"),
+                         1);
+        assert_int_equal(
+            totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title LIKE '%; it "
+                          "may touch managed memory, %' AND fix LIKE 'If %PrefetchAsync). Wait %'"),
+            has);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample");
+    }
+}
+
+static int64_t has_finding(const char *condition)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM finding WHERE phase = 1 AND %s", condition);
+    return totals_number(sql);
+}
+
+/* A library's thread copies an argument of the call in which the first one waits: it prepares that
+ * for 20 ms before. */
+static void a_thread_that_waits_for_copies(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 2, 72, 39 * MS, 10000);
+    call(3, 1, 71, 51 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 2, 40 * MS, 2 * MS, 2);
+    operation(3, 1, 1, 51 * MS, 10 * MS, 3);
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line, library) VALUES"
+                   " (1, 0, 'native', 'Call', NULL, NULL, '/p/site-packages/jaxlib/jax.so'),"
+                   " (1, 1, 'python', 'fit', '/home/a/train.py', 99, NULL)");
+    look_at(1, 30 * MS, "'S', 202", 1);
+    look_at(1, 45 * MS, "'S', 202", 1);
+    make();
+    assert_int_equal(has_finding("title = 'waiting for another thread'"), 1);
+    totals_execute("UPDATE gpu_op SET copy_kind = 33 WHERE id = 2"); /* to the device */
+    make();
+    assert_int_equal(has_finding("title LIKE '%thread, which prepares data for copies to the GPU'"
+                                 " AND fix LIKE 'Copy % once, %keep it there (jax.device_put)%'"),
+                     1);
+}
+
 static void a_look_tells_it(void **state)
 {
     (void)state;
@@ -794,6 +855,33 @@ static void many_copies(void **state)
                      1);
 }
 
+/* Each step of 1 ms copies for 0.4 ms to the device; then each other one back, too. */
+static void copies_to_the_device_and_back(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, function, file,"
+        " line) VALUES (1, 0, 'python', 'call', '/p/site-packages/numba/cuda/dispatcher.py', 9),"
+        " (1, 1, 'python', 'smooth', '/home/a/filter.py', 77);"
+        "INSERT INTO gpu_stack (process, stack, kind, copy_kind, launches, samples)"
+        " VALUES (1, 1, 2, 17, 40, 40), (1, 1, 2, 18, 19, 19)");
+    for (int i = 1; i <= 40; i++) {
+        call(100 + i, 1, 72, i * MS - 450000, 400000);
+        operation(100 + i, 1, 2, i * MS - 450000, 400000, 100 + i);
+    }
+    totals_execute("UPDATE gpu_op SET copy_kind = 17 WHERE kind = 2;"
+                   "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
+    steps(always_alike);
+    assert_int_equal(has_finding("title LIKE 'only copies%' AND fix LIKE 'Copy from pinned%'"), 1);
+    totals_execute("UPDATE gpu_stack SET launches = 20 WHERE copy_kind = 18");
+    make();
+    assert_int_equal(
+        has_finding("title LIKE 'copies to the GPU and back in each step, %' AND fix "
+                    "LIKE 'Copy % once, %keep it there (cuda.to_device);%' AND saves_ns = "
+                    "lost_ns"),
+        1);
+}
+
 /* Each step of 1 ms makes a stream for 0.4 ms. */
 static void streams_made_again(void **state)
 {
@@ -873,6 +961,14 @@ static void a_device_that_computes(void **state)
     make();
     assert_int_equal(totals_number("SELECT title GLOB '*, mostly step; 7? % *fewer blocks *' AND "
                                    "fix LIKE '%more blocks%' FROM finding WHERE id = 1"),
+                     1);
+    totals_execute("UPDATE fact SET value = 0 WHERE key = 'underfilled_ns';"
+                   "INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed');"
+                   "INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+    make();
+    assert_int_equal(totals_number("SELECT fix LIKE 'If %managed memory%). The host loses little%'"
+                                   " FROM finding WHERE id = 1"),
                      1);
 }
 
@@ -1020,6 +1116,8 @@ int main(void)
         TEST(capturing),
         TEST(another_threads_time),
         TEST(a_borrowed_line),
+        TEST(pages_of_managed_memory),
+        TEST(a_thread_that_waits_for_copies),
         TEST(a_look_tells_it),
         TEST(a_thread_without_a_cpu),
         TEST(a_library_that_builds_code),
@@ -1038,6 +1136,7 @@ int main(void)
         TEST(single_slow_steps),
         TEST(what_is_done_again),
         TEST(many_copies),
+        TEST(copies_to_the_device_and_back),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
