@@ -22,8 +22,8 @@ static inline bool gv_run_delay_wanted(uint64_t duration_ns)
 void gv_run_delay_prepare(const struct gv_settings *settings);
 
 /* Writes it for the call of the next record, which ended at `end_ns`, into that record's `room`,
- * inside a group. Takes some microseconds. Writes nothing if the Linux kernel does not report
- * it. */
+ * inside a group. Takes some microseconds if the thread has left its CPU since the last one, else a
+ * tenth of that. Writes nothing if the Linux kernel does not report it. */
 void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns);
 
 #endif

@@ -107,8 +107,9 @@ class Job:
                                   None, 0, None))
             look = begin + LOOK_NS // 2
             while with_idle and look < begin + data:
-                rows["idle_sample"].append((len(rows["idle_sample"]) + 1, 1, 1, at(look), LOOK_NS, 0, "R", None, 0, 6, 0, 1,
-                                            None, 0, LOOK_NS, None))
+                # In some steps it was seen at another line of the same function.
+                rows["idle_sample"].append((len(rows["idle_sample"]) + 1, 1, 1, at(look), LOOK_NS, 0, "R", None, 0, 6, 0,
+                                            2 if number % 10 == 3 else 1, None, 0, LOOK_NS, None))
                 look += LOOK_NS
             launch = begin + data
             rows["call_range"].append((1, len(rows["call"]) + 1, number + 1))
@@ -158,10 +159,11 @@ class Job:
                 " (2, 1, 2, 2, 24, 512)",
                 "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7)",
                 "INSERT INTO range_text VALUES (1, 1, 1, 'step')",
-                "INSERT INTO stack VALUES (1, 1, 1)",
-                "INSERT INTO stack_end VALUES (1, 'truncated')",  # as with PyTorch: all ranks have the same one
+                "INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2)",
+                "INSERT INTO stack_end VALUES (1, 'truncated'), (2, 'truncated')",  # as with PyTorch: all ranks have the same one
                 "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
-                " (1, 0, 'python', '__getitem__', '/home/u/data.py', 41), (1, 1, 'python', 'train', '/home/u/train.py', 30)"):
+                " (1, 0, 'python', '__getitem__', '/home/u/data.py', 41), (1, 1, 'python', 'train', '/home/u/train.py', 30),"
+                " (2, 0, 'python', '__getitem__', '/home/u/data.py', 43), (2, 1, 'python', 'train', '/home/u/train.py', 30)"):
             database.execute(statement)
         for table, values in rows.items():
             if values:

@@ -28,11 +28,12 @@
 struct verdict {
     enum gv_account what;
     char *detail;           /* NULL: none */
-    int64_t stack;          /* the first with this line; 0: none */
+    int64_t stack, process; /* stack: the first with this line; 0: none */
     size_t workers;         /* whom it waits for: the first of its list, + 1 */
     enum gv_account beside; /* what the one does that was seen most; NOTHING: not known */
     int64_t looks;          /* at workers with a line, */
-    int64_t starved;        /* which waited for a CPU so often */
+    int64_t starved;        /* which waited for a CPU so often, */
+    int64_t importing;      /* and were being started so often */
     int64_t at_ns;          /* of the newest of these, */
     int at_once;            /* how many were at that time, */
     int most;               /* and at any time */
@@ -44,8 +45,14 @@ struct worker {
     size_t next; /* + 1 */
     uint32_t line;
     enum gv_account what;
-    bool is_starved;
+    bool is_starved, is_importing;
     int64_t stack, count;
+};
+
+/* A worker process of a data loader, when it was seen, and whether it had been started by then. */
+struct loader {
+    int64_t process, pid, first_ns, last_ns;
+    bool works;
 };
 
 struct sample {
@@ -73,6 +80,8 @@ struct gv_idle_looks {
     size_t verdict_count, verdict_room;
     struct worker *workers;
     size_t worker_count, worker_room;
+    struct loader *loaders;
+    size_t loader_count, loader_room;
     struct gv_key_map stack_numbers, line_numbers, verdict_numbers;
     int64_t ready_thread;   /* the last one that was ready, */
     double owed;            /* and how many more of its looks than said so were without a CPU */
@@ -430,7 +439,7 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
     const struct gv_key key = {{(uint64_t)what | (uint64_t)line << 8 | (uint64_t)process << 40,
                                 gv_mix_bytes(0, detail, strlen(detail)), strlen(detail)}};
     int64_t known = gv_key_map_find(&looks->verdict_numbers, &key);
-    struct verdict verdict = {.what = what, .stack = stack, .beside = NOTHING};
+    struct verdict verdict = {.what = what, .stack = stack, .process = process, .beside = NOTHING};
     int error;
 
     *number = (uint32_t)known;
@@ -450,6 +459,7 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
 
 /* Many lines are there only in a trace that is not ours: they share the last. */
 #define GV_IDLE_WORKER_LINES 256
+#define GV_IDLE_LOADERS      1024
 
 static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int64_t at_ns,
                        struct worker seen)
@@ -460,6 +470,7 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
 
     verdict->looks++;
     verdict->starved += seen.is_starved;
+    verdict->importing += seen.is_importing;
     verdict->at_once = verdict->at_ns == at_ns ? verdict->at_once + 1 : 1;
     verdict->at_ns = at_ns;
     verdict->most = verdict->at_once > verdict->most ? verdict->at_once : verdict->most;
@@ -482,6 +493,52 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
     }
     worker->count++;
     return 0;
+}
+
+static int loader_seen(struct gv_idle_looks *looks, sqlite3_stmt *row, bool works)
+{
+    const int64_t at_ns = gv_time_column(row, IDLE_AT);
+    const struct loader seen = {sqlite3_column_int64(row, IDLE_PROCESS),
+                                sqlite3_column_int64(row, IDLE_OTHER), at_ns, at_ns, works};
+    int error;
+
+    for (size_t i = looks->loader_count; i-- > 0;) {
+        struct loader *known = &looks->loaders[i];
+        if (known->process != seen.process || known->pid != seen.pid)
+            continue;
+        known->first_ns = at_ns < known->first_ns ? at_ns : known->first_ns;
+        known->last_ns = at_ns > known->last_ns ? at_ns : known->last_ns;
+        known->works |= works;
+        return 0;
+    }
+    if (looks->loader_count >= GV_IDLE_LOADERS)
+        return 0;
+    error = gv_array_room(&looks->loaders, looks->loader_count, &looks->loader_room,
+                          sizeof(*looks->loaders));
+    if (!error)
+        looks->loaders[looks->loader_count++] = seen;
+    return error;
+}
+
+/* How often a process started its loader's workers: so many worked one after the other. */
+static int times_started(const struct gv_idle_looks *looks, int64_t process)
+{
+    int64_t until_ns = INT64_MIN;
+    int times = 0;
+
+    for (const struct loader *next = looks->loaders; next; times++) {
+        next = NULL;
+        for (size_t i = 0; i < looks->loader_count; i++) {
+            const struct loader *loader = &looks->loaders[i];
+            if (loader->process == process && loader->works && loader->first_ns > until_ns &&
+                (!next || loader->last_ns < next->last_ns))
+                next = loader;
+        }
+        if (!next)
+            break;
+        until_ns = next->last_ns;
+    }
+    return times;
 }
 
 /* Several looks at one time, as at each child, are one sample. */
@@ -537,12 +594,17 @@ static int take_sample(void *context, sqlite3_stmt *row)
     struct worker worker = {.line = other.line,
                             .what = NOTHING,
                             .stack = other_stack,
+                            .is_importing = other.what == GV_ACCOUNT_IMPORT,
                             .is_starved = whom == GV_IDLE_CHILD && has_no_cpu(row)};
     if (what == GV_ACCOUNT_THREAD_LOCK && whom == GV_IDLE_BESIDE && own.waits)
         worker.what = beside_account(looks, row, &other);
+    if (!error && what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)
+        error = loader_seen(looks, row, other.what == GV_ACCOUNT_DATA);
     if (!error && other.line &&
         (worker.what != NOTHING || (what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)))
         error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT), worker);
+    else if (!error && what == GV_ACCOUNT_THREAD_LOCK && own.waits)
+        looks->verdicts[number].looks++; /* nobody was seen for whom it may wait */
     return error ? error : sample_add(looks, row, number, about);
 }
 
@@ -554,6 +616,7 @@ static int name_workers(struct gv_idle_looks *looks)
     for (size_t i = 0; i < looks->verdict_count; i++) {
         struct verdict *verdict = &looks->verdicts[i];
         const struct worker *worker, *most = NULL;
+        int times;
         for (size_t at = verdict->workers; at; at = worker->next) {
             worker = &looks->workers[at - 1];
             if (!most || worker->count > most->count)
@@ -570,6 +633,11 @@ static int name_workers(struct gv_idle_looks *looks)
             if (2 * verdict->starved >= verdict->looks) {
                 gv_format_add(detail, sizeof(detail), ", which wait for a CPU");
                 verdict->beside = GV_ACCOUNT_NO_CPU;
+            } else if (2 * verdict->importing >= verdict->looks &&
+                       (times = times_started(looks, verdict->process)) > 1) {
+                gv_format_add(detail, sizeof(detail),
+                              ", which were started %d times, and mostly import modules", times);
+                verdict->beside = GV_ACCOUNT_IMPORT;
             }
         } else if (3 * most->count >= verdict->looks) {
             snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
@@ -641,6 +709,7 @@ void gv_idle_looks_close(struct gv_idle_looks *looks)
     free(looks->lines);
     free(looks->verdicts);
     free(looks->workers);
+    free(looks->loaders);
     free(looks->samples);
     free(looks);
 }

@@ -212,27 +212,28 @@ SELECT stack FROM collective_group WHERE stack > 0
 UNION SELECT x.stack FROM collective k JOIN call_stack x ON x.call = k.call;
 
 -- define: late_groups(least)
--- Collectives to which a rank came noticeably late, and what kept it.
-(SELECT g.id, g.late, t.process, g.reason, g.detail, g.stall, s.place, g.stack, g.wait_ns
+-- Collectives to which a rank came noticeably late, what kept it, and in which function: a look that is late by some lines found
+-- the same.
+(SELECT g.id, g.late, t.process, g.reason, g.detail, g.stall, s.place, g.stack, g.wait_ns,
+        coalesce(p.file, p.library) || ' ' || coalesce(p.function, p.line, '') AS function
     FROM collective_group g JOIN collective k ON k.id = g.late JOIN call c ON c.id = k.call
-        JOIN thread t ON t.id = c.thread LEFT JOIN stack_place s ON s.stack = g.stack
+        JOIN thread t ON t.id = c.thread LEFT JOIN stack_place s ON s.stack = g.stack LEFT JOIN place p ON p.id = s.place
     WHERE g.reason IS NOT NULL AND g.wait_ns >= {least})
 
 -- name: late_rank
--- One line of one rank for which the others waited longest, and the reason that says most of it.
+-- One function of one rank for which the others waited longest, and the line and the reason that say most of it.
 SELECT l.process, coalesce(r.rank, (SELECT rank FROM collective WHERE id = l.late)), total_ns, l.id, l.reason, l.detail,
     l.stack, l.stall IS NOT NULL
-FROM (SELECT id, process, place, reason, detail, stall, stack, late, sum(ns) AS total_ns, max(ns)
-    FROM (SELECT id, process, place, reason, detail, stall, stack, late, sum(wait_ns) AS ns, max(wait_ns)
+FROM (SELECT id, process, reason, detail, stall, stack, late, sum(ns) AS total_ns, max(ns)
+    FROM (SELECT id, process, function, reason, detail, stall, stack, late, sum(wait_ns) AS ns, max(wait_ns)
         FROM {late_groups(?1)} GROUP BY process, place, reason, iif(place IS NULL, detail, NULL))
-    GROUP BY process, coalesce(place, reason)) l
+    GROUP BY process, coalesce(function, reason)) l
     LEFT JOIN process_rank r ON r.process = l.process
 ORDER BY total_ns DESC LIMIT 1;
 
 -- define: is_that
--- Of a late group l: ?1: the process; ?2: one of those at this line, or without a line for this reason.
-(l.process = ?1 AND coalesce(l.place, l.reason) = (SELECT coalesce(s.place, g.reason)
-    FROM collective_group g LEFT JOIN stack_place s ON s.stack = g.stack WHERE g.id = ?2))
+-- Of a late group l: ?1: the process; ?2: one of those in this function, or without one for this reason.
+(l.process = ?1 AND coalesce(l.function, l.reason) = (SELECT coalesce(o.function, o.reason) FROM {late_groups(?3)} o WHERE o.id = ?2))
 
 -- name: late_steps
 -- Of the rank's steps that have a collective, those in which it was late. Its series with the most steps.

@@ -139,6 +139,8 @@ static int find_computing(struct beside *beside, uint32_t number)
                  "Give these kernels more blocks, or run several at a time, in streams of their "
                  "own: a part of the GPU has nothing to do.");
     }
+    if (!error)
+        error = gv_ledger_tell_managed(beside->ledger->trace, &finding);
     return error ? error : add(beside, &finding, 0);
 }
 

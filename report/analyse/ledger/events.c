@@ -12,6 +12,7 @@
 #define SERIALISED_NS 10000
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
+#define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
@@ -161,7 +162,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
         ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
     if (gv_ledger_may_wait(ledger, call->api))
         process->waits[process->wait_at++ % GV_LEDGER_WAITS] =
-            (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack};
+            (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack,
+                                    gv_ledger_asks_to_wait(ledger, call->api)};
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {
@@ -179,6 +181,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->key.end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
             error = add_entry(ledger, process->lanes[i], &entry);
+        if (!error && lane->device < 0 && ledger->scaled)
+            error = gv_ledger_sampled_take(ledger, process->lanes[i], call, launch.pair);
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch,
                                    waits_for_all(ledger, call->api, call->result));
@@ -254,6 +258,7 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         .what = operation->kind != GV_GPU_COPY          ? GV_ACCOUNT_SET
                 : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
                                                         : GV_ACCOUNT_COPY,
+        .to_device = operation->kind == GV_GPU_COPY && operation->copy_kind % 16 == TO_DEVICE,
     };
     int64_t last_ns = lane->copy_count ? lane->copies[lane->copy_count - 1].end_ns : INT64_MIN;
     int error = 0;
@@ -467,5 +472,5 @@ int gv_ledger_take(struct gv_ledger *ledger)
         if (!error)
             error = gv_ledger_open(ledger, i, 0, 0, 0);
     }
-    return error;
+    return error ? error : gv_ledger_sampled_move(ledger);
 }

@@ -39,6 +39,10 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
 int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_ledger_finding *list,
                             size_t count);
 
+/* Says what may slow both the host's code and kernels: pages of managed memory that move. 0 or
+ * -errno. */
+int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding);
+
 /* calls_at.c: how often a process launches in its whole run, and how often it launches and waits at
  * a line. A wait counts at each line that its stack passes through: that of a hook is the layer's,
  * too. wait_place: the innermost line at which more than half of these waits are; 0 where no line

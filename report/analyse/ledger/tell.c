@@ -193,6 +193,70 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     return error;
 }
 
+/* A library's threads bring the arguments of a call to the device, for which this thread waits; or
+ * each step copies what it works on to the device, and back. */
+static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                      const struct gv_ledger_row *most)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t values[] = {finding->place, lane->process, lane->steps}, stack = most->stack;
+    int64_t copies = 0;
+    struct name keeps = {""};
+    int error = 0;
+
+    if (finding->what == GV_ACCOUNT_THREAD_LOCK)
+        copies = 2 * most->before_copy_ns >= most->total_ns;
+    else if (lane->steps)
+        error = gv_database_number(telling->ledger->trace, sql_copies_back, values, 3, &copies);
+    if (!error && copies)
+        error = gv_database_each(telling->ledger->trace, sql_keeps, &stack, 1, take_name, &keeps);
+    if (error || !copies)
+        return error;
+    if (finding->what == GV_ACCOUNT_THREAD_LOCK) {
+        snprintf(finding->title, sizeof(finding->title),
+                 "waiting for another thread, which prepares data for copies to the GPU");
+        snprintf(
+            finding->fix, sizeof(finding->fix),
+            "Copy the data to the GPU once, before the loop, and keep it there%s. Copy what is "
+            "new in each step while the GPU computes.",
+            keeps.text);
+        return 0;
+    }
+    finding->saves_ns = finding->lost_ns; /* more than what is pinned saves */
+    snprintf(finding->title, sizeof(finding->title),
+             "copies to the GPU and back in each step, from and to pageable memory");
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Copy the data to the GPU once, before the loop, and keep it there%s; copy back only "
+             "what the host reads. What must move in each step: from and to pinned memory.",
+             keeps.text);
+    return 0;
+}
+
+int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
+{
+    char fix[GV_LEDGER_TEXT_BYTES];
+    int64_t has = 0;
+    int error = gv_database_number(trace, sql_has_managed, NULL, 0, &has);
+
+    if (error || !has)
+        return error;
+    gv_format_add(finding->title, sizeof(finding->title),
+                  "; it may touch managed memory, whose pages then move");
+    snprintf(fix, sizeof(fix), "%s",
+             *finding->fix ? finding->fix : gv_account_say(finding->what).advice);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "If this code touches managed memory, its pages move between the host and the GPU: "
+             "copy only what is needed to a buffer of its own, or move them ahead "
+             "(cudaMemPrefetchAsync).");
+    gv_format_add(finding->fix, sizeof(finding->fix), " %s", fix);
+    return 0;
+}
+
+static bool runs_on_host(uint32_t what)
+{
+    return what == GV_ACCOUNT_NATIVE || what == GV_ACCOUNT_HOST_CODE;
+}
+
 /* What it was, of the parts that one line claims. */
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack)
@@ -212,6 +276,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
              finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
+             : verdict && finding->what == GV_ACCOUNT_DATA && verdict->beside == GV_ACCOUNT_IMPORT
+                 ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
+                   "starting them again; and import only what they need."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
@@ -238,6 +305,12 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     if (!error && finding->what == GV_ACCOUNT_NATIVE &&
         finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
         error = say_lock(telling, finding, most->stack);
+    if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
+        (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
+        error = say_copies(telling, finding, most);
+    if (!error && finding->phase == GV_LEDGER_MAIN &&
+        runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
+        error = gv_ledger_tell_managed(telling->ledger->trace, finding);
     if (!error)
         error = gv_ledger_again_say(telling->ledger, finding, api, stack);
     if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&

@@ -179,6 +179,42 @@ static void a_sample_has_one_reason(void **state)
     }
 }
 
+/* A worker of a data loader imports in three of four looks. */
+static void worker(int pid, int from_ms)
+{
+    char columns[128];
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(columns, sizeof(columns), "2, 'R', -1, 0, 6, %d, 3, %d, 0, NULL", pid,
+                 i < 3 ? 1 : 2);
+        looks(from_ms + 20 * i, from_ms + 20 * i + 1, columns);
+    }
+}
+
+/* That one is started after another has worked is seen; of several at a time, it is not. */
+static void workers_that_are_started_again(void **state)
+{
+    (void)state;
+    stack(1, "(0, 'python', '_load', '<frozen importlib._bootstrap>', 241),"
+             " (1, 'python', '<module>', '/home/me/train.py', 3)");
+    stack(2, "(0, 'python', 'loop', '/p/site-packages/torch/utils/data/_utils/worker.py', 9)");
+    stack(3, "(0, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
+             " (1, 'python', 'main', '/home/me/train.py', 88)");
+    for (int again = 0; again <= 1; again++) {
+        worker(77, 2010);
+        worker(78, again ? 2210 : 2030);
+        gap_with("2, 'R', -1, 0, 6, 79, 3, 1, 0, NULL");
+        assert_text("SELECT iif(detail LIKE '<module>, train.py:3 (%), which were started 2 times, "
+                    "and mostly import modules', 'again', detail LIKE '<module>, train.py:3 (%)')"
+                    " FROM idle WHERE reason = 'data' AND start_ns = 2000000000",
+                    again ? "again" : "1");
+        assert_int_equal(totals_number("SELECT sum(fix LIKE '%persistent_workers=True%') FROM "
+                                       "findings WHERE what = 'data'"),
+                         again);
+        totals_execute("DELETE FROM idle_sample; DELETE FROM call; DELETE FROM gpu_op");
+    }
+}
+
 /* The whole run without the time in which the device was busy. */
 static void the_times_of_a_device_add_up(void **state)
 {
@@ -387,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
+        cmocka_unit_test_setup_teardown(workers_that_are_started_again, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(many_times_are_one_row, setup, totals_close),
         cmocka_unit_test_setup_teardown(claimed_times_are_what_was_seen, setup, totals_close),

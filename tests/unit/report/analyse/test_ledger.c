@@ -131,19 +131,43 @@ static void overlapping_work_counts_once(void **state)
 }
 
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
-static void a_wait_claims_what_it_waited(void **state)
+static void wait_and_work(void)
 {
-    (void)state;
     call(1, 1, 71, 10 * MS, 10000);
     call(2, 1, 74, 11 * MS, 20 * MS);
     call(3, 1, 71, 61 * MS, 10000);
     operation(1, 1, 1, 11 * MS, 20 * MS, 1);
     operation(2, 1, 1, 61 * MS, 39 * MS, 3);
     make();
+}
+
+static void a_wait_claims_what_it_waited(void **state)
+{
+    (void)state;
+    wait_and_work();
     assert_int_equal(
         totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 20 * MS);
     assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE what = 'waits'"), 20 * MS);
     assert_int_equal(booked("host-code"), 10 * MS + 30 * MS);
+}
+
+/* Autograd reads a value itself; then a node of its graph does. */
+static void autograd_that_checks_for_nan(void **state)
+{
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function) VALUES"
+                   " (1, 0, 'native', 'bool at::Tensor::item<bool>() const'), (1, 1, 'native',"
+                   " 'torch::autograd::Engine::evaluate_function(a)')");
+    (void)state;
+    wait_and_work();
+    assert_int_equal(booked("nan-check"), 20 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'nan-check' AND "
+                                   "title LIKE 'anomaly detection checks each gradient %'"),
+                     1);
+    totals_execute("UPDATE frame SET depth = 2 WHERE depth = 1; INSERT INTO frame (stack, depth, "
+                   "kind, function) VALUES (1, 1, 'native', 'torch::autograd::PyNode::apply(a)')");
+    make();
+    assert_int_equal(booked("nan-check"), 0);
 }
 
 /* Only waits shorter than the idle time claim all that they waited; longer ones claim it all. */
@@ -186,6 +210,37 @@ static void an_allocation_that_waits(void **state)
     make();
     assert_int_equal(booked("allocating"), 10 * MS);
     assert_int_equal(booked("round-trip"), 0);
+}
+
+/* Memory is pinned for 30 ms, and the device ends meanwhile; or the call returns just then. */
+static int64_t claimed_by_pinning(int64_t work_ns)
+{
+    totals_execute("DELETE FROM gpu_op; DELETE FROM call");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 75, 11 * MS, 30 * MS);
+    call(3, 1, 71, 61 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, work_ns, 1);
+    operation(2, 1, 1, 61 * MS + 10000, 20 * MS, 3);
+    make();
+    return totals_number(
+        "SELECT coalesce(sum(total_ns), 0) FROM ledger_row WHERE claimed IS NOT NULL");
+}
+
+static void a_call_that_happens_to_end_after_the_device(void **state)
+{
+    (void)state;
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("allocating"), 10 * MS);
+    assert_int_equal(claimed_by_pinning(30 * MS - 100000), 30 * MS - 100000);
+}
+
+/* It loads for 10 ms after the device has ended, for which it did not wait. */
+static void code_is_loaded_beside_work(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET class = 'load' WHERE id = 75");
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("loading"), 10 * MS);
 }
 
 /* Kernels of 8 us, one each 60 us. */
@@ -397,6 +452,67 @@ static void a_borrowed_line(void **state)
     assert_int_equal(totals_number("SELECT lost_ns FROM finding f JOIN place p ON p.id = f.place "
                                    "WHERE phase = 1 AND line = 76 AND saves_ns > 0"),
                      20 * MS);
+}
+
+/* Of a program that allocates managed memory, what the host's own code does may move its pages. */
+static void pages_of_managed_memory(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed')");
+    for (int has = 0; has <= 1; has++) {
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 11 * MS, 20 * MS);
+        call(3, 1, 71, 61 * MS, 10000);
+        operation(1, 1, 1, 11 * MS, 20 * MS, 1);
+        operation(2, 1, 1, 61 * MS, 39 * MS, 3);
+        look_at(1, 45 * MS, "'R', -1", 0);
+        if (has)
+            totals_execute("INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+        make();
+        assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title"
+                                       " LIKE '%native code%' AND phase = 1"),
+                         1);
+        assert_int_equal(
+            totals_number("SELECT count(*) FROM finding WHERE what = 'waits' AND title LIKE '%; it "
+                          "may touch managed memory, %' AND fix LIKE 'If %PrefetchAsync). Wait %'"),
+            has);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample");
+    }
+}
+
+static int64_t has_finding(const char *condition)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM finding WHERE phase = 1 AND %s", condition);
+    return totals_number(sql);
+}
+
+/* A library's thread copies an argument of the call in which the first one waits: it prepares that
+ * for 20 ms before. */
+static void a_thread_that_waits_for_copies(void **state)
+{
+    (void)state;
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 2, 72, 39 * MS, 10000);
+    call(3, 1, 71, 51 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 2, 40 * MS, 2 * MS, 2);
+    operation(3, 1, 1, 51 * MS, 10 * MS, 3);
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line, library) VALUES"
+                   " (1, 0, 'native', 'Call', NULL, NULL, '/p/site-packages/jaxlib/jax.so'),"
+                   " (1, 1, 'python', 'fit', '/home/a/train.py', 99, NULL)");
+    look_at(1, 30 * MS, "'S', 202", 1);
+    look_at(1, 45 * MS, "'S', 202", 1);
+    make();
+    assert_int_equal(has_finding("title = 'waiting for another thread'"), 1);
+    totals_execute("UPDATE gpu_op SET copy_kind = 33 WHERE id = 2"); /* to the device */
+    make();
+    assert_int_equal(has_finding("title LIKE '%thread, which prepares data for copies to the GPU'"
+                                 " AND fix LIKE 'Copy % once, %keep it there (jax.device_put)%'"),
+                     1);
 }
 
 static void a_look_tells_it(void **state)
@@ -780,6 +896,54 @@ static void what_is_done_again(void **state)
         1);
 }
 
+/* Each step of 1 ms frees for 0.4 ms, to make room. */
+static void freeing_again(const char *because)
+{
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cudaFree', 'free', "
+                   "'free'); INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0);"
+                   "INSERT INTO stack VALUES (1, 1, 1)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 76, i * MS - 450000, 400000);
+    totals_execute(because);
+    steps(always_alike);
+}
+
+static int64_t says_freeing(const char *what)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM finding WHERE what = 'freeing' AND title = 'frees memory and "
+             "allocates it again: 1.0 cudaFree a step%s' AND fix LIKE '%s%%'",
+             what, *what ? "Find the size that fits once" : "Keep the memory");
+    return totals_number(sql);
+}
+
+/* Before the free, an allocation fails. */
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                  " SELECT id + 100, 1, 75, start_ns - 20000, 10000, 2 FROM call WHERE id > 110;"
+                  "INSERT INTO error_total VALUES (75, 2, 30)");
+    assert_int_equal(says_freeing(", as memory runs out in 30 of 40 steps"), 1);
+}
+
+static void a_cache_that_makes_room(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO frame (stack, depth, kind, function) VALUES (1, 0, 'native', "
+                  "'a::DeviceCachingAllocator::release_cached_blocks(b)'), (1, 1, 'native', 'a::"
+                  "DeviceCachingAllocator::malloc(b)');"
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
+    assert_int_equal(says_freeing(", as memory runs out in 40 of 40 steps"), 1);
+    totals_execute("UPDATE frame SET function = 'a::DeviceCachingAllocator::emptyCache(b)' "
+                   "WHERE depth = 1");
+    make();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE title LIKE '%memory runs out%'"), 0);
+}
+
 /* Each step of 1 ms copies 20 times, for 20 us each. */
 static void many_copies(void **state)
 {
@@ -792,6 +956,33 @@ static void many_copies(void **state)
     assert_int_equal(totals_number("SELECT title = 'copies piece by piece: 20 cuMemcpyHtoD_v2 a "
                                    "step' FROM finding WHERE what = 'copying' AND phase = 1"),
                      1);
+}
+
+/* Each step of 1 ms copies for 0.4 ms to the device; then each other one back, too. */
+static void copies_to_the_device_and_back(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, function, file,"
+        " line) VALUES (1, 0, 'python', 'call', '/p/site-packages/numba/cuda/dispatcher.py', 9),"
+        " (1, 1, 'python', 'smooth', '/home/a/filter.py', 77);"
+        "INSERT INTO gpu_stack (process, stack, kind, copy_kind, launches, samples)"
+        " VALUES (1, 1, 2, 17, 40, 40), (1, 1, 2, 18, 19, 19)");
+    for (int i = 1; i <= 40; i++) {
+        call(100 + i, 1, 72, i * MS - 450000, 400000);
+        operation(100 + i, 1, 2, i * MS - 450000, 400000, 100 + i);
+    }
+    totals_execute("UPDATE gpu_op SET copy_kind = 17 WHERE kind = 2;"
+                   "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
+    steps(always_alike);
+    assert_int_equal(has_finding("title LIKE 'only copies%' AND fix LIKE 'Copy from pinned%'"), 1);
+    totals_execute("UPDATE gpu_stack SET launches = 20 WHERE copy_kind = 18");
+    make();
+    assert_int_equal(
+        has_finding("title LIKE 'copies to the GPU and back in each step, %' AND fix "
+                    "LIKE 'Copy % once, %keep it there (cuda.to_device);%' AND saves_ns = "
+                    "lost_ns"),
+        1);
 }
 
 /* Each step of 1 ms makes a stream for 0.4 ms. */
@@ -873,6 +1064,14 @@ static void a_device_that_computes(void **state)
     make();
     assert_int_equal(totals_number("SELECT title GLOB '*, mostly step; 7? % *fewer blocks *' AND "
                                    "fix LIKE '%more blocks%' FROM finding WHERE id = 1"),
+                     1);
+    totals_execute("UPDATE fact SET value = 0 WHERE key = 'underfilled_ns';"
+                   "INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
+                   "'alloc', 'alloc-managed');"
+                   "INSERT INTO api_total VALUES (76, 1, 0, 0, 0, 0, 0, 0)");
+    make();
+    assert_int_equal(totals_number("SELECT fix LIKE 'If %managed memory%). The host loses little%'"
+                                   " FROM finding WHERE id = 1"),
                      1);
 }
 
@@ -1005,9 +1204,12 @@ int main(void)
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
         TEST(a_wait_claims_what_it_waited),
+        TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
+        TEST(a_call_that_happens_to_end_after_the_device),
+        TEST(code_is_loaded_beside_work),
         TEST(launching),
         TEST(a_backward_pass),
         TEST(a_line_that_launches_and_waits),
@@ -1020,6 +1222,8 @@ int main(void)
         TEST(capturing),
         TEST(another_threads_time),
         TEST(a_borrowed_line),
+        TEST(pages_of_managed_memory),
+        TEST(a_thread_that_waits_for_copies),
         TEST(a_look_tells_it),
         TEST(a_thread_without_a_cpu),
         TEST(a_library_that_builds_code),
@@ -1037,7 +1241,10 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(memory_that_runs_out),
+        TEST(a_cache_that_makes_room),
         TEST(many_copies),
+        TEST(copies_to_the_device_and_back),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
