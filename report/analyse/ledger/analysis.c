@@ -97,7 +97,7 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0), awaits_event, 0, 0, 0 FROM api");
+                                 "coalesce(ends_capture, 0), awaits_event, 0, 0, 0, 0, 0 FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);

@@ -123,6 +123,20 @@ static bool waits_for_all(const struct gv_ledger *ledger, uint32_t api, int32_t 
     return result == 0 && gv_ledger_api(ledger, api, 0) == GV_CLASS_SYNC;
 }
 
+/* In how many steps of the lane a call was made, as if all took equally long. */
+static void count_step(struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                       const struct gv_pass_call *call)
+{
+    int64_t step_ns = lane->steps ? (lane->main_end_ns - lane->main_ns) / lane->steps : 0;
+    int64_t *of = &ledger->apis.values[call->api * ledger->apis.columns];
+
+    if (step_ns <= 0 || call->key.at_ns < lane->main_ns || call->key.at_ns >= lane->main_end_ns)
+        return;
+    int64_t step = (call->key.at_ns - lane->main_ns) / step_ns + 1;
+    of[8] += step != of[7];
+    of[7] = step;
+}
+
 static int take_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_ledger *ledger = context;
@@ -143,6 +157,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
 
     if (!process || !process->lane_count)
         return 0;
+    if (call->api < ledger->apis.rows)
+        count_step(ledger, &ledger->lanes[process->lanes[0]], call);
     bool starts =
         gv_starting_is(&process->starting, (enum gv_api_class)gv_ledger_api(ledger, call->api, 0),
                        gv_ledger_api(ledger, call->api, 5) != 0, call->duration_ns);

@@ -780,6 +780,20 @@ static void what_is_done_again(void **state)
         1);
 }
 
+/* As often as there are steps, but in the first ten only. */
+static void what_is_done_in_a_few_steps(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
+                   "40, 0, 0, 0, 0, 0, 0)");
+    for (int i = 0; i < 40; i++)
+        call(101 + i, 1, 75, (i / 4 + 1) * MS - 450000 + i % 4 * 100000, 100000);
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND "
+                                   "title NOT LIKE '%again%'"),
+                     1);
+}
+
 /* Each step of 1 ms copies 20 times, for 20 us each. */
 static void many_copies(void **state)
 {
@@ -1110,6 +1124,7 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(what_is_done_in_a_few_steps),
         TEST(many_copies),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
