@@ -154,6 +154,10 @@ SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmu
 SELECT coalesce((SELECT 2 * u.value > k.value FROM fact u, fact k WHERE u.key = 'underfilled_ns' AND k.key = 'kernel_time_ns'), 0),
     (SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1);
 
+-- name: call_name
+-- The kernel that a call launches, or else the call.
+SELECT coalesce((SELECT name FROM kernel WHERE id = ?1), (SELECT name FROM api WHERE id = ?2));
+
 -- name: unexpected_waits
 -- The worst of the process, in a part of the time. (SQLite's rule for bare columns beside a max().)
 SELECT count(*), sum(s.wait_ns + s.jit_ns), max(s.wait_ns + s.jit_ns), s.id, coalesce(k.stack, 0), c.start_ns, s.cause
