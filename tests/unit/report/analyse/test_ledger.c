@@ -188,6 +188,37 @@ static void an_allocation_that_waits(void **state)
     assert_int_equal(booked("round-trip"), 0);
 }
 
+/* Memory is pinned for 30 ms, and the device ends meanwhile; or the call returns just then. */
+static int64_t claimed_by_pinning(int64_t work_ns)
+{
+    totals_execute("DELETE FROM gpu_op; DELETE FROM call");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 75, 11 * MS, 30 * MS);
+    call(3, 1, 71, 61 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, work_ns, 1);
+    operation(2, 1, 1, 61 * MS + 10000, 20 * MS, 3);
+    make();
+    return totals_number(
+        "SELECT coalesce(sum(total_ns), 0) FROM ledger_row WHERE claimed IS NOT NULL");
+}
+
+static void a_call_that_happens_to_end_after_the_device(void **state)
+{
+    (void)state;
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("allocating"), 10 * MS);
+    assert_int_equal(claimed_by_pinning(30 * MS - 100000), 30 * MS - 100000);
+}
+
+/* It loads for 10 ms after the device has ended, for which it did not wait. */
+static void code_is_loaded_beside_work(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET class = 'load' WHERE id = 75");
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("loading"), 10 * MS);
+}
+
 /* Kernels of 8 us, one each 60 us. */
 static void launch_100_times(void)
 {
@@ -1008,6 +1039,8 @@ int main(void)
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
+        TEST(a_call_that_happens_to_end_after_the_device),
+        TEST(code_is_loaded_beside_work),
         TEST(launching),
         TEST(a_backward_pass),
         TEST(a_line_that_launches_and_waits),
