@@ -811,6 +811,54 @@ static void what_is_done_again(void **state)
         1);
 }
 
+/* Each step of 1 ms frees for 0.4 ms, to make room. */
+static void freeing_again(const char *because)
+{
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cudaFree', 'free', "
+                   "'free'); INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0);"
+                   "INSERT INTO stack VALUES (1, 1, 1)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 76, i * MS - 450000, 400000);
+    totals_execute(because);
+    steps(always_alike);
+}
+
+static int64_t says_freeing(const char *what)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM finding WHERE what = 'freeing' AND title = 'frees memory and "
+             "allocates it again: 1.0 cudaFree a step%s' AND fix LIKE '%s%%'",
+             what, *what ? "Find the size that fits once" : "Keep the memory");
+    return totals_number(sql);
+}
+
+/* Before the free, an allocation fails. */
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                  " SELECT id + 100, 1, 75, start_ns - 20000, 10000, 2 FROM call WHERE id > 110;"
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE result = 2");
+    assert_int_equal(says_freeing(", as memory runs out in 30 of 40 steps"), 1);
+}
+
+static void a_cache_that_makes_room(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO frame (stack, depth, kind, function) VALUES (1, 0, 'native', "
+                  "'a::DeviceCachingAllocator::release_cached_blocks(b)'), (1, 1, 'native', 'a::"
+                  "DeviceCachingAllocator::malloc(b)');"
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
+    assert_int_equal(says_freeing(", as memory runs out in 40 of 40 steps"), 1);
+    totals_execute("UPDATE frame SET function = 'a::DeviceCachingAllocator::emptyCache(b)' "
+                   "WHERE depth = 1");
+    make();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE title LIKE '%memory runs out%'"), 0);
+}
+
 /* Each step of 1 ms copies 20 times, for 20 us each. */
 static void many_copies(void **state)
 {
@@ -1070,6 +1118,8 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(memory_that_runs_out),
+        TEST(a_cache_that_makes_room),
         TEST(many_copies),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
