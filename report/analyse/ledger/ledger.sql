@@ -64,6 +64,11 @@ ORDER BY depth DESC LIMIT 1;
 -- PyTorch's autograd launches.
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');
 
+-- name: checks_gradient
+-- PyTorch's autograd itself reads a value: a node of its graph would be between.
+SELECT EXISTS (SELECT 1 FROM frame i JOIN frame e ON e.stack = i.stack AND e.depth = i.depth + 1
+    WHERE i.stack = ?1 AND (i.function GLOB '*::item*' OR i.function GLOB '*is_nonzero*') AND e.function GLOB 'torch::autograd::Engine::evaluate_function(*');
+
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
 SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o

@@ -131,19 +131,43 @@ static void overlapping_work_counts_once(void **state)
 }
 
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
-static void a_wait_claims_what_it_waited(void **state)
+static void wait_and_work(void)
 {
-    (void)state;
     call(1, 1, 71, 10 * MS, 10000);
     call(2, 1, 74, 11 * MS, 20 * MS);
     call(3, 1, 71, 61 * MS, 10000);
     operation(1, 1, 1, 11 * MS, 20 * MS, 1);
     operation(2, 1, 1, 61 * MS, 39 * MS, 3);
     make();
+}
+
+static void a_wait_claims_what_it_waited(void **state)
+{
+    (void)state;
+    wait_and_work();
     assert_int_equal(
         totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 20 * MS);
     assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE what = 'waits'"), 20 * MS);
     assert_int_equal(booked("host-code"), 10 * MS + 30 * MS);
+}
+
+/* Autograd reads a value itself; then a node of its graph does. */
+static void autograd_that_checks_for_nan(void **state)
+{
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function) VALUES"
+                   " (1, 0, 'native', 'bool at::Tensor::item<bool>() const'), (1, 1, 'native',"
+                   " 'torch::autograd::Engine::evaluate_function(a)')");
+    (void)state;
+    wait_and_work();
+    assert_int_equal(booked("nan-check"), 20 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'nan-check' AND "
+                                   "title LIKE 'anomaly detection checks each gradient %'"),
+                     1);
+    totals_execute("UPDATE frame SET depth = 2 WHERE depth = 1; INSERT INTO frame (stack, depth, "
+                   "kind, function) VALUES (1, 1, 'native', 'torch::autograd::PyNode::apply(a)')");
+    make();
+    assert_int_equal(booked("nan-check"), 0);
 }
 
 /* Only waits shorter than the idle time claim all that they waited; longer ones claim it all. */
@@ -1084,6 +1108,7 @@ int main(void)
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
         TEST(a_wait_claims_what_it_waited),
+        TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
