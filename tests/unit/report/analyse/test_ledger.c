@@ -925,7 +925,7 @@ static void memory_that_runs_out(void **state)
     (void)state;
     freeing_again("INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
                   " SELECT id + 100, 1, 75, start_ns - 20000, 10000, 2 FROM call WHERE id > 110;"
-                  "INSERT INTO error_total VALUES (75, 2, 30)");
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE result = 2");
     assert_int_equal(says_freeing(", as memory runs out in 30 of 40 steps"), 1);
 }
 
