@@ -301,14 +301,6 @@ uint32_t gv_buffers_marked(void)
     return count;
 }
 
-bool gv_buffers_given(void)
-{
-    for (unsigned i = 0; i < GIVEN; i++)
-        if (atomic_load(&given[i]))
-            return true;
-    return false;
-}
-
 bool gv_buffers_are_others(void)
 {
     return atomic_load(&others_given) > 0;

@@ -44,9 +44,6 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
-/* Whether CUPTI has any of our buffers. */
-bool gv_buffers_given(void);
-
 /* Whether CUPTI's records are for the other profiler, so that its callbacks are called. */
 void gv_buffers_leave(bool is_to_other);
 

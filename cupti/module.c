@@ -3,7 +3,7 @@
  *
  * On the program's threads, only starting calls CUPTI. There is no unloading, and no
  * cuptiFinalize(): beside launching threads, it made launches of graphs crash and kernels fail with
- * illegal addresses (docs/windows.md).
+ * illegal addresses (docs/limits.md).
  */
 #include "trace/gpu_module.h"
 
@@ -12,7 +12,6 @@
 #include "cupti/loaded.h"
 #include "cupti/output.h"
 #include "cupti/switch.h"
-#include "cupti/windows.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/spool_control.h"
@@ -36,15 +35,8 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
-/* How long a call that is under way is waited for, while others wait: twice as long with each try
- * in vain. In between, calls go on for so many times as long. */
-#define HOLD_LEAST_NS 500000u
-#define HOLD_MOST_NS  20000000u
-#define HOLD_PAUSES   20u
-
-/* How long what was launched in a window is awaited after it. Later it comes with the next one. */
-#define AWAIT_NS       1000000000u
-#define AWAIT_LEAST_NS 1000000u
+/* How long a call that is under way is waited for, while others wait. */
+#define HOLD_MOST_NS 20000000u
 
 static struct gv_gpu_host host;
 
@@ -61,12 +53,8 @@ static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once
 /* What is recorded: enum gv_recording, or GOING_BACK. Only the fetching thread changes it. */
 #define GOING_BACK 0u
 static _Atomic uint32_t recording;
-static bool stays_away;    /* going back has failed */
-static bool have_calls;    /* the records that come have the numbers of our calls */
-static uint64_t closed_ns; /* BETWEEN: when the last window ended */
-static bool is_late;       /* CUPTI could not be switched when it should have been */
-static uint64_t hold_ns = HOLD_LEAST_NS;
-static uint64_t late_end_ns; /* of the window that could not begin yet; 0: no chosen one */
+static bool stays_away; /* going back has failed */
+static bool have_calls; /* the records that come have the numbers of our calls */
 
 /* What threads of the program wait for, and how many have begun to wait. */
 #define WISH_LEAVE  1u
@@ -97,29 +85,12 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_store(&gpu->failed, 1);
 }
 
-/* What CUPTI returns otherwise belongs to another profiler, or is not wanted. Between two windows
- * it is ours, as long as records of the last one may come: nobody else has CUPTI. */
+/* What CUPTI returns otherwise belongs to another profiler, or is not wanted. */
 static bool is_ours(void)
 {
     uint32_t now = atomic_load(&recording);
 
     return now != GV_RECORDING_OTHER && now != GV_RECORDING_STOPPED;
-}
-
-static bool is_on(void)
-{
-    return is_ours() && atomic_load(&recording) != GV_RECORDING_BETWEEN;
-}
-
-static uint64_t awaited_ns(void)
-{
-    return host.now_ns() - closed_ns;
-}
-
-/* Whether a fetch may bring something. */
-static bool is_awaited(void)
-{
-    return is_on() || (is_ours() && awaited_ns() < AWAIT_NS && gv_buffers_given());
 }
 
 /* The buffers since the last pause began; only for the fetching thread. */
@@ -159,7 +130,7 @@ static void flush(bool forced)
 {
     uint64_t before_ns = host.now_ns();
 
-    if (forced ? is_ours() : is_awaited())
+    if (is_ours())
         note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
                      "cuptiActivityFlushAll");
     gv_loaded_write();
@@ -202,27 +173,20 @@ static void flush_all(enum request which)
 
 /* ---- other profilers in the program ---- */
 
-static void write_recording(enum gv_recording now, uint64_t at_ns, uint64_t window_end_ns)
+static void note_recording(enum gv_recording now, uint64_t at_ns)
 {
     bool is_others = now == GV_RECORDING_OPERATIONS || now == GV_RECORDING_OTHER;
     uint32_t bytes = is_others ? gv_spool_text_bytes(host.other->file) : 0;
-    union gv_record record = {
-        .recording = {.head = {.kind = GV_RECORD_RECORDING,
-                               .flags = bytes ? GV_RECORD_MORE : 0,
-                               .api = (uint16_t)now},
-                      .at_ns = at_ns,
-                      .text_bytes = bytes,
-                      .window_end_ns = window_end_ns > at_ns ? window_end_ns : 0}};
+    union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
+                                                     .flags = bytes ? GV_RECORD_MORE : 0,
+                                                     .api = (uint16_t)now},
+                                            .at_ns = at_ns,
+                                            .text_bytes = bytes}};
 
+    atomic_store(&recording, now);
+    have_calls = now == GV_RECORDING_ALL;
     if (gv_output_write(&record))
         gv_output_text(host.other->file, bytes);
-}
-
-static void note_recording(enum gv_recording now, uint64_t at_ns, uint64_t window_end_ns)
-{
-    atomic_store(&recording, now);
-    have_calls = now == GV_RECORDING_ALL || (now == GV_RECORDING_BETWEEN && have_calls);
-    write_recording(now, at_ns, window_end_ns);
 }
 
 static void step_aside(enum gv_recording why)
@@ -239,32 +203,7 @@ static void step_aside(enum gv_recording why)
         gv_switch_off();
     }
     if (atomic_load(&recording) != (uint32_t)why)
-        note_recording(why, before_ns, 0);
-}
-
-/* To switch CUPTI. In windows it can wait: is_late. */
-static bool hold_calls(bool now)
-{
-    is_late = !host.hold(now ? HOLD_MOST_NS : hold_ns);
-    hold_ns = is_late ? hold_ns * 2 : hold_ns / 2;
-    hold_ns = hold_ns < HOLD_LEAST_NS  ? HOLD_LEAST_NS
-              : hold_ns > HOLD_MOST_NS ? HOLD_MOST_NS
-                                       : hold_ns;
-    return !is_late;
-}
-
-/* Until the next window. What was launched in this one may still run. */
-static void close_window(void)
-{
-    uint64_t before_ns;
-
-    if (!hold_calls(false))
-        return;
-    before_ns = host.now_ns();
-    gv_switch_pause();
-    host.release();
-    closed_ns = before_ns;
-    note_recording(GV_RECORDING_BETWEEN, before_ns, 0);
+        note_recording(why, before_ns);
 }
 
 static bool is_stopped(void)
@@ -292,26 +231,14 @@ static bool other_is_done(void)
            gv_monotonic_ns() - atomic_load(&other->last_ns) >= BACK_AFTER_NS;
 }
 
-/* No window has found CUPTI as the first one did. */
-static void give_up(void)
-{
-    struct gv_spool_gpu *gpu = &host.spool->header->gpu;
-
-    step_aside(GV_RECORDING_OTHER);
-    if (atomic_load(&gpu->failed))
-        return;
-    snprintf(gpu->why, GV_SPOOL_WHY_BYTES, "%s", host.why);
-    atomic_store(&gpu->failed, 1);
-}
-
-static void go_back_if_possible(uint64_t window_end_ns)
+static void go_back_if_possible(void)
 {
     uint32_t before = atomic_load(&recording);
     enum gv_recording now;
     uint64_t on_ns;
     int error;
 
-    if (is_on() || stays_away || is_stopped() || !other_is_done())
+    if (is_ours() || stays_away || is_stopped() || !other_is_done())
         return;
     /* From here on, the other profiler's calls wait for us. But one may have started before. */
     atomic_store(&recording, GOING_BACK);
@@ -322,21 +249,18 @@ static void go_back_if_possible(uint64_t window_end_ns)
     if (gv_buffers_are_others())
         note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
                      "cuptiActivityFlushAll");
-    if (!hold_calls(before == GV_RECORDING_STOPPED)) {
+    if (!host.hold(HOLD_MOST_NS)) {
         atomic_store(&recording, before);
         return;
     }
     error = gv_switch_on(true, &now);
     on_ns = host.now_ns();
-    late_end_ns = 0;
     host.release();
     if (error) {
         atomic_store(&recording, before);
         stays_away = true;
-        if (before == GV_RECORDING_BETWEEN)
-            give_up();
     } else {
-        note_recording(now, on_ns, window_end_ns);
+        note_recording(now, on_ns);
         if (!atomic_load(&host.spool->header->gpu.started_ns))
             atomic_store(&host.spool->header->gpu.started_ns, host.now_ns());
     }
@@ -345,34 +269,18 @@ static void go_back_if_possible(uint64_t window_end_ns)
 /* The fetching thread may have seen a stop, and be about to leave. */
 static _Atomic bool is_leaving;
 
-/* While recording is stopped, or no window is open, CUPTI would only cost the program time. */
+/* While recording is stopped, CUPTI would only cost the program time. */
 static void follow(void)
 {
-    bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED, is_open;
-    uint64_t window_end_ns;
+    bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED;
 
-    is_late = false;
-    if (was_stopped && !is_stopped()) {
-        gv_windows_begin(host.now_ns());
-        late_end_ns = 0;
-    }
-    is_open = gv_windows_are_open(host.now_ns(), &window_end_ns);
-    if (window_end_ns || !is_open)
-        late_end_ns = window_end_ns;
     atomic_store(&is_leaving, true);
     if (is_ours() && is_stopped())
         step_aside(GV_RECORDING_STOPPED);
     atomic_store(&is_leaving, false);
     if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
         step_aside(GV_RECORDING_OTHER);
-    if (!is_open && is_on())
-        close_window();
-    else if (is_open && !is_on())
-        go_back_if_possible(late_end_ns);
-    else if (late_end_ns) {
-        write_recording((enum gv_recording)atomic_load(&recording), host.now_ns(), late_end_ns);
-        late_end_ns = 0;
-    }
+    go_back_if_possible();
 }
 
 /* For all threads that have asked until now. */
@@ -386,7 +294,7 @@ static void fulfil(void)
         return;
     what = atomic_exchange(&wishes, 0);
     if (what & WISH_PEERS)
-        gv_switch_records_peers(is_on());
+        gv_switch_records_peers(is_ours());
     if (what & WISH_LEAVE)
         step_aside(GV_RECORDING_OTHER);
     if (what & WISH_FOLLOW)
@@ -429,10 +337,7 @@ static uint64_t pause_after_ns(uint64_t took_ns)
 
     if (!is_ours())
         return usual_ns < BACK_EVERY_NS ? usual_ns : BACK_EVERY_NS;
-    if (!is_on() && is_awaited())
-        return awaited_ns() > AWAIT_LEAST_NS ? awaited_ns()
-                                             : AWAIT_LEAST_NS; /* twice as long each time */
-    if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS || !is_on())
+    if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS)
         return usual_ns;
     gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
     return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
@@ -451,16 +356,11 @@ static bool read_in_between(void)
     return true;
 }
 
-/* Waits for a request, or until the pause is over, or a window begins or ends. A busy GPU may fill
- * many buffers meanwhile: those are read without a flush. */
+/* Waits for a request, or until the pause is over. A busy GPU may fill many buffers meanwhile:
+ * those are read without a flush. */
 static void await_request(uint64_t pause_ns)
 {
-    uint64_t window_ns = gv_windows_lasts_ns(host.now_ns());
-    uint64_t end_ns;
-
-    if (is_late && pause_ns > hold_ns * HOLD_PAUSES)
-        pause_ns = hold_ns * HOLD_PAUSES;
-    end_ns = gv_monotonic_ns() + (window_ns < pause_ns ? window_ns : pause_ns);
+    uint64_t end_ns = gv_monotonic_ns() + pause_ns;
 
     fetched = 0;
     while (gv_futex_wait_until(&asked, ASKED_NOTHING, end_ns) && read_in_between())
@@ -478,7 +378,7 @@ static void *run(void *context)
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
     note_recording((enum gv_recording)atomic_load(&recording),
-                   is_ours() ? atomic_load(&host.spool->header->gpu.started_ns) : host.now_ns(), 0);
+                   is_ours() ? atomic_load(&host.spool->header->gpu.started_ns) : host.now_ns());
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
@@ -528,7 +428,6 @@ static int start(const struct gv_gpu_host *given)
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
     gv_switch_prepare(&host, wake);
-    gv_windows_prepare((uint64_t)host.window_ms, (uint64_t)host.window_every_ms, host.now_ns());
     error = gv_buffers_prepare(host.other, wake);
     /* The program's profiler may have started before its first CUDA call. */
     if (!error && is_used_by_other())
@@ -639,12 +538,6 @@ static void record_peers(uint64_t patience_ns)
     wish(WISH_PEERS, patience_ns);
 }
 
-static void after_stall(void)
-{
-    if (gv_windows_after_stall(host.now_ns()) && ask(ASKED_A_WISH))
-        wake();
-}
-
 static uintptr_t library(void)
 {
     return (uintptr_t)gv_cupti.cuptiGetVersion;
@@ -659,7 +552,6 @@ const struct gv_gpu_module gv_gpu_module = {
     .record_peers = record_peers,
     .yield = yield,
     .follow_control = follow_control,
-    .after_stall = after_stall,
     .library = library,
     .buffer_callbacks = gv_switch_buffer_callbacks,
 };

@@ -210,13 +210,11 @@ static bool has_peers;
 static bool has_whole_graphs;
 static uint32_t graphs_known;
 
-/* If CUPTI knows all graphs (struct gv_gpu_graphs). It would not in windows: most graphs are
- * instantiated between two. Otherwise graphs are recorded node by node. */
+/* If CUPTI knows all graphs (struct gv_gpu_graphs). Otherwise graphs are recorded node by node. */
 static void enable_whole_graphs(void)
 {
     const struct gv_gpu_graphs *graphs = host->graphs;
-    bool may =
-        !host->graph_nodes && !host->window_ms && atomic_load(&graphs->begun) == graphs_known;
+    bool may = !host->graph_nodes && atomic_load(&graphs->begun) == graphs_known;
 
     has_whole_graphs =
         may && gv_cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) == CUPTI_SUCCESS;
@@ -323,16 +321,11 @@ void gv_switch_records_peers(bool now)
             gv_cupti.cuptiActivityEnable(kinds[i].kind);
 }
 
-void gv_switch_pause(void)
+void gv_switch_records_off(void)
 {
     disable_whole_graphs();
     for (size_t i = 0; i < KINDS; i++)
         gv_cupti.cuptiActivityDisable(kinds[i].kind);
-}
-
-void gv_switch_records_off(void)
-{
-    gv_switch_pause();
     if (!subscriber)
         return;
     gv_cupti.cuptiEnableDomain(0, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);

@@ -16,7 +16,7 @@
 void gv_switch_prepare(const struct gv_gpu_host *host, void (*hurry)(void));
 
 /*
- * Subscribes, and asks for callbacks and records; also after pause() or records_off() alone. If
+ * Subscribes, and asks for callbacks and records; also after records_off() alone. If
  * another profiler has the subscription and we may do without (`or_less`), asks for records alone.
  * 0, or -errno with the reason in host->why and everything off again.
  */
@@ -24,10 +24,6 @@ int gv_switch_on(bool or_less, enum gv_recording *recording);
 
 /* The program may copy between devices from now on. `now`: we are on. */
 void gv_switch_records_peers(bool now);
-
-/* No records come, but callbacks do: switching those on and off beside launching threads is not
- * safe. on() goes on. */
-void gv_switch_pause(void);
 
 /* Ends what on() began, in this order, except that buffers still come to us (buffers.h). Fetch
  * everything in between: after that, what CUPTI returns is another profiler's. A fetch that hangs

@@ -514,7 +514,7 @@ class Deaths(soak.Soak):
             expect(state == "complete", f"the trace is {state}")
             session.check_calls()
             session.check_loads()
-            if plan.gpu != "off":
+            if plan.gpu == "auto":
                 session.check_gpu(True, NO_ROOM if death.name.startswith("ulimit") else (),
                                   run.program.pid if death.gpu else None)
             session.check_ends()

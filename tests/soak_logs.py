@@ -6,7 +6,6 @@ order is then not compared. Calls that a signal handler made during another call
 that call, or lost.
 """
 
-import bisect
 import collections
 import glob
 import os
@@ -16,7 +15,6 @@ RUNS, KERNEL, BYTES, LOADS, NESTED, WRITTEN = 1, 2, 4, 8, 16, 128
 LEFT = -32768
 NOT_READY = 600
 PROCESSES = "p AS (SELECT id, pid, row_number() OVER (PARTITION BY pid ORDER BY start_ns) - 1 AS nth FROM processes)"
-LAST_NS = 2 * 10**9  # and what a window takes to end
 HEADER = struct.Struct("<8sIIQII16sQ")
 HEADER_BYTES = 4096
 ENTRY = struct.Struct("<HhI")
@@ -284,35 +282,6 @@ class Session:
             "SELECT c.id FROM calls c WHERE c.start_ns + c.duration_ns >= (SELECT max(r.end_ns) FROM recording r"
             " WHERE r.process = c.process AND r.side = 'gpu')")}
 
-    def outside_windows(self):
-        """The calls that may have no operation (GPUVERIFY_GPU=windows), and how many windows there are: a call that
-        was being made when one began may have an operation without being known as its call."""
-        windows = self.trace.execute("SELECT count(*) FROM recording WHERE gpu = 'between'").fetchone()[0]
-        if not windows:
-            return set(), 0
-        return {row[0] for row in self.trace.execute(
-            "SELECT id FROM calls c WHERE NOT EXISTS (SELECT 1 FROM recording r WHERE r.process = c.process"
-            " AND r.gpu = 'seen' AND r.start_ns <= c.start_ns"
-            " AND coalesce(r.end_ns, 1 << 62) > c.start_ns + c.duration_ns)")} | self.not_returned(), windows
-
-    def not_returned(self):
-        """docs/limits.md: of a process that is cut off, operations at the ends of the windows of its last second."""
-        if not self.cut:
-            return set()
-        seen = {row[0] for row in self.trace.execute("SELECT call FROM gpu_ops")}
-        windows, behind, last_ns = collections.defaultdict(list), collections.defaultdict(list), {}
-        for process, start_ns in self.trace.execute("SELECT process, start_ns FROM recording WHERE gpu = 'seen' ORDER BY 2"):
-            windows[process].append(start_ns)
-        for call, process, stream, start_ns in self.trace.execute("SELECT id, process, stream, start_ns FROM calls ORDER BY 4"):
-            part = behind[process, bisect.bisect(windows[process], start_ns), stream]
-            last_ns[process] = start_ns
-            if call in seen:
-                part.clear()
-            else:
-                part.append((call, start_ns))
-        return {call for (process, *_), part in behind.items() for call, start_ns in part
-                if start_ns > last_ns[process] - LAST_NS}
-
     def without_gpu(self, excuses):
         """The calls of processes without a GPU side: their reason begins with an excuse, or they were killed in cuInit."""
         pids = set()
@@ -330,8 +299,7 @@ class Session:
         """Each call that starts work has its operation, or is counted as lost. `exact`: there are no others.
         `fetched`: the process that asked CUPTI for all before its end, so nothing of it may be lost."""
         whole = {row.id for key, rows in self.rows.items() if key[0] == fetched for row in rows}
-        outside, windows = self.outside_windows()
-        outside |= self.without_gpu(excuses)
+        outside = self.without_gpu(excuses)
         ops = collections.defaultdict(list)
         for call, kind, name, count in self.trace.execute(
                 "SELECT call, kind, name, count(*) FROM gpu_ops GROUP BY 1, 2, 3"):
@@ -339,7 +307,7 @@ class Session:
         nodes = self.trace.execute("SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes'").fetchone()
         lost = sum(count for kinds in self.losses.values() for (what, _), count in kinds.items() if what.startswith("GPU"))
         alone = ops.pop(None, [])
-        expect(len(alone) <= self.missing + windows or lost or self.cut, f"operations without a call: {alone[:3]} of {len(alone)}")
+        expect(len(alone) <= self.missing or lost or self.cut, f"operations without a call: {alone[:3]} of {len(alone)}")
         absent, late, missed = collections.Counter(), self.after_the_gpu(), False
         for entry, row in self.pairs:
             own = ops.pop(row.id, [])

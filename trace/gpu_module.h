@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (9u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (10u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -59,7 +59,6 @@ struct gv_gpu_host {
     const char *cupti_path;      /* GPUVERIFY_CUPTI; "": search */
     intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
-    int64_t window_ms, window_every_ms; /* GPUVERIFY_GPU=windows; 0: always */
     int32_t driver_version;
     bool graph_nodes;
     const struct gv_gpu_other *other;
@@ -106,8 +105,6 @@ struct gv_gpu_module {
      * back. Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by
      * itself, with each fetch, because commands may change it from outside. Any thread. */
     void (*follow_control)(uint64_t patience_ns);
-    /* A call has lost time to a stall: between two windows, one begins. Any thread. */
-    void (*after_stall)(void);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
     /* To be registered instead of another profiler's callbacks, which they call (host->other). */

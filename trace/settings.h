@@ -68,7 +68,7 @@ enum gv_setting_gpu {
     GV_SETTING_GPU_AUTO = 0,
     GV_SETTING_GPU_ON = 1,
     GV_SETTING_GPU_OFF = 2,
-    GV_SETTING_GPU_WINDOWS = 3,
+    GV_SETTING_GPU_SAMPLED = 3,
 };
 
 enum gv_setting_graphs {

@@ -80,6 +80,7 @@ enum gv_record_kind {
     GV_RECORD_CHANGE = 29,     /* recording was stopped or started */
     GV_RECORD_COLLECTIVE = 30, /* the group's call is a collective of NCCL */
     GV_RECORD_INSIDE = 31, /* a further call that CUPTI numbers, inside the group's call of NCCL */
+    GV_RECORD_GPU_SAMPLE = 32, /* how long a call's work took, by two events (preload/sample) */
 };
 
 /*
@@ -119,7 +120,7 @@ struct gv_record_call {
     uint64_t bytes;
     uint64_t object;      /* pointer or handle that the call made or took; 0: none */
     uint32_t kernel;      /* number, see NAME; 0: none or unknown */
-    uint32_t correlation; /* CUPTI's; 0: none */
+    uint32_t correlation; /* CUPTI's, or of a GPU_SAMPLE; 0: none */
 };
 
 /*
@@ -247,6 +248,20 @@ struct gv_record_gpu_op {
     uint32_t reserved;
 };
 
+/* Of the call with this number as its correlation, which is one of `one_of`. */
+struct gv_record_gpu_sample {
+    struct gv_record_head head; /* result: 1: its stream was busy until its work began; 0: idle */
+    uint64_t start_ns;
+    uint64_t duration_ns;    /* of its work, without */
+    uint32_t bias_ns;        /* what the events took beside it, which is known so well: */
+    uint32_t error_ns;       /* the standard error */
+    uint32_t clock_error_ns; /* of the start */
+    uint32_t correlation;
+    uint32_t one_of;
+    uint32_t reserved32;
+    uint64_t reserved[2];
+};
+
 struct gv_record_jit {
     struct gv_record_head head; /* api: CUPTI's kind of entry; result: of operation */
     uint64_t start_ns;
@@ -364,7 +379,6 @@ enum gv_recording {
     GV_RECORDING_OPERATIONS = 2, /* without their calls: another profiler has the callbacks */
     GV_RECORDING_OTHER = 3,      /* nothing: another profiler has CUPTI */
     GV_RECORDING_STOPPED = 4,    /* nothing: recording is stopped */
-    GV_RECORDING_BETWEEN = 5,    /* nothing: between two windows of GPUVERIFY_GPU=windows */
 };
 
 struct gv_record_recording {
@@ -372,8 +386,7 @@ struct gv_record_recording {
     uint64_t at_ns;
     uint32_t text_bytes; /* of the other profiler's file; 0: none, or unknown */
     uint32_t reserved32;
-    uint64_t window_end_ns; /* a window begins whose time was chosen at random; 0: none does */
-    uint64_t reserved[4];
+    uint64_t reserved[5];
 };
 
 /* Whom an idle sample says something about. */
@@ -540,6 +553,7 @@ union gv_record {
     struct gv_record_gpu_name gpu_name;
     struct gv_record_gpu_shape gpu_shape;
     struct gv_record_gpu_op gpu_op;
+    struct gv_record_gpu_sample gpu_sample;
     struct gv_record_jit jit;
     struct gv_record_overhead overhead;
     struct gv_record_gpu_module gpu_module;
@@ -714,6 +728,7 @@ enum gv_gpu_state {
     GV_GPU_OFF = 1,       /* GPUVERIFY_GPU=off */
     GV_GPU_HOST_ONLY = 2, /* `why` has the reason */
     GV_GPU_SEEN = 3,      /* through CUPTI */
+    GV_GPU_SAMPLED = 4,   /* some calls, by events */
 };
 
 /* The thread number of the GPU side, which is read after the calls that it belongs to. */
@@ -854,6 +869,8 @@ _Static_assert(sizeof(struct gv_record_device) == GV_SPOOL_RECORD_BYTES, "gv_rec
 _Static_assert(sizeof(struct gv_record_gpu_name) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_name");
 _Static_assert(sizeof(struct gv_record_gpu_shape) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_shape");
 _Static_assert(sizeof(struct gv_record_gpu_op) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_op");
+_Static_assert(sizeof(struct gv_record_gpu_sample) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_gpu_sample");
 _Static_assert(sizeof(struct gv_record_jit) == GV_SPOOL_RECORD_BYTES, "gv_record_jit");
 _Static_assert(sizeof(struct gv_record_overhead) == GV_SPOOL_RECORD_BYTES, "gv_record_overhead");
 _Static_assert(sizeof(struct gv_record_gpu_module) == GV_SPOOL_RECORD_BYTES,

@@ -105,7 +105,6 @@ struct gv_process_steps {
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
     void (*write_open_ranges)(struct gv_thread *thread);     /* gv_ranges_write_open() */
     bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
-    void (*note_stall)(void);                                /* gv_gpu_note_stall() */
     const struct gv_gpu_module *(*gpu_module)(void);         /* gv_gpu_recording() */
 };
 extern const struct gv_process_steps gv_process_steps;

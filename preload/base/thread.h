@@ -28,7 +28,7 @@ struct gv_thread {
     uint64_t loaded;       /* handle that a nested load made */
     uint64_t context;      /* current context; 0: ask the driver */
     uint32_t depth;        /* depth of hooked calls */
-    uint32_t correlation;  /* of the current call; written by the CUPTI module, or by nobody */
+    uint32_t correlation;  /* of the current call; written by the CUPTI module, or preload/sample */
     uint16_t outer_api;
     uint16_t inner_api;       /* the innermost call, from the second one on */
     bool joining;             /* it is attaching the process, or joining */
@@ -57,6 +57,9 @@ struct gv_thread {
     uint32_t copy; /* of its stack, until a record has it: the first chunk plus one; 0: none */
     uint32_t copy_chunks;           /* preload/stacks/stack_copy.c */
     uint64_t copy_serial;           /* 0: it is not finished */
+    struct gv_pair *pair;           /* preload/sample/pairs.h: around its call; NULL: none */
+    int64_t pairs_ns;               /* what they may cost now, */
+    uint64_t pairs_at_ns;           /* and when that last grew */
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };
 

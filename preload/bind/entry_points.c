@@ -169,6 +169,16 @@ static void learn_driver(const struct gv_object *object)
         {"cuDeviceGetAttribute", offsetof(struct gv_driver_calls, device_get_attribute)},
         {"cuDeviceGetUuid", offsetof(struct gv_driver_calls, device_get_uuid)},
         {"cuDeviceTotalMem_v2", offsetof(struct gv_driver_calls, device_total_memory)},
+        {"cuCtxSetCurrent", offsetof(struct gv_driver_calls, context_set_current)},
+        {"cuEventCreate", offsetof(struct gv_driver_calls, event_create)},
+        {"cuEventRecord", offsetof(struct gv_driver_calls, event_record)},
+        {"cuEventQuery", offsetof(struct gv_driver_calls, event_query)},
+        {"cuEventElapsedTime", offsetof(struct gv_driver_calls, event_elapsed_time)},
+        {"cuStreamCreate", offsetof(struct gv_driver_calls, stream_create)},
+        {"cuStreamGetCtx", offsetof(struct gv_driver_calls, stream_get_context)},
+        {"cuStreamIsCapturing", offsetof(struct gv_driver_calls, stream_is_capturing)},
+        {"cuThreadExchangeStreamCaptureMode",
+         offsetof(struct gv_driver_calls, thread_exchange_capture_mode)},
     };
 
     for (int api = 0; api < GV_DRIVER_COUNT; api++) {

@@ -45,7 +45,7 @@ extern void *const gv_hooks_runtime2[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_nccl[GV_NCCL_COUNT]; /* hooks_nccl.c */
 
-/* Driver calls that we make and do not hook. NULL: an older driver. */
+/* Driver calls that we make ourselves, past our hooks. NULL: an older driver. */
 struct gv_driver_calls {
     int (*context_get_current)(void **context);
     int (*context_get_device)(int *device);
@@ -61,6 +61,15 @@ struct gv_driver_calls {
     int (*device_get_attribute)(int *value, int attribute, int device);
     int (*device_get_uuid)(void *uuid, int device);
     int (*device_total_memory)(size_t *bytes, int device);
+    int (*context_set_current)(void *context);
+    int (*event_create)(void **event, unsigned flags);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*event_elapsed_time)(float *ms, void *start, void *end);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_get_context)(void *stream, void **context);
+    int (*stream_is_capturing)(void *stream, int *status);
+    int (*thread_exchange_capture_mode)(int *mode);
 };
 
 extern struct gv_driver_calls gv_driver_calls;

@@ -8,6 +8,7 @@
 #include "preload/hooks/gates.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
+#include "preload/sample/pairs.h"
 #include "preload/stacks/samples.h"
 #include "preload/stacks/stacks.h"
 #include "trace/futex.h"
@@ -19,9 +20,6 @@
 /* Smaller allocations of device memory are ordinary: allocators ask CUDA for 2 MB and more at a
  * time, and a GPU has tens of thousands of MB. */
 #define GV_ALLOCATION_BYTES (1u << 20)
-
-/* A call that takes this long without being a wait has probably stalled. */
-#define GV_LONG_STALL_NS UINT64_C(10000000)
 
 #define HELD_MOST_NS 100000000u /* who holds calls does so for less than a millisecond */
 
@@ -208,6 +206,25 @@ static inline bool is_in_cupti(const struct gv_call *call)
            gv_process_steps.gpu_module();
 }
 
+/* The real call begins only now. */
+static void begin_late(struct gv_call *call, struct gv_thread *thread)
+{
+    call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
+    atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
+}
+
+__attribute__((noinline)) static void begin_pair(struct gv_call *call, struct gv_thread *thread,
+                                                 const struct gv_facts *facts)
+{
+    const struct gv_pair_call chosen = {.stream = facts->stream,
+                                        .object = facts->kernel | facts->object,
+                                        .caller = call->caller,
+                                        .api = call->api};
+
+    if (gv_pairs_begin(thread, &chosen))
+        begin_late(call, thread);
+}
+
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
                    const struct gv_facts *facts)
 {
@@ -229,6 +246,11 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
     call->is_own_work = is_in_cupti(call);
     if (call->is_own_work)
         gv_own_work_begin();
+    if (__builtin_expect(atomic_load_explicit(&gv_pairs_are_on, memory_order_relaxed) &&
+                             (call->traits & GV_TRAIT_WORKS_ON_GPU) && call->live &&
+                             call->depth == 0 && facts->flags & GV_RECORD_HAS_STREAM,
+                         0))
+        begin_pair(call, thread, facts);
 }
 
 /* ---- facts of a call ---- */
@@ -529,13 +551,6 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
     return is_failure(call, result) && gv_stacks_wanted_of_failed(call->api);
 }
 
-/* A wait that the program asks for, and a call that makes a context, may take any time. */
-static bool is_long_stall(const struct gv_call *call, uint64_t duration_ns)
-{
-    return duration_ns >= GV_LONG_STALL_NS && call->class != GV_CLASS_SYNC &&
-           !(gv_call_kinds[gv_api_rows[call->api].kind].flags & GV_CALL_STARTS);
-}
-
 /* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
@@ -559,15 +574,14 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     /* The stack of a call that was left is gone; this one is later. */
     if (!(facts->flags & GV_RECORD_UNWOUND) &&
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
-        const struct gv_stack_site site = site_of(call, facts, can_wait);
+        struct gv_stack_site site = site_of(call, facts, can_wait);
 
+        site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
     if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
-    if (is_long_stall(call, end_ns - call->start_ns))
-        gv_process_steps.note_stall();
 }
 
 /* A call's record has one number of CUPTI's, the last one. A call of NCCL may launch several
@@ -671,6 +685,9 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         return;
     }
     end_ns = gv_clock_now_ns();
+    if (__builtin_expect(
+            atomic_load_explicit(&gv_pairs_are_on, memory_order_relaxed) && thread->correlation, 0))
+        gv_pairs_end(thread, result, end_ns);
     duration_ns = end_ns - call->start_ns;
     /* Now, because CUPTI also notes the number of a handler's call, whatever we do with that. */
     call->correlation = thread->correlation;
@@ -711,11 +728,8 @@ void gv_call_expect_peers(struct gv_call *call)
 {
     struct gv_thread *thread = &gv_thread;
 
-    if (!call->live || !gv_process_steps.expect_peers() || call->depth != 0)
-        return;
-    /* The real call begins only now. */
-    call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
-    atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
+    if (call->live && gv_process_steps.expect_peers() && call->depth == 0)
+        begin_late(call, thread);
 }
 
 void gv_call_made_context(const struct gv_call *call, int device)
@@ -743,6 +757,7 @@ void gv_call_before_unload_all(void)
     note_unloading();
     gv_names_void_loaded();
     gv_contexts_void();
+    gv_pairs_void();
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)

@@ -12,6 +12,7 @@
 #define GV_HOOKS_CALLS_H
 
 #include "preload/hooks/facts.h"
+#include "preload/sample/pairs.h"
 #include "trace/call_table.h"
 #include "trace/gpu_module.h"
 
@@ -21,6 +22,13 @@
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
+
+/* CONFIG: before the real call. */
+static inline bool gv_call_may_sample(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&gv_pairs_are_on, memory_order_relaxed) && gv_thread.context != 0, 0);
+}
 
 /* MAKES_GRAPH: before the real call, and after it. */
 extern struct gv_gpu_graphs gv_graphs;

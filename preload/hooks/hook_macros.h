@@ -64,6 +64,13 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_WHEN(gv_phase != GV_BEGUN, gv_facts.stream = GV_BITS(value);                                \
             gv_facts.flags |= GV_RECORD_HAS_STREAM;)
 #define GV_STREAM_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), GV_STREAM(value))
+/* Of a launch, whose configuration is read before it only if it may be sampled: then a context is
+ * current, so the driver reads it as well. */
+#define GV_CONFIG(config, its_stream, attributes, count)                                           \
+    GV_WHEN(gv_phase == GV_BEFORE && (config) && gv_call_may_sample() &&                           \
+                gv_pairs_allow((config)->attributes, (config)->count),                             \
+            GV_STREAM((config)->its_stream))                                                       \
+    GV_STREAM_IN(config, (config)->its_stream)
 #define GV_BYTES(value)                                                                            \
     GV_WHEN(gv_phase == GV_AFTER, gv_facts.bytes = (uint64_t)(value);                              \
             gv_facts.flags |= GV_RECORD_HAS_BYTES;)
@@ -76,7 +83,7 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
             GV_BYTES(*(const uint64_t *)(value) < GV_THRESHOLD_MOST ? *(const uint64_t *)(value)   \
                                                                     : GV_THRESHOLD_MOST))
 #define GV_KERNEL(handle) GV_WHEN(gv_phase != GV_BEGUN, gv_facts.kernel = GV_BITS(handle);)
-#define GV_OBJECT(handle) GV_WHEN(gv_phase == GV_AFTER, gv_facts.object = GV_BITS(handle);)
+#define GV_OBJECT(handle) GV_WHEN(gv_phase != GV_BEGUN, gv_facts.object = GV_BITS(handle);)
 #define GV_MADE(pointer)  GV_WHEN(GV_DONE && (pointer), gv_facts.object = GV_BITS(*(pointer));)
 
 #define GV_MADE_IN(pointer, value) GV_WHEN(GV_DONE && (pointer), gv_facts.object = GV_BITS(value);)

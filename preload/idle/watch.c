@@ -64,7 +64,8 @@ struct watched {
     struct gv_thread_files files;
     uint64_t at_ns; /* 0: there was none */
     struct gv_thread_state state;
-    uint64_t since_ns; /* what the look before it said */
+    uint64_t since_ns;     /* what the look before it said */
+    uint64_t ran_after_ns; /* the last look after which it has run; 0: none */
     uint64_t cpu_before_ns;
     uint64_t delay_ns;   /* how long it waited for a CPU since then, */
     uint64_t claimed_ns; /* of which the Linux kernel has not yet counted this */
@@ -494,8 +495,28 @@ static bool read_state(struct watched *thread, uint64_t before_ns, bool *is_same
     return true;
 }
 
+/* Whether a thread has run since a time. One that is asked about seldom may be forgotten, and then
+ * it has. */
+static bool has_run_since(uint32_t tid, const struct gv_thread_state *state, uint64_t at_ns,
+                          uint64_t since_ns)
+{
+    static struct {
+        uint32_t tid;
+        uint64_t cpu_ns, since_ns; /* when it was first seen with so much */
+    } seen[BESIDE_MOST];
+    unsigned i = tid % BESIDE_MOST;
+
+    if (seen[i].tid != tid || seen[i].cpu_ns != state->cpu_ns || !is_blocked(state)) {
+        seen[i].tid = tid;
+        seen[i].cpu_ns = state->cpu_ns;
+        seen[i].since_ns = at_ns;
+    }
+    return seen[i].since_ns > since_ns;
+}
+
 /* Inside a look at Python. For a thread that waits for another one, in every look: which of
- * Python's threads that do not wait so, too, it may be is chosen by turns. */
+ * Python's threads it may be is chosen by turns, of those that do not wait so, too, and have run
+ * since it ran itself: it has waited before, and one that slept all the time did not end that. */
 static void look_beside(struct watched *thread, const struct gv_python_gil *gil, bool is_same)
 {
     static uint32_t tids[BESIDE_MOST];
@@ -511,7 +532,8 @@ static void look_beside(struct watched *thread, const struct gv_python_gil *gil,
         char path[GV_RECORD_TEXT_LIMIT];
 
         if (tid == thread->chosen.tid || gv_thread_state_read(pid, tid, NULL, &beside->state) ||
-            gv_thread_state_is_futex(&beside->state))
+            gv_thread_state_is_futex(&beside->state) ||
+            !has_run_since(tid, &beside->state, thread->at_ns, thread->ran_after_ns))
             continue;
         beside->target = gv_thread_state_target(pid, tid, &beside->state, path, sizeof path);
         beside->stack = gv_python_look_stack(&writer, tid);
@@ -542,6 +564,7 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
         thread->cpu_before_ns = state->cpu_ns;
         thread->delay_ns = 0;
     } else {
+        thread->ran_after_ns = thread->since_ns;
         thread->target = gv_thread_state_target(pid, tid, state, thread->path, sizeof thread->path);
         thread->stack = thread->python = has_python ? gv_python_look_stack(&writer, tid) : 0;
         if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(state))

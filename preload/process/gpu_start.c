@@ -11,6 +11,7 @@
 #include "preload/bind/other_profilers.h"
 #include "preload/hooks/calls.h"
 #include "preload/process/hold.h"
+#include "preload/sample/pairs.h"
 #include "trace/futex.h"
 #include "trace/gpu_module.h"
 
@@ -232,11 +233,6 @@ static const char *start_beside(void)
                : "CUPTI did not start within 10 s; GPUVERIFY_GPU=off avoids the attempt";
 }
 
-static bool is_in_windows(void)
-{
-    return gv_process.settings.gpu == GV_SETTING_GPU_WINDOWS;
-}
-
 static bool start_module(void)
 {
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
@@ -252,8 +248,6 @@ static bool start_module(void)
             .cupti_path = gv_process.settings.cupti,
             .correlation_offset = (char *)&gv_thread.correlation - gv_gpu_thread_pointer(),
             .flush_ms = gv_process.settings.flush_ms,
-            .window_ms = is_in_windows() ? gv_process.settings.window_ms : 0,
-            .window_every_ms = gv_process.settings.window_every_ms,
             .driver_version = atomic_load(&gv_process.spool.header->driver_version),
             .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
             .other = &gv_other_profiler,
@@ -277,6 +271,15 @@ static bool start_module(void)
     return false;
 }
 
+static bool start_sampling(void)
+{
+    struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
+    const char *reason = gv_pairs_start();
+
+    snprintf(gpu->why, sizeof gpu->why, "%s", reason ? reason : "GPUVERIFY_GPU=sampled");
+    return !reason;
+}
+
 static void choose(void)
 {
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
@@ -287,13 +290,16 @@ static void choose(void)
         return;
     }
     uint64_t begun_ns = gv_clock_now_ns();
-    bool is_seen = start_module();
+    bool is_sampled = gv_process.settings.gpu == GV_SETTING_GPU_SAMPLED;
+    bool is_seen = is_sampled ? start_sampling() : start_module();
     gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_START,
                     gv_clock_now_ns() - begun_ns);
-    atomic_store(&gpu->state, is_seen ? GV_GPU_SEEN : GV_GPU_HOST_ONLY);
+    atomic_store(&gpu->state, !is_seen     ? GV_GPU_HOST_ONLY
+                              : is_sampled ? GV_GPU_SAMPLED
+                                           : GV_GPU_SEEN);
     if (is_seen)
         return;
-    if (gv_process.settings.gpu == GV_SETTING_GPU_ON)
+    if (gv_process.settings.gpu == GV_SETTING_GPU_ON || is_sampled)
         gv_log_error("the GPU side is not recorded: %s", gpu->why);
     else
         gv_log_info("the GPU side is not recorded: %s", gpu->why);
@@ -397,6 +403,7 @@ void gv_gpu_finish(int64_t patience_ms)
 {
     const struct gv_gpu_module *recording = gv_gpu_recording();
 
+    gv_pairs_fetch(patience_ns(patience_ms), true);
     /* Once: after the first of our exit handlers CUPTI may be gone. */
     if (!recording || atomic_exchange(&ended, 1))
         return;
@@ -410,7 +417,8 @@ bool gv_gpu_fetch(int64_t patience_ms)
 {
     const struct gv_gpu_module *recording = gv_gpu_recording();
 
-    return !recording || recording->fetch(patience_ns(patience_ms));
+    return gv_pairs_fetch(patience_ns(patience_ms), false) &&
+           (!recording || recording->fetch(patience_ns(patience_ms)));
 }
 
 void gv_gpu_go_on(void)
@@ -433,15 +441,4 @@ bool gv_gpu_expect_peers(void)
     recording->record_peers(PEERS_PATIENCE_NS);
     gv_own_work_end(saved_errno);
     return true;
-}
-
-void gv_gpu_note_stall(void)
-{
-    const struct gv_gpu_module *recording = is_in_windows() ? gv_gpu_recording() : NULL;
-
-    if (!recording)
-        return;
-    int saved_errno = gv_own_work_begin();
-    recording->after_stall();
-    gv_own_work_end(saved_errno);
 }

@@ -32,9 +32,6 @@ void gv_gpu_leave_start(struct gv_thread *thread);
  * call did it. */
 bool gv_gpu_expect_peers(void);
 
-/* A call has lost much time to a stall: the next one like it is to be measured. */
-void gv_gpu_note_stall(void);
-
 /* The process ends: fetches what CUPTI still has, within `patience_ms`, and within a second. */
 void gv_gpu_finish(int64_t patience_ms);
 

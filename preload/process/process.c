@@ -206,6 +206,5 @@ const struct gv_process_steps gv_process_steps = {
     .leave_gpu_start = gv_gpu_leave_start,
     .write_open_ranges = gv_ranges_write_open,
     .expect_peers = gv_gpu_expect_peers,
-    .note_stall = gv_gpu_note_stall,
     .gpu_module = gv_gpu_recording,
 };

@@ -282,7 +282,8 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
     uint32_t one = sites_at(native), site_of_top = 0;
     bool has_several = one == GV_SITE_HAS_SEVERAL;
     bool is_chosen = one_of && budget_ns > -GV_STACKS_RANDOM_NS;
-    bool takes = is_chosen || (one ? gv_budget_allows(thread, site->can_wait) : may_be_first);
+    bool takes = is_chosen ||
+                 (one ? !site->is_short && gv_budget_allows(thread, site->can_wait) : may_be_first);
     bool looks = has_several || may_be_first, took;
 
     if (site->can_wait)

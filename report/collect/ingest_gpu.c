@@ -167,6 +167,19 @@ static int store_op(struct gv_ingest *ingest, const struct gv_record_gpu_op *op)
     return error ? error : await(ingest, op->correlation, call, GV_STATEMENT_GPU_OP_CALL);
 }
 
+static int store_sample(struct gv_ingest *ingest, const struct gv_record_gpu_sample *sample)
+{
+    int64_t call = gv_correlate_find(&ingest->correlate, sample->correlation);
+    int error =
+        GV_ADD(ingest->database, gpu_sample, .process = ingest->process, .call = call,
+               .start_ns = gv_ingest_time(ingest, sample->start_ns),
+               .duration_ns = (int64_t)sample->duration_ns, .bias_ns = sample->bias_ns,
+               .error_ns = sample->error_ns, .one_of = sample->one_of,
+               .queued = sample->head.result, .correlation = call ? 0 : sample->correlation);
+
+    return error ? error : await(ingest, sample->correlation, call, GV_STATEMENT_GPU_SAMPLE_CALL);
+}
+
 static int store_jit(struct gv_ingest *ingest, const struct gv_record_jit *jit)
 {
     int64_t call = gv_correlate_find(&ingest->correlate, jit->correlation);
@@ -223,25 +236,21 @@ static int store_recording(struct gv_ingest *ingest, const struct gv_record_reco
                            const char *path)
 {
     static const char *const words[] = {
-        [GV_RECORDING_ALL] = "seen",        [GV_RECORDING_OPERATIONS] = "operations",
-        [GV_RECORDING_OTHER] = "other",     [GV_RECORDING_STOPPED] = "stopped",
-        [GV_RECORDING_BETWEEN] = "between",
+        [GV_RECORDING_ALL] = "seen",
+        [GV_RECORDING_OPERATIONS] = "operations",
+        [GV_RECORDING_OTHER] = "other",
+        [GV_RECORDING_STOPPED] = "stopped",
     };
     uint16_t what = recording->head.api;
     int64_t at_ns;
-    int error;
 
     if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
         return 0;
     at_ns = gv_ingest_time(ingest, recording->at_ns);
     gv_live_unseen(&ingest->live);
     gv_ingest_changed(ingest, at_ns);
-    error = GV_ADD(ingest->database, gpu_note, .process = ingest->process, .at_ns = at_ns,
-                   .gpu = words[what], .profiler = path ? profiler_of(path) : NULL);
-    if (error || !recording->window_end_ns)
-        return error;
-    return GV_ADD(ingest->database, gpu_window, .process = ingest->process, .start_ns = at_ns,
-                  .end_ns = gv_ingest_time(ingest, recording->window_end_ns));
+    return GV_ADD(ingest->database, gpu_note, .process = ingest->process, .at_ns = at_ns,
+                  .gpu = words[what], .profiler = path ? profiler_of(path) : NULL);
 }
 
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
@@ -269,6 +278,8 @@ int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const
         return store_shape(ingest, &record->gpu_shape);
     case GV_RECORD_GPU_OP:
         return store_op(ingest, &record->gpu_op);
+    case GV_RECORD_GPU_SAMPLE:
+        return store_sample(ingest, &record->gpu_sample);
     case GV_RECORD_JIT:
         return store_jit(ingest, &record->jit);
     case GV_RECORD_OVERHEAD:
@@ -288,6 +299,7 @@ static const char *const state_words[] = {
     [GV_GPU_OFF] = "off",
     [GV_GPU_HOST_ONLY] = "host-only",
     [GV_GPU_SEEN] = "cupti",
+    [GV_GPU_SAMPLED] = "sampled",
 };
 
 int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now)

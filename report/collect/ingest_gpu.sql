@@ -53,12 +53,14 @@ CREATE TEMP TABLE late AS
 SELECT c.correlation AS correlation, max(c.id) AS call
 FROM call c JOIN thread t ON t.id = c.thread
 WHERE t.process = ?1 AND c.correlation IN (SELECT correlation FROM gpu_op
-    UNION SELECT correlation FROM jit UNION SELECT correlation FROM gpu_module)
+    UNION SELECT correlation FROM gpu_sample UNION SELECT correlation FROM jit UNION SELECT correlation FROM gpu_module)
 GROUP BY 1;
 CREATE UNIQUE INDEX temp.late_index ON late (correlation);
 UPDATE gpu_op SET call = late.call, correlation = NULL FROM late
 WHERE gpu_op.correlation = late.correlation
     AND gpu_op.place IN (SELECT id FROM gpu_place WHERE process = ?1);
+UPDATE gpu_sample SET call = late.call, correlation = NULL FROM late
+WHERE gpu_sample.correlation = late.correlation AND gpu_sample.process = ?1;
 UPDATE jit SET call = late.call, correlation = NULL FROM late
 WHERE jit.correlation = late.correlation AND jit.process = ?1;
 UPDATE gpu_module SET call = late.call, correlation = NULL FROM late

@@ -216,7 +216,7 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     (*ingest->next_call)++;
     error = gv_ingest_range_call(ingest, thread, id);
     ingest->cost.hooked++;
-    ingest->cost.correlated += call->correlation != 0;
+    ingest->cost.correlated += call->correlation != 0 && ingest->scanned.gpu == GV_GPU_SEEN;
     count_work(ingest, api->kind->work, call);
     if (!error && call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);

@@ -33,7 +33,7 @@ INSERT OR REPLACE INTO main.meta (key, value) VALUES ('full_from_ns', ?1), ('ful
 -- To reports, the folded time counts as stopped. Changes of that time are one.
 DROP TABLE IF EXISTS temp.kept;
 CREATE TEMP TABLE kept AS
-SELECT id AS process, start_ns, end_ns, EXISTS (SELECT 1 FROM main.gpu_change WHERE process = p.id AND gpu = 'between') AS has_windows,
+SELECT id AS process, start_ns, end_ns,
     coalesce(end_ns > ?1, 1) AND coalesce((SELECT number & 1 = 0
         FROM main.recording_change WHERE process = p.id AND at_ns <= ?1 ORDER BY number DESC LIMIT 1), 1) AS goes_on,
     EXISTS (SELECT 1 FROM main.gpu_interval WHERE process = p.id AND start_ns < ?1) AS has_gpu,
@@ -46,13 +46,9 @@ UNION ALL SELECT process, 0, ?1 FROM temp.kept WHERE goes_on;
 DELETE FROM main.gpu_change WHERE at_ns <= ?1 AND process IN (SELECT process FROM temp.kept);
 INSERT OR IGNORE INTO main.gpu_change (process, at_ns, gpu, profiler)
 SELECT process, start_ns, 'stopped', NULL FROM temp.kept WHERE has_gpu
--- Sums of a process that ended are still of windows.
-UNION ALL SELECT process, end_ns, 'between', NULL FROM temp.kept WHERE has_windows AND end_ns <= ?1
 UNION ALL SELECT process, ?1, coalesce(gpu, 'seen'), profiler FROM temp.kept WHERE has_gpu AND goes_on;
 DELETE FROM main.gpu_note WHERE EXISTS (SELECT 1 FROM main.gpu_note n WHERE n.process = gpu_note.process
     AND n.at_ns > gpu_note.at_ns AND n.at_ns <= ?1);
-DELETE FROM main.gpu_window WHERE end_ns <= ?1;
-UPDATE main.gpu_window SET start_ns = ?1 WHERE start_ns < ?1;
 DROP TABLE temp.kept;
 
 -- name: calls_next
@@ -74,6 +70,7 @@ DELETE FROM main.gpu_op WHERE id BETWEEN ?2 AND ?3
 
 -- name: sweep_others
 -- After the calls.
+DELETE FROM main.gpu_sample WHERE start_ns + duration_ns < ?1;
 DELETE FROM main.jit WHERE start_ns < ?1;
 DELETE FROM main.overhead WHERE start_ns < ?1;
 DELETE FROM main.host_function WHERE start_ns + duration_ns < ?1;

@@ -39,6 +39,7 @@ INSERT INTO main.gpu_op SELECT * FROM trace.gpu_op o WHERE id BETWEEN ?1 AND ?2
 INSERT INTO main.stack SELECT * FROM trace.stack;
 INSERT INTO main.frame SELECT * FROM trace.frame;
 INSERT INTO main.load SELECT * FROM trace.load WHERE start_ns < ?1;
+INSERT INTO main.gpu_sample SELECT * FROM trace.gpu_sample WHERE start_ns < ?1;
 INSERT INTO main.jit SELECT * FROM trace.jit WHERE start_ns < ?1;
 INSERT INTO main.overhead SELECT * FROM trace.overhead WHERE start_ns < ?1;
 INSERT INTO main.gpu_module SELECT * FROM trace.gpu_module WHERE at_ns < ?1;

@@ -39,9 +39,8 @@ SELECT * FROM (SELECT 'root' AS kind, program AS one, coalesce(gpu_why, '') AS t
 UNION ALL SELECT 'side', '', (SELECT CASE
     WHEN (SELECT number % 2 FROM recording_change WHERE process = p.id ORDER BY number DESC LIMIT 1)
         THEN 'recording is stopped'
-    WHEN EXISTS (SELECT 1 FROM gpu_window WHERE process = p.id) THEN 'seen in windows only'
-    ELSE (SELECT CASE gpu WHEN 'seen' THEN NULL WHEN 'between' THEN 'seen in windows only'
-            WHEN 'stopped' THEN 'recording is stopped' ELSE 'another profiler has it' END
+    WHEN (SELECT gpu FROM process WHERE id = p.id) = 'sampled' THEN 'seen in samples only'
+    ELSE (SELECT CASE gpu WHEN 'seen' THEN NULL WHEN 'stopped' THEN 'recording is stopped' ELSE 'another profiler has it' END
         FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1) END
     FROM (SELECT max(id) AS id FROM process) p), (SELECT count(*) FROM process WHERE gpu = 'cupti'), 0
 UNION ALL SELECT 'gpu', {device_name(process, device, uuid)}, name, 0, 0 FROM device

@@ -166,6 +166,9 @@ SELECT ?1, min(0, coalesce(min(number), 0)) - 1, ?2, ?3 FROM gpu_name WHERE proc
 -- name: GPU_OP_CALL
 UPDATE gpu_op SET call = ?2, correlation = NULL WHERE id = ?1;
 
+-- name: GPU_SAMPLE_CALL
+UPDATE gpu_sample SET call = ?2, correlation = NULL WHERE id = ?1;
+
 -- name: JIT_CALL
 UPDATE jit SET call = ?2, correlation = NULL WHERE id = ?1;
 

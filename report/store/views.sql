@@ -19,7 +19,7 @@ SELECT
     c.bytes AS bytes, -- moved or requested; the release threshold (at most 1 << 48) that a call sets for a memory pool
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
-    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
+    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU; or of its sample
     cs.stack AS stack, -- where in the program, see frames; docs/stacks.md says which calls have one
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
@@ -569,7 +569,7 @@ SELECT
     p.ended AS ended, -- exit; exec (it became another program); killed (by a signal or a crash); NULL while it runs
     p.exit_code AS exit_code, -- as given to exit()
     p.driver_version AS driver_version, -- 13000 is CUDA 13.0
-    p.gpu AS gpu, -- cupti: the GPU side was recorded; host-only: it was not; off: it was not wanted
+    p.gpu AS gpu, -- cupti: the GPU side was recorded; sampled: how long some calls took; host-only: it was not; off: it was not wanted
     p.gpu_why AS gpu_why, -- the reason, and what to do
     p.cupti_version AS cupti_version, -- as CUPTI reports it
     p.cupti_library AS cupti_library, -- the library in use
@@ -743,6 +743,10 @@ each(minute, process, what, name, count, ns, max_ns, bytes) AS (
     WHERE x.expected = 0 AND c.start_ns >= from_ns
     UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
     FROM full CROSS JOIN loads l WHERE l.start_ns >= from_ns
+    UNION ALL SELECT s.start_ns / 60000000000, s.process, CASE a.gpu_work WHEN 1 THEN 'kernel' WHEN 2 THEN 'graph' ELSE a.class END,
+        coalesce(k.name, a.name), sum(s.one_of), sum(s.one_of * s.duration_ns), max(s.duration_ns), NULL
+    FROM full CROSS JOIN gpu_sample s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT JOIN kernel k ON k.id = c.kernel
+    WHERE s.start_ns >= from_ns GROUP BY 1, 2, 3, 4
     UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes
     FROM call_sum c JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api
     UNION ALL SELECT c.minute, t.process, 'launch', CASE a.gpu_work WHEN 1 THEN coalesce(k.name, '?') ELSE 'graph' END,
@@ -787,7 +791,7 @@ SELECT
     r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
     r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); between (nothing: between two windows); NULL: never recorded
+    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); between (nothing, in traces of an earlier version); NULL: never recorded
     r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
 FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns) AS end_ns,
         'calls' AS side, CASE WHEN c.next_ns IS NULL THEN p.ended ELSE 'recording was stopped' END AS why,
@@ -940,7 +944,7 @@ WITH run AS (
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
     c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
@@ -998,20 +1002,15 @@ SELECT
     n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down); of NCCL, other than 0 and 7 (in progress)
 FROM total n JOIN api a ON a.id = n.api;
 
-CREATE VIEW scaled AS -- what one kernel, copy, set or graph did in a run whose GPU side was seen in windows (GPUVERIFY_GPU=windows), estimated; no rows in other traces
+CREATE VIEW scaled AS -- what one kernel, or copies and sets of one function, or graphs did in a run of which some calls were measured (GPUVERIFY_GPU=sampled), estimated; no rows in other traces
 SELECT
     CASE t.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- as in gpu_ops
-    CASE WHEN t.number IS NULL THEN coalesce(k.name, a.name) WHEN t.kind = 1 THEN coalesce(s.name, '?') WHEN t.kind = 2 THEN coalesce(y.name, 'copy') WHEN t.kind = 3 THEN 'memset' ELSE 'graph' END AS name, -- as in gpu_ops; the linked name, or the call's, if none was seen
-    t.launches AS count, -- operations in all; if none was seen: calls
-    t.seen AS seen, -- operations in gpu_ops
-    CASE t.kind WHEN 1 THEN s.total_ns WHEN 4 THEN (SELECT value FROM fact WHERE key = 'graph_time_ns') ELSE c.total_ns END AS total_ns, -- on the GPU, of all; NULL: unknown, because none was seen
+    CASE t.kind WHEN 1 THEN coalesce(k.name, '?') WHEN 4 THEN 'graph' ELSE a.name END AS name, -- the kernel's linked name; of copies and sets, the call's
+    t.launches AS count, -- calls
+    t.samples AS samples, -- of these calls; in a part of a trace: of those of the whole run
+    t.total_ns AS total_ns, -- on the GPU, of all; NULL: unknown, because none was measured
     t.error_ns AS error_ns -- standard error of total_ns
-FROM scaled_total t
-    LEFT JOIN kernel_total s ON t.kind = 1 AND s.rank = t.number
-    LEFT JOIN copy_total c ON t.kind IN (2, 3) AND c.copy_kind = t.number
-    LEFT JOIN copy_kind y ON y.id = t.number & 15
-    LEFT JOIN kernel k ON k.id = t.kernel
-    LEFT JOIN api a ON a.id = t.api;
+FROM sampled_total t LEFT JOIN kernel k ON k.id = t.kernel LEFT JOIN api a ON a.id = t.api;
 
 CREATE VIEW kernel_summary AS -- all kernels with one name
 WITH totals AS (
@@ -1039,7 +1038,7 @@ total AS (
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     n.key AS name, -- as in gpu_ops
-    n.count AS count, -- number of runs; estimated, as total_ns and share, if the view scaled has rows
+    n.count AS count, -- number of runs
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
     n.median_ns AS median_ns, -- for an even count the lower one

@@ -1,6 +1,6 @@
 /*
  * Eight threads that launch kernels, copies and graphs, for so many milliseconds: the load beside
- * which windows begin and end. Prints what a launch of a graph took: `graph_p10_ns NUMBER`.
+ * which samples are taken. Prints what a launch of a graph took: `graph_p10_ns NUMBER`.
  *
  *    bench_eight_threads MS
  */

@@ -29,7 +29,7 @@ def find_cupti():
     return None
 
 
-TRACED = {"host-only": "off", "default": "on", "windows": "windows"}
+TRACED = {"host-only": "off", "default": "on", "sampled": "sampled"}
 
 
 def gpu_environment(bench, folder, mode, cupti):

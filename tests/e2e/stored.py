@@ -79,13 +79,6 @@ output("lazy_launch", "diff_rank.txt", "diff", "-s", "stalls", "-s", "calls", "-
 output("full_spool", "report.txt", "report", "{}", "-s", "findings")
 output("other_profiler", "report.txt", "report", "{}", "-s", "findings", "-s", "timeline", "-s", "devices",
        "-s", "gaps")
-output("windows", "report.txt", "report", "{}", "-s", "findings", "-s", "timeline", "-s", "devices", "-s", "kernels", "-s", "copies")
-output("windows", "kernels.csv", "report", "{}", "--format=csv", "-s", "kernels")
-output("windows", "check.txt", "check", "{}", "--min-gpu-busy", "30%", "--min-gpu-busy", "40.5%", "--min-gpu-busy", "60%",
-       "--max-copy-ratio", "0.1", "--max-copy-ratio", "0.001", "--min-kernels", "2900", "--max-gpu-gap", "1s", "--no-jit", status=1)
-output("windows", "diff.txt", "diff", "{}", "{windows_slower}")
-output("windows", "minutes.txt", "report", "{}", "-s", "minutes", "-s", "changes")
-output("windows", "query.txt", "query", "{}", "SELECT * FROM scaled")
 output("other_profiler", "explain_2.txt", "explain", "{}", "2")
 output("other_profiler", "stalls.csv", "stalls", "{}", "--format=csv")
 output("other_profiler", "check.txt", "check", "{}", "--min-gpu-busy", "0.4", "--max-gpu-gap", "3s",

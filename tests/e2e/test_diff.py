@@ -134,13 +134,6 @@ class Diff(harness.Case):
         self.assertRegex(out, r"(?m)^before  before.db: ran 342 ms, 6 steps of .*; the GPU was busy [\d.]+ % of it\n        findings: ")
         self.assertRegex(out, r"(?m)^python data.py __getitem__, a step +[\d.]+ ms +0 ns +-[\d.]+ ms +gone$")
 
-    def test_a_gpu_side_that_windows_saw_is_no_ledger(self):
-        for name in ("windows", "windows_slower"):
-            stored.make(name, self.path(name + ".db"))
-        _, changes = self.changes("windows.db", "windows_slower.db")
-        self.assertIn(("run", "GPU busy", "ns"), changes)
-        self.assertFalse({area for area, *_ in changes} & {"findings", "ledger", "ledger_lines"})
-
     def test_wrong_use(self):
         one = self.slower("one", 1)
         for words in ((one,), (one, one, one), ("--", one, one), (one, one, "--")):

@@ -91,7 +91,7 @@ class Metrics(harness.Case):
 
 class Once(Metrics):
     def test_the_sums_are_those_of_the_views(self):
-        for source in ("lazy_launch", "starved", "lines", "add", "windows"):
+        for source in ("lazy_launch", "starved", "lines", "add"):
             self.make(source)
             found = self.once()
             for name, labels, sql in (

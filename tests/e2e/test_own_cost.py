@@ -8,7 +8,7 @@ import unittest
 import harness
 
 CALLS = "SELECT coalesce(sum(count), 0) FROM calls"
-PARTS = {"hooks", "hooks-unrecorded", "ranges", "stacks", "cpu-waits", "cupti-calls", "cupti-buffers", "thread", "start", "end"}
+PARTS = {"hooks", "hooks-unrecorded", "ranges", "stacks", "events", "cpu-waits", "cupti-calls", "cupti-buffers", "thread", "start", "end"}
 
 
 class OwnCost(harness.Case):

@@ -46,6 +46,8 @@ class Simulated(harness.Case):
         if busy and not (found and known_flaws.judge(truth, name, found[0]) == "right"):
             self.skipTest("the machine is busy")
         self.assertEqual(found and known_flaws.judge(truth, name, found[0]), "right", f"{found}\ninstead of {truth}")
+        for word in truth.get("never", ()):
+            self.assertNotIn(word, found[0]["title"])
         if busy:
             return
         _, plain_s = known_flaws.loop(self.run_kind(name, preload=False))

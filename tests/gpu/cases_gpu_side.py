@@ -218,39 +218,32 @@ def stopped_and_started(bench, folder):
     return "gv_start() took " + ", ".join(f"{float(line.split()[1]):.1f}" for line in done.stdout.splitlines()) + " ms"
 
 
-# Of the calls that began and ended in a window, those without an operation. What was captured has none.
-UNSEEN_IN_WINDOWS = """SELECT count(*) FROM calls c
-    WHERE class IN ('launch', 'copy') AND start_ns > (SELECT max(start_ns) FROM calls WHERE class = 'graph')
-        AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL)
-        AND (SELECT gpu FROM gpu_change WHERE process = c.process AND at_ns <= c.start_ns ORDER BY at_ns DESC LIMIT 1) = 'seen'
-        AND (SELECT min(at_ns) FROM gpu_change WHERE process = c.process AND at_ns > c.start_ns) > c.start_ns + c.duration_ns"""
-
-
 @times_itself
-def windows_beside_threads(bench, folder):
-    """The GPU's side of 5 ms in 15 ms, while eight threads launch kernels, copies and graphs."""
+def samples_of_known_kernels(bench, folder):
+    """Sums of kernels of known lengths, of graphs and copies, from samples and from CUPTI, beside eight launching threads."""
     program = os.path.join(bench.programs, "tests", "bench", "bench_eight_threads")
     if not os.path.exists(program):
         raise Skip(f"no {program}")
-    command = [program, "3000"]
-    costs = []
-    for traced in (False, True):
-        done = bench.run(command, folder, traced, GPUVERIFY_GPU="windows", GPUVERIFY_WINDOW_MS="5",
-                         GPUVERIFY_WINDOW_EVERY="0.015")
+    sums, costs = {}, {}
+    for mode in ("plain", "on", "sampled"):
+        inside = os.path.join(folder, mode)
+        os.mkdir(inside)
+        done = bench.run([program, "3000"], inside, mode != "plain", GPUVERIFY_GPU=mode)
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
-        costs.append(re.search(r"^graph_p10_ns (\d+)$", done.stdout, re.M).group(1))
-    with trace_of(folder) as trace:
-        states = dict(trace.execute("SELECT gpu, count(*) FROM recording WHERE side = 'gpu' GROUP BY gpu"))
-        calls = one(trace, "SELECT count(*) FROM calls WHERE class IN ('launch', 'copy')")
-        seen, alone = trace.execute("SELECT count(DISTINCT call), count(*) - count(call) FROM gpu_ops").fetchone()
-        unseen = one(trace, UNSEEN_IN_WINDOWS)
-        lost = trace.execute("SELECT what, class, count FROM losses").fetchall()
-    check(set(states) == {"seen", "between"}, f"states of the GPU's side: {states}")
-    check(states["seen"] >= 50, f"{states['seen']} windows of 200")
-    check(0 < seen < 0.7 * calls, f"{seen} of {calls} calls have their operations")
-    check(alone < 0.01 * seen, f"{alone} operations without their call")
-    check(not unseen and not lost, f"{unseen} calls in windows without their operation, losses: {lost}")
-    return f"{states['seen']} windows, the operations of {seen} of {calls} calls; a graph launch took {costs[0]} ns plain, {costs[1]} ns"
+        costs[mode] = re.search(r"^graph_p10_ns (\d+)$", done.stdout, re.M).group(1)
+        if mode == "plain":
+            continue
+        with trace_of(inside) as trace:
+            query = ("SELECT name, total_ns / count, error_ns / count FROM scaled WHERE total_ns NOT NULL" if mode == "sampled" else
+                     "SELECT name, total_ns / count, 0 FROM kernel_summary UNION ALL SELECT 'graph', avg(duration_ns), 0 FROM gpu_ops"
+                     " WHERE kind = 'graph' HAVING count(*) > 0")
+            sums[mode] = {row[0]: row[1:] for row in trace.execute(query)}
+    for name in set(sums["on"]) & set(sums["sampled"]):
+        truth, (mean, error) = sums["on"][name][0], sums["sampled"][name]
+        check(abs(mean - truth) < 3 * error + max(0.15 * truth, 500), f"{name}: {mean} +- {error} ns, by CUPTI {truth} ns")
+    check(set(sums["on"]) & set(sums["sampled"]), f"nothing in common: {sums}")
+    return "; ".join(f"{name} {sums['sampled'][name][0]:.0f} ns, by CUPTI {sums['on'][name][0]:.0f}"
+                     for name in set(sums["on"]) & set(sums["sampled"])) + f"; a graph launch: {costs}"
 
 
 CASES = [
@@ -274,5 +267,5 @@ CASES = [
     ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
     ("recording stopped and started", stopped_and_started),
-    ("windows beside eight launching threads", windows_beside_threads),
+    ("samples beside eight launching threads", samples_of_known_kernels),
 ]

@@ -38,7 +38,7 @@ class Soak(unittest.TestCase):
         self.folder = place.name
         self.made, self.found, self.ops = list(MADE), [list(row) for row in FOUND], list(OPS)
         self.losses, self.loads, self.flights, self.cut, self.calling = [], [(1, 0)], 0, False, None
-        self.until_ns, self.windows = None, []
+        self.until_ns = None
 
     def write_log(self):
         with open(os.path.join(self.folder, "names"), "w", encoding="utf-8") as file:
@@ -68,7 +68,6 @@ class Soak(unittest.TestCase):
         trace.executemany("INSERT INTO gpu_ops (kind, name, call) VALUES (?, ?, ?)", self.ops)
         trace.executemany("INSERT INTO in_flight VALUES (?)", [("x",)] * self.flights)
         trace.execute("INSERT INTO recording VALUES (1, 'gpu', 0, ?, 'seen')", (self.until_ns,))
-        trace.executemany("INSERT INTO recording VALUES (1, 'gpu', ?, ?, ?)", self.windows)
         return trace
 
     def compare(self):
@@ -105,15 +104,6 @@ class Soak(unittest.TestCase):
         self.setUp()
         self.found[6][1] = 2
         self.assert_noticed("the program made")
-
-    def test_between_windows_a_call_needs_no_operation(self):
-        self.until_ns, self.windows = 5, [(5, 20, "between"), (20, 30, "seen")]
-        del self.ops[0]
-        self.compare()
-        self.setUp()
-        self.until_ns, self.windows = 15, [(15, 20, "between")]
-        del self.ops[0]
-        self.assert_noticed("no operation")
 
     def test_folded_polls(self):
         self.found[3][4] = 3

@@ -147,6 +147,7 @@ struct gv_sim_stream {
     bool legacy, blocking;
     const void *thread; /* whose per-thread default stream this is */
     _Atomic uint64_t end_ns;
+    uint64_t event_end_ns;      /* of the last event; see event.c */
     _Atomic uint64_t host_work; /* the last host function queued, see host_work.c */
     struct gv_sim_capture *_Atomic capture;
     struct gv_sim_nodes frontier;

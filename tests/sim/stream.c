@@ -287,6 +287,16 @@ CUresult gv_sim_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
     return CUDA_SUCCESS;
 }
 
+CUresult gv_sim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    CUresult result;
+    struct gv_sim_stream *s = gv_sim_stream_of(hStream, &result);
+    if (!s || !pctx)
+        return s ? CUDA_ERROR_INVALID_VALUE : result;
+    *pctx = (CUcontext)s->context;
+    return CUDA_SUCCESS;
+}
+
 CUresult gv_sim_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     CUresult result;

@@ -115,7 +115,7 @@ void gv_facts_make(const struct gv_run_facts *run, struct gv_fact_list *list)
         fact->process = run->late.process;
         gv_facts_say_late_rank(run, fact->detail);
     }
-    if (run->gpu_known && run->devices_used > 0 &&
+    if (run->gpu_whole && run->devices_used > 0 &&
         run->kernel_ns >= gv_time_product(run->lived_ns, run->devices_used) / ACCELERATED)
         say_accelerated(run, add(list, run, GV_FACT_ACCELERATED)->detail);
 }

@@ -90,9 +90,7 @@ static const struct gv_fact_member {
 static const char sql_stopped[] = "SELECT EXISTS (SELECT 1 FROM recording_change)";
 static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
 
-/* An estimate from fewer windows has no error that means anything. */
-#define GV_FACTS_WINDOWS 4
-/* If one of so many launches is like none that was seen, that does not matter. */
+/* If one of so many launches is like none that was measured, that does not matter. */
 #define GV_FACTS_LAUNCHES 1000
 
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
@@ -143,37 +141,23 @@ int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
 
 bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts)
 {
-    return facts->scaled_unknown > (facts->launch_calls + facts->copy_calls) / GV_FACTS_LAUNCHES;
+    return facts->sampled_unknown > facts->sampled_operations / GV_FACTS_LAUNCHES;
 }
 
 const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACTS_SHARE_BYTES])
 {
     int64_t device_ns = gv_run_facts_device_ns(facts);
     double percent = device_ns > 0 ? 100 * (double)facts->busy_ns / (double)device_ns : 0;
-    double error = device_ns > 0 ? 200 * (double)facts->gpu_busy_error_ns / (double)device_ns : 0;
+    double error = device_ns > 0 ? 200 * (double)facts->sampled_error_ns / (double)device_ns : 0;
     int decimals = (percent > 0 && percent < 9.95) || (error > 0 && error < 0.95);
 
     if (percent > 100)
         percent = 100;
-    if (facts->scaled && facts->scaled_windows >= GV_FACTS_WINDOWS && error >= 0.05)
+    if (error >= 0.05)
         snprintf(out, GV_FACTS_SHARE_BYTES, "%.*f ± %.*f %%", decimals, percent, decimals, error);
     else
         snprintf(out, GV_FACTS_SHARE_BYTES, "%.*f %%", percent > 0 && percent < 9.95 ? 1 : 0,
                  percent);
-    return out;
-}
-
-const char *gv_run_facts_seen(const struct gv_run_facts *facts, const char *of,
-                              char out[GV_FACTS_SEEN_BYTES])
-{
-    double percent = (double)facts->scaled_seen_ppm / 1e4;
-
-    out[0] = '\0';
-    if (facts->scaled && facts->scaled_windows < GV_FACTS_WINDOWS)
-        snprintf(out, GV_FACTS_SEEN_BYTES,
-                 ", seen for %.1f %% of %s, too little to say how exact that is", percent, of);
-    else if (facts->scaled)
-        snprintf(out, GV_FACTS_SEEN_BYTES, ", seen for %.1f %% of %s", percent, of);
     return out;
 }
 
@@ -227,21 +211,21 @@ static void facts_known(struct gv_run_facts *facts)
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
     facts->known_ns = facts->last_ns - facts->first_ns - facts->gpu_unseen_ns;
     facts->known_first = facts->known_ns == facts->gpu_known_ns - facts->first_ns;
-    if (facts->scaled) {
-        facts->known_ns = facts->window_ns;
-        facts->gpu_seen &= facts->operations > 0;
-    }
     if (facts->known_ns != facts->window_ns || facts->operations_lost > 0)
         facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
     whole = facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
-    facts->gpu_whole = whole && !facts->scaled;
-    facts->gpu_known = whole && (!facts->scaled || (facts->scaled_windows >= GV_FACTS_WINDOWS &&
-                                                    !gv_run_facts_lacks_launches(facts)));
+    facts->gpu_whole = whole;
     if (facts->known_ns < 0)
         facts->known_ns = 0;
     facts->busy_ns = facts->gpu_busy_ns;
     facts->kernel_ns = facts->gpu_kernel_ns;
     facts->copied_ns = facts->gpu_copy_ns;
+    if (facts->sampled_calls > 0 && facts->operations == 0) {
+        facts->known_ns = facts->window_ns;
+        facts->kernel_ns = gv_time_sum(facts->sampled_kernel_ns, facts->sampled_graph_ns);
+        facts->copied_ns = facts->sampled_copy_ns;
+        facts->busy_ns = gv_time_sum(facts->kernel_ns, facts->copied_ns);
+    }
 }
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)

@@ -28,11 +28,8 @@ struct gv_run_facts {
 
     int64_t processes, first_process, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
-    bool gpu_seen;  /* of all processes: what is missing in known_ns did not happen */
-    bool gpu_whole; /* and known_ns is the whole window, without losses */
-    /* gpu_whole, or estimated well enough: seen in windows, none of it like nothing that was seen.
-     * If it was seen in windows, known_ns is the whole window, and sums are estimated. */
-    bool gpu_known;
+    bool gpu_seen;       /* of all processes: what is missing in known_ns did not happen */
+    bool gpu_whole;      /* and known_ns is the whole window, without losses */
     bool complete;       /* the trace is finished, and no snapshot */
     int64_t snapshot_ns; /* until when; 0: it is no snapshot */
     int64_t simulated;   /* at least one device is */
@@ -84,7 +81,7 @@ struct gv_run_facts {
 
 /* The time of all used devices together, for the share of busy_ns. */
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
-/* So many launches were like none that was seen that sums are too low by more than little. */
+/* So many calls were like none that was measured that sums are too low by more than little. */
 bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts);
 /* As "62 %", or "62 ± 3 %" if it is an estimate whose error is known: the truth is in that interval
  * 19 times of 20. */
@@ -92,10 +89,6 @@ bool gv_run_facts_lacks_launches(const struct gv_run_facts *facts);
 const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACTS_SHARE_BYTES]);
 /* Calls were made in less than 90 % of the run. */
 bool gv_run_facts_are_of_little(const struct gv_run_facts *facts);
-/* "seen for 2.1 % of it": of an estimate; or else empty. */
-#define GV_FACTS_SEEN_BYTES 120
-const char *gv_run_facts_seen(const struct gv_run_facts *facts, const char *of,
-                              char out[GV_FACTS_SEEN_BYTES]);
 /* The share of the kernels' and graphs' time in kernels with fewer blocks than multiprocessors;
  * and how much of the device the kernels with known grids filled. */
 double gv_run_facts_underfilled(const struct gv_run_facts *facts);

@@ -153,11 +153,12 @@ static void say_launched(const struct gv_run_facts *facts, char *out)
         gv_say(out, "Your code made %s. The %s %s.", launches, say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
-        gv_say(out, "Your code made %s%s. %s, so how busy the GPU was is unknown.", launches,
-               say_where(facts),
-               facts->gpu_full > 0
-                   ? "Records of the GPU's activity were lost: shared memory was full"
-                   : "GPU activity was not recorded");
+        gv_say(out, "Your code made %s%s.%s%s", launches, say_where(facts),
+               facts->sampled_calls > 0 ? ""
+               : facts->gpu_full > 0
+                   ? " Records of the GPU's activity were lost: shared memory was full"
+                   : " GPU activity was not recorded",
+               facts->sampled_calls > 0 ? "" : ", so how busy the GPU was is unknown.");
     }
 }
 

@@ -603,6 +603,8 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (!error && other.line &&
         (worker.what != NOTHING || (what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)))
         error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT), worker);
+    else if (!error && what == GV_ACCOUNT_THREAD_LOCK && own.waits)
+        looks->verdicts[number].looks++; /* nobody was seen for whom it may wait */
     return error ? error : sample_add(looks, row, number, about);
 }
 

@@ -132,6 +132,8 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_stack_text_install(ledger->trace);
     if (!error)
         error = gv_ledger_looks_read(ledger);
+    if (!error)
+        error = gv_scaled_open(&ledger->scaled, ledger->trace, ledger->pass);
     return error ? error : gv_ledger_lanes_find(ledger);
 }
 
@@ -139,9 +141,10 @@ static void ledger_close(struct gv_ledger *ledger)
 {
     struct gv_id_table *tables[] = {&ledger->apis,    &ledger->places, &ledger->contexts,
                                     &ledger->streams, &ledger->shapes, &ledger->names};
-    struct gv_key_map *maps[] = {&ledger->pair_numbers,  &ledger->tally_numbers,
-                                 &ledger->cell_numbers,  &ledger->stall_numbers,
-                                 &ledger->stack_reasons, &ledger->builds};
+    struct gv_key_map *maps[] = {&ledger->pair_numbers,   &ledger->tally_numbers,
+                                 &ledger->cell_numbers,   &ledger->stall_numbers,
+                                 &ledger->stack_reasons,  &ledger->builds,
+                                 &ledger->sampled_numbers};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         gv_id_table_free(tables[i]);
@@ -168,6 +171,8 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->looks_seen);
     free(ledger->place_ends_ns);
     free(ledger->beside);
+    free(ledger->sampled);
+    gv_scaled_close(ledger->scaled);
     gv_key_map_free(&ledger->beside_numbers);
     free(ledger->idle.pieces);
     free(ledger->idle.gaps);

@@ -138,6 +138,16 @@ static int cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted
     return gv_key_map_add(&ledger->cell_numbers, &key, (int64_t)*number);
 }
 
+int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted,
+                      struct gv_ledger_cell **cell)
+{
+    size_t number;
+    int error = cell_of(ledger, wanted, &number);
+
+    *cell = error ? NULL : &ledger->cells[number - 1];
+    return error;
+}
+
 static bool may_be_claimed(uint32_t what)
 {
     return what >= GV_ACCOUNTS || gv_account_say(what).group == GV_ACCOUNT_LOST;
@@ -159,8 +169,6 @@ static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t hi
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-#define MINUTE_NS INT64_C(60000000000)
-
 struct bounds {
     int64_t low_ns, high_ns;
 };
@@ -171,7 +179,8 @@ static struct bounds bounds_of(const struct gv_ledger *ledger, const struct gv_l
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
 
     if (ledger->by_minute)
-        return (struct bounds){phase * MINUTE_NS, (phase + INT64_C(1)) * MINUTE_NS};
+        return (struct bounds){phase * GV_LEDGER_MINUTE_NS,
+                               (phase + INT64_C(1)) * GV_LEDGER_MINUTE_NS};
     return (struct bounds){borders[phase], borders[phase + 1]};
 }
 
@@ -237,8 +246,8 @@ static int book_in_minutes(struct gv_ledger *ledger, uint32_t number,
 {
     int error = 0;
 
-    for (int64_t minute = piece->from_ns / MINUTE_NS;
-         minute <= (piece->to_ns - 1) / MINUTE_NS && !error; minute++)
+    for (int64_t minute = piece->from_ns / GV_LEDGER_MINUTE_NS;
+         minute <= (piece->to_ns - 1) / GV_LEDGER_MINUTE_NS && !error; minute++)
         if (minute >= 0 && minute < UINT32_MAX)
             error = book_in_phase(ledger, number, (uint32_t)minute, piece, true);
     return error;

@@ -180,6 +180,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->key.end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
             error = add_entry(ledger, process->lanes[i], &entry);
+        if (!error && lane->device < 0 && ledger->scaled)
+            error = gv_ledger_sampled_take(ledger, process->lanes[i], call, launch.pair);
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch,
                                    waits_for_all(ledger, call->api, call->result));
@@ -469,5 +471,5 @@ int gv_ledger_take(struct gv_ledger *ledger)
         if (!error)
             error = gv_ledger_open(ledger, i, 0, 0, 0);
     }
-    return error;
+    return error ? error : gv_ledger_sampled_move(ledger);
 }

@@ -3,6 +3,7 @@
 #define GV_LEDGER_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/scaled/scaled.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/starting.h"
@@ -65,6 +66,7 @@ struct gv_ledger_cell {
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
     int64_t booked_ns, booked_count;            /* whoever claims it */
     int64_t before_copy_ns; /* of that: until a copy to the device that another thread began */
+    double error_ns;        /* of total_ns, as it was estimated from samples */
     int64_t idle_ns, idle_count,
         idle_looks;                   /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
@@ -134,6 +136,14 @@ struct gv_ledger_lane {
     /* Host only: */
     bool worked, drained;
     int64_t computing_ns; /* all busy time, for choosing a lane */
+    bool is_sampled;      /* a part of it by samples */
+};
+
+/* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
+struct gv_ledger_sampled {
+    uint32_t lane, pair, what, phase;
+    double ns, error_ns;
+    int64_t count;
 };
 
 struct gv_ledger_wait {
@@ -246,6 +256,10 @@ struct gv_ledger {
         int64_t waited_ns, count, first_uses;
     } * beside; /* time that streams waited, in no account */
     size_t beside_count, beside_room;
+    struct gv_scaled *scaled;          /* NULL: no call was measured */
+    struct gv_key_map sampled_numbers; /* by lane and pair, account, phase: + 1 in sampled */
+    struct gv_ledger_sampled *sampled;
+    size_t sampled_count, sampled_room;
     struct gv_pass *pass;
     struct gv_pass_sorted *looks;
 };
@@ -282,7 +296,14 @@ int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next, bo
 struct gv_ledger_rows;
 int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 
+/* sampled.c: a call of a lane of which only calls are known; after all of them, moves the lane's
+ * time from `unknown` to what the calls put on the GPU. */
+int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t lane, const struct gv_pass_call *call,
+                           uint32_t pair);
+int gv_ledger_sampled_move(struct gv_ledger *ledger);
+
 /* book.c */
+#define GV_LEDGER_MINUTE_NS INT64_C(60000000000)
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
@@ -293,6 +314,9 @@ int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
                          bool is_early);
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of);
+/* The cell like this one, or a coarser one. It moves when the next one is made. */
+int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted,
+                      struct gv_ledger_cell **cell);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies

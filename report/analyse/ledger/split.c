@@ -317,8 +317,10 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     row->total_ns += ns;
     row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
-    row->before_copy_ns += (int64_t)((__int128)cell->before_copy_ns * ns / cell->booked_ns);
+    if (cell->before_copy_ns) /* else it may be of samples alone, and booked nowhere */
+        row->before_copy_ns += (int64_t)((__int128)cell->before_copy_ns * ns / cell->booked_ns);
     row->variance += variance;
+    row->error_ns += cell->error_ns * share;
     row->sampled |= wanted->sampled;
     if (ns > row->most_ns) {
         row->most_ns = ns;

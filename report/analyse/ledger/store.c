@@ -20,9 +20,16 @@ static int bind(sqlite3_stmt *statement, const int64_t *values, int count, const
                                : gv_database_error(sqlite3_db_handle(statement), result);
 }
 
-static const char *confidence(const struct gv_ledger_lane *lane, bool sampled)
+static const char *confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled)
 {
-    return lane->device < 0 ? "inferred" : sampled ? "sampled" : "measured";
+    if (lane->device < 0)
+        return lane->is_sampled && what <= GV_ACCOUNT_SET ? "sampled" : "inferred";
+    return sampled ? "sampled" : "measured";
+}
+
+static int64_t error_of(const struct gv_ledger_row *row)
+{
+    return (int64_t)hypot(sqrt(row->variance), row->error_ns);
 }
 
 static int store_lane(sqlite3_stmt *add, const struct gv_ledger_lane *lane)
@@ -37,11 +44,11 @@ static int store_row(const struct gv_ledger *ledger, sqlite3_stmt *add,
                      const struct gv_ledger_row *row)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[row->lane];
-    const int64_t values[] = {
-        lane->process, lane->device,  row->phase, row->place,
-        row->claimed,  row->total_ns, row->count, (int64_t)sqrt(row->variance),
-        row->first_ns, row->stack};
-    const char *texts[] = {gv_account_say(row->what).name, confidence(lane, row->sampled),
+    const int64_t values[] = {lane->process, lane->device,  row->phase, row->place,
+                              row->claimed,  row->total_ns, row->count, error_of(row),
+                              row->first_ns, row->stack};
+    const char *texts[] = {gv_account_say(row->what).name,
+                           confidence(lane, row->what, row->sampled),
                            row->verdict ? ledger->verdicts[row->verdict - 1].detail : NULL};
 
     return bind(add, values, 10, texts, 3);
@@ -57,8 +64,9 @@ static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
                               finding->phase_ns, (int64_t)sqrt(finding->variance),
                               finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0,
                               finding->stall};
-    const char *texts[] = {gv_account_say(finding->what).name, confidence(lane, finding->sampled),
-                           finding->title, finding->fix, *finding->then ? finding->then : NULL};
+    const char *texts[] = {gv_account_say(finding->what).name,
+                           confidence(lane, finding->what, finding->sampled), finding->title,
+                           finding->fix, *finding->then ? finding->then : NULL};
 
     return bind(add, values, 11, texts, 5);
 }
@@ -106,11 +114,11 @@ static int store_minute(const struct gv_ledger *ledger, sqlite3_stmt *add,
                         const struct gv_ledger_row *row)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[row->lane];
-    const int64_t values[] = {
-        row->phase,   lane->process, lane->device, row->place,
-        row->claimed, row->total_ns, row->count,   (int64_t)sqrt(row->variance),
-        row->first_ns};
-    const char *texts[] = {gv_account_say(row->what).name, confidence(lane, row->sampled)};
+    const int64_t values[] = {row->phase, lane->process, lane->device,
+                              row->place, row->claimed,  row->total_ns,
+                              row->count, error_of(row), row->first_ns};
+    const char *texts[] = {gv_account_say(row->what).name,
+                           confidence(lane, row->what, row->sampled)};
 
     return bind(add, values, 9, texts, 2);
 }
@@ -133,6 +141,7 @@ static int store_rest(const struct gv_ledger *ledger, sqlite3_stmt *add, struct 
             rest.first_ns += rows[j].first_ns;
             rest.count += rows[j].count;
             rest.variance += rows[j].variance;
+            rest.error_ns += rows[j].error_ns;
             rows[j].total_ns = 0;
         }
         error = store_minute(ledger, add, &rest);

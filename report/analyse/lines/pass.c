@@ -68,6 +68,7 @@ static int find_class(struct gv_lines *lines, const struct gv_lines_class *wante
 {
     const struct gv_key key = {{(uint64_t)wanted->process,
                                 (uint64_t)wanted->name << 16 | (uint64_t)wanted->of_forward << 15 |
+                                    (uint64_t)wanted->host_only << 14 |
                                     (uint64_t)wanted->kind << 8 | (uint64_t)wanted->copy_kind,
                                 (uint64_t)wanted->capture}};
     int64_t number = gv_key_map_find(&lines->class_numbers, &key);
@@ -125,25 +126,26 @@ static int add_item(struct gv_lines *lines, struct gv_lines_class *class,
 
 /* Of a process without a GPU side, calls are all that is known. */
 static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, int64_t thread,
-                          int64_t api)
+                          int64_t api, int64_t gpu_ns)
 {
-    static const int64_t nothing[GV_STRATA_AMOUNTS];
+    const int64_t amounts[GV_STRATA_AMOUNTS] = {[GV_STRATA_GPU] = gpu_ns > 0 ? gpu_ns : 0};
     const struct gv_totals_part *part = &lines->part;
     struct gv_lines_class class = {
         .process = gv_id_table_get(&lines->process_of, thread, 0),
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
         .capture = call->capture,
-        .host_only = true,
+        .host_only = gpu_ns < 0,
+        .sampled = gpu_ns >= 0,
     };
 
     if ((part->process && class.process != part->process) || part->device >= 0 ||
         (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
         call->start_ns >= part->to_ns || !gv_range_choice_has(part->ranges, call->id))
         return 0;
-    return add_item(lines, &class, call, 0, 0, nothing);
+    return add_item(lines, &class, call, 0, amounts[GV_STRATA_GPU], amounts);
 }
 
-int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row)
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, int64_t gpu_ns)
 {
     struct gv_lines_call call;
     int error;
@@ -162,7 +164,7 @@ int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row)
     return gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, row->thread, 0),
                            0)
                ? take_host_only(lines, &lines->known[(uint64_t)call.id % GV_LINES_CALLS],
-                                row->thread, row->api)
+                                row->thread, row->api, gpu_ns)
                : 0;
 }
 

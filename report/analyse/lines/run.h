@@ -56,6 +56,7 @@ struct gv_lines_capture {
 struct gv_lines_class {
     int64_t process, kind, name, copy_kind, capture;
     bool host_only;
+    bool sampled;    /* some calls were measured, and of none is known when it ran */
     bool of_forward; /* their stacks are those of the forward pass */
 };
 

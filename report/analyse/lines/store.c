@@ -15,7 +15,7 @@ struct line {
     int64_t place, capture;
     int64_t amounts[GV_STRATA_AMOUNTS];
     int64_t samples;
-    bool host_only;
+    bool host_only, sampled;
 };
 
 struct storing {
@@ -65,6 +65,7 @@ static int take_row(struct storing *storing, size_t number)
         of->amounts[i] = gv_time_sum(of->amounts[i], row->amounts[i]);
     of->samples += row->samples;
     of->host_only &= class->host_only;
+    of->sampled |= class->sampled;
     storing->of_row[number] = line;
     return 0;
 }
@@ -99,8 +100,8 @@ static int add_stacks(struct storing *storing)
             row->amounts[GV_STRATA_CALLS],
             row->samples,
             class->host_only ? -1 : row->amounts[GV_STRATA_GPU],
-            class->host_only ? -1 : row->amounts[GV_STRATA_QUEUED],
-            class->host_only ? -1 : row->amounts[GV_STRATA_IDLE],
+            class->host_only || class->sampled ? -1 : row->amounts[GV_STRATA_QUEUED],
+            class->host_only || class->sampled ? -1 : row->amounts[GV_STRATA_IDLE],
         };
         error = gv_database_add(add, values, 11);
     }
@@ -125,8 +126,8 @@ static int add_lines(struct storing *storing, const double *squares)
             line->samples,
             line->host_only ? -1 : line->amounts[GV_STRATA_GPU],
             line->host_only ? -1 : llround(error_ns),
-            line->host_only ? -1 : line->amounts[GV_STRATA_QUEUED],
-            line->host_only ? -1 : line->amounts[GV_STRATA_IDLE],
+            line->host_only || line->sampled ? -1 : line->amounts[GV_STRATA_QUEUED],
+            line->host_only || line->sampled ? -1 : line->amounts[GV_STRATA_IDLE],
         };
         error = gv_database_add(add, values, 8);
     }

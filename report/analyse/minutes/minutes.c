@@ -382,30 +382,17 @@ static int find_changes(struct gv_minutes_run *run)
     return error ? error : ended;
 }
 
-static int scaled_take(void *context, sqlite3_stmt *row)
-{
-    (void)row;
-    *(bool *)context = true;
-    return 0;
-}
-
-int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted,
-                    bool *scaled)
+int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted)
 {
     struct gv_minutes_run run = {.trace = trace};
     int error = gv_database_script(trace, sql_make_tables, NULL, 0);
 
-    *scaled = false;
     if (error || !wanted || !gv_minutes_have(part))
         return error;
-    error = gv_database_each(trace, sql_has_windows, &part->process, 1, scaled_take, scaled);
-    if (!error)
-        error = gv_database_script(trace, sql_read,
-                                   (const int64_t[]){part->process, part->from_ns, part->to_ns,
-                                                     *scaled ? 0 : GV_MINUTES_LEAST_KERNEL_NS},
-                                   4);
-    if (!error && *scaled)
-        error = gv_database_script(trace, sql_scale, &part->process, 1);
+    error = gv_database_script(
+        trace, sql_read,
+        (const int64_t[]){part->process, part->from_ns, part->to_ns, GV_MINUTES_LEAST_KERNEL_NS},
+        4);
     if (!error)
         error = gv_database_each(trace, sql_extent, NULL, 0, extent_take, &run);
     if (error)

@@ -30,9 +30,7 @@ int gv_minutes_keep(sqlite3 *trace);
 bool gv_minutes_have(const struct gv_totals_part *part);
 
 /* Makes the tables; empty ones, unless `wanted`. rows: at most so many in minute_bucket; -1: one
- * for each minute. *scaled: the GPU side was seen in windows, and what they have of it is
- * estimated. 0 or -errno. */
-int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted,
-                    bool *scaled);
+ * for each minute. 0 or -errno. */
+int gv_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, int64_t rows, bool wanted);
 
 #endif

@@ -38,9 +38,6 @@ CREATE TEMP TABLE minute_bucket (start_ns INTEGER, length_ns INTEGER, time_ns IN
 CREATE TEMP TABLE minute_change (what TEXT, name TEXT, at_ns INTEGER, before REAL, after REAL,
     before_ns INTEGER, after_ns INTEGER);
 
--- name: has_windows
-SELECT 1 WHERE EXISTS (SELECT 1 FROM gpu_change WHERE gpu = 'between' AND (?1 = 0 OR process = ?1));
-
 -- name: read
 -- ?1: process, 0: all. ?2, ?3: from, to: minutes of which at least half is in it. ?4: kernels that took less in a
 -- minute are left out: they do not count. Not grouped, as that takes longest.
@@ -58,59 +55,6 @@ WHERE what IN ('recorded', 'busy', 'idle', 'stall', 'kernel', 'launch')
 INSERT INTO temp.minute_row
 SELECT minute_ns, CASE name WHEN 'calls' THEN 'all' ELSE 'window' END, NULL, count, total_ns, max_ns
 FROM temp.minute_all WHERE what = 'recorded' AND process IS nullif(?1, 0);
-
--- name: scale
--- If the GPU side was seen in windows, what it did in all: launches are known, and took as long as those of the same
--- kernel that were seen in the same minute, or else in the part; copies and sets by their bytes;
--- what no call is known to have launched, by the time; kernels too, if those of graphs are among them. ?1: process, 0: all.
--- minute_work: done: how much was launched, and seen: how much was seen of it. Kernels of which only launches or
--- only operations have a name are one.
-CREATE TEMP TABLE minute_work AS
-WITH work AS (
-    SELECT minute_ns, process, CASE WHEN what IN ('copy', 'set', 'call') THEN 'move' WHEN name = 'graph' THEN 'graph' ELSE 'kernel' END AS kind, name,
-        CASE what WHEN 'launch' THEN count WHEN 'call' THEN bytes END AS done,
-        CASE WHEN what IN ('kernel', 'graph') THEN count WHEN what IN ('copy', 'set') THEN bytes END AS seen,
-        CASE WHEN what NOT IN ('launch', 'call') THEN total_ns END AS ns
-    FROM temp.minute_all
-    WHERE what IN ('launch', 'kernel', 'graph', 'copy', 'set')
-        OR what = 'call' AND name IN (SELECT name FROM api WHERE gpu_work = 3)),
-named AS (SELECT process AS of, name AS kernel FROM work WHERE kind = 'kernel' AND name <> 'others'
-    GROUP BY 1, 2 HAVING total(done) > 0 AND total(seen) > 0)
-SELECT minute_ns, process, kind, kernel, total(done) AS done, total(seen) AS seen, total(ns) AS ns
-FROM work LEFT JOIN named ON kind = 'kernel' AND of = process AND kernel = name
-GROUP BY 1, 2, 3, 4;
-CREATE TEMP TABLE minute_scaled AS
-SELECT w.minute_ns, w.process, w.kernel, max(w.done, w.seen * CASE WHEN p.by_time THEN coalesce(t.factor, 1) ELSE 1 END) AS count, w.ns,
-    CASE WHEN p.by_time THEN w.ns * coalesce(t.factor, 1) WHEN w.seen > 0 THEN w.ns * max(1, w.done / w.seen)
-        ELSE coalesce(w.done * p.ns / nullif(p.seen, 0), 0) END AS all_ns
-FROM temp.minute_work w JOIN (SELECT process, kind, kernel, total(done) AS done, total(seen) AS seen, total(ns) AS ns,
-        total(done) = 0 OR kind = 'kernel' AND process IN (SELECT process FROM temp.minute_work WHERE kind = 'graph' GROUP BY 1 HAVING total(done) > 0 AND total(seen) = 0) AS by_time
-    FROM temp.minute_work GROUP BY 1, 2, 3) p
-    ON p.process IS w.process AND p.kind = w.kind AND p.kernel IS w.kernel
-    LEFT JOIN (SELECT minute_ns, total(CASE what WHEN 'all' THEN total_ns END) / nullif(total(CASE what WHEN 'window' THEN total_ns END), 0) AS factor
-        FROM temp.minute_row WHERE what IN ('all', 'window') GROUP BY 1) t ON t.minute_ns = w.minute_ns;
-CREATE TEMP TABLE minute_busy AS
-SELECT minute_ns, CASE WHEN ns > 0 THEN all_ns / ns END AS factor, all_ns FROM (
-    SELECT minute_ns, total(ns) AS ns, total(all_ns) AS all_ns FROM temp.minute_scaled GROUP BY 1);
--- A minute of which nothing was seen has the part's ratio of busy time to work.
-INSERT INTO temp.minute_busy SELECT NULL, (SELECT total(total_ns) FROM temp.minute_row WHERE what = 'busy') / nullif(total(ns), 0), NULL
-FROM temp.minute_scaled;
-INSERT INTO temp.minute_row
-SELECT b.minute_ns, 'scaled', d.name, 0, CAST(min(a.ns, coalesce(r.ns * b.factor,
-        b.all_ns * (SELECT factor FROM temp.minute_busy WHERE minute_ns IS NULL) * d.share)) AS INTEGER), NULL
-FROM temp.minute_busy b CROSS JOIN (SELECT name, total(total_ns) / (SELECT nullif(total(total_ns), 0) FROM temp.minute_row WHERE what = 'busy') AS share
-        FROM temp.minute_row WHERE what = 'busy' GROUP BY 1) d
-    LEFT JOIN (SELECT minute_ns, name, total(total_ns) AS ns FROM temp.minute_row WHERE what = 'busy' GROUP BY 1, 2) r
-        ON r.minute_ns = b.minute_ns AND r.name = d.name
-    JOIN (SELECT minute_ns, total(total_ns) AS ns FROM temp.minute_row WHERE what = 'all' GROUP BY 1) a ON a.minute_ns = b.minute_ns
-WHERE b.minute_ns IS NOT NULL;
-DELETE FROM temp.minute_row WHERE what IN ('busy', 'kernel', 'seen');
-UPDATE temp.minute_row SET what = 'busy' WHERE what = 'scaled';
-INSERT INTO temp.minute_row SELECT minute_ns, 'seen', name, count, total_ns, max_ns FROM temp.minute_row WHERE what = 'all';
-INSERT INTO temp.minute_row
-SELECT minute_ns, 'kernel', kernel, CAST(total(count) AS INTEGER), CAST(total(all_ns) AS INTEGER), NULL FROM temp.minute_scaled
-WHERE kernel IS NOT NULL AND (?1 = 0 OR process = ?1)
-GROUP BY 1, 3 HAVING total(all_ns) >= 60000000;
 -- name: extent
 -- The clock: of the trace's start.
 SELECT min(minute_ns), max(minute_ns), coalesce((SELECT value FROM meta WHERE key = 'start_unix_ns'), 0)

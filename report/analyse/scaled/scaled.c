@@ -1,466 +1,325 @@
 #include "report/analyse/scaled/scaled.h"
 
-#include "report/store/time_sum.h"
+#include "report/analyse/gpu_unseen.h"
 #include "report/analyse_scaled_scaled.inc"
 #include "report/store/array.h"
 #include "report/store/database.h"
 #include "report/store/id_table.h"
+#include "report/store/key_map.h"
+#include "report/store/time_sum.h"
+#include "trace/call_table.h"
 #include "trace/mix.h"
+#include "trace/spool.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
-/* Calls of a thread before a call that tell cells apart. */
-#define BEFORE 8u
+#define NONE SIZE_MAX
 /* A small copy takes as long as one of so many bytes. */
 #define LEAST_COPY 32768
 
-enum call_column {
-    CALL_ID,
-    CALL_THREAD,
-    CALL_API,
-    CALL_START,
-    CALL_BYTES,
-    CALL_OBJECT,
-    CALL_KERNEL,
-    CALL_STREAM,
-    CALL_WORK,
-    CALL_CAPTURED,
-    CALL_KIND,
-    CALL_NUMBER,
-    CALL_DEVICE,
-    CALL_NS, /* from here on in the order of enum gv_estimate_amount */
+struct sample {
+    int64_t call, duration_ns, error_ns;
+    double weight;
 };
 
-/* What is launched in [from_ns, to_ns) is seen. */
-struct period {
-    int64_t process, from_ns, to_ns;
-    size_t window; /* of a piece of one that was chosen at random */
+/* Calls that are alike. With the sizes x, which are 1 of launches, the durations d and the weights
+ * w of its samples. */
+struct cell {
+    size_t above; /* all of the same kernel, or of copies by the same call; NONE: this is it */
+    int64_t kind, kernel, api;
+    double calls, samples;
+    double wx, wd, wwxx, wwxd, wwdd, w, we;
+    double each, variance; /* of a call of size 1 */
+    /* Of what was added, and gets this cell's average. */
+    double added_size, added_calls;
 };
 
-struct periods {
-    struct period *all; /* by process, then by time */
-    size_t count, room;
-};
-
-struct windows_process {
-    int64_t id, seen_from_ns, start_ns, end_ns;
-};
-
-struct thread {
-    uint32_t before[BEFORE]; /* what its last calls were */
-    uint32_t at;
+struct capture {
+    int64_t stream, start_ns, end_ns;
 };
 
 struct gv_scaled {
     sqlite3 *trace;
-    struct gv_totals_part part;
-    sqlite3_stmt *add;
-    struct windows_process *processes; /* by id */
-    size_t process_count, process_room;
-    const struct gv_stopped *stopped;
-    struct periods seen, pieces;
-    size_t windows;
-    struct gv_id_table threads, kernels; /* process; rank of the name */
-    struct thread *befores;              /* by id of the thread */
-    struct gv_estimate estimate;
-    /* The call that is being read, with its operations so far. */
-    int64_t process;
-    struct gv_estimate_call call;
-    int64_t call_id; /* 0: none */
-    bool counts;     /* in the part, and puts work on the GPU */
-    struct gv_estimate_work *works;
-    size_t work_count, work_room;
+    struct gv_id_table threads, kernels, apis;
+    struct sample *samples;
+    size_t sample_count, sample_room;
+    struct capture *captures; /* by stream and start */
+    size_t capture_count, capture_room;
+    struct cell *cells;
+    size_t cell_count, cell_room;
+    struct gv_key_map numbers;
 };
 
-/* ---- opening ---- */
+/* ---- reading ---- */
 
-static int take_process(void *context, sqlite3_stmt *row)
+static int take_sample(void *context, sqlite3_stmt *row)
 {
     struct gv_scaled *scaled = context;
-    int error = gv_array_room(&scaled->processes, scaled->process_count, &scaled->process_room,
-                              sizeof(*scaled->processes));
+    int error = gv_array_room(&scaled->samples, scaled->sample_count, &scaled->sample_room,
+                              sizeof(*scaled->samples));
 
     if (!error)
-        scaled->processes[scaled->process_count++] = (struct windows_process){
-            .id = sqlite3_column_int64(row, 0),
-            .seen_from_ns = gv_time_column(row, 1),
-            .start_ns = gv_time_column(row, 2),
-            .end_ns = gv_time_column(row, 3),
+        scaled->samples[scaled->sample_count++] = (struct sample){
+            .call = sqlite3_column_int64(row, 0),
+            .duration_ns = gv_time_column_duration(row, 1),
+            .error_ns = gv_time_column_duration(row, 2),
+            .weight = fmax(1, (double)sqlite3_column_int64(row, 3)),
         };
     return error;
 }
 
-static const struct windows_process *process_of(const struct gv_scaled *scaled, int64_t id)
+static const struct sample *sample_of(const struct gv_scaled *scaled, int64_t call)
 {
-    for (size_t i = 0; i < scaled->process_count; i++)
-        if (scaled->processes[i].id == id)
-            return &scaled->processes[i];
-    return NULL;
-}
-
-int gv_scaled_open(struct gv_scaled **scaled, sqlite3 *trace, const struct gv_totals_part *part)
-{
-    struct gv_scaled *run = calloc(1, sizeof(*run));
-    int error;
-
-    if (!run)
-        return -ENOMEM;
-    run->trace = trace;
-    run->part = *part;
-    error = gv_database_each(trace, sql_processes, &part->process, 1, take_process, run);
-    if (!error && run->process_count == 0) {
-        gv_scaled_close(run);
-        return 0;
-    }
-    if (!error)
-        error = gv_database_script(trace, sql_open_operations, NULL, 0);
-    if (!error)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, sql_add_operation, -1, &run->add, NULL));
-    if (!error)
-        error = gv_id_table_read(&run->threads, trace, "SELECT id, process FROM thread");
-    if (!error)
-        error = gv_id_table_read(&run->kernels, trace, sql_kernel_names);
-    run->befores = error ? NULL : calloc(run->threads.rows + 1, sizeof(*run->befores));
-    if (!error && !run->befores)
-        error = -ENOMEM;
-    *scaled = run;
-    return error;
-}
-
-int gv_scaled_take(struct gv_scaled *scaled, int64_t process, int64_t call,
-                   const struct gv_estimate_work *work)
-{
-    if (!scaled)
-        return 0;
-    if (!call || !process_of(scaled, process))
-        return gv_estimate_take(&scaled->estimate, work);
-    const int64_t values[] = {call,
-                              work->kind,
-                              work->number,
-                              (int64_t)work->device,
-                              work->amounts[GV_ESTIMATE_NS],
-                              work->amounts[GV_ESTIMATE_BUSY],
-                              work->amounts[GV_ESTIMATE_OWN],
-                              work->amounts[GV_ESTIMATE_BYTES]};
-    return gv_database_add(scaled->add, values, 8);
-}
-
-/* ---- when calls were seen ---- */
-
-static int add_period(struct periods *periods, int64_t process, int64_t from_ns, int64_t to_ns,
-                      size_t window)
-{
-    int error = from_ns < to_ns ? gv_array_room(&periods->all, periods->count, &periods->room,
-                                                sizeof(*periods->all))
-                                : 0;
-
-    if (!error && from_ns < to_ns)
-        periods->all[periods->count++] = (struct period){process, from_ns, to_ns, window};
-    return error;
-}
-
-/* The period of the process that contains a time, or ends next after it: at most `count`. */
-static size_t period_after(const struct periods *periods, int64_t process, int64_t at_ns)
-{
-    size_t low = 0, high = periods->count;
+    size_t low = 0, high = scaled->sample_count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct period *period = &periods->all[middle];
-        if (period->process < process || (period->process == process && period->to_ns <= at_ns))
+        if (scaled->samples[middle].call < call)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    return low < scaled->sample_count && scaled->samples[low].call == call ? &scaled->samples[low]
+                                                                           : NULL;
 }
 
-static const struct period *period_at(const struct periods *periods, int64_t process, int64_t at_ns)
-{
-    size_t at = period_after(periods, process, at_ns);
-    const struct period *period = at < periods->count ? &periods->all[at] : NULL;
-
-    return period && period->process == process && period->from_ns <= at_ns ? period : NULL;
-}
-
-static int find_seen(struct gv_scaled *scaled, const struct windows_process *process,
-                     const struct gv_gpu_unseen_list *unseen)
-{
-    int64_t from_ns = process->seen_from_ns;
-    int error = 0;
-
-    for (size_t i = 0; i < unseen->count && !error; i++) {
-        const struct gv_gpu_unseen *time = &unseen->times[i];
-        if (time->process != process->id)
-            continue;
-        error = add_period(&scaled->seen, process->id, from_ns, time->launched_ns, 0);
-        if (time->seen_ns > from_ns)
-            from_ns = time->seen_ns;
-    }
-    return error ? error : add_period(&scaled->seen, process->id, from_ns, INT64_MAX, 0);
-}
-
-/* The pieces of a window in which the GPU side was seen. */
-static int take_window(void *context, sqlite3_stmt *row)
+static int take_capture(void *context, sqlite3_stmt *row)
 {
     struct gv_scaled *scaled = context;
-    int64_t from_ns = gv_time_column(row, 0), to_ns = gv_time_column(row, 1);
-    size_t before = scaled->pieces.count;
-    int error = 0;
+    int error = gv_array_room(&scaled->captures, scaled->capture_count, &scaled->capture_room,
+                              sizeof(*scaled->captures));
 
-    for (size_t i = period_after(&scaled->seen, scaled->process, from_ns);
-         i < scaled->seen.count && !error; i++) {
-        const struct period *seen = &scaled->seen.all[i];
-        if (seen->process != scaled->process || seen->from_ns >= to_ns)
-            break;
-        error = add_period(&scaled->pieces, scaled->process,
-                           seen->from_ns > from_ns ? seen->from_ns : from_ns,
-                           seen->to_ns < to_ns ? seen->to_ns : to_ns, scaled->windows);
-    }
-    if (!error && scaled->pieces.count > before)
-        gv_estimate_window(&scaled->estimate, scaled->windows++);
+    if (!error)
+        scaled->captures[scaled->capture_count++] =
+            (struct capture){.stream = sqlite3_column_int64(row, 0),
+                             .start_ns = sqlite3_column_int64(row, 1),
+                             .end_ns = sqlite3_column_int64(row, 2)};
     return error;
 }
 
-/* ---- calls ---- */
-
-static uint32_t hash_before(const struct thread *thread)
+static int read_captures(struct gv_scaled *scaled)
 {
-    uint64_t hash = 0;
+    struct gv_id_table sampled = {0};
+    int closed, error = gv_id_table_read(&sampled, scaled->trace, sql_processes);
 
-    for (uint32_t i = 1; i <= BEFORE; i++)
-        hash = gv_mix(hash, thread->before[(thread->at - i) % BEFORE]);
-    return (uint32_t)(hash >> 32);
+    for (size_t id = 1; id < sampled.rows && !error; id++) {
+        if (!gv_id_table_get(&sampled, (int64_t)id, 0))
+            continue;
+        error = gv_gpu_captured_open(scaled->trace, (int64_t)id);
+        if (!error)
+            error = gv_database_each(scaled->trace, sql_captures, NULL, 0, take_capture, scaled);
+        closed = gv_gpu_captured_close(scaled->trace);
+        error = error ? error : closed;
+    }
+    gv_id_table_free(&sampled);
+    return error;
 }
+
+static int by_stream(const void *left, const void *right)
+{
+    const struct capture *one = left, *other = right;
+
+    if (one->stream != other->stream)
+        return one->stream < other->stream ? -1 : 1;
+    return (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
+}
+
+/* What is captured runs with its graph. */
+static bool is_captured(const struct gv_scaled *scaled, const struct gv_pass_call *call)
+{
+    size_t low = 0, high = scaled->capture_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct capture *capture = &scaled->captures[middle];
+        if (capture->stream < call->stream ||
+            (capture->stream == call->stream && capture->start_ns <= call->key.at_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && scaled->captures[low - 1].stream == call->stream &&
+           call->key.at_ns < scaled->captures[low - 1].end_ns;
+}
+
+/* ---- cells ---- */
+
+struct keys {
+    struct gv_key all, leaf;
+    int64_t kind;
+    double size;
+};
 
 static uint64_t octave(int64_t bytes)
 {
     return bytes > 0 ? (uint64_t)(64 - __builtin_clzll((uint64_t)bytes)) : 0;
 }
 
-static void set_keys(const struct gv_scaled *scaled, sqlite3_stmt *row, int64_t thread,
-                     uint64_t before, struct gv_estimate_call *call)
+/* False: the call puts no work on the GPU, or its process was not sampled. */
+static bool find_keys(const struct gv_scaled *scaled, const struct gv_pass_call *call,
+                      struct keys *keys)
 {
-    int64_t work = sqlite3_column_int64(row, CALL_WORK);
-    int64_t bytes = gv_time_column_duration(row, CALL_BYTES);
+    int64_t work = gv_id_table_get(&scaled->apis, call->api, 0);
+    int64_t process = gv_id_table_get(&scaled->threads, call->thread, 0);
     uint64_t rank = (uint64_t)gv_id_table_get(&scaled->kernels, call->kernel, 0);
-    uint64_t kind = gv_mix(0, (uint64_t)work);
+    uint64_t place = gv_mix(call->thread, call->stream);
 
-    call->size = 1;
-    call->keys[2] = before;
-    if (work == 1) {
+    if (!work || call->result != 0 || call->bytes < 0 ||
+        !gv_id_table_get(&scaled->threads, call->thread, 1) || is_captured(scaled, call))
+        return false;
+    keys->size = 1;
+    if (work == GV_GPU_WORK_KERNEL) {
         /* A kernel without a name is like none other. */
-        call->keys[0] = gv_mix(gv_mix(kind, rank), rank ? 0 : (uint64_t)call->kernel);
-        call->keys[1] = gv_mix((uint64_t)thread, (uint64_t)sqlite3_column_int64(row, CALL_STREAM));
-    } else if (work == 2) {
-        call->keys[0] = kind;
-        call->keys[1] =
-            gv_mix((uint64_t)scaled->process, (uint64_t)sqlite3_column_int64(row, CALL_OBJECT));
+        keys->kind = GV_GPU_KERNEL;
+        keys->all = (struct gv_key){{GV_GPU_KERNEL, rank, rank ? 0 : call->kernel}};
+    } else if (work == GV_GPU_WORK_GRAPH) {
+        keys->kind = GV_GPU_GRAPH;
+        keys->all = (struct gv_key){{GV_GPU_GRAPH, 0, 0}};
+        place = gv_mix((uint64_t)process, (uint64_t)call->object);
     } else {
-        call->size = (double)bytes + LEAST_COPY;
-        call->keys[0] = gv_mix(kind, (uint64_t)call->api);
-        call->keys[1] = gv_mix((uint64_t)thread, octave(bytes));
-        call->keys[2] = gv_mix(before, (uint64_t)bytes);
+        keys->kind = gv_id_table_get(&scaled->apis, call->api, 1) ? GV_GPU_SET : GV_GPU_COPY;
+        keys->all = (struct gv_key){{GV_GPU_COPY, call->api, 0}};
+        place = octave(call->bytes);
+        keys->size = (double)call->bytes + LEAST_COPY;
     }
+    keys->leaf = keys->all;
+    keys->leaf.part[0] |= UINT64_C(1) << 32;
+    keys->leaf.part[2] ^= place;
+    return true;
 }
 
-static void note_before(struct thread *thread, sqlite3_stmt *row,
-                        const struct gv_estimate_call *call)
+static int find_cell(struct gv_scaled *scaled, const struct gv_key *key, const struct cell *new,
+                     size_t *cell)
 {
-    uint64_t self = gv_mix((uint64_t)call->api, (uint64_t)call->kernel);
+    int64_t number = gv_key_map_find(&scaled->numbers, key);
+    int error;
 
-    if (sqlite3_column_int64(row, CALL_WORK) == 2)
-        self = gv_mix(self, (uint64_t)sqlite3_column_int64(row, CALL_OBJECT));
-    self = gv_mix(self, octave(sqlite3_column_int64(row, CALL_BYTES)));
-    thread->before[thread->at++ % BEFORE] = (uint32_t)(self >> 32);
-}
-
-/* Adds the call that was read. */
-static int end_call(struct gv_scaled *scaled)
-{
-    scaled->call.works = scaled->works;
-    scaled->call.count = scaled->work_count;
-    if (scaled->call.known == GV_ESTIMATE_UNSEEN && scaled->work_count > 0)
-        scaled->call.known = GV_ESTIMATE_SEEN;
-    int error = scaled->counts ? gv_estimate_add(&scaled->estimate, &scaled->call) : 0;
-
-    scaled->call_id = 0;
-    scaled->counts = false;
-    scaled->work_count = 0;
-    return error;
-}
-
-static bool is_in_part(const struct gv_scaled *scaled, int64_t thread, int64_t call,
-                       int64_t start_ns)
-{
-    const struct gv_totals_part *part = &scaled->part;
-
-    return (!part->thread || part->thread == thread) && start_ns >= part->from_ns &&
-           start_ns < part->to_ns && gv_range_choice_has(part->ranges, call) &&
-           !gv_stopped_has(scaled->stopped, scaled->process, start_ns);
-}
-
-static void begin_call(struct gv_scaled *scaled, sqlite3_stmt *row, int64_t id)
-{
-    int64_t thread_id = sqlite3_column_int64(row, CALL_THREAD);
-    int64_t start_ns = gv_time_column(row, CALL_START);
-    struct thread *thread =
-        &scaled
-             ->befores[thread_id > 0 && (uint64_t)thread_id < scaled->threads.rows ? thread_id : 0];
-    struct gv_estimate_call *call = &scaled->call;
-    const struct period *piece = period_at(&scaled->pieces, scaled->process, start_ns);
-    uint32_t before = hash_before(thread);
-
-    *call = (struct gv_estimate_call){
-        .kernel = sqlite3_column_int64(row, CALL_KERNEL),
-        .api = sqlite3_column_int64(row, CALL_API),
-        .known = piece                                                 ? GV_ESTIMATE_SAMPLED
-                 : period_at(&scaled->seen, scaled->process, start_ns) ? GV_ESTIMATE_SEEN
-                                                                       : GV_ESTIMATE_UNSEEN,
-        .window = piece ? piece->window : 0,
-    };
-    set_keys(scaled, row, thread_id, before, call);
-    note_before(thread, row, call);
-    /* What is captured runs with its graph. */
-    scaled->counts = sqlite3_column_int64(row, CALL_WORK) != 0 &&
-                     !sqlite3_column_int(row, CALL_CAPTURED) &&
-                     is_in_part(scaled, thread_id, id, start_ns);
-    scaled->call_id = id;
-}
-
-/* A call, with one of its operations. */
-static int take_call(void *context, sqlite3_stmt *row)
-{
-    struct gv_scaled *scaled = context;
-    int64_t id = sqlite3_column_int64(row, CALL_ID);
-    int error = scaled->call_id != id ? end_call(scaled) : 0;
-
-    if (error)
-        return error;
-    if (scaled->call_id != id)
-        begin_call(scaled, row, id);
-    if (!scaled->counts || sqlite3_column_type(row, CALL_KIND) == SQLITE_NULL)
+    *cell = (size_t)number - 1;
+    if (number)
         return 0;
-    error = gv_array_room(&scaled->works, scaled->work_count, &scaled->work_room,
-                          sizeof(*scaled->works));
+    if (scaled->cell_count >= GV_SCALED_CELLS && new->above != NONE) {
+        *cell = new->above;
+        return 0;
+    }
+    error = gv_array_room(&scaled->cells, scaled->cell_count, &scaled->cell_room,
+                          sizeof(*scaled->cells));
     if (error)
         return error;
-    struct gv_estimate_work *work = &scaled->works[scaled->work_count++];
-    *work = (struct gv_estimate_work){
-        .kind = sqlite3_column_int64(row, CALL_KIND),
-        .number = sqlite3_column_int64(row, CALL_NUMBER),
-        .device = (size_t)sqlite3_column_int64(row, CALL_DEVICE),
-    };
-    for (int i = 0; i < GV_ESTIMATE_AMOUNTS; i++)
-        work->amounts[i] = gv_time_column_duration(row, CALL_NS + i);
+    *cell = scaled->cell_count++;
+    scaled->cells[*cell] = *new;
+    return gv_key_map_add(&scaled->numbers, key, (int64_t)*cell + 1);
+}
+
+static void count(struct cell *cell, const struct sample *sample, double size)
+{
+    double w, d;
+
+    cell->calls++;
+    if (!sample)
+        return;
+    w = sample->weight;
+    d = (double)sample->duration_ns;
+    cell->samples++;
+    cell->wx += w * size;
+    cell->wd += w * d;
+    cell->wwxx += w * w * size * size;
+    cell->wwxd += w * w * size * d;
+    cell->wwdd += w * w * d * d;
+    cell->w += w;
+    cell->we += w * (double)sample->error_ns;
+}
+
+static int count_call(struct gv_scaled *scaled, const struct gv_pass_call *call)
+{
+    struct keys keys;
+    struct cell new;
+    size_t all, leaf;
+    int error;
+
+    if (!find_keys(scaled, call, &keys))
+        return 0;
+    new = (struct cell){.above = NONE, .kind = keys.kind, .kernel = call->kernel, .api = call->api};
+    error = find_cell(scaled, &keys.all, &new, &all);
+    new.above = all;
+    if (!error)
+        error = find_cell(scaled, &keys.leaf, &new, &leaf);
+    if (error)
+        return error;
+    const struct sample *sample = sample_of(scaled, call->key.id);
+    count(&scaled->cells[all], sample, keys.size);
+    if (leaf != all)
+        count(&scaled->cells[leaf], sample, keys.size);
     return 0;
 }
 
-static int read_calls(struct gv_scaled *scaled)
+/* How much wider the interval of 95 % is than that of many samples: Student's t, by its expansion.
+ */
+static double widened(double samples)
 {
-    int closed, error = gv_gpu_captured_open(scaled->trace, scaled->process);
+    double n = samples > 4 ? samples - 1 : 3;
 
-    if (!error)
-        error = gv_database_each(scaled->trace, sql_calls, &scaled->process, 1, take_call, scaled);
-    if (!error)
-        error = end_call(scaled);
-    closed = gv_gpu_captured_close(scaled->trace);
-    return error ? error : closed;
+    return (1.96 + 2.372 / n + 2.822 / (n * n) + 2.556 / (n * n * n)) / 1.96;
 }
 
-int gv_scaled_solve(struct gv_scaled *scaled, const struct gv_gpu_unseen_list *unseen,
-                    const struct gv_stopped *stopped)
+/* Of a ratio; none of what was measured itself. Few say nothing about how much calls differ. */
+static void solve(struct cell *cell)
 {
-    int error = 0;
+    double r, squares, rest;
+
+    if (cell->samples < 1 || !(cell->wx > 0))
+        return;
+    r = cell->each = cell->wd / cell->wx;
+    rest = cell->calls > cell->samples ? 1 - cell->samples / cell->calls : 0;
+    squares = fmax(0, cell->wwdd - 2 * r * cell->wwxd + r * r * cell->wwxx);
+    if (cell->samples >= GV_SCALED_FEW)
+        cell->variance = squares / (cell->wx * cell->wx) * cell->samples / (cell->samples - 1) *
+                         rest * widened(cell->samples) * widened(cell->samples);
+    else
+        cell->variance = rest > 0 ? r * r : 0;
+}
+
+static int read_calls(struct gv_scaled *scaled, struct gv_pass *pass)
+{
+    const struct gv_pass_call *call = NULL;
+    int error = gv_pass_begin_calls(pass);
+
+    while (!error && !(error = gv_pass_next_call(pass, &call)) && call)
+        error = count_call(scaled, call);
+    for (size_t i = 0; i < scaled->cell_count && !error; i++)
+        solve(&scaled->cells[i]);
+    return error;
+}
+
+int gv_scaled_open(struct gv_scaled **made, sqlite3 *trace, struct gv_pass *pass)
+{
+    struct gv_scaled *scaled = calloc(1, sizeof(*scaled));
+    int error;
 
     if (!scaled)
-        return 0;
-    scaled->stopped = stopped;
-    sqlite3_finalize(scaled->add);
-    scaled->add = NULL;
-    error = gv_database_script(scaled->trace, sql_end_operations, NULL, 0);
-    for (size_t i = 0; i < scaled->process_count && !error; i++)
-        error = find_seen(scaled, &scaled->processes[i], unseen);
-    for (size_t i = 0; i < scaled->process_count && !error; i++) {
-        scaled->process = scaled->processes[i].id;
-        error =
-            gv_database_each(scaled->trace, sql_windows, &scaled->process, 1, take_window, scaled);
-        if (!error)
-            error = read_calls(scaled);
+        return -ENOMEM;
+    scaled->trace = trace;
+    error = gv_database_each(trace, sql_samples, NULL, 0, take_sample, scaled);
+    if (error || !scaled->sample_count) {
+        gv_scaled_close(scaled);
+        return error;
     }
+    *made = scaled;
+    error = gv_id_table_read(&scaled->threads, trace, sql_threads);
     if (!error)
-        error = gv_estimate_solve(&scaled->estimate);
-    return error ? error : gv_database_script(scaled->trace, sql_close_operations, NULL, 0);
-}
-
-/* ---- results ---- */
-
-const struct gv_estimate *gv_scaled_estimate(const struct gv_scaled *scaled)
-{
-    return scaled ? &scaled->estimate : NULL;
-}
-
-static int64_t rounded(double amount)
-{
-    return amount < 9e18 ? llround(amount) : INT64_MAX;
-}
-
-int64_t gv_scaled_sum(const struct gv_estimate_row *row, enum gv_estimate_amount amount)
-{
-    return rounded(row->known[amount] + row->unseen[amount]);
-}
-
-static int64_t common_ns(int64_t from_ns, int64_t to_ns, int64_t other_from_ns, int64_t other_to_ns)
-{
-    int64_t start_ns = from_ns > other_from_ns ? from_ns : other_from_ns;
-    int64_t end_ns = to_ns < other_to_ns ? to_ns : other_to_ns;
-
-    return end_ns > start_ns ? gv_time_difference(end_ns, start_ns) : 0;
-}
-
-int64_t gv_scaled_seen_ppm(const struct gv_scaled *scaled, int64_t from_ns, int64_t to_ns)
-{
-    double seen_ns = 0, all_ns = 0;
-
-    for (size_t i = 0; scaled && i < scaled->process_count; i++) {
-        const struct windows_process *process = &scaled->processes[i];
-        all_ns += (double)common_ns(from_ns, to_ns, process->start_ns, process->end_ns);
-        for (size_t at = period_after(&scaled->seen, process->id, from_ns);
-             at < scaled->seen.count && scaled->seen.all[at].process == process->id; at++)
-            seen_ns += (double)common_ns(from_ns, to_ns < process->end_ns ? to_ns : process->end_ns,
-                                         scaled->seen.all[at].from_ns, scaled->seen.all[at].to_ns);
-    }
-    return all_ns > 0 ? llround(1e6 * seen_ns / all_ns) : 0;
-}
-
-int gv_scaled_store(const struct gv_scaled *scaled)
-{
-    sqlite3_stmt *add = NULL, *unknown = NULL;
-    int error = 0;
-
-    if (!scaled)
-        return 0;
-    error = gv_database_error(scaled->trace,
-                              sqlite3_prepare_v2(scaled->trace, sql_add_row, -1, &add, NULL));
+        error = gv_id_table_read(&scaled->kernels, trace, sql_kernel_names);
     if (!error)
-        error = gv_database_error(
-            scaled->trace, sqlite3_prepare_v2(scaled->trace, sql_add_unknown, -1, &unknown, NULL));
-    for (size_t i = 0; i < scaled->estimate.row_count && !error; i++) {
-        const struct gv_estimate_row *row = &scaled->estimate.rows[i];
-        const int64_t values[] = {row->kind, row->number,
-                                  gv_scaled_sum(row, GV_ESTIMATE_OPERATIONS),
-                                  rounded(row->known[GV_ESTIMATE_OPERATIONS]),
-                                  rounded(gv_estimate_row_error(&scaled->estimate, row))};
-        error = gv_database_add(add, values, 5);
-    }
-    for (size_t i = 0; i < scaled->estimate.unknown_count && !error; i++) {
-        const struct gv_estimate_unknown *row = &scaled->estimate.unknown[i];
-        error = gv_database_add(unknown, (const int64_t[]){row->kernel, row->api, row->calls}, 3);
-    }
-    sqlite3_finalize(add);
-    sqlite3_finalize(unknown);
+        error = gv_id_table_read(&scaled->apis, trace, sql_apis);
+    if (!error)
+        error = read_captures(scaled);
+    if (!error && scaled->capture_count)
+        qsort(scaled->captures, scaled->capture_count, sizeof(*scaled->captures), by_stream);
+    if (!error)
+        error = read_calls(scaled, pass);
+    free(scaled->samples);
+    scaled->samples = NULL;
     return error;
 }
 
@@ -468,14 +327,141 @@ void gv_scaled_close(struct gv_scaled *scaled)
 {
     if (!scaled)
         return;
-    sqlite3_finalize(scaled->add);
     gv_id_table_free(&scaled->threads);
     gv_id_table_free(&scaled->kernels);
-    gv_estimate_free(&scaled->estimate);
-    free(scaled->processes);
-    free(scaled->seen.all);
-    free(scaled->pieces.all);
-    free(scaled->befores);
-    free(scaled->works);
+    gv_id_table_free(&scaled->apis);
+    gv_key_map_free(&scaled->numbers);
+    free(scaled->samples);
+    free(scaled->captures);
+    free(scaled->cells);
     free(scaled);
+}
+
+/* ---- using it ---- */
+
+/* The cell whose average a call gets; NULL: it has none. */
+static struct cell *source_of(const struct gv_scaled *scaled, const struct keys *keys)
+{
+    int64_t leaf = gv_key_map_find(&scaled->numbers, &keys->leaf);
+    int64_t all = gv_key_map_find(&scaled->numbers, &keys->all);
+    struct cell *cell = leaf ? &scaled->cells[leaf - 1] : NULL;
+
+    if (cell && (cell->samples >= GV_SCALED_FEW || (cell->samples > 0 && cell->variance == 0)))
+        return cell;
+    return all ? &scaled->cells[all - 1] : NULL;
+}
+
+static int64_t rounded(double amount)
+{
+    return amount < 9e18 ? llround(amount) : INT64_MAX;
+}
+
+int64_t gv_scaled_ns(const struct gv_scaled *scaled, const struct gv_pass_call *call,
+                     double *error_ns)
+{
+    const struct cell *cell;
+    struct keys keys;
+
+    if (!scaled || !find_keys(scaled, call, &keys))
+        return -1;
+    cell = source_of(scaled, &keys);
+    if (!cell || cell->samples < 1)
+        return -1;
+    if (error_ns)
+        *error_ns = hypot(sqrt(cell->variance) * keys.size, cell->we / cell->w);
+    return rounded(cell->each * keys.size);
+}
+
+int64_t gv_scaled_add(struct gv_scaled *scaled, const struct gv_pass_call *call)
+{
+    struct cell *cell;
+    struct keys keys;
+
+    if (!scaled || !find_keys(scaled, call, &keys))
+        return -1;
+    cell = source_of(scaled, &keys);
+    if (!cell)
+        return -1;
+    cell->added_size += keys.size;
+    cell->added_calls++;
+    return cell->samples > 0 ? rounded(cell->each * keys.size) : -1;
+}
+
+/* ---- sums ---- */
+
+struct row {
+    double calls, ns, variance, common; /* common: the error of measuring, of all together */
+    bool known;
+};
+
+static void add_row(struct row *row, const struct cell *cell)
+{
+    row->calls += cell->added_calls;
+    if (cell->samples < 1)
+        return;
+    row->known = true;
+    row->ns += cell->each * cell->added_size;
+    row->variance += cell->added_size * cell->added_size * cell->variance;
+    row->common += cell->we / cell->w * cell->added_calls;
+}
+
+static double error_of(const struct row *row)
+{
+    return sqrt(row->variance + row->common * row->common);
+}
+
+void gv_scaled_sum(const struct gv_scaled *scaled, struct gv_scaled_sums *sums)
+{
+    struct row all = {0};
+
+    *sums = (struct gv_scaled_sums){0};
+    for (size_t i = 0; scaled && i < scaled->cell_count; i++) {
+        const struct cell *cell = &scaled->cells[i];
+        int64_t *ns = cell->kind == GV_GPU_KERNEL  ? &sums->kernel_ns
+                      : cell->kind == GV_GPU_GRAPH ? &sums->graph_ns
+                                                   : &sums->copy_ns;
+        add_row(&all, cell);
+        *ns = gv_time_sum(*ns, rounded(cell->each * cell->added_size));
+        sums->operations += rounded(cell->added_calls);
+        if (cell->samples < 1)
+            sums->unknown += rounded(cell->added_calls);
+        if (cell->above == NONE)
+            sums->samples += rounded(cell->samples);
+    }
+    sums->error_ns = rounded(error_of(&all));
+}
+
+int gv_scaled_store(const struct gv_scaled *scaled)
+{
+    struct row *rows = scaled ? calloc(scaled->cell_count + 1, sizeof(*rows)) : NULL;
+    sqlite3_stmt *add = NULL;
+    int error = 0;
+
+    if (!scaled)
+        return 0;
+    error = rows ? gv_database_error(scaled->trace,
+                                     sqlite3_prepare_v2(scaled->trace, sql_add_row, -1, &add, NULL))
+                 : -ENOMEM;
+    for (size_t i = 0; i < scaled->cell_count && !error; i++) {
+        const struct cell *cell = &scaled->cells[i];
+        add_row(&rows[cell->above == NONE ? i : cell->above], cell);
+    }
+    for (size_t i = 0; i < scaled->cell_count && !error; i++) {
+        const struct cell *cell = &scaled->cells[i];
+        const struct row *row = &rows[i];
+        bool is_kernel = cell->kind == GV_GPU_KERNEL;
+        if (cell->above != NONE || !(row->calls > 0))
+            continue;
+        error = gv_database_add(
+            add,
+            (const int64_t[]){cell->kind, is_kernel ? cell->kernel : 0,
+                              is_kernel || cell->kind == GV_GPU_GRAPH ? 0 : cell->api,
+                              rounded(row->calls), rounded(cell->samples),
+                              row->known ? rounded(row->ns) : -1,
+                              row->known ? rounded(error_of(row)) : -1},
+            7);
+    }
+    sqlite3_finalize(add);
+    free(rows);
+    return error;
 }

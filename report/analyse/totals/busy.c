@@ -28,19 +28,18 @@ static int64_t busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
     return end_ns - from_ns;
 }
 
-void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *op, size_t device,
-                    struct gv_totals_busy *added)
+int64_t gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *op, size_t device)
 {
     struct gv_totals_device *state = &run->devices[device];
-    int64_t start_ns = op->key.at_ns, end_ns = op->key.end_ns, added_ns;
+    int64_t start_ns = op->key.at_ns, end_ns = op->key.end_ns, added_ns, idle_ns;
     bool copies = op->kind == GV_GPU_COPY || op->kind == GV_GPU_SET;
 
     if (state->operations++ == 0) {
         state->first_ns = state->until_ns = start_ns;
         state->kernel_until_ns = state->copy_until_ns = state->host_copy_until_ns = start_ns;
     }
-    added->idle_ns = busy_known_gaps(run, state->until_ns, start_ns);
-    added->busy_ns = added_ns = busy_cover(&state->until_ns, start_ns, end_ns);
+    idle_ns = busy_known_gaps(run, state->until_ns, start_ns);
+    added_ns = busy_cover(&state->until_ns, start_ns, end_ns);
     state->busy_ns += added_ns;
     state->known.busy_ns += gv_totals_known_ns(run, end_ns - added_ns, end_ns);
     if (added_ns > 0 && device < GV_TOTALS_LANES)
@@ -48,7 +47,7 @@ void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *o
     if (op->kind == GV_GPU_COPY && gv_totals_copy_is_with_host(op->copy_kind))
         state->known.host_copy_ns += gv_totals_known_ns(
             run, end_ns - busy_cover(&state->host_copy_until_ns, start_ns, end_ns), end_ns);
-    added->own_ns = added_ns =
+    added_ns =
         busy_cover(copies ? &state->copy_until_ns : &state->kernel_until_ns, start_ns, end_ns);
     if (copies) {
         state->copy_ns += added_ns;
@@ -60,4 +59,5 @@ void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *o
     }
     if (end_ns > state->last_ns)
         state->last_ns = end_ns;
+    return idle_ns;
 }

@@ -103,8 +103,11 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
     int64_t last_ns = count > 1 ? call->key.end_ns : end_ns;
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
     int64_t process = gv_id_table_get(&run->threads, call->thread, 0);
-    int64_t before = gv_totals_memory_context(run, call);
-    int error = gv_lines_take_call(run->lines, call);
+    int64_t before = gv_totals_memory_context(run, call), gpu_ns;
+    int error;
+
+    gpu_ns = gv_scaled_ns(run->scaled, call, NULL);
+    error = gv_lines_take_call(run->lines, call, gpu_ns);
 
     run->starts_of[(uint64_t)call->key.id % GV_TOTALS_STARTS] =
         (struct gv_totals_start){call->key.id, start_ns};
@@ -139,6 +142,8 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
         .count = count,
     };
     error = gv_range_pass_call(run->range_pass, &done);
+    if (!error && gv_scaled_add(run->scaled, call) >= 0)
+        error = gv_range_pass_operation(run->range_pass, call->key.id, gpu_ns);
     if (!error && gv_id_table_get(&run->memory, api, 0) && call->result == 0)
         error = gv_totals_memory_call(run, call, before);
     if (gv_id_table_get(&run->starts, api, 0))

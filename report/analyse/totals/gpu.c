@@ -130,39 +130,11 @@ static int totals_line(struct gv_totals_run *run, const struct gv_pass_operation
     return gv_lines_take(run->lines, &operation);
 }
 
-/* The row of the sums that the operation is of: see gv_estimate_work. */
-static int64_t totals_number(const struct gv_totals_run *run, const struct gv_pass_operation *op)
-{
-    return op->kind == GV_GPU_KERNEL ? gv_totals_kernel_of(run, op->shape) - run->kernels
-           : op->kind == GV_GPU_COPY ? (int64_t)gv_totals_copy_kind(op->copy_kind)
-           : op->kind == GV_GPU_SET  ? -1
-                                     : 0;
-}
-
-static int totals_scaled(struct gv_totals_run *run, const struct gv_pass_operation *op,
-                         size_t device, const struct gv_totals_busy *added)
-{
-    const struct gv_estimate_work work = {
-        .kind = op->kind,
-        .number = totals_number(run, op),
-        .device = device,
-        .amounts = {[GV_ESTIMATE_NS] = op->key.end_ns - op->key.at_ns,
-                    [GV_ESTIMATE_BUSY] = added->busy_ns,
-                    [GV_ESTIMATE_OWN] = added->own_ns,
-                    [GV_ESTIMATE_OPERATIONS] = 1,
-                    [GV_ESTIMATE_BYTES] = op->bytes},
-    };
-
-    return gv_scaled_take(run->scaled, gv_id_table_get(&run->places, op->place, 0), op->call,
-                          &work);
-}
-
 int gv_totals_operation(void *context, const struct gv_pass_operation *operation)
 {
     struct gv_totals_run *run = context;
     int64_t device = gv_id_table_get(&run->places, operation->place, 2) - 1;
-    int64_t duration_ns = operation->key.end_ns - operation->key.at_ns;
-    struct gv_totals_busy added;
+    int64_t duration_ns = operation->key.end_ns - operation->key.at_ns, idle_ns;
     int error;
 
     if (!totals_wants(run, operation))
@@ -176,10 +148,8 @@ int gv_totals_operation(void *context, const struct gv_pass_operation *operation
         error = gv_range_pass_operation(run->range_pass, operation->call, duration_ns);
     if (error || device < 0 || (uint64_t)device >= run->device_count)
         return error;
-    gv_totals_busy(run, operation, (size_t)device, &added);
+    idle_ns = gv_totals_busy(run, operation, (size_t)device);
     error = gv_range_pass_busy(run->range_pass, gv_id_table_get(&run->places, operation->place, 0),
                                operation->key.at_ns, operation->key.end_ns);
-    if (!error)
-        error = totals_scaled(run, operation, (size_t)device, &added);
-    return error ? error : totals_line(run, operation, added.idle_ns);
+    return error ? error : totals_line(run, operation, idle_ns);
 }

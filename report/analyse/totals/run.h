@@ -128,10 +128,8 @@ struct gv_totals_run {
     int64_t start_ns, loads, loading_ns, compiling_ns;
 
     struct gv_lines *lines;
-    struct gv_scaled *scaled; /* NULL: there were no windows */
-    struct gv_totals_scale {
-        int64_t windows, seen_ppm, operations, unknown, busy_error_ns;
-    } scale;
+    struct gv_scaled *scaled; /* NULL: no call was measured */
+    struct gv_scaled_sums sampled;
     struct gv_range_totals *ranges;   /* NULL: the trace has none */
     struct gv_steps *steps;           /* NULL: none were found */
     struct gv_range_pass *range_pass; /* NULL: nobody wants it */
@@ -154,12 +152,9 @@ int gv_totals_untimed(struct gv_totals_run *run);
 /* An operation with its times: the sums, and what else wants it; after gv_totals_unseen. */
 int gv_totals_operation(void *context, const struct gv_pass_operation *operation);
 /* report/analyse/totals/busy.c: when the devices were busy. */
-struct gv_totals_busy {
-    int64_t busy_ns, own_ns; /* what the operation added to all time, and to that of its like */
-    int64_t idle_ns;         /* known to be idle before it */
-};
-void gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *op, size_t device,
-                    struct gv_totals_busy *added);
+/* Returns how long it is known to have been idle before the operation. */
+int64_t gv_totals_busy(struct gv_totals_run *run, const struct gv_pass_operation *op,
+                       size_t device);
 /* report/analyse/totals/calls.c: sums of the calls; then of what is in no table. */
 int gv_totals_call(void *context, const struct gv_pass_call *call);
 int gv_totals_calls_end(struct gv_totals_run *run);
@@ -181,9 +176,6 @@ int64_t gv_totals_memory_still_refused(const struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
  * gv_totals_calls_end. */
 int gv_totals_first_use(struct gv_totals_run *run);
-/* report/analyse/totals/scale.c: if the operations are a sample, makes their sums those of all;
- * after all other sums, except those of kernels and of copies. */
-void gv_totals_scale(struct gv_totals_run *run);
 /* report/analyse/totals/medians.c: reads everything a second time, for exact medians. */
 int gv_totals_medians(struct gv_totals_run *run);
 /* report/analyse/totals/store.c: writes the (empty) tables. */

@@ -64,26 +64,13 @@ static bool thread_row(const struct gv_totals_run *run, size_t id, int64_t *valu
     return id > 0 && thread->count > 0;
 }
 
-/* Of the seen operations, or, if they are a sample, estimated of all. */
-static int64_t all_of(const struct gv_totals_run *run, int64_t kind, int64_t number,
-                      enum gv_estimate_amount amount, int64_t seen)
-{
-    const struct gv_estimate *estimate = gv_scaled_estimate(run->scaled);
-    const struct gv_estimate_row *row =
-        estimate ? gv_estimate_row_of(estimate, kind, number) : NULL;
-
-    return row ? gv_scaled_sum(row, amount) : seen;
-}
-
 static bool kernel_row(const struct gv_totals_run *run, size_t rank, int64_t *values)
 {
     const struct gv_totals_kernel *kernel = &run->kernels[rank];
 
-    GV_ROW((int64_t)rank,
-           all_of(run, GV_GPU_KERNEL, (int64_t)rank, GV_ESTIMATE_OPERATIONS, kernel->time.count),
-           all_of(run, GV_GPU_KERNEL, (int64_t)rank, GV_ESTIMATE_NS, kernel->time.total_ns),
-           kernel->time.min_ns, gv_duration_total_median_ns(&kernel->time), kernel->time.max_ns,
-           kernel->shape, kernel->shapes, kernel->device);
+    GV_ROW((int64_t)rank, kernel->time.count, kernel->time.total_ns, kernel->time.min_ns,
+           gv_duration_total_median_ns(&kernel->time), kernel->time.max_ns, kernel->shape,
+           kernel->shapes, kernel->device);
     return kernel->time.count > 0;
 }
 
@@ -91,13 +78,10 @@ static bool kernel_row(const struct gv_totals_run *run, size_t rank, int64_t *va
 static bool copy_row(const struct gv_totals_run *run, size_t number, int64_t *values)
 {
     const struct gv_duration_total *time = number ? &run->copies[number - 1] : &run->sets;
-    int64_t kind = number ? GV_GPU_COPY : GV_GPU_SET, key = (int64_t)number - 1;
 
-    GV_ROW(key, all_of(run, kind, key, GV_ESTIMATE_OPERATIONS, time->count),
-           all_of(run, kind, key, GV_ESTIMATE_NS, time->total_ns), time->min_ns,
+    GV_ROW((int64_t)number - 1, time->count, time->total_ns, time->min_ns,
            gv_duration_total_median_ns(time), time->max_ns,
-           all_of(run, kind, key, GV_ESTIMATE_BYTES,
-                  number ? run->copy_bytes[number - 1] : run->set_bytes));
+           number ? run->copy_bytes[number - 1] : run->set_bytes);
     return time->count > 0;
 }
 

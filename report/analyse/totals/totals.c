@@ -115,7 +115,7 @@ static int totals_open(struct gv_totals_run *run)
     if (!error)
         error = totals_open_ranges(run);
     if (!error)
-        error = gv_scaled_open(&run->scaled, run->trace, &run->part);
+        error = gv_scaled_open(&run->scaled, run->trace, run->pass);
     if (!error)
         error = gv_lines_open(&run->lines, run->trace, &run->part);
     if (error)
@@ -181,11 +181,6 @@ static int totals_lines(struct gv_totals_run *run)
     return error;
 }
 
-static int totals_scaled(struct gv_totals_run *run)
-{
-    return gv_scaled_solve(run->scaled, &run->unseen_times, &run->stopped);
-}
-
 static int totals_read(struct gv_totals_run *run)
 {
     const struct gv_pass_consumer consumer = {run, gv_totals_call, gv_totals_operation};
@@ -195,8 +190,8 @@ static int totals_read(struct gv_totals_run *run)
 
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_untimed, gv_totals_unseen,    totals_read,        totals_lines,
-    totals_scaled,     gv_totals_calls_end, gv_totals_recorded, gv_totals_first_use,
+    gv_totals_untimed,   gv_totals_unseen,   totals_read,         totals_lines,
+    gv_totals_calls_end, gv_totals_recorded, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
@@ -215,7 +210,7 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, struct
         error = totals_steps[i](run);
     if (!error && exact)
         error = gv_totals_medians(run);
-    gv_totals_scale(run);
+    gv_scaled_sum(run->scaled, &run->sampled);
     if (!error)
         error = gv_totals_store(run);
     if (!error)

@@ -163,13 +163,11 @@ static enum gv_check_outcome check_sure(enum gv_check_needs needs)
 static int check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
                        struct gv_check_result *result)
 {
-    enum gv_check_needs needs = rule->check->needs;
     int error = check_run_sql(trace, sql_missing, rule, result);
 
-    if (error || result->outcome == GV_CHECK_UNKNOWN ||
-        (needs != GV_CHECK_NEEDS_GPU && needs != GV_CHECK_NEEDS_GPU_MOST))
-        return error;
-    return check_run_sql(trace, sql_between, rule, result);
+    return error || result->outcome == GV_CHECK_UNKNOWN
+               ? error
+               : check_run_sql(trace, sql_between, rule, result);
 }
 
 static const char check_lost[] =

@@ -12,7 +12,6 @@ enum gv_check_needs {
     GV_CHECK_NEEDS_CALLS_LEAST, /* more calls can only satisfy it */
     GV_CHECK_NEEDS_CALLS_MOST,  /* more calls can only break it */
     GV_CHECK_NEEDS_GPU,
-    GV_CHECK_NEEDS_GPU_SUMS,
     GV_CHECK_NEEDS_GPU_LEAST, /* more of the GPU side can only satisfy it */
     GV_CHECK_NEEDS_GPU_SHARE, /* the same, but more time can break it */
     GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU side can only break it */

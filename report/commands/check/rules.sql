@@ -46,10 +46,6 @@ name || ' took ' || gv_duration(took) || '; how much of that was waiting or comp
 -- define: unseen_words(longer, may_compile)
 (SELECT {say_unseen} FROM ({unseen({longer}, {may_compile})}))
 
--- define: lacks_launches
--- As gv_run_facts_lacks_launches() has it.
-({fact(scaled_unknown)} > ({fact(launch_calls)} + {fact(copy_calls)}) / 1000)
-
 -- name: max_finding
 -- ?1 is the phase; NULL: any.
 WITH large AS (SELECT f.* FROM findings f
@@ -63,33 +59,24 @@ SELECT count(*) > 0, printf('%d finding%s more than that; f%d takes %s of %s: ',
 FROM large;
 
 -- name: min_gpu_busy
--- ?1 is the phase; NULL: the run. If another profiler had the GPU side for a time, of the time that was seen. If it was seen in windows, the
--- share is an estimate, and sure up to twice its standard error. "least" is the share if operations that were lost were those of another device.
+-- ?1 is the phase; NULL: the run. If another profiler had the GPU side for a time, of the time that was seen. "least" is the share if operations that were lost were those of another device.
 WITH lanes AS (SELECT process, device, CAST(total(total_ns) AS INTEGER) AS run_ns,
         CAST(total(CASE WHEN gv_account(what) = 'busy' THEN total_ns END) AS INTEGER) AS busy_ns,
         CAST(total(CASE what WHEN 'not-seen' THEN total_ns END) AS INTEGER) AS unseen_ns
     FROM ledger WHERE ?1 IS NULL OR phase = ?1 GROUP BY 1, 2),
-known AS (SELECT {fact(scaled)} AS scaled, CASE WHEN {fact(scaled)} AND ?1 IS NULL THEN {fact(gpu_busy_ns)} ELSE total(busy_ns) END AS busy_ns,
-        total(unseen_ns) AS unseen_ns, total(run_ns) - CASE WHEN {fact(scaled)} THEN count(*) * {fact(stopped_ns)} ELSE total(unseen_ns) END AS seen_ns,
-        coalesce(CASE WHEN {fact(scaled)} THEN {fact(gpu_busy_error_ns)} END, 0) AS error_ns,
+known AS (SELECT total(busy_ns) AS busy_ns, total(unseen_ns) AS unseen_ns, total(run_ns) - total(unseen_ns) AS seen_ns,
         (SELECT total(coalesce(p.end_ns, {fact(last_ns)}) - p.start_ns) FROM devices d JOIN processes p ON p.id = d.process
             WHERE EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
                 AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.process = d.process AND l.device = d.device)) AS hidden_ns
     FROM lanes)
-SELECT CASE WHEN {fact(scaled)} AND ?1 IS NOT NULL THEN NULL
-        WHEN coalesce(busy, 0) + 2 * error < ?2 THEN CASE WHEN NOT {lacks_launches} THEN 1 END
-        WHEN coalesce(least - 2 * error < ?2, 1) THEN NULL ELSE 0 END,
-    CASE WHEN scaled AND ?1 IS NOT NULL THEN 'the GPU side was seen in windows only'
-        WHEN scaled THEN printf('about %s of the run, standard error %s', {percent(coalesce(busy, 0))}, {percent(error)})
-            || CASE WHEN {lacks_launches} THEN '; of some launches it is not known' ELSE '' END
-        WHEN busy >= ?2 THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
+SELECT CASE WHEN coalesce(busy, 0) < ?2 THEN 1 WHEN coalesce(least < ?2, 1) THEN NULL ELSE 0 END,
+    CASE WHEN busy >= ?2 THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         WHEN busy IS NULL THEN 'no device had work'
         ELSE printf('the GPU was busy %s of %s: %s of %s%s', {percent(busy)},
             CASE WHEN ?1 IS NULL THEN 'the run' WHEN ?1 = 'main' THEN ?1 ELSE 'the ' || ?1 END, gv_duration(busy_ns), gv_duration(seen_ns),
             CASE WHEN unseen_ns > 0 THEN ' that were seen' ELSE '' END) END
-FROM (SELECT scaled, unseen_ns, CAST(busy_ns AS INTEGER) AS busy_ns, CAST(seen_ns AS INTEGER) AS seen_ns,
+FROM (SELECT unseen_ns, CAST(busy_ns AS INTEGER) AS busy_ns, CAST(seen_ns AS INTEGER) AS seen_ns,
     busy_ns * 1.0 / nullif(seen_ns, 0) AS busy,
-    coalesce(error_ns / nullif(seen_ns, 0), 0) AS error,
     CASE WHEN NOT (EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record'))
             AND EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL)) AND (?1 IS NULL OR hidden_ns = 0)
         THEN coalesce(busy_ns * 1.0 / nullif(seen_ns + hidden_ns, 0), 0) END AS least
@@ -292,17 +279,9 @@ SELECT count(*) > 0, printf('the driver compiled %d time%s, for %s', count(*), {
 FROM jits WHERE operation = 'compile';
 
 -- name: max_copy_ratio
--- Estimates are sure up to twice their standard errors.
-SELECT CASE WHEN {lacks_launches} THEN NULL WHEN kernel_ns + 2 * kernel_error <= 0 THEN copy_ns > 0
-        WHEN (copy_ns - 2 * copy_error) / (kernel_ns + 2 * kernel_error) > ?1 THEN 1
-        WHEN coalesce((copy_ns + 2 * copy_error) / nullif(max(kernel_ns - 2 * kernel_error, 0), 0), 1e9) > ?1 THEN NULL
-        ELSE 0 END,
-    printf('copies between host and device took %s, kernels %s', gv_duration(copy_ns),
-        gv_duration(kernel_ns)) || CASE WHEN {fact(scaled)} THEN ', estimated' ELSE '' END
-FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns,
-    (SELECT gv_root(total(1.0 * error_ns * error_ns)) FROM scaled_total
-        WHERE kind = 2 AND number & 15 BETWEEN 1 AND 4) AS copy_error,
-    (SELECT gv_root(total(1.0 * error_ns * error_ns)) FROM scaled_total WHERE kind IN (1, 4)) AS kernel_error);
+SELECT CASE WHEN kernel_ns <= 0 THEN copy_ns > 0 ELSE 1.0 * copy_ns / kernel_ns > ?1 END,
+    printf('copies between host and device took %s, kernels %s', gv_duration(copy_ns), gv_duration(kernel_ns))
+FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns);
 
 -- define: is_it(name)
 {name} GLOB ?1 OR gv_kernel({name}) GLOB ?1
@@ -322,9 +301,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
         ELSE 'no launch has a matching kernel name' END;
 
 -- name: min_kernels
--- Kernels that no window saw are among the launches.
-SELECT CASE WHEN count >= ?1 THEN 0 WHEN NOT {lacks_launches} THEN 1 END,
-    printf('%d kernel%s ran', count, {s(count)})
+SELECT count < ?1, printf('%d kernel%s ran', count, {s(count)})
 FROM (SELECT coalesce(sum(count), 0) AS count FROM kernel_total);
 
 -- name: min_launches

@@ -94,8 +94,9 @@ SELECT 'copied between host and device', {sum(bytes)} FROM copy_total WHERE copy
 {loads_of_kind(=)};
 
 -- name: kernels
-SELECT k.name, {sum(k.total_ns)}, {sum(k.count)}, total(t.error_ns)
-FROM kernel_total k LEFT JOIN scaled_total t ON t.kind = 1 AND t.number = k.rank GROUP BY k.name;
+SELECT name, {sum(total_ns)}, {sum(count)}, total(error_ns)
+FROM (SELECT name, total_ns, count, 0 AS error_ns FROM kernel_total UNION ALL SELECT name, total_ns, count, error_ns FROM scaled
+        WHERE kind = 'kernel') GROUP BY name;
 
 -- name: gpu_lines
 SELECT coalesce({line_of(place)}, 'unknown line'), {sum(gpu_ns)},
@@ -108,9 +109,8 @@ FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel GROUP BY 1;
 
 -- name: copies
 SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END, {sum(t.total_ns)},
-    {sum(t.bytes)}, {sum(t.count)}, total(e.error_ns)
-FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15
-    LEFT JOIN scaled_total e ON e.kind IN (2, 3) AND e.number = t.copy_kind GROUP BY 1;
+    {sum(t.bytes)}, {sum(t.count)}
+FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15 GROUP BY 1;
 
 -- name: calls
 SELECT a.name, {sum(t.total_ns)}, {sum(t.count)}

@@ -54,8 +54,6 @@ static bool diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing 
 {
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
-    if (thing->basis == GV_DIFF_ON_LEDGER)
-        return diff->runs[run].seen_ppm == 0;
     return (thing->basis != GV_DIFF_ON_GPU && thing->basis != GV_DIFF_ON_GPU_SUMS) ||
            diff->runs[run].gpu_whole;
 }
@@ -212,8 +210,7 @@ static int diff_compare_thing(struct gv_diff *diff, struct gv_diff_thing *thing)
         diff_fill_steps(diff, thing);
     times = diff_times(diff, thing);
 
-    if ((thing->basis == GV_DIFF_ON_EITHER || thing->basis == GV_DIFF_ON_LEDGER) &&
-        diff_is_mixed(diff))
+    if (thing->basis == GV_DIFF_ON_EITHER && diff_is_mixed(diff))
         return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
     int error = 0;

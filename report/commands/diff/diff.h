@@ -36,7 +36,6 @@ enum gv_diff_basis {
     GV_DIFF_ON_GPU,      /* the GPU side: without it they are unknown */
     GV_DIFF_ON_GPU_SUMS, /* the same, but they may be estimated */
     GV_DIFF_ON_EITHER,   /* other evidence without it: only values of the same can be compared */
-    GV_DIFF_ON_LEDGER,   /* the same; windows in which the GPU side was seen are no evidence */
 };
 
 enum gv_diff_area_id {
@@ -67,9 +66,9 @@ enum gv_diff_test {
 /* One trace. */
 struct gv_diff_run {
     const char *path;
-    bool gpu_seen;    /* all of it, or it is estimated */
-    bool gpu_whole;   /* all of it */
-    int64_t seen_ppm; /* of an estimate: of the time; 0: none */
+    bool gpu_seen;  /* all of it, or it is estimated */
+    bool gpu_whole; /* all of it */
+    bool sampled;   /* it is estimated */
     bool complete;
     int64_t lost;
     int64_t run_ns, steps; /* steps: of all devices */

@@ -92,10 +92,9 @@ static void diff_print_doubts(const struct gv_diff *diff, size_t number,
         snprintf(text, sizeof(text), "%.400s is not complete: its program still ran.", run->path);
         diff_line(style, "!", text);
     }
-    if (run->seen_ppm > 0) {
+    if (run->sampled) {
         snprintf(text, sizeof(text),
-                 "%.400s saw the GPU side for %.1f %% of the time: its GPU times are estimates.",
-                 run->path, (double)run->seen_ppm / 1e4);
+                 "%.400s has samples of the GPU side: its GPU times are estimates.", run->path);
         diff_line(style, "!", text);
     }
     if (run->lost > 0) {

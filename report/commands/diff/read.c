@@ -105,7 +105,7 @@ static int diff_take_run(void *context, sqlite3_stmt *row)
 
     run->gpu_seen = sqlite3_column_int(row, 0) != 0;
     run->gpu_whole = sqlite3_column_int(row, 1) != 0;
-    run->seen_ppm = sqlite3_column_int64(row, 2);
+    run->sampled = sqlite3_column_int(row, 2) != 0;
     run->complete = sqlite3_column_int(row, 3) != 0;
     run->lost = sqlite3_column_int64(row, 4);
     run->run_ns = gv_time_column_duration(row, 5);
@@ -195,8 +195,7 @@ static int diff_read_run_facts(const struct gv_diff *diff, size_t number, sqlite
 static bool diff_knows(const struct gv_diff_run *run, enum gv_diff_basis basis)
 {
     return (run->gpu_whole || basis != GV_DIFF_ON_GPU) &&
-           (run->gpu_seen || basis != GV_DIFF_ON_GPU_SUMS) &&
-           (!run->seen_ppm || basis != GV_DIFF_ON_LEDGER);
+           (run->gpu_seen || basis != GV_DIFF_ON_GPU_SUMS);
 }
 
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)

@@ -85,8 +85,8 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
         words_write(report,
                     "The last row is the work of calls whose line is unknown, because no stack was"
                     " taken. Set GPUVERIFY_STACKS=all to take every stack.");
-    if (report->facts.scaled)
-        words_write(report, "The times are of the windows in which the GPU side was seen.");
+    if (report->facts.sampled_calls > 0)
+        words_write(report, "The times are estimated from samples.");
     return 0;
 }
 
@@ -101,21 +101,10 @@ static int make_minutes(struct gv_report *report)
     if (!gv_minutes_have(&report->part) && report->picked)
         gv_message("sums by minute are not known of a single thread, device or range");
     gv_progress_begin(report->trace, "gpuverify: adding up minutes");
-    error =
-        gv_minutes_make(report->trace, &report->part, report->top,
-                        report->picked || report->facts.older.minutes > 0, &report->minutes_scaled);
+    error = gv_minutes_make(report->trace, &report->part, report->top,
+                            report->picked || report->facts.older.minutes > 0);
     gv_progress_end(report->trace);
     return error;
-}
-
-static int words_of_minutes(struct gv_report *report, const struct gv_section_gaps *gaps)
-{
-    (void)gaps;
-    if (report->minutes_scaled)
-        words_write(report,
-                    "The GPU side was seen in windows: what the GPU did in all is estimated by"
-                    " the launches of each minute, and idle time is at least as long as shown.");
-    return 0;
 }
 
 #define SECTION_TABLE             .record = false
@@ -123,7 +112,7 @@ static int words_of_minutes(struct gv_report *report, const struct gv_section_ga
 #define SECTION_TABLE_OF_GPU      .of_gpu = true
 #define SECTION_RECORD_OF_GPU     .record = true, .of_gpu = true
 #define SECTION_TABLE_WITH(below) .words = words_of_##below
-#define SECTION_TABLE_OF(by)      .make = make_##by, .words = words_of_##by
+#define SECTION_TABLE_OF(by)      .make = make_##by
 #define SECTION_PICTURE(by)       .draw = by
 
 static const struct gv_section sections[] = {
@@ -230,7 +219,8 @@ static int section_table(struct gv_report *report, const struct gv_section *sect
     bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
     int columns = (int)section_columns(section), result = sqlite3_step(query), error;
 
-    if (read_by_people && !report->facts.scaled && section_ends_in_error(section, (size_t)columns))
+    if (read_by_people && report->facts.sampled_calls == 0 &&
+        section_ends_in_error(section, (size_t)columns))
         columns--;
     if (result == SQLITE_DONE && !report->picked && read_by_people)
         return 0;
@@ -385,20 +375,23 @@ static void report_json_facts(struct gv_report *report)
     gv_json_close(&report->json, '}');
 }
 
-/* How sure the facts are, if the GPU side was seen in windows. */
-static void report_json_scaled(struct gv_report *report)
+/* What is estimated from samples. */
+static void report_json_sampled(struct gv_report *report)
 {
     const struct gv_run_facts *facts = &report->facts;
 
-    if (!facts->scaled) {
-        gv_json_null(&report->json, "scaled");
+    if (facts->sampled_calls == 0) {
+        gv_json_null(&report->json, "sampled");
         return;
     }
-    gv_json_open(&report->json, "scaled", '{');
-    gv_json_number(&report->json, "windows", facts->scaled_windows);
-    gv_json_real(&report->json, "seen_share", (double)facts->scaled_seen_ppm / 1e6);
-    gv_json_number(&report->json, "busy_error_ns", facts->gpu_busy_error_ns);
-    gv_json_number(&report->json, "unknown_launches", facts->scaled_unknown);
+    gv_json_open(&report->json, "sampled", '{');
+    gv_json_number(&report->json, "samples", facts->sampled_calls);
+    gv_json_number(&report->json, "calls", facts->sampled_operations);
+    gv_json_number(&report->json, "unknown_calls", facts->sampled_unknown);
+    gv_json_number(&report->json, "kernels_ns", facts->sampled_kernel_ns);
+    gv_json_number(&report->json, "graphs_ns", facts->sampled_graph_ns);
+    gv_json_number(&report->json, "copies_ns", facts->sampled_copy_ns);
+    gv_json_number(&report->json, "error_ns", facts->sampled_error_ns);
     gv_json_close(&report->json, '}');
 }
 
@@ -492,7 +485,7 @@ static int report_json(struct gv_report *report)
                   report->facts.snapshot_ns > 0);
     gv_json_number(&report->json, "older_minutes", report->facts.older.minutes);
     report_json_facts(report);
-    report_json_scaled(report);
+    report_json_sampled(report);
     if (report->wanted[GV_SECTION_findings])
         error = report_json_findings(report);
     gv_json_open(&report->json, "sections", '{');

@@ -36,7 +36,6 @@ struct gv_report {
     bool evidence; /* below each finding */
     bool picked;   /* only named sections, even if empty */
     bool minutes;  /* their tables are made */
-    bool minutes_scaled;
     struct gv_run_facts facts;
     struct gv_fact_list list;
     struct gv_json json;

@@ -56,7 +56,7 @@ FROM minute_change ORDER BY abs(after - before) DESC, what, name LIMIT :top;
 -- name: devices
 SELECT d.device, gv_device(d.name), d.cc_major || '.' || d.cc_minor, d.multiprocessors,
     d.memory_bytes, t.busy_ns,
-    CASE WHEN {fact(gpu_unseen_ns)} = 0 OR {fact(scaled)}
+    CASE WHEN {fact(gpu_unseen_ns)} = 0
             THEN {share(t.busy_ns, ({fact(last_ns)} - {fact(first_ns)} - {fact(stopped_ns)}))}
         WHEN (SELECT count(*) FROM device_total) = 1
             THEN {share({fact(gpu_busy_ns)}, ({fact(last_ns)} - {fact(first_ns)} - {fact(gpu_unseen_ns)}))}
@@ -76,17 +76,16 @@ SELECT gv_kernel(k.name), k.count, k.total_ns, k.total_ns / k.count, k.min_ns, k
     round(s.grid_x * s.grid_y * s.grid_z * 1.0 / nullif(d.multiprocessors, 0), 2),
     gv_occupancy(d.cc_major * 10 + d.cc_minor, s.block_x * s.block_y * s.block_z, s.registers,
         s.static_shared_bytes + s.dynamic_shared_bytes),
-    t.error_ns
+    NULL
 FROM kernel_total k LEFT JOIN gpu_shape s ON s.id = k.shape LEFT JOIN device d ON d.id = k.device
-    LEFT JOIN scaled_total t ON t.kind = 1 AND t.number = k.rank
 UNION ALL SELECT '(graphs, launched whole)', g.value, t.value, t.value / g.value, NULL, NULL, NULL,
-    {share(t.value, ({kernels_ns} + t.value))}, NULL, NULL, NULL, NULL,
-    (SELECT error_ns FROM scaled_total WHERE kind = 4 AND number = 0)
+    {share(t.value, ({kernels_ns} + t.value))}, NULL, NULL, NULL, NULL, NULL
 FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.value > 0
-UNION ALL SELECT CASE t.kind WHEN 1 THEN gv_kernel(k.name) ELSE '(graphs, launched whole)' END,
-    sum(t.launches), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM scaled_total t LEFT JOIN kernel k ON k.id = t.kernel
-WHERE t.number IS NULL AND t.kind IN (1, 4) GROUP BY 1
+UNION ALL SELECT CASE kind WHEN 'kernel' THEN gv_kernel(name) ELSE '(graphs, launched whole)' END,
+    sum(count), sum(total_ns), sum(total_ns) / sum(CASE WHEN total_ns NOT NULL THEN count END), NULL, NULL, NULL,
+    {share(sum(total_ns), (SELECT total(total_ns) FROM scaled WHERE kind IN ('kernel', 'graph')))}, NULL, NULL, NULL, NULL,
+    CAST(gv_root(sum(1.0 * error_ns * error_ns)) AS INTEGER)
+FROM scaled WHERE kind IN ('kernel', 'graph') GROUP BY 1
 ORDER BY 3 DESC, 1 LIMIT :top;
 
 -- name: steps
@@ -155,12 +154,12 @@ SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END,
         WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END END,
     t.count, t.bytes, t.total_ns, CAST(t.bytes * 1e9 / nullif(t.total_ns, 0) AS INTEGER),
     t.bytes / t.count, t.min_ns, t.median_ns, t.max_ns,
-    {share(t.total_ns, (SELECT total(total_ns) FROM copy_total))}, e.error_ns
+    {share(t.total_ns, (SELECT total(total_ns) FROM copy_total))}, NULL
 FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15
-    LEFT JOIN scaled_total e ON e.kind IN (2, 3) AND e.number = t.copy_kind
-UNION ALL SELECT a.name, NULL, sum(t.launches), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM scaled_total t LEFT JOIN api a ON a.id = t.api
-WHERE t.number IS NULL AND t.kind IN (2, 3) GROUP BY a.name
+UNION ALL SELECT name, NULL, count, (SELECT sum(t.bytes) FROM api_total t JOIN api a ON a.id = t.api WHERE a.name = scaled.name),
+    total_ns, NULL, NULL, NULL, NULL, NULL,
+    {share(total_ns, (SELECT total(total_ns) FROM scaled WHERE kind IN ('copy', 'set')))}, error_ns
+FROM scaled WHERE kind IN ('copy', 'set')
 ORDER BY 5 DESC, 1, 2 LIMIT :top;
 
 -- name: calls
@@ -223,7 +222,7 @@ GROUP BY cause, expected ORDER BY expected, cause = 'unknown', lost DESC, cause 
 -- name: latency
 SELECT {fact(latency_min_ns)}, {fact(latency_median_ns)},
     {fact(latency_total_ns)} / {fact(latency_count)}, {fact(latency_max_ns)},
-    round({fact(latency_total_ns)} * 1.0 / {fact(latency_count)} * {fact(scaled_operations)}
+    round({fact(latency_total_ns)} * 1.0 / {fact(latency_count)} * {fact(operations)}
         / nullif({fact(last_ns)} - {fact(first_ns)} - {fact(stopped_ns)}, 0), 1)
 WHERE {fact(latency_count)} > 0;
 

@@ -102,7 +102,7 @@ static void print_headline(const struct gv_summary *summary)
     gv_facts_say_headline(facts, headline);
     if (!ran || !facts->whole || !facts->complete)
         gv_text_lines(summary->out, 2, "", headline, summary->columns);
-    if (!ran || !facts->scaled || facts->ranges[0])
+    if (facts->sampled_calls == 0 || facts->ranges[0])
         return;
     gv_summary_busy(facts, busy);
     gv_text_say(summary->out, 2, "", summary->columns, "GPU%s busy %s",

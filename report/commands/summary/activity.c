@@ -11,27 +11,19 @@
 
 void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES])
 {
-    char part[GV_FACTS_SEEN_BYTES], known[GV_FORMAT_BYTES], busy[GV_FACTS_SHARE_BYTES];
+    char busy[GV_FACTS_SHARE_BYTES], calls[GV_FORMAT_BYTES], all[GV_FORMAT_BYTES];
 
-    gv_run_facts_seen(facts, "the time", part);
-    if (facts->known_ns < facts->window_ns)
-        snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
-                 gv_format_duration(known, facts->known_ns));
-    else if (!facts->scaled && gv_run_facts_are_of_little(facts))
-        snprintf(part, sizeof(part), " of the %s from first to last call",
-                 gv_format_duration(known, facts->window_ns));
-    snprintf(out, GV_SUMMARY_BUSY_BYTES, "%s%s%s",
-             facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts)
-                 ? "at least "
-                 : "",
-             gv_run_facts_busy(facts, busy), part);
+    snprintf(out, GV_SUMMARY_BUSY_BYTES, "%s %s, by %s of %s launches and copies",
+             gv_run_facts_lacks_launches(facts) ? "at least" : "about",
+             gv_run_facts_busy(facts, busy), gv_format_count(calls, facts->sampled_calls),
+             gv_format_count(all, facts->sampled_operations));
 }
 
 /* The columns of a line of levels. */
 struct gv_summary_line {
     double from_ns, column_ns, devices;
     size_t count;
-    double *levels, *unseen, *between;
+    double *unseen;
 };
 
 /* Adds to each column its part of what a time [from, to), in columns, took of `length`. */
@@ -48,8 +40,7 @@ static int take_unseen(void *context, sqlite3_stmt *row)
 {
     const struct gv_summary_line *line = context;
 
-    add_time(line, sqlite3_column_int(row, 2) ? line->between : line->unseen,
-             (sqlite3_column_double(row, 0) - line->from_ns) / line->column_ns,
+    add_time(line, line->unseen, (sqlite3_column_double(row, 0) - line->from_ns) / line->column_ns,
              (sqlite3_column_double(row, 1) - line->from_ns) / line->column_ns, 1, 1);
     return 0;
 }
@@ -57,22 +48,17 @@ static int take_unseen(void *context, sqlite3_stmt *row)
 int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
                             size_t count)
 {
-    double *unseen = calloc(2 * count + 1, sizeof(*unseen)), *between = unseen + count;
+    double *unseen = calloc(count + 1, sizeof(*unseen));
     struct gv_summary_line line = {.from_ns = (double)from_ns,
                                    .column_ns = ((double)to_ns - (double)from_ns) / (double)count,
                                    .count = count,
-                                   .unseen = unseen,
-                                   .between = between};
+                                   .unseen = unseen};
     int error =
         unseen ? gv_database_each(trace, sql_unseen_times, NULL, 0, take_unseen, &line) : -ENOMEM;
 
-    /* What was seen in windows stands for the rest. */
-    for (size_t i = 0; unseen && i < count; i++) {
-        if (levels[i] == 0 && unseen[i] + between[i] >= 0.9999)
+    for (size_t i = 0; unseen && i < count; i++)
+        if (levels[i] == 0 && unseen[i] >= 0.9999)
             levels[i] = -1;
-        else if (between[i] > 0)
-            levels[i] = fmin(levels[i] / fmax(1 - between[i], 0.0001), 1);
-    }
     free(unseen);
     return error;
 }

@@ -77,7 +77,7 @@ ORDER BY id IS NULL DESC, ended = 'exit', id;
 
 -- name: gpu_side
 SELECT gpu, gpu_why, count(*) FROM process
-WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR gpu_why IS NOT NULL)
+WHERE gpu NOT IN ('cupti', 'sampled') OR gpu = 'cupti' AND gpu_why IS NOT NULL
 GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3;
 
 -- name: no_native_frames
@@ -102,7 +102,7 @@ WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
     WHERE {sees_nothing((SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1))});
 
 -- name: unseen_times
-SELECT start_ns, coalesce(end_ns, 1 << 62), gpu = 'between' FROM recording WHERE {sees_nothing(gpu)};
+SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE {sees_nothing(gpu)};
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent.

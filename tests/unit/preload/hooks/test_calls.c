@@ -27,7 +27,7 @@ struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
-static int peers_expected, stalls_noted;
+static int peers_expected;
 static void (*while_stack_is_written)(void);
 static bool stack_can_wait, is_first;
 static uint64_t site_hash;
@@ -66,11 +66,6 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
-static void note_stall(void)
-{
-    stalls_noted++;
-}
-
 static const struct gv_gpu_module *no_gpu_module(void)
 {
     return NULL;
@@ -79,12 +74,32 @@ static const struct gv_gpu_module *no_gpu_module(void)
 const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
                                                   .attach = attach,
                                                   .expect_peers = expect_peers,
-                                                  .note_stall = note_stall,
                                                   .note_driver = do_nothing,
                                                   .note_environment = do_nothing,
                                                   .start_gpu = start_nothing,
                                                   .await_gpu_start = await_nothing,
                                                   .write_open_ranges = start_nothing};
+
+/* Nothing is sampled. */
+_Atomic uint32_t gv_pairs_are_on;
+
+bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
+{
+    (void)thread;
+    (void)call;
+    return false;
+}
+
+void gv_pairs_end(struct gv_thread *thread, int32_t result, uint64_t end_ns)
+{
+    (void)thread;
+    (void)result;
+    (void)end_ns;
+}
+
+void gv_pairs_void(void)
+{
+}
 
 /* A kernel's number is its handle; nobody has named those from 100 on. */
 struct gv_names_answer gv_names_find(uintptr_t handle)
@@ -225,7 +240,7 @@ static int prepare(void **state)
     while_stack_is_written = NULL;
     is_first = false;
     now_ns = 1000;
-    peers_expected = stalls_noted = 0;
+    peers_expected = 0;
     return open_recording(state);
 }
 
@@ -262,19 +277,6 @@ static const union gv_record *record(unsigned number)
 {
     assert_true(number < written());
     return &segment_of(1, 0)->records[number];
-}
-
-static void a_call_that_loses_much_time_is_told(void **state)
-{
-    (void)state;
-    gv_run_delay_least_ns = 100000;
-    make(GV_ID_cuLaunchKernel, 0, 9999999, (struct gv_facts){.kernel = 1});
-    make(GV_ID_cuStreamSynchronize, 0, 10000000, (struct gv_facts){0}); /* asked for */
-    make(GV_ID_cuCtxCreate_v2, 0, 100000000, (struct gv_facts){0});     /* takes that long */
-    assert_int_equal(stalls_noted, 0);
-    make(GV_ID_cuLaunchKernel, 0, 10000000, (struct gv_facts){.kernel = 1});
-    make(GV_ID_cuMemFree_v2, 0, 10000000, (struct gv_facts){0});
-    assert_int_equal(stalls_noted, 2);
 }
 
 /* How many records the call leaves before its own: stacks, if it is not slow. */
@@ -643,7 +645,6 @@ static void while_recording_is_stopped_the_rest_is_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_call_that_loses_much_time_is_told),
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
         TEST(sites_that_differ_little_have_cells_of_their_own),

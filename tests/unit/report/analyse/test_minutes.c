@@ -254,7 +254,6 @@ static void most_traces_store_none(void **state)
 static void buckets_and_changes_are_of_the_part(void **state)
 {
     struct gv_totals_part part = GV_TOTALS_ALL;
-    bool scaled;
 
     (void)state;
     totals_execute(
@@ -268,7 +267,7 @@ static void buckets_and_changes_are_of_the_part(void **state)
         " UNION ALL SELECT 2, i * 60000000000, 3000000000, 100 + i, 1, 'python', 1, 'sampled' FROM "
         "n");
     part.process = 1;
-    assert_int_equal(gv_minutes_make(totals_trace, &part, 15, true, &scaled), 0);
+    assert_int_equal(gv_minutes_make(totals_trace, &part, 15, true), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"),
                      7); /* quarters of the hour */
     assert_int_equal(totals_number("SELECT sum(length_ns) FROM minute_bucket"), 5400000000000);
@@ -286,95 +285,15 @@ static void buckets_and_changes_are_of_the_part(void **state)
                    "TABLE minute_change");
     part.from_ns = 2700000000000; /* it is the same all the time */
     part.to_ns = 3300000000000;
-    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
+    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"), 10);
     assert_int_equal(totals_number("SELECT min(start_ns) / 60000000000 FROM minute_bucket"), 45);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_change"), 0);
     totals_execute("DROP TABLE minute_all; DROP TABLE minute_row; DROP TABLE minute_bucket; DROP "
                    "TABLE minute_change");
     part.thread = 1; /* there are no sums by thread */
-    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
+    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"), 0);
-}
-
-/* Minutes 1 to `minutes` as sums, of a process whose GPU side was seen in windows for `seen_ns` of
- * each. */
-static void see_in_windows(int minutes, const char *seen_ns, const char *names)
-{
-    char sql[1024];
-
-    snprintf(
-        sql, sizeof(sql),
-        "DELETE FROM gpu_interval; DELETE FROM process WHERE id <> 1; UPDATE process SET end_ns = "
-        "1;"
-        "INSERT INTO gpu_change VALUES (1, 0, 'seen', NULL), (1, 1, 'between', NULL);"
-        "INSERT INTO older_name VALUES (1, 'calls'), (2, 'gpu'), (3, 'GPU-1'), %s;"
-        "CREATE TEMP TABLE m AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-        "WHERE i < %d)"
-        " SELECT i, i >= 30 AS late, i %% 5 > 0 AS seen, i * 37 %% 11 AS noise FROM n;"
-        "INSERT INTO older SELECT i, p, 1, 1, 0, 60000000000, 60000000000, NULL FROM m, (SELECT 0 "
-        "AS p UNION SELECT 1);"
-        "INSERT INTO older SELECT i, p, 1, 2, 0, %s, 100000000, NULL FROM m, (SELECT 0 AS p UNION "
-        "SELECT 1);",
-        names, minutes, seen_ns);
-    totals_execute(sql);
-}
-
-/* A kernel of 10 ms is launched 600 times in each minute, 6 s, and windows see it 12 times, or
- * never. From minute 30 on, windows after stalls see as much time again in which it does not run.
- * Another kernel takes twice as long from there on. */
-static void windows_stand_for_all_launches(void **state)
-{
-    struct gv_totals_part part = GV_TOTALS_ALL;
-    bool scaled;
-
-    (void)state;
-    see_in_windows(60, "1200000000 * (1 + late)", "(4, 'steady'), (5, 'slower')");
-    totals_execute(
-        "INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000 * seen + (20000000 + noise * 10000) * "
-        "(1 + late), 10000000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 6, 4, 600, 6000000, 10000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 6, 5, 1000, 10000000, 10000, NULL FROM m;"
-        "INSERT INTO older SELECT i, 1, 7, 4, 12, 120000000, 10000000, NULL FROM m WHERE seen;"
-        "INSERT INTO older SELECT i, 1, 7, 5, 20, (20000000 + noise * 10000) * (1 + late), "
-        "1000000, NULL FROM m;");
-    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
-    assert_true(scaled);
-    assert_int_equal(
-        totals_number("SELECT count(*) FROM minute_bucket WHERE start_ns >= 60000000000"), 60);
-    /* 6 s, and 1 or 2 s, of 60 s. */
-    assert_int_equal(
-        totals_number("SELECT count(*) FROM minute_bucket WHERE 1.0 * busy_ns / seen_ns"
-                      " NOT BETWEEN 0.115 AND 0.136 AND start_ns >= 60000000000"),
-        0);
-    assert_int_equal(totals_number("SELECT sum(window_ns) FROM minute_bucket WHERE start_ns > 0"),
-                     60 * 1200000000LL + 31 * 1200000000LL);
-    assert_int_equal(totals_number("SELECT count(*) FROM minute_change"), 1);
-    assert_int_equal(
-        totals_number("SELECT at_ns / 60000000000 FROM minute_change WHERE name = 'slower'"), 30);
-    assert_int_equal(totals_number("SELECT after_ns / 100000 FROM minute_change"), 20);
-}
-
-/* A kernel of 10 ms is launched once a minute, and 600 times by graphs. Windows of 1.2 s see it 12
- * times, and no graph as a whole. */
-static void kernels_of_graphs_are_scaled_by_the_time(void **state)
-{
-    struct gv_totals_part part = GV_TOTALS_ALL;
-    bool scaled;
-
-    (void)state;
-    see_in_windows(10, "1200000000", "(4, 'k'), (5, 'graph')");
-    totals_execute("INSERT INTO older SELECT i, 0, 2, 3, 12, 120000000, 10000000, NULL FROM m;"
-                   "INSERT INTO older SELECT i, 1, 6, 4, 1, 10000, 10000, NULL FROM m;"
-                   "INSERT INTO older SELECT i, 1, 6, 5, 100, 1000000, 10000, NULL FROM m;"
-                   "INSERT INTO older SELECT i, 1, 7, 4, 12, 120000000, 10000000, NULL FROM m;");
-    assert_int_equal(gv_minutes_make(totals_trace, &part, -1, true, &scaled), 0);
-    assert_true(scaled);
-    assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket WHERE start_ns >= "
-                                   "60000000000 AND round(100.0 * busy_ns / seen_ns) = 10"),
-                     10);
-    assert_int_equal(totals_number("SELECT DISTINCT count FROM minute_row WHERE what = 'kernel'"),
-                     600);
 }
 
 int main(void)
@@ -388,9 +307,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_share_the_time_of_the_gpu, setup, totals_close),
         cmocka_unit_test_setup_teardown(sums_stay_when_their_rows_go, setup, totals_close),
         cmocka_unit_test_setup_teardown(most_traces_store_none, setup, totals_close),
-        cmocka_unit_test_setup_teardown(windows_stand_for_all_launches, setup, totals_close),
-        cmocka_unit_test_setup_teardown(kernels_of_graphs_are_scaled_by_the_time, setup,
-                                        totals_close),
         cmocka_unit_test_setup_teardown(buckets_and_changes_are_of_the_part, setup, totals_close),
     };
 

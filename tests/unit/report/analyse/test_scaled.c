@@ -1,274 +1,179 @@
-/* A GPU side that was seen in windows: the sums of programs of which the whole truth is known,
- * estimated from what began in the windows. */
+/* The estimate of GPU times from samples: programs are made of which the truth is known. */
+#include "report/analyse/scaled/scaled.h"
 #include "report/analyse/totals/totals.h"
-#include "kernels/random.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* Times in microseconds, from the start of a run of a second. */
-#define RUN     1000000
-#define PERIOD  20000
-#define WINDOW  1000
-#define CALLS   8000
-#define KERNELS 4
+#define RUNS 60
 
-/* kernel: 1 to KERNELS, or 0: a copy. */
-struct made_call {
-    int kernel, bytes;
-    int64_t start, duration;
-};
+static uint64_t random_bits;
 
-struct made_run {
-    struct made_call calls[CALLS];
-    int count;
-    int64_t at; /* when the host makes the next call */
-};
-
-static uint64_t random_state = GV_RANDOM_START;
-
-static unsigned below(int64_t limit)
+static double uniform(void)
 {
-    return (unsigned)((gv_random(&random_state) >> 11) % (uint64_t)limit);
+    random_bits ^= random_bits << 13;
+    random_bits ^= random_bits >> 7;
+    random_bits ^= random_bits << 17;
+    return (double)(random_bits >> 11) / 9007199254740992.0;
 }
 
 static int setup(void **state)
 {
     totals_open(state);
-    totals_execute(
-        "DELETE FROM process WHERE id = 2; UPDATE process SET start_ns = 0, end_ns = 2000000000;"
-        "INSERT INTO gpu_interval VALUES (1, 0, 0, 2000000000);"
-        "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'),"
-        " (2, 'cuMemcpyHtoDAsync_v2', 'copy'), (3, 'cuStreamSynchronize', 'sync'),"
-        " (4, 'cuStreamBeginCapture_v2', 'stream'), (5, 'cuStreamEndCapture', 'stream');"
-        "INSERT INTO stream VALUES (1, 1, 1, NULL, 1, 'created');"
-        "INSERT INTO device (id, process, device, name, uuid) VALUES (1, 1, 0, 'd', 'u');"
-        "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7);"
-        "WITH n(n) AS (VALUES (1), (2), (3), (4))"
-        " INSERT INTO gpu_name SELECT n, 1, n, 'k' || n, 'k' FROM n;"
-        "INSERT INTO gpu_shape (id, process, number, name) SELECT id, 1, id, id FROM gpu_name;"
-        "INSERT INTO kernel (id, process, number, name) SELECT id, 1, id, name FROM gpu_name;");
+    totals_execute("DELETE FROM process WHERE id = 2; UPDATE process SET gpu = 'sampled';"
+                   "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'),"
+                   " (2, 'cuGraphLaunch', 'launch'), (3, 'cuMemcpyHtoDAsync_v2', 'copy'),"
+                   " (4, 'cuStreamSynchronize', 'sync');"
+                   "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'one'), (2, 1, "
+                   "2, 'two');");
     return 0;
 }
 
-/* ---- programs ---- */
-
-static void add(struct made_run *run, int kernel, int64_t duration, int64_t then)
+/* A call, and its sample, if it stands for some. */
+static void add(int64_t id, int api, int kernel, int64_t bytes, int64_t duration_ns, int one_of)
 {
-    if (run->count < CALLS)
-        run->calls[run->count++] =
-            (struct made_call){.kernel = kernel, .start = run->at, .duration = duration};
-    run->at += then;
+    sqlite3_stmt *call = totals_prepare(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel, bytes, stream)"
+        " VALUES (?1, 1, ?2, ?1 * 10000, 1000, 0, nullif(?3, 0), nullif(?4, 0), 1)");
+    sqlite3_stmt *sample = totals_prepare(
+        "INSERT INTO gpu_sample (process, call, start_ns, duration_ns, bias_ns, error_ns, one_of,"
+        " queued) VALUES (1, ?1, ?1 * 10000 + 5000, ?2, 2100, 0, ?3, 1)");
+
+    totals_step(call, (const int64_t[]){id, api, kernel, bytes}, 4);
+    if (one_of)
+        totals_step(sample, (const int64_t[]){id, duration_ns, one_of}, 3);
+    sqlite3_finalize(call);
+    sqlite3_finalize(sample);
 }
 
-static void add_copy(struct made_run *run, int bytes, int64_t then)
+static int64_t made(const char *sql)
 {
-    add(run, 0, 2 + bytes / 10000, then);
-    run->calls[run->count - 1].bytes = bytes;
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+
+    assert_int_equal(gv_totals_ensure(totals_trace, &all), 0);
+    return totals_number(sql);
 }
 
-/* Three kernels, of which one's durations vary. */
-static void steps(struct made_run *run)
+/* One call of each block is measured; blocks get longer, and calls slower meanwhile. */
+static void blocks_of_any_length_have_no_bias(void **state)
 {
-    while (run->at < RUN) {
-        add(run, 1, 100, 200);
-        add(run, 2, 50 + below(100), 200);
-        add(run, 3, 20, 100);
-    }
-}
+    int64_t truth_ns = 0;
 
-/* Steps of many windows' length: a window sees a part of one. Only the calls before tell how long a
- * kernel takes. */
-static void long_steps(struct made_run *run)
-{
-    while (run->at < RUN)
-        for (int layer = 0; layer < 200; layer++) {
-            add(run, 1 + (layer >= 100), layer < 100 ? 300 : 20, 350);
-            add(run, 3, layer < 100 ? 10 : 100, 150);
+    (void)state;
+    random_bits = 7;
+    totals_execute("BEGIN");
+    for (int id = 1, of = 1, at = 1, in = 0; id <= 4000; id++, in++) {
+        int64_t ns = id * 10;
+        if (in == of) {
+            of = id < 1000 ? 4 : 40;
+            at = (int)(uniform() * of);
+            in = 0;
         }
-}
-
-/* The night follows the day, and takes longer for the same. */
-static void day_and_night(struct made_run *run)
-{
-    while (run->at < RUN / 3)
-        add(run, 1, 80 + below(10), 100);
-    while (run->at < RUN)
-        add(run, 1 + (below(20) == 0), 150, 1500 + below(1000));
-}
-
-/* Copies of sizes that the api does not tell. */
-static void copies(struct made_run *run)
-{
-    while (run->at < RUN) {
-        add_copy(run, below(3) ? 40000 : 4000000, 500);
-        add(run, 1, 100, 100 + below(100));
-    }
-}
-
-/* ---- windows ---- */
-
-struct truth {
-    double ns[KERNELS + 1], busy_ns, count[KERNELS + 1];
-};
-
-/* Everything, as in a trace of GPUVERIFY_GPU=on. Work runs in order, each when the one before has
- * ended. */
-static void record(const struct made_run *run, struct truth *truth)
-{
-    sqlite3_stmt *call =
-        totals_prepare("INSERT INTO call (id, thread, api, start_ns, duration_ns, result,"
-                       " stream, kernel, bytes, correlation) VALUES (?1, 1, ?2, ?3, 500,"
-                       " 0, 1, nullif(?4, 0), nullif(?5, 0), ?1)");
-    sqlite3_stmt *operation = totals_prepare(
-        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, bytes,"
-        " copy_kind) VALUES (?1, 1, ?2, nullif(?3, 0), ?4, ?5, ?1, nullif(?6, 0),"
-        " CASE ?2 WHEN 2 THEN 33 END)");
-    int64_t free_ns = 0;
-
-    *truth = (struct truth){0};
-    totals_execute("BEGIN; DELETE FROM call; DELETE FROM gpu_op; DELETE FROM gpu_change;"
-                   "DELETE FROM gpu_window");
-    for (int i = 0; i < run->count; i++) {
-        const struct made_call *made = &run->calls[i];
-        int64_t start_ns = made->start * 1000, ns = made->duration * 1000;
-        totals_step(
-            call, (int64_t[]){i + 1, made->kernel ? 1 : 2, start_ns, made->kernel, made->bytes}, 5);
-        free_ns = free_ns > start_ns ? free_ns : start_ns + 500;
-        totals_step(
-            operation,
-            (int64_t[]){i + 1, made->kernel ? 1 : 2, made->kernel, free_ns, ns, made->bytes}, 6);
-        free_ns += ns;
-        truth->ns[made->kernel] += (double)ns;
-        truth->count[made->kernel]++;
-        truth->busy_ns += (double)ns;
+        truth_ns += ns;
+        add(id, 1, 1, 0, ns, in == at ? of : 0);
     }
     totals_execute("COMMIT");
-    sqlite3_finalize(call);
-    sqlite3_finalize(operation);
+    double total = (double)made("SELECT total_ns FROM scaled"),
+           error = (double)totals_number("SELECT error_ns FROM scaled");
+    assert_true(fabs(total - (double)truth_ns) < 3 * error);
+    assert_true(error < 0.1 * (double)truth_ns);
 }
 
-/* A window in each period, at random; what is launched elsewhere is not seen. */
-static void keep_windows(int64_t period, int64_t window)
+static bool is_covered(int run)
 {
-    sqlite3_stmt *change = totals_prepare("INSERT INTO gpu_change VALUES (1, ?1, 'seen', NULL),"
-                                          " (1, ?2, 'between', NULL)");
-    sqlite3_stmt *random = totals_prepare("INSERT INTO gpu_window VALUES (1, ?1, ?2)");
+    double truth_ns = 0;
 
-    totals_execute("BEGIN; INSERT INTO gpu_change VALUES (1, 0, 'between', NULL)");
-    for (int64_t at = 0; at < RUN; at += period) {
-        int64_t start = at + 1 + below(period - window - 2);
-        const int64_t times[] = {start * 1000, (start + window) * 1000};
-        totals_step(change, times, 2);
-        totals_step(random, times, 2);
+    random_bits = (uint64_t)run * 7919 + 1;
+    totals_execute("BEGIN; DELETE FROM call; DELETE FROM gpu_sample");
+    for (int id = 1, at = 0; id <= 600; id++) {
+        /* Half of the calls take ten times as long as the others. */
+        int64_t ns = (int64_t)((uniform() < 0.5 ? 2000 : 20000) * (0.9 + 0.2 * uniform()));
+        if (id % 20 == 1)
+            at = (int)(uniform() * 20);
+        truth_ns += (double)ns;
+        add(id, 1, 1, 0, ns, (id - 1) % 20 == at ? 20 : 0);
     }
-    totals_execute("DELETE FROM gpu_op WHERE NOT EXISTS (SELECT 1 FROM gpu_window w, call c"
-                   " WHERE c.id = call AND c.start_ns >= w.start_ns AND c.start_ns < w.end_ns);"
-                   "UPDATE call SET correlation = NULL WHERE id NOT IN (SELECT call FROM gpu_op);"
-                   "COMMIT");
-    sqlite3_finalize(change);
-    sqlite3_finalize(random);
+    totals_execute("COMMIT");
+    struct gv_scaled *scaled = NULL;
+    struct gv_pass *pass = NULL;
+    const struct gv_pass_call *call = NULL;
+    struct gv_scaled_sums sums;
+    assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
+    assert_int_equal(gv_scaled_open(&scaled, totals_trace, pass), 0);
+    assert_int_equal(gv_pass_begin_calls(pass), 0);
+    while (gv_pass_next_call(pass, &call) == 0 && call)
+        gv_scaled_add(scaled, call);
+    gv_scaled_sum(scaled, &sums);
+    gv_scaled_close(scaled);
+    gv_pass_close(pass);
+    return fabs((double)sums.kernel_ns - truth_ns) <= 2 * (double)sums.error_ns;
 }
 
-static void only(void (*program)(struct made_run *run), struct truth *truth)
+static void the_truth_is_within_twice_the_error(void **state)
 {
-    static struct made_run run;
+    int covered = 0;
 
-    run.count = 0;
-    run.at = 1;
-    program(&run);
-    assert_in_range(run.count, 1, CALLS - 1);
-    record(&run, truth);
-}
-
-/* ---- how good it is ---- */
-
-struct outcome {
-    double covered; /* how many estimates are within two standard errors */
-    double bias;    /* the worst mean of what they are off, in their standard deviations */
-    double error;   /* of the busy time: the mean standard error, relative */
-};
-
-static double kernel_number(const char *what, int kernel)
-{
-    char sql[200];
-
-    snprintf(sql, sizeof(sql), "SELECT %s FROM scaled WHERE name = %s%.0d%s", what,
-             kernel ? "'k" : "'host to device", kernel, "'");
-    return (double)totals_number(sql);
-}
-
-static void judge(struct outcome *outcome, double estimate, double error, double truth,
-                  double *mean, double *square)
-{
-    outcome->covered += fabs(estimate - truth) <= 2 * error + 1e-6 * truth + 1;
-    *mean += estimate - truth;
-    *square += (estimate - truth) * (estimate - truth);
-}
-
-static struct outcome try_program(void (*program)(struct made_run *run), int times)
-{
-    double mean[KERNELS + 2] = {0}, square[KERNELS + 2] = {0};
-    struct outcome outcome = {0};
-    struct truth truth;
-    int judged = 0;
-
-    for (int time = 0; time < times; time++) {
-        only(program, &truth);
-        keep_windows(PERIOD, WINDOW);
-        totals_keep();
-        for (int kernel = 0; kernel <= KERNELS; kernel++) {
-            /* Of a kernel that no window saw, nothing is told. */
-            if (truth.count[kernel] == 0 || kernel_number("seen", kernel) < 1)
-                continue;
-            assert_int_equal((int64_t)kernel_number("count", kernel), (int64_t)truth.count[kernel]);
-            judge(&outcome, kernel_number("total_ns", kernel), kernel_number("error_ns", kernel),
-                  truth.ns[kernel], &mean[kernel], &square[kernel]);
-            judged++;
-        }
-        double error = (double)totals_fact("gpu_busy_error_ns");
-        judge(&outcome, (double)totals_fact("gpu_busy_ns"), error, truth.busy_ns,
-              &mean[KERNELS + 1], &square[KERNELS + 1]);
-        judged++;
-        outcome.error += error / truth.busy_ns / times;
-    }
-    for (int i = 0; i <= KERNELS + 1; i++) {
-        double deviation = sqrt(square[i] / times) + 1000;
-        outcome.bias = fmax(outcome.bias, fabs(mean[i]) / times / deviation);
-    }
-    outcome.covered /= judged;
-    return outcome;
-}
-
-static void estimates_are_as_exact_as_they_say(void **state)
-{
-    static const struct {
-        const char *name;
-        void (*program)(struct made_run *run);
-    } programs[] = {{"steps", steps},
-                    {"long_steps", long_steps},
-                    {"day_and_night", day_and_night},
-                    {"copies", copies}};
-    int times = getenv("SCALED_TIMES") ? atoi(getenv("SCALED_TIMES")) : 8;
     (void)state;
-
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        struct outcome outcome = try_program(programs[i].program, times);
-        printf("%s: %.3f covered, bias %.2f, error %.4f\n", programs[i].name, outcome.covered,
-               outcome.bias, outcome.error);
-        assert_true(outcome.covered >= 0.85);
-        assert_true(outcome.bias < 0.9);
-    }
+    for (int run = 0; run < RUNS; run++)
+        covered += is_covered(run);
+    assert_true(covered >= RUNS * 92 / 100);
 }
+
+static void copies_take_as_long_as_their_sizes(void **state)
+{
+    (void)state;
+    for (int id = 1; id <= 40; id++)
+        add(id, 3, 0, id % 2 ? 1 << 20 : 3 << 19, id % 2 ? 100000 : 150000, id <= 10);
+    assert_int_equal(made("SELECT count FROM scaled WHERE kind = 'copy'"), 40);
+    assert_in_range(totals_number("SELECT total_ns FROM scaled"), 4900000, 5100000);
+}
+
+static void what_was_never_measured_is_unknown(void **state)
+{
+    (void)state;
+    add(1, 1, 1, 0, 5000, 1);
+    add(2, 1, 2, 0, 0, 0);
+    add(3, 2, 0, 0, 0, 0);
+    add(4, 4, 0, 0, 0, 0);
+    assert_int_equal(made("SELECT total_ns FROM scaled WHERE name = 'one'"), 5000);
+    assert_int_equal(totals_number("SELECT error_ns FROM scaled WHERE name = 'one'"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM scaled WHERE total_ns IS NULL"), 2);
+    assert_int_equal(totals_number("SELECT value FROM fact WHERE key = 'sampled_unknown'"), 2);
+}
+
+/* From one sample nothing is known of how much calls differ. */
+static void few_samples_have_an_error_as_large_as_the_estimate(void **state)
+{
+    (void)state;
+    for (int id = 1; id <= 10; id++)
+        add(id, 1, 1, 0, 5000, id == 3 ? 10 : 0);
+    assert_int_equal(made("SELECT total_ns FROM scaled"), 50000);
+    assert_int_equal(totals_number("SELECT error_ns FROM scaled"), 50000);
+}
+
+static void what_is_not_known_of_a_lane_goes_to_what_was_launched(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET start_ns = 0, end_ns = 2000000 WHERE id = 1");
+    for (int id = 1; id <= 100; id++)
+        add(id, 1, id % 2 ? 1 : 2, 0, id % 2 ? 2000 : 6000, 1);
+    assert_int_equal(made("SELECT sum(total_ns) FROM ledger WHERE process = 1"), 2000000);
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger WHERE what = 'kernel'"
+                                   " AND confidence = 'sampled'"),
+                     50 * 2000 + 50 * 6000);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(estimates_are_as_exact_as_they_say, setup, totals_close),
+    static const struct CMUnitTest tests[] = {
+        TEST(blocks_of_any_length_have_no_bias),
+        TEST(the_truth_is_within_twice_the_error),
+        TEST(copies_take_as_long_as_their_sizes),
+        TEST(what_was_never_measured_is_unknown),
+        TEST(few_samples_have_an_error_as_large_as_the_estimate),
+        TEST(what_is_not_known_of_a_lane_goes_to_what_was_launched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

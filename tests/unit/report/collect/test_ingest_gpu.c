@@ -290,52 +290,6 @@ static void a_profiler_that_came_first_had_it_from_the_start(void **state)
     expect_text(periods, "10-50 other, 50-1000 seen");
 }
 
-/* A window whose time was chosen at random. */
-static void window_begins(uint64_t at_ns, uint64_t end_ns)
-{
-    union gv_record record = {
-        .recording = {.head = {.kind = GV_RECORD_RECORDING, .api = GV_RECORDING_ALL},
-                      .at_ns = FIXTURE_EPOCH_NS + at_ns,
-                      .window_end_ns = FIXTURE_EPOCH_NS + end_ns}};
-
-    assert_true(fixture_append(&spool, GPU, &record));
-}
-
-static void windows_are_periods_and_those_of_random_times_are_known(void **state)
-{
-    (void)state;
-    it_has_finished();
-    window_begins(50, 150);
-    changed(GV_RECORDING_BETWEEN, 160, NULL);
-    changed(GV_RECORDING_ALL, 300, NULL); /* after a stall */
-    window_begins(350, 450);
-    changed(GV_RECORDING_BETWEEN, 500, NULL);
-    recover();
-    expect_text(periods, "50-160 seen, 160-300 between, 300-500 seen, 500- between");
-    expect_text("SELECT group_concat(why) FROM (SELECT why FROM recording WHERE side = 'gpu' ORDER "
-                "BY start_ns)",
-                "the window ended,a window began,the window ended,killed");
-    expect_text("SELECT group_concat(start_ns || '-' || end_ns) FROM gpu_window", "50-150,350-450");
-}
-
-/* Its time is not known, and nobody will know it. */
-static void what_ran_longer_than_its_window_is_awaited_is_no_loss(void **state)
-{
-    (void)state;
-    it_has_finished();
-    window_begins(50, 150);
-    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
-    call(BEFORE, FIXTURE_LAUNCH, 120, 10, 6);
-    operation(GV_GPU_KERNEL, 110, 5, 0);
-    operation(GV_GPU_KERNEL, 0, 6, 0);
-    changed(GV_RECORDING_BETWEEN, 160, NULL);
-    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 0);
-    operation(GV_GPU_KERNEL, 205, 77, 0); /* of a call that began before CUPTI came back */
-    recover();
-    expect_text("SELECT group_concat(start_ns) FROM gpu_ops", "110");
-    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
-}
-
 static void what_another_profiler_had_is_not_missing(void **state)
 {
     (void)state;
@@ -376,8 +330,6 @@ int main(void)
         TEST(what_is_known_to_be_lost_is_not_missing_too),
         TEST(another_profiler_had_the_gpu_side),
         TEST(a_profiler_that_came_first_had_it_from_the_start),
-        TEST(windows_are_periods_and_those_of_random_times_are_known),
-        TEST(what_ran_longer_than_its_window_is_awaited_is_no_loss),
         TEST(what_another_profiler_had_is_not_missing),
     };
 

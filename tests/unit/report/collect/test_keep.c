@@ -17,7 +17,6 @@
 #define SECOND_NS  INT64_C(1000000000)
 #define MINUTE_NS  (60 * SECOND_NS)
 #define PER_MINUTE 60 /* launches */
-#define WINDOW     10 /* the second of each minute in which the GPU side is seen */
 #define OFTEN      12 /* times as many: their idle times are short ones */
 
 #define CALLER 1
@@ -30,7 +29,6 @@ static struct gv_drain drain;
 static uint32_t correlation, changes;
 static int64_t launched_until; /* the next minute */
 static int times;              /* as many launches as usual */
-static bool windows;           /* the GPU side is seen for a second of each minute */
 
 static int64_t number(const char *sql)
 {
@@ -66,14 +64,6 @@ static void put_operation(int64_t start_ns, int64_t duration_ns)
                                           .correlation = correlation}});
 }
 
-static void put_seen(int64_t at_ns, enum gv_recording seen, int64_t window_end_ns)
-{
-    put(GPU, (union gv_record){
-                 .recording = {.head = {.kind = GV_RECORD_RECORDING, .api = (uint16_t)seen},
-                               .at_ns = FIXTURE_EPOCH_NS + (uint64_t)at_ns,
-                               .window_end_ns = FIXTURE_EPOCH_NS + (uint64_t)window_end_ns}});
-}
-
 /* A minute of the program: launches, each of which runs for a tenth of the time until the next; a
  * wait for the first; and in every third minute a load of code that waits for the second. */
 static void put_minute(void)
@@ -83,19 +73,13 @@ static void put_minute(void)
 
     for (int i = 0; i < PER_MINUTE * times; i++) {
         int64_t at_ns = minute_ns + i * apart_ns;
-        bool seen = !windows || i / times == WINDOW;
 
-        if (windows && i == WINDOW * times)
-            put_seen(at_ns, GV_RECORDING_ALL, at_ns + SECOND_NS);
         put_call(CALLER, FIXTURE_LAUNCH, at_ns, 5000);
-        if (seen)
-            put_operation(at_ns + 10000, apart_ns / 10);
+        put_operation(at_ns + 10000, apart_ns / 10);
         if (i == 0)
             put_call(CALLER, FIXTURE_SYNC, at_ns + 10000, apart_ns / 10);
         if (i == 1 && stalls)
             put_call(LOADER, FIXTURE_MODULE_LOAD, at_ns + 20000, apart_ns / 10);
-        if (windows && i == WINDOW * times + times - 1)
-            put_seen(at_ns + apart_ns, GV_RECORDING_BETWEEN, 0);
     }
     atomic_store(&spool.writer.header->gpu.flushed_ns,
                  FIXTURE_EPOCH_NS + (uint64_t)(minute_ns + MINUTE_NS));
@@ -148,8 +132,6 @@ static void open_program(uint64_t identity)
     atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
     atomic_store(&spool.writer.header->gpu.started_ns, at_ns);
     atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
-    if (windows)
-        put_seen(launched_until * MINUTE_NS, GV_RECORDING_BETWEEN, 0);
 }
 
 static int open_all(void **state)
@@ -168,7 +150,6 @@ static int open_keep(void **state)
 {
     setenv("GPUVERIFY_KEEP", "4min", 1);
     times = 1;
-    windows = false;
     return open_all(state);
 }
 
@@ -336,45 +317,6 @@ static void each_minute_is_busy_or_idle(void **state)
         " WHEN what IN ('busy', 'idle') THEN total_ns END) / 1e9) AS known FROM minutes"
         " GROUP BY minute_ns)",
         "10 60.0 60.0");
-}
-
-/* A program that starts another and ends. */
-static void run_windows(void)
-{
-    run_minutes(2);
-    fixture_thread_end(&spool, CALLER);
-    atomic_store(&spool.writer.header->ended_ns,
-                 FIXTURE_EPOCH_NS + (uint64_t)(launched_until * MINUTE_NS));
-    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
-    fixture_spool_close(&spool);
-    open_program(2);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    run_minutes(10);
-    finish();
-}
-
-/* The windows of a month would be half a million rows. */
-static void windows_of_old_minutes_go(void **state)
-{
-    close_keep(state);
-    windows = true;
-    setenv("GPUVERIFY_KEEP", "4min", 1);
-    open_all(state);
-    run_windows();
-    assert_int_equal(number("SELECT value FROM meta WHERE key = 'full_from_ns'"), 8 * MINUTE_NS);
-    assert_int_equal(number("SELECT count(*) FROM gpu_window"), 4);
-    assert_int_equal(number("SELECT count(*) FROM recording WHERE gpu IN ('seen', 'between')"
-                            " AND end_ns IS NOT start_ns"),
-                     2 * 4 + 1);
-    assert_int_equal(number("SELECT count(DISTINCT process) FROM gpu_change WHERE gpu = 'between'"),
-                     2);
-    /* In each minute one second was seen, with one operation. */
-    fixture_expect_text(
-        fixture.trace,
-        "SELECT group_concat(DISTINCT what || ' ' || (total_ns / 1000000)) || ' ' || count(*) FROM"
-        " minutes WHERE process IS NULL AND name <> 'calls'",
-        "recorded 1000,busy 100 24");
-    expect_sums_of_the_whole_trace(state, run_windows);
 }
 
 /* Of a service that counts its steps, each text is another one. */
@@ -602,7 +544,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_minutes_become_sums, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(each_minute_is_busy_or_idle, open_often, close_keep),
-        cmocka_unit_test_setup_teardown(windows_of_old_minutes_go, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(texts_of_old_ranges_go, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_gpu_side_begins_later, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
