@@ -233,6 +233,13 @@ static const char *start_beside(void)
                : "CUPTI did not start within 10 s; GPUVERIFY_GPU=off avoids the attempt";
 }
 
+/* Registered after the driver's own handlers, so it runs before them. */
+static void finish_at_exit(void)
+{
+    if (on_exit(at_exit, NULL))
+        gv_log_info("out of memory: what the GPU did last before the exit may be lost");
+}
+
 static bool start_module(void)
 {
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
@@ -262,9 +269,7 @@ static bool start_module(void)
         reason = start_beside();
     }
     if (reason == why && atomic_load(&module) && module_token == gv_process_token_now()) {
-        /* Registered after the driver's own handlers, so it runs before them. */
-        if (on_exit(at_exit, NULL))
-            gv_log_info("out of memory: what CUPTI has when the program exits may be lost");
+        finish_at_exit();
         return true;
     }
     snprintf(gpu->why, sizeof gpu->why, "%s", reason);
@@ -277,6 +282,8 @@ static bool start_sampling(void)
     const char *reason = gv_pairs_start();
 
     snprintf(gpu->why, sizeof gpu->why, "%s", reason ? reason : "GPUVERIFY_GPU=sampled");
+    if (!reason)
+        finish_at_exit();
     return !reason;
 }
 

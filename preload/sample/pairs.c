@@ -58,6 +58,7 @@ struct gv_pair {
     uint32_t works; /* enum gv_gpu_work */
     void *before, *after, *stream;
     uint64_t begun_ns, end_ns; /* of the real call */
+    uint64_t after_ns;         /* when the second event was in the stream */
 };
 
 enum ring_state { RING_NONE, RING_MAKING, RING_READY, RING_GONE };
@@ -362,10 +363,12 @@ void gv_pairs_end(struct gv_thread *thread, int32_t result, uint64_t end_ns)
     }
     saved_errno = gv_own_work_begin();
     pair->end_ns = end_ns;
-    if (gv_driver_calls.event_record(pair->after, pair->stream) == 0)
+    if (gv_driver_calls.event_record(pair->after, pair->stream) == 0) {
+        pair->after_ns = gv_clock_now_ns();
         atomic_store_explicit(&pair->state, PAIR_DONE, memory_order_release);
-    else
+    } else {
         drop(pair);
+    }
     pay(thread, end_ns, false);
     gv_own_work_end(saved_errno);
 }
@@ -445,27 +448,29 @@ static void measure_empty(struct ring *ring)
 /*
  * A pair in a full queue is longer than the work by what the events take. Where the stream waited
  * for the call, its first event was over before the call had returned, and that time is in the
- * pair, too.
+ * pair, too. And where the work had ended when the second event came, it is not known when.
  */
 static void write_sample(const struct ring *ring, const struct gv_pair *pair, int64_t since_ns,
                          int64_t apart_ns)
 {
-    uint64_t from_ns = ring->base_ns + (uint64_t)since_ns;
+    uint64_t from_ns = ring->base_ns + (uint64_t)since_ns, to_ns = from_ns + (uint64_t)apart_ns;
     bool is_queued = from_ns + QUEUED_NS >= pair->end_ns;
     uint64_t gap_ns = is_queued ? 0 : pair->end_ns - pair->begun_ns;
-    int64_t bias_ns = (int64_t)(ring->empty_ns + AROUND_NS + gap_ns);
+    uint64_t rest_ns = to_ns > pair->after_ns + QUEUED_NS ? 0 : pair->after_ns - pair->end_ns;
+    int64_t bias_ns = (int64_t)(ring->empty_ns + AROUND_NS + gap_ns + rest_ns / 2);
     union gv_record record = {
-        .gpu_sample = {.head = {.kind = GV_RECORD_GPU_SAMPLE, .result = is_queued},
-                       .start_ns = from_ns + (is_queued ? 0 : gap_ns),
-                       .duration_ns = apart_ns > bias_ns ? (uint64_t)(apart_ns - bias_ns) : 0,
-                       .bias_ns = (uint32_t)bias_ns,
-                       .error_ns = (uint32_t)(ring->empty_error_ns + AROUND_ERROR_NS + gap_ns / 2),
-                       .clock_error_ns = (uint32_t)ring->base_error_ns,
-                       .correlation = pair->number,
-                       .one_of = pair->one_of}};
+        .gpu_sample = {
+            .head = {.kind = GV_RECORD_GPU_SAMPLE, .result = is_queued},
+            .start_ns = from_ns + gap_ns,
+            .duration_ns = apart_ns > bias_ns ? (uint64_t)(apart_ns - bias_ns) : 0,
+            .bias_ns = (uint32_t)bias_ns,
+            .error_ns = (uint32_t)(ring->empty_error_ns + AROUND_ERROR_NS + (gap_ns + rest_ns) / 2),
+            .clock_error_ns = (uint32_t)ring->base_error_ns,
+            .correlation = pair->number,
+            .one_of = pair->one_of}};
 
-    /* The call did something else first, such as loading its code. */
-    if (gap_ns > HELD_NS && pair->works != GV_GPU_WORK_MOVE)
+    /* The call did something else first, such as loading its code; or the thread had no CPU. */
+    if ((gap_ns > HELD_NS && pair->works != GV_GPU_WORK_MOVE) || rest_ns > HELD_NS)
         return;
     gv_thread_write(&writer, GV_ROOM_REST, &record);
 }

@@ -79,6 +79,11 @@ output("lazy_launch", "diff_rank.txt", "diff", "-s", "stalls", "-s", "calls", "-
 output("full_spool", "report.txt", "report", "{}", "-s", "findings")
 output("other_profiler", "report.txt", "report", "{}", "-s", "findings", "-s", "timeline", "-s", "devices",
        "-s", "gaps")
+output("sampled", "report.txt", "report", "{}", "-s", "findings", "-s", "devices", "-s", "kernels", "-s", "copies")
+output("sampled", "kernels.csv", "report", "{}", "--format=csv", "-s", "kernels")
+output("sampled", "diff.txt", "diff", "{}", "{}")
+output("sampled", "query.txt", "query", "{}", "SELECT * FROM scaled")
+output("sampled", "ledger.txt", "query", "{}", "SELECT phase, what, total_ns, error_ns, confidence FROM ledger ORDER BY 1, 2")
 output("other_profiler", "explain_2.txt", "explain", "{}", "2")
 output("other_profiler", "stalls.csv", "stalls", "{}", "--format=csv")
 output("other_profiler", "check.txt", "check", "{}", "--min-gpu-busy", "0.4", "--max-gpu-gap", "3s",

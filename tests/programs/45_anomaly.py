@@ -5,7 +5,7 @@
 # mechanism: anomaly detection is left on: a traceback for each operation of the forward pass, and a check for NaN, which waits for the GPU, for each
 #            of the backward pass
 # FIX=1: off
-# truth: {"cause": "anomaly detection is on: a traceback for each operation, and a wait for the GPU for each gradient", "line_function": "train_step", "line": 76, "also_ok": ["waits at loss.backward()", "tracebacks for each operation in the forward pass"], "half_ok": ["launch-bound in the forward pass"], "lost_share": 0.6, "what": ["waits", "python", "native", "round-trip", "launching"], "lines": [76, "train_step"]}
+# truth: {"cause": "anomaly detection is on: a traceback for each operation, and a wait for the GPU for each gradient", "line_function": "train_step", "line": 76, "also_ok": ["waits at loss.backward()", "tracebacks for each operation in the forward pass"], "half_ok": ["launch-bound in the forward pass"], "lost_share": 0.6, "what": ["nan-check", "waits", "python", "native", "round-trip", "launching"], "lines": [76, "train_step"]}
 import os
 import time
 

@@ -162,7 +162,8 @@ static int take_call(void *context, const struct gv_pass_call *call)
         ledger->launches[(uint64_t)call->key.id % GV_LEDGER_LAUNCHES] = launch;
     if (gv_ledger_may_wait(ledger, call->api))
         process->waits[process->wait_at++ % GV_LEDGER_WAITS] =
-            (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack};
+            (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack,
+                                    gv_ledger_asks_to_wait(ledger, call->api)};
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {

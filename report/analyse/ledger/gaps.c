@@ -11,6 +11,9 @@
 /* Each look at a longer piece stands for the time around it; shorter pieces are told by all looks
  * at pieces between the same calls. */
 #define LOOKED_AT_NS 5000000
+/* A call that asks for no wait has waited for the device if it returned so soon afterwards:
+ * cudaFree does within 0.4 ms, but pinning 100 MB takes 30 ms, and the device may end meanwhile. */
+#define SOON_NS 1000000
 /* A call that took so long, and has a stack of its own, is told by that alone. */
 #define OWN_STACK_NS 1000000
 
@@ -147,6 +150,13 @@ bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api)
     }
 }
 
+bool gv_ledger_asks_to_wait(const struct gv_ledger *ledger, uint32_t api)
+{
+    uint32_t what = what_of_call(ledger, api);
+
+    return what == GV_ACCOUNT_ROUND_TRIP || what == GV_ACCOUNT_COPYING;
+}
+
 /* All that a thread does while it captures makes the graph, at the line that began it. */
 static struct gv_ledger_piece captured(const struct gv_ledger_entry *entry)
 {
@@ -177,8 +187,7 @@ static int book_call(struct walk *walk, const struct gv_ledger_entry *entry, int
         return book_idle(walk, to_ns, captured(entry));
     if (lane->device >= 0 && entry->device >= 0 && entry->device != lane->device)
         piece.what = GV_ACCOUNT_OTHER_DEVICE;
-    else if (entry->start_ns < lane->busy_until_ns && gv_ledger_may_wait(ledger, entry->api) &&
-             piece.what != GV_ACCOUNT_ALLOCATING && piece.what != GV_ACCOUNT_FREEING)
+    else if (entry->start_ns < lane->busy_until_ns && gv_ledger_asks_to_wait(ledger, entry->api))
         piece.what = GV_ACCOUNT_ROUND_TRIP;
     else if (stall) {
         const struct gv_ledger_stall *of = &ledger->stalls[stall - 1];
@@ -354,7 +363,8 @@ static void find_opener(struct gv_ledger *ledger, struct gv_ledger_lane *lane, i
     for (size_t i = 0; i < GV_LEDGER_WAITS; i++) {
         const struct gv_ledger_wait *wait = &process->waits[i];
         if (wait->start_ns >= lane->busy_until_ns || wait->end_ns < lane->busy_until_ns ||
-            wait->end_ns >= until_ns || wait->end_ns >= lane->next_open_ns)
+            wait->end_ns >= until_ns || wait->end_ns >= lane->next_open_ns ||
+            (!wait->is_asked && wait->end_ns > lane->busy_until_ns + SOON_NS))
             continue;
         lane->next_open_ns = wait->end_ns;
         lane->next_waited_ns = lane->busy_until_ns - wait->start_ns;

@@ -80,6 +80,11 @@ SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind
 -- PyTorch's autograd launches.
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');
 
+-- name: checks_gradient
+-- PyTorch's autograd itself reads a value: a node of its graph would be between.
+SELECT EXISTS (SELECT 1 FROM frame i JOIN frame e ON e.stack = i.stack AND e.depth = i.depth + 1
+    WHERE i.stack = ?1 AND (i.function GLOB '*::item*' OR i.function GLOB '*is_nonzero*') AND e.function GLOB 'torch::autograd::Engine::evaluate_function(*');
+
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
 SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o
@@ -219,6 +224,24 @@ UPDATE finding SET title = title || coalesce((
     WHERE t.process = finding.process AND d.library IS NULL AND d.hash <> 0 AND d.start_ns >= l.main_ns AND d.start_ns < l.main_end_ns
     GROUP BY t.process HAVING count(*) > count(DISTINCT d.hash) AND count(*) >= 2 * count(DISTINCT d.hash)), '')
 WHERE id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what = 'compile' GROUP BY process, device);
+-- When memory ran out: an allocation failed, or PyTorch's allocator gave its cache back, though nobody had asked it to.
+DROP TABLE IF EXISTS temp.ledger_short;
+CREATE TEMP TABLE ledger_short (process INTEGER, at_ns INTEGER, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
+INSERT OR IGNORE INTO temp.ledger_short
+SELECT t.process, c.start_ns FROM call c JOIN thread t ON t.id = c.thread
+WHERE EXISTS (SELECT 1 FROM error_total WHERE result = 2) AND c.result = 2 AND c.api IN (SELECT id FROM api WHERE class = 'alloc')
+UNION ALL
+SELECT t.process, c.start_ns FROM call_stack k JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread
+WHERE k.stack IN (SELECT f.stack FROM frame f WHERE f.function GLOB '*DeviceCachingAllocator::release_*cached_blocks(*'
+    AND NOT EXISTS (SELECT 1 FROM frame e WHERE e.stack = f.stack AND e.function GLOB '*emptyCache*'));
+UPDATE finding SET title = title || ', as memory runs out in ' || s.times || ' of ' || finding.steps || ' steps',
+    fix = 'Find the size that fits once, and keep to it: a smaller batch, or less memory in use at a time. What is begun before memory runs out is done again.'
+FROM (SELECT f.id AS id, min(f.steps, (SELECT count(*) FROM step p WHERE p.series = l.series AND NOT p.warmup AND EXISTS (SELECT 1
+            FROM temp.ledger_short h WHERE h.process = f.process AND h.at_ns BETWEEN p.start_ns AND p.start_ns + p.duration_ns))) AS times
+    FROM finding f JOIN lane l ON l.process = f.process AND l.device IS f.device
+    WHERE f.id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what IN ('allocating', 'freeing') GROUP BY process, device)) s
+WHERE s.id = finding.id AND s.times > 1 AND 2 * s.times >= finding.steps;
+DROP TABLE temp.ledger_short;
 
 -- name: slow_steps_line
 -- The line at which slow steps are idle more than as many others are: where most of what they take longer is lost.

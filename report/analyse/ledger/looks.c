@@ -77,7 +77,8 @@ int gv_ledger_looks_read(struct gv_ledger *ledger)
 static bool is_purpose(uint32_t what)
 {
     return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK ||
-           what == GV_ACCOUNT_IMPORT || what == GV_ACCOUNT_INSTANTIATING;
+           what == GV_ACCOUNT_IMPORT || what == GV_ACCOUNT_INSTANTIATING ||
+           what == GV_ACCOUNT_NAN_CHECK;
 }
 
 int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what)
@@ -85,10 +86,15 @@ int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what)
     const struct gv_key key = {{stack, 0, 0}};
     int64_t known = stack ? gv_key_map_find(&ledger->stack_reasons, &key) : 1 + GV_ACCOUNTS;
     unsigned reason = (unsigned)(known - 1);
+    int64_t id = stack, checks = 0;
     int error = 0;
 
     if (!known) {
         error = gv_idle_stack_account(ledger->trace, stack, &reason);
+        if (!error)
+            error = gv_database_number(ledger->trace, sql_checks_gradient, &id, 1, &checks);
+        if (checks)
+            reason = GV_ACCOUNT_NAN_CHECK;
         if (!error)
             error = gv_key_map_add(&ledger->stack_reasons, &key, reason + 1);
     }

@@ -149,6 +149,7 @@ struct gv_ledger_sampled {
 struct gv_ledger_wait {
     int64_t start_ns, end_ns;
     uint32_t pair, stack;
+    bool is_asked;
 };
 
 /* Calls that may still wait when the device runs dry: one for each thread that does so. */
@@ -288,6 +289,8 @@ int gv_ledger_gap_open(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns
 
 /* Whether such a call may return when the device has run dry. */
 bool gv_ledger_may_wait(const struct gv_ledger *ledger, uint32_t api);
+/* Whether it is meant to. */
+bool gv_ledger_asks_to_wait(const struct gv_ledger *ledger, uint32_t api);
 
 /* idle.c: keeps the longest gaps, and stores all in idle_time. */
 void gv_ledger_idle_begin(struct gv_ledger *ledger);

@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#define GV_STREAM_NEXT (sizeof(((struct gv_step_stream *)NULL)->next) / sizeof(uint32_t))
+#define GV_STREAM_NEXT                                                                             \
+    (sizeof(((struct gv_step_stream *)NULL)->next) /                                               \
+     sizeof(((struct gv_step_stream *)NULL)->next[0]))
 
 #define ROUNDS 64u
 #define LEAST  1e-9
@@ -33,13 +35,20 @@ static void stream_note(struct gv_step_stream *stream, uint64_t symbol)
     unsigned bucket = bucket_of(symbol);
     uint64_t context =
         gv_mix(gv_mix(gv_mix(0, stream->before[0]), stream->before[1]), stream->before[2]);
-    uint32_t *next = &stream->next[(context >> 32) % GV_STREAM_NEXT];
+    struct gv_step_next *next = stream->next[(context >> 32) % GV_STREAM_NEXT], older = next[1];
     uint32_t tag = (uint32_t)(gv_mix(1, symbol) >> 32);
 
+    /* In a small loop, two in one place would be half of all. */
+    if (next[0].context != (uint32_t)context) {
+        next[1] = next[0];
+        next[0] = older.context == (uint32_t)context
+                      ? older
+                      : (struct gv_step_next){.context = (uint32_t)context};
+    }
     stream->runs[bucket]++;
     stream->foreseen++;
-    stream->predicted += *next == tag;
-    *next = tag;
+    stream->predicted += next[0].tag == tag;
+    next[0].tag = tag;
     unsigned follows = bucket_of(gv_mix(gv_mix(1, stream->before[0]), symbol));
     stream->notes[stream->noted % GV_STEP_NOTES].position = stream->position;
     stream->notes[stream->noted % GV_STEP_NOTES].follows = follows;

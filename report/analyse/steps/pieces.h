@@ -49,7 +49,9 @@ struct gv_step_stream {
     bool working;                       /* there was work since the last wait */
     uint64_t follows[GV_PIECE_BUCKETS]; /* where two events last followed each other */
     uint64_t last[GV_PIECE_BUCKETS], second_last[GV_PIECE_BUCKETS]; /* where an event was */
-    uint32_t next[4096];                                            /* after three events */
+    struct gv_step_next {
+        uint32_t context, tag; /* of three events, and of the one after them */
+    } next[2048][2];           /* of two in one place, the newest first */
     uint32_t runs[GV_PIECE_BUCKETS], events[GV_PIECE_BUCKETS];
     struct {
         uint32_t line, votes, seen; /* where an event is mostly: others vote against it */

@@ -84,7 +84,7 @@ FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.val
 UNION ALL SELECT CASE kind WHEN 'kernel' THEN gv_kernel(name) ELSE '(graphs, launched whole)' END,
     sum(count), sum(total_ns), sum(total_ns) / sum(CASE WHEN total_ns NOT NULL THEN count END), NULL, NULL, NULL,
     {share(sum(total_ns), (SELECT total(total_ns) FROM scaled WHERE kind IN ('kernel', 'graph')))}, NULL, NULL, NULL, NULL,
-    CAST(gv_root(sum(1.0 * error_ns * error_ns)) AS INTEGER)
+    CASE WHEN sum(total_ns) NOT NULL THEN CAST(gv_root(sum(1.0 * error_ns * error_ns)) AS INTEGER) END
 FROM scaled WHERE kind IN ('kernel', 'graph') GROUP BY 1
 ORDER BY 3 DESC, 1 LIMIT :top;
 

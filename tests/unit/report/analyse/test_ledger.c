@@ -131,19 +131,43 @@ static void overlapping_work_counts_once(void **state)
 }
 
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
-static void a_wait_claims_what_it_waited(void **state)
+static void wait_and_work(void)
 {
-    (void)state;
     call(1, 1, 71, 10 * MS, 10000);
     call(2, 1, 74, 11 * MS, 20 * MS);
     call(3, 1, 71, 61 * MS, 10000);
     operation(1, 1, 1, 11 * MS, 20 * MS, 1);
     operation(2, 1, 1, 61 * MS, 39 * MS, 3);
     make();
+}
+
+static void a_wait_claims_what_it_waited(void **state)
+{
+    (void)state;
+    wait_and_work();
     assert_int_equal(
         totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 20 * MS);
     assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE what = 'waits'"), 20 * MS);
     assert_int_equal(booked("host-code"), 10 * MS + 30 * MS);
+}
+
+/* Autograd reads a value itself; then a node of its graph does. */
+static void autograd_that_checks_for_nan(void **state)
+{
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function) VALUES"
+                   " (1, 0, 'native', 'bool at::Tensor::item<bool>() const'), (1, 1, 'native',"
+                   " 'torch::autograd::Engine::evaluate_function(a)')");
+    (void)state;
+    wait_and_work();
+    assert_int_equal(booked("nan-check"), 20 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'nan-check' AND "
+                                   "title LIKE 'anomaly detection checks each gradient %'"),
+                     1);
+    totals_execute("UPDATE frame SET depth = 2 WHERE depth = 1; INSERT INTO frame (stack, depth, "
+                   "kind, function) VALUES (1, 1, 'native', 'torch::autograd::PyNode::apply(a)')");
+    make();
+    assert_int_equal(booked("nan-check"), 0);
 }
 
 /* Only waits shorter than the idle time claim all that they waited; longer ones claim it all. */
@@ -186,6 +210,37 @@ static void an_allocation_that_waits(void **state)
     make();
     assert_int_equal(booked("allocating"), 10 * MS);
     assert_int_equal(booked("round-trip"), 0);
+}
+
+/* Memory is pinned for 30 ms, and the device ends meanwhile; or the call returns just then. */
+static int64_t claimed_by_pinning(int64_t work_ns)
+{
+    totals_execute("DELETE FROM gpu_op; DELETE FROM call");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 75, 11 * MS, 30 * MS);
+    call(3, 1, 71, 61 * MS, 10000);
+    operation(1, 1, 1, 11 * MS, work_ns, 1);
+    operation(2, 1, 1, 61 * MS + 10000, 20 * MS, 3);
+    make();
+    return totals_number(
+        "SELECT coalesce(sum(total_ns), 0) FROM ledger_row WHERE claimed IS NOT NULL");
+}
+
+static void a_call_that_happens_to_end_after_the_device(void **state)
+{
+    (void)state;
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("allocating"), 10 * MS);
+    assert_int_equal(claimed_by_pinning(30 * MS - 100000), 30 * MS - 100000);
+}
+
+/* It loads for 10 ms after the device has ended, for which it did not wait. */
+static void code_is_loaded_beside_work(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET class = 'load' WHERE id = 75");
+    assert_int_equal(claimed_by_pinning(20 * MS), 0);
+    assert_int_equal(booked("loading"), 10 * MS);
 }
 
 /* Kernels of 8 us, one each 60 us. */
@@ -841,6 +896,54 @@ static void what_is_done_again(void **state)
         1);
 }
 
+/* Each step of 1 ms frees for 0.4 ms, to make room. */
+static void freeing_again(const char *because)
+{
+    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cudaFree', 'free', "
+                   "'free'); INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0);"
+                   "INSERT INTO stack VALUES (1, 1, 1)");
+    for (int i = 1; i <= 40; i++)
+        call(100 + i, 1, 76, i * MS - 450000, 400000);
+    totals_execute(because);
+    steps(always_alike);
+}
+
+static int64_t says_freeing(const char *what)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM finding WHERE what = 'freeing' AND title = 'frees memory and "
+             "allocates it again: 1.0 cudaFree a step%s' AND fix LIKE '%s%%'",
+             what, *what ? "Find the size that fits once" : "Keep the memory");
+    return totals_number(sql);
+}
+
+/* Before the free, an allocation fails. */
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                  " SELECT id + 100, 1, 75, start_ns - 20000, 10000, 2 FROM call WHERE id > 110;"
+                  "INSERT INTO error_total VALUES (75, 2, 30)");
+    assert_int_equal(says_freeing(", as memory runs out in 30 of 40 steps"), 1);
+}
+
+static void a_cache_that_makes_room(void **state)
+{
+    (void)state;
+    freeing_again("INSERT INTO frame (stack, depth, kind, function) VALUES (1, 0, 'native', "
+                  "'a::DeviceCachingAllocator::release_cached_blocks(b)'), (1, 1, 'native', 'a::"
+                  "DeviceCachingAllocator::malloc(b)');"
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
+    assert_int_equal(says_freeing(", as memory runs out in 40 of 40 steps"), 1);
+    totals_execute("UPDATE frame SET function = 'a::DeviceCachingAllocator::emptyCache(b)' "
+                   "WHERE depth = 1");
+    make();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE title LIKE '%memory runs out%'"), 0);
+}
+
 /* Each step of 1 ms copies 20 times, for 20 us each. */
 static void many_copies(void **state)
 {
@@ -1101,9 +1204,12 @@ int main(void)
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
         TEST(a_wait_claims_what_it_waited),
+        TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
+        TEST(a_call_that_happens_to_end_after_the_device),
+        TEST(code_is_loaded_beside_work),
         TEST(launching),
         TEST(a_backward_pass),
         TEST(a_line_that_launches_and_waits),
@@ -1135,6 +1241,8 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(memory_that_runs_out),
+        TEST(a_cache_that_makes_room),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
         TEST(streams_made_again),

@@ -510,6 +510,24 @@ static void test_many_launches_before_steps_of_graphs(void **state)
     assert_in_range(steps(), 39, 40);
 }
 
+/* Two of five events in one place of a table would be half of all that is foreseen. */
+static void test_small_loops_of_any_events(void **state)
+{
+    (void)state;
+    for (uint64_t trial = 1; trial <= 4000; trial++) {
+        begin();
+        for (int i = 0; i < 30; i++) {
+            sync();
+            event(8 * trial, GV_STEP_MOVE);
+            event(8 * trial + 1, GV_STEP_MOVE);
+            kernel(8 * trial + 2);
+            event(8 * trial + 3, GV_STEP_MOVE);
+        }
+        sync();
+        assert_int_equal(steps(), 30);
+    }
+}
+
 /* ---- no loops ---- */
 
 static void test_any_order(void **state)
@@ -729,6 +747,7 @@ int main(void)
         cmocka_unit_test(test_few_rounds_in_a_step),
         cmocka_unit_test(test_a_graph_for_each_size),
         cmocka_unit_test(test_many_launches_before_steps_of_graphs),
+        cmocka_unit_test(test_small_loops_of_any_events),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_a_fixed_number_of_launches_in_any_order),
         cmocka_unit_test(test_a_long_pipeline),
