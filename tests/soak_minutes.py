@@ -32,7 +32,7 @@ class Minutes:
         self.spread = collections.defaultdict(float)  # that of short idle times, which is rounded
         self.last_ns = trace.execute("SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1").fetchone()
         self.last_ns = self.last_ns[0] if self.last_ns else 0
-        for each in (self.add_calls, self.add_operations, self.add_found, self.add_recorded, self.add_busy):
+        for each in (self.add_calls, self.add_operations, self.add_samples, self.add_found, self.add_recorded, self.add_busy):
             each()
 
     def rows(self, query):
@@ -74,6 +74,13 @@ class Minutes:
                 " n.id = s.name LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15 WHERE o.duration_ns IS NOT NULL"):
             name = {1: "?" if name is None else name, 2: "copy" if copy is None else copy, 3: "memset"}.get(kind, "graph")
             self.add(start_ns, (process, KINDS.get(kind, "graph"), name), duration_ns, 1, size)
+
+    def add_samples(self):
+        for start_ns, duration_ns, one_of, process, work, klass, kernel, name in self.rows(
+                "SELECT s.start_ns, s.duration_ns, s.one_of, s.process, a.gpu_work, a.class, k.name, a.name FROM gpu_sample s"
+                " JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT JOIN kernel k ON k.id = c.kernel"):
+            self.add(start_ns, (process, {1: "kernel", 2: "graph"}.get(work, klass), name if kernel is None else kernel),
+                     duration_ns * one_of, one_of, 0, duration_ns)
 
     def add_found(self):
         for start_ns, process, cause, lost_ns in self.rows(

@@ -100,6 +100,12 @@ static struct gv_own_cost_total *costs(void)
     return gv_process.spool.header->own_cost;
 }
 
+/* False in a forked child. */
+static bool is_ours(void)
+{
+    return token && token == gv_process_token_now();
+}
+
 /* ---- which calls ---- */
 
 /* Fixed before a call of the block is drawn, so that each is chosen with the same probability: as
@@ -322,7 +328,7 @@ bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
     uint64_t start_ns;
     int saved_errno;
 
-    if (__builtin_expect(!one_of, 1))
+    if (__builtin_expect(!one_of, 1) || !is_ours())
         return false;
     if (thread->pair) /* of a call that was left */
         drop(thread->pair);
@@ -587,11 +593,6 @@ static bool has_calls(void)
            driver->event_query && driver->event_elapsed_time && driver->stream_create &&
            driver->stream_is_capturing && driver->stream_get_context &&
            driver->thread_exchange_capture_mode;
-}
-
-static bool is_ours(void)
-{
-    return token && token == gv_process_token_now();
 }
 
 const char *gv_pairs_start(void)

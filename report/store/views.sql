@@ -200,7 +200,7 @@ SELECT
     e.domain AS domain, -- of the range or mark, as in ranges
     e.message AS message, -- of the range or mark, as in range_summary
     s.kind AS kind, -- steps that launch alike have the same one
-    s.warmup AS warmup, -- 1: it is one of the first, which took longer than others of their kind
+    s.warmup AS warmup, -- 1: it is one of the first, which took longer than others of their kind, or set up the loop
     s.start_ns AS start_ns, -- since the session's start
     s.duration_ns AS duration_ns, -- until its end, or until the next step
     s.calls AS calls, -- that begin in its time, of the process; if it has several series, of the thread

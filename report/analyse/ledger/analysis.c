@@ -26,6 +26,8 @@ static int take_api(void *context, sqlite3_stmt *row)
     values[0] = gv_api_class_find(class ? class : "");
     values[4] = gv_account_of_class((enum gv_api_class)values[0]);
     values[5] = name && gv_api_is_runtime(name);
+    values[6] = (values[0] == GV_CLASS_COPY || values[0] == GV_CLASS_SET) && name &&
+                !gv_api_is_per_thread(name);
     return 0;
 }
 
@@ -95,13 +97,13 @@ static int ledger_open(struct gv_ledger *ledger)
     uint32_t rest;
     int error = gv_id_table_read(&ledger->apis, ledger->trace,
                                  "SELECT id, 0, gpu_work, coalesce(begins_capture, 0) + 2 * "
-                                 "coalesce(ends_capture, 0), awaits_event, 0, 0 FROM api");
+                                 "coalesce(ends_capture, 0), awaits_event, 0, 0, 0, 0, 0 FROM api");
 
     if (!error)
         error = gv_database_each(ledger->trace, sql_apis, NULL, 0, take_api, ledger);
     if (!error)
         error = gv_id_table_read(&ledger->places, ledger->trace,
-                                 "SELECT id, process, device, 0 FROM gpu_place");
+                                 "SELECT id, process, device, 0, 0 FROM gpu_place");
     if (!error)
         error = gv_id_table_read(&ledger->contexts, ledger->trace,
                                  "SELECT context, device + 1 FROM context_device");

@@ -149,7 +149,11 @@ static int find_computing(struct beside *beside, uint32_t number)
 static int find_waited(struct beside *beside, const struct gv_ledger_beside *of)
 {
     struct gv_ledger_finding finding = of_lane(beside, of->lane, of->what);
-    char each[GV_FORMAT_BYTES];
+    const uint64_t call = beside->ledger->pairs[of->pair].after;
+    const int64_t values[] = {(uint32_t)call, GV_LEDGER_API(call)};
+    struct numbers name = {0};
+    char each[GV_FORMAT_BYTES], kernel[GV_KERNEL_NAME_WIDE + 1];
+    int error;
 
     finding.lost_ns = of->waited_ns;
     finding.count = of->count;
@@ -161,7 +165,16 @@ static int find_waited(struct beside *beside, const struct gv_ledger_beside *of)
                  "begins %s after its launch, behind other streams' work%s",
                  gv_format_duration(each, of->waited_ns / of->count),
                  2 * of->first_uses >= of->count ? ": first use of its kernel" : "");
-    return add(beside, &finding, of->stack);
+    error =
+        of->what == GV_ACCOUNT_SERIALISED
+            ? gv_database_each(beside->ledger->trace, sql_call_name, values, 2, take_numbers, &name)
+            : 0;
+    if (*name.text) {
+        gv_kernel_name_short(name.text, kernel, sizeof(kernel));
+        snprintf(finding.title, sizeof(finding.title),
+                 "work of other streams waits for %s, which is in the default stream", kernel);
+    }
+    return error ? error : add(beside, &finding, of->stack);
 }
 
 /* ---- steps ---- */

@@ -9,7 +9,7 @@
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */
 #define ENTRIES_MOST  32768u
 #define COPIES_MOST   4096u
-#define SERIALISED_NS 10000
+#define SERIALISED_NS 20000   /* until an operation begins that another stream has kept */
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 #define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
@@ -124,6 +124,20 @@ static bool waits_for_all(const struct gv_ledger *ledger, uint32_t api, int32_t 
     return result == 0 && gv_ledger_api(ledger, api, 0) == GV_CLASS_SYNC;
 }
 
+/* In how many steps of the lane a call was made, as if all took equally long. */
+static void count_step(struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                       const struct gv_pass_call *call)
+{
+    int64_t step_ns = lane->steps ? (lane->main_end_ns - lane->main_ns) / lane->steps : 0;
+    int64_t *of = &ledger->apis.values[call->api * ledger->apis.columns];
+
+    if (step_ns <= 0 || call->key.at_ns < lane->main_ns || call->key.at_ns >= lane->main_end_ns)
+        return;
+    int64_t step = (call->key.at_ns - lane->main_ns) / step_ns + 1;
+    of[8] += step != of[7];
+    of[7] = step;
+}
+
 static int take_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_ledger *ledger = context;
@@ -131,18 +145,21 @@ static int take_call(void *context, const struct gv_pass_call *call)
         call->thread < ledger->thread_count ? &ledger->threads[call->thread] : NULL;
     struct gv_ledger_process *process = thread ? &ledger->processes[thread->process] : NULL;
     uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
-    struct gv_ledger_launch launch = {.id = call->key.id,
-                                      .start_ns = call->key.at_ns,
-                                      .end_ns = call->key.end_ns,
-                                      .thread = call->thread,
-                                      .stack = call->stack,
-                                      .api = call->api,
-                                      .is_legacy =
-                                          gv_id_table_get(&ledger->streams, call->stream, 1) != 0};
+    struct gv_ledger_launch launch = {
+        .id = call->key.id,
+        .start_ns = call->key.at_ns,
+        .end_ns = call->key.end_ns,
+        .thread = call->thread,
+        .stack = call->stack,
+        .api = call->api,
+        .is_legacy = call->stream ? gv_id_table_get(&ledger->streams, call->stream, 1) != 0
+                                  : gv_ledger_api(ledger, call->api, 6) != 0};
     int error;
 
     if (!process || !process->lane_count)
         return 0;
+    if (call->api < ledger->apis.rows)
+        count_step(ledger, &ledger->lanes[process->lanes[0]], call);
     bool starts =
         gv_starting_is(&process->starting, (enum gv_api_class)gv_ledger_api(ledger, call->api, 0),
                        gv_ledger_api(ledger, call->api, 5) != 0, call->duration_ns);
@@ -357,14 +374,20 @@ static int add_beside(struct gv_ledger *ledger, const struct gv_ledger_beside *a
 }
 
 /* An operation that was queued before one of the legacy default stream had ended, and begins when
- * that has, waited for it: nothing else kept its own stream, from queued_ns on. */
+ * that has, waited for it: nothing else kept its own stream, from queued_ns on. A stream that has
+ * worked beside it does not wait for it (cudaStreamNonBlocking). */
 static int take_serialised(struct gv_ledger *ledger, uint32_t number,
                            const struct gv_pass_operation *operation,
                            const struct gv_ledger_launch *launch, int64_t queued_ns)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t *works_beside =
+        &ledger->places.values[(size_t)operation->place * ledger->places.columns + 3];
 
     if (launch->is_legacy) {
+        if (lane->serialised_from_ns < lane->legacy_end_ns)
+            lane->serialised_until_ns = lane->legacy_end_ns;
+        lane->serialised_from_ns = operation->key.end_ns;
         lane->legacy_end_ns = operation->key.end_ns;
         lane->legacy_launch_ns = launch->start_ns;
         lane->legacy_pair = launch->pair;
@@ -372,23 +395,23 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
         lane->legacy_place = operation->place;
         return 0;
     }
-    if (!lane->legacy_pair || operation->place == lane->legacy_place ||
-        operation->key.at_ns < lane->legacy_end_ns ||
-        operation->key.at_ns >= lane->legacy_end_ns + SERIALISED_NS ||
+    *works_beside |=
+        operation->place != lane->legacy_place && operation->key.at_ns < lane->legacy_end_ns;
+    if (!lane->legacy_pair || operation->place == lane->legacy_place || *works_beside ||
+        launch->awaits || operation->key.at_ns >= lane->legacy_end_ns + SERIALISED_NS ||
         queued_ns >= lane->legacy_end_ns || lane->legacy_launch_ns >= launch->start_ns)
         return 0;
     if (queued_ns < lane->serialised_until_ns)
         queued_ns = lane->serialised_until_ns;
-    lane->serialised_until_ns = lane->legacy_end_ns;
-    return add_beside(ledger,
-                      &(struct gv_ledger_beside){.lane = number,
-                                                 .what = GV_ACCOUNT_SERIALISED,
-                                                 .pair = lane->legacy_pair,
-                                                 .stack = lane->legacy_stack,
-                                                 .waited_ns = lane->legacy_end_ns > queued_ns
-                                                                  ? lane->legacy_end_ns - queued_ns
-                                                                  : 0,
-                                                 .count = 1});
+    int64_t waited_ns =
+        lane->serialised_from_ns > queued_ns ? lane->serialised_from_ns - queued_ns : 0;
+    lane->serialised_from_ns -= waited_ns;
+    return add_beside(ledger, &(struct gv_ledger_beside){.lane = number,
+                                                         .what = GV_ACCOUNT_SERIALISED,
+                                                         .pair = lane->legacy_pair,
+                                                         .stack = lane->legacy_stack,
+                                                         .waited_ns = waited_ns,
+                                                         .count = 1});
 }
 
 /* Its stream was empty and awaited nothing, but it began late, while the device worked for others

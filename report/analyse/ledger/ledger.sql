@@ -154,6 +154,10 @@ SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmu
 SELECT coalesce((SELECT 2 * u.value > k.value FROM fact u, fact k WHERE u.key = 'underfilled_ns' AND k.key = 'kernel_time_ns'), 0),
     (SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1);
 
+-- name: call_name
+-- The kernel that a call launches, or else the call.
+SELECT coalesce((SELECT name FROM kernel WHERE id = ?1), (SELECT name FROM api WHERE id = ?2));
+
 -- name: unexpected_waits
 -- The worst of the process, in a part of the time. (SQLite's rule for bare columns beside a max().)
 SELECT count(*), sum(s.wait_ns + s.jit_ns), max(s.wait_ns + s.jit_ns), s.id, coalesce(k.stack, 0), c.start_ns, s.cause
@@ -224,15 +228,13 @@ UPDATE finding SET title = title || coalesce((
     WHERE t.process = finding.process AND d.library IS NULL AND d.hash <> 0 AND d.start_ns >= l.main_ns AND d.start_ns < l.main_end_ns
     GROUP BY t.process HAVING count(*) > count(DISTINCT d.hash) AND count(*) >= 2 * count(DISTINCT d.hash)), '')
 WHERE id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what = 'compile' GROUP BY process, device);
--- When memory ran out: an allocation failed, or PyTorch's allocator gave its cache back, though nobody had asked it to.
+-- When memory ran out: an allocation failed, which has a stack then, or PyTorch's allocator gave its cache back, though
+-- nobody had asked it to.
 DROP TABLE IF EXISTS temp.ledger_short;
 CREATE TEMP TABLE ledger_short (process INTEGER, at_ns INTEGER, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 INSERT OR IGNORE INTO temp.ledger_short
-SELECT t.process, c.start_ns FROM call c JOIN thread t ON t.id = c.thread
-WHERE EXISTS (SELECT 1 FROM error_total WHERE result = 2) AND c.result = 2 AND c.api IN (SELECT id FROM api WHERE class = 'alloc')
-UNION ALL
 SELECT t.process, c.start_ns FROM call_stack k JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread
-WHERE k.stack IN (SELECT f.stack FROM frame f WHERE f.function GLOB '*DeviceCachingAllocator::release_*cached_blocks(*'
+WHERE (c.result = 2 AND c.api IN (SELECT id FROM api WHERE class = 'alloc')) OR k.stack IN (SELECT f.stack FROM frame f WHERE f.function GLOB '*DeviceCachingAllocator::release_*cached_blocks(*'
     AND NOT EXISTS (SELECT 1 FROM frame e WHERE e.stack = f.stack AND e.function GLOB '*emptyCache*'));
 UPDATE finding SET title = title || ', as memory runs out in ' || s.times || ' of ' || finding.steps || ' steps',
     fix = 'Find the size that fits once, and keep to it: a smaller batch, or less memory in use at a time. What is begun before memory runs out is done again.'

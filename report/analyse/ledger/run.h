@@ -130,8 +130,9 @@ struct gv_ledger_lane {
     /* The same, of a wait that has not returned at the piece that is booked. */
     int64_t next_open_ns, next_waited_ns;
     uint32_t next_pair, next_stack;
-    /* The last operation of the legacy default stream, which others wait for. */
-    int64_t legacy_end_ns, legacy_launch_ns, serialised_until_ns;
+    /* The last operation of the legacy default stream, which others wait for; since when they do,
+     * and until when others did for those before it: such time counts once. */
+    int64_t legacy_end_ns, legacy_launch_ns, serialised_from_ns, serialised_until_ns;
     uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
@@ -209,8 +210,11 @@ struct gv_ledger {
     bool has_no_idle;            /* idle_time is not asked for */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
                                     whether its stream awaits an event, what time in it is;
-                                    whether it is the runtime's */
-    struct gv_id_table places;   /* process, device */
+                                    whether it is the runtime's; whether it works in the legacy
+                                    default stream if it names none; the last step in which it was
+                                    made, and in how many */
+    struct gv_id_table places;   /* process, device, lane + 1; whether it has worked beside the
+                                    legacy default stream */
     struct gv_id_table contexts; /* device + 1 */
     struct gv_id_table streams; /* context; whether it is the legacy default one; awaits an event */
     struct gv_id_table shapes;  /* 1: of a collective; name */

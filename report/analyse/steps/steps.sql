@@ -152,18 +152,31 @@ UPDATE step SET gpu_ns = NULL, idle_ns = NULL WHERE series IN (SELECT id FROM st
 UPDATE step SET idle_ns = NULL WHERE ?1 <> 0;
 
 -- name: warmup
--- The first steps until one takes at most half as long again as the median of its kind. They are in a table, as SQLite 3.34
--- would compute all of it again for each step; and the median is a window, as 3.34 began a join with the wrong table.
+-- The first steps until one takes at most half as long again as the median of its kind. Kinds that come only before the one
+-- that takes most of the time, take less than a tenth of it, and have steps of less than half its steps' length, are what
+-- sets up the loop: its steps begin behind them. They are in a table, as SQLite 3.34 would compute all of it again for each
+-- step; and the median is a window, as 3.34 began a join with the wrong table.
 DROP TABLE IF EXISTS temp.step_first;
-CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, number INTEGER);
+CREATE TEMP TABLE step_first (series INTEGER PRIMARY KEY, begin INTEGER, number INTEGER);
 INSERT INTO temp.step_first
+WITH kinds AS (
+    SELECT series, min(number) AS first, max(number) AS last, sum(duration_ns) AS ns, avg(duration_ns) AS mean_ns
+    FROM step GROUP BY series, kind),
+ordered AS (
+    SELECT series, ns, first_value(ns) OVER most AS most_ns, last,
+        last < first_value(first) OVER most AND 2 * mean_ns < first_value(mean_ns) OVER most AS is_before
+    FROM kinds WINDOW most AS (PARTITION BY series ORDER BY ns DESC))
+SELECT series, 1 + CASE WHEN 10 * sum(ns * is_before) < max(most_ns) THEN max(last * is_before) ELSE 0 END, NULL
+FROM ordered GROUP BY series;
+INSERT OR REPLACE INTO temp.step_first
 WITH ranked AS (
     SELECT series, number, kind, duration_ns, row_number() OVER (PARTITION BY series, kind ORDER BY duration_ns) AS place,
         count(*) OVER (PARTITION BY series, kind) AS count FROM step),
 compared AS (
     SELECT series, number, duration_ns,
         max(CASE WHEN place = (count + 1) / 2 THEN duration_ns END) OVER (PARTITION BY series, kind) AS median FROM ranked)
-SELECT series, min(number) FROM compared WHERE 2 * duration_ns <= 3 * median
-GROUP BY series HAVING 3 * (min(number) - 1) <= max(number) + 2;
-UPDATE step SET warmup = 1 WHERE number < (SELECT number FROM temp.step_first f WHERE f.series = step.series);
+SELECT c.series, f.begin, min(c.number) FROM compared c JOIN temp.step_first f ON f.series = c.series
+WHERE 2 * c.duration_ns <= 3 * c.median AND c.number >= f.begin
+GROUP BY c.series HAVING 3 * (min(c.number) - f.begin) <= max(c.number) - f.begin + 3;
+UPDATE step SET warmup = 1 WHERE number < (SELECT coalesce(f.number, f.begin) FROM temp.step_first f WHERE f.series = step.series);
 DROP TABLE temp.step_first;

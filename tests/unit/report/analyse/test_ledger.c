@@ -925,7 +925,7 @@ static void memory_that_runs_out(void **state)
     (void)state;
     freeing_again("INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
                   " SELECT id + 100, 1, 75, start_ns - 20000, 10000, 2 FROM call WHERE id > 110;"
-                  "INSERT INTO error_total VALUES (75, 2, 30)");
+                  "INSERT INTO call_stack SELECT id, 1 FROM call WHERE result = 2");
     assert_int_equal(says_freeing(", as memory runs out in 30 of 40 steps"), 1);
 }
 
@@ -942,6 +942,20 @@ static void a_cache_that_makes_room(void **state)
     make();
     assert_int_equal(
         totals_number("SELECT count(*) FROM finding WHERE title LIKE '%memory runs out%'"), 0);
+}
+
+/* As often as there are steps, but in the first ten only. */
+static void what_is_done_in_a_few_steps(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
+                   "40, 0, 0, 0, 0, 0, 0)");
+    for (int i = 0; i < 40; i++)
+        call(101 + i, 1, 75, (i / 4 + 1) * MS - 450000 + i % 4 * 100000, 100000);
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND "
+                                   "title NOT LIKE '%again%'"),
+                     1);
 }
 
 /* Each step of 1 ms copies 20 times, for 20 us each. */
@@ -1036,6 +1050,79 @@ static void an_operation_that_starts_late(void **state)
     operation(2, 2, 1, 41 * MS, 10 * MS, 2);
     make();
     assert_int_equal(found("late-start"), 41 * MS - 12 * MS - 10000);
+}
+
+/* Ten times, 6 ms of two streams, in each of which the device does 3 ms; in the first one,
+ * something in the legacy default stream comes between. */
+static void two_streams(int64_t default_api, int64_t default_stream)
+{
+    char sql[128];
+
+    totals_execute(
+        "INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 10, 'created'),"
+        " (2, 1, 1, 11, 'created'), (3, 1, 1, 0, 'legacy default');"
+        "INSERT INTO gpu_place VALUES (4, 1, 0, 1, 10);"
+        "INSERT INTO api (id, name, class, gpu_work, awaits_event) VALUES (76, 'cuMemsetD8_v2',"
+        " 'set', 3, 0), (77, 'cuMemsetD8_v2_ptds', 'set', 3, 0),"
+        " (78, 'cuStreamWaitEvent', 'event', 0, 1)");
+    for (int64_t i = 0, at_ns = 10 * MS; i < 10; i++, at_ns += 7 * MS) {
+        for (int64_t j = 0; j < 4; j++)
+            call(4 * i + j + 1, 1, j == 1 ? default_api : 71, at_ns + j * 10000, 5000);
+        operation(4 * i + 1, 1, 1, at_ns + 20000, 3 * MS, 4 * i + 1);
+        operation(4 * i + 2, 4, 3, at_ns + 22000 + 3 * MS, 2000, 4 * i + 2);
+        operation(4 * i + 3, 1, 1, at_ns + 26000 + 3 * MS, 2000, 4 * i + 3);
+        operation(4 * i + 4, 2, 1, at_ns + 40000 + 3 * MS, 3 * MS, 4 * i + 4);
+    }
+    snprintf(sql, sizeof(sql),
+             "UPDATE call SET stream = CASE id %% 4 WHEN 0 THEN 2 WHEN 2 THEN %lld ELSE 1 END",
+             (long long)default_stream);
+    totals_execute(sql);
+}
+
+static void a_default_stream_that_others_wait_for(void **state)
+{
+    (void)state;
+    two_streams(71, 3);
+    totals_execute("UPDATE call SET kernel = 1 WHERE id % 4 = 2; INSERT INTO kernel (id, process,"
+                   " number, name) VALUES (1, 1, 1, 'scale')");
+    make();
+    assert_int_equal(found("serialised"), 10 * (3 * MS + 24000 - 35000));
+    assert_int_equal(totals_number("SELECT title = 'work of other streams waits for scale, which is"
+                                   " in the default stream' FROM finding WHERE id = 1"),
+                     1);
+}
+
+/* A call without a stream works in the default one, unless that is its thread's own. */
+static void a_call_that_names_no_stream(void **state)
+{
+    (void)state;
+    two_streams(76, 0);
+    make();
+    assert_int_equal(found("serialised"), 10 * (3 * MS + 24000 - 35000));
+    assert_int_equal(totals_number("SELECT title GLOB '*waits for cuMemsetD8_v2, *' FROM finding "
+                                   "WHERE id = 1"),
+                     1);
+    totals_execute("UPDATE call SET api = 77 WHERE api = 76");
+    make();
+    assert_int_equal(found("serialised"), -1);
+}
+
+/* Streams wait for an event, or have once worked beside the default stream. */
+static void a_default_stream_that_others_do_not_wait_for(void **state)
+{
+    (void)state;
+    two_streams(71, 3);
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream)"
+        " SELECT 100 + id, 1, 78, start_ns - 4000, 1000, 0, 2 FROM call WHERE id % 4 = 0");
+    make();
+    assert_int_equal(found("serialised"), -1);
+    totals_execute("DELETE FROM call WHERE id > 100");
+    make();
+    assert_int_not_equal(found("serialised"), -1);
+    totals_execute("UPDATE gpu_op SET start_ns = start_ns - 17000 WHERE id = 4");
+    make();
+    assert_int_equal(found("serialised"), -1);
 }
 
 /* Two lines launch; one of them gives the device most of what keeps it busy. */
@@ -1243,11 +1330,15 @@ int main(void)
         TEST(what_is_done_again),
         TEST(memory_that_runs_out),
         TEST(a_cache_that_makes_room),
+        TEST(what_is_done_in_a_few_steps),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
+        TEST(a_default_stream_that_others_wait_for),
+        TEST(a_call_that_names_no_stream),
+        TEST(a_default_stream_that_others_do_not_wait_for),
         TEST(a_device_that_computes),
         TEST(an_unexpected_wait),
         TEST(processes_without_an_end_are_read_in_linear_time),

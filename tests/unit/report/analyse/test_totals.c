@@ -758,6 +758,33 @@ static void steps_whose_graphs_are_made_anew(void **state)
     assert_int_equal(steps_of_8(), 39); /* not the first: it might be the only graph */
 }
 
+/* Before 40 steps of 1 ms, so many others of so many us. The first one that is no warm-up. */
+static int64_t first_after_set_up(int count, int each_us)
+{
+    totals_execute("DELETE FROM call");
+    for (int i = 0; i < count; i++) {
+        step_call(8, 80, each_us * i, 0);
+        step_call(8, 82, each_us * i + each_us - 10, 0);
+    }
+    for (int i = 0; i < 40; i++) {
+        step_call(8, 83, each_us * count + 1000 * i, 0);
+        step_call(8, 81, each_us * count + 1000 * i + 100, 77);
+        step_call(8, 82, each_us * count + 1000 * i + 900, 0);
+    }
+    assert_int_equal(steps_of_8(), count + 40);
+    return totals_number("SELECT min(number) FROM step WHERE NOT warmup");
+}
+
+/* A kind of short work that comes only before the loop sets it up, if it is little. */
+static void what_sets_up_a_loop_is_a_warm_up(void **state)
+{
+    (void)state;
+    calls_of_steps();
+    assert_int_equal(first_after_set_up(5, 100), 6);
+    assert_int_equal(first_after_set_up(5, 600), 1);
+    assert_int_equal(first_after_set_up(50, 100), 1);
+}
+
 /* They go into the graph: how many there are, and how often it is made, says nothing of the steps.
  */
 static void what_is_captured_is_no_work_of_a_step(void **state)
@@ -881,6 +908,7 @@ int main(void)
         TEST(many_streams_are_read_in_linear_time),
         TEST(an_autotuners_threads_have_no_steps_of_the_program),
         TEST(steps_whose_graphs_are_made_anew),
+        TEST(what_sets_up_a_loop_is_a_warm_up),
         TEST(what_is_captured_is_no_work_of_a_step),
         TEST(a_graph_is_as_much_work_as_it_takes),
         TEST(a_thread_that_comes_and_goes_has_no_steps_beside_another),
