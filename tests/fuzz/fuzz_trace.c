@@ -114,7 +114,6 @@ static struct fuzz_base fuzz_bases[] = {
     {FUZZ_TRACES "/lock_copy.sql", false,
      "INSERT INTO gpu_change SELECT 1, start_ns, CASE id % 3 WHEN 0 THEN 'other' WHEN 1 THEN"
      " 'between' ELSE 'seen' END, 'Proton' FROM call WHERE id % 10 < 3;"
-     "INSERT INTO gpu_window SELECT 1, start_ns, start_ns + 1000 FROM call WHERE id % 10 = 2;"
      "INSERT INTO range_text VALUES (1, 1, 1, 'a 1'), (2, 1, 2, 'b');"
      "INSERT INTO range (id, thread, kind, text, start_ns, duration_ns, parent)"
      " SELECT id, thread, 1 + id % 3, 1 + id % 2, start_ns, 5 * duration_ns, nullif(id - 1, 0)"
