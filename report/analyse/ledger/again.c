@@ -15,9 +15,9 @@ static const struct {
 #define GV_AGAIN(by, pattern, does, advice) {by, pattern, does, advice},
 #include "report/analyse/ledger/again.def"
 };
-#define MANY_LEAST  10 /* a step */
-#define STEPS_LEAST 3  /* of all: a third, as they are counted as if all took equally long */
-#define WORKS       (sizeof(works) / sizeof(works[0]))
+#define MANY_LEAST   10 /* a step */
+#define TENTHS_LEAST 4  /* of the main phase: what begins a loop is not what it does again */
+#define WORKS        (sizeof(works) / sizeof(works[0]))
 
 struct search {
     size_t found; /* the first that applies; WORKS: none */
@@ -65,7 +65,7 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
         return 0;
     error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
     if (error || search.found == WORKS || 2 * search.calls < steps ||
-        STEPS_LEAST * gv_ledger_api(ledger, (uint32_t)api, 8) < steps ||
+        gv_ledger_api(ledger, (uint32_t)api, 8) < (steps < TENTHS_LEAST ? steps : TENTHS_LEAST) ||
         (works[search.found].by == MANY &&
          (search.calls < MANY_LEAST * steps || finding->count < MANY_LEAST * steps)))
         return error;

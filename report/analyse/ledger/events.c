@@ -124,18 +124,18 @@ static bool waits_for_all(const struct gv_ledger *ledger, uint32_t api, int32_t 
     return result == 0 && gv_ledger_api(ledger, api, 0) == GV_CLASS_SYNC;
 }
 
-/* In how many steps of the lane a call was made, as if all took equally long. */
-static void count_step(struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
-                       const struct gv_pass_call *call)
+/* In how many tenths of the lane's main phase a call was made. */
+static void count_tenth(struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                        const struct gv_pass_call *call)
 {
-    int64_t step_ns = lane->steps ? (lane->main_end_ns - lane->main_ns) / lane->steps : 0;
+    int64_t tenth_ns = (lane->main_end_ns - lane->main_ns) / 10;
     int64_t *of = &ledger->apis.values[call->api * ledger->apis.columns];
 
-    if (step_ns <= 0 || call->key.at_ns < lane->main_ns || call->key.at_ns >= lane->main_end_ns)
+    if (tenth_ns <= 0 || call->key.at_ns < lane->main_ns || call->key.at_ns >= lane->main_end_ns)
         return;
-    int64_t step = (call->key.at_ns - lane->main_ns) / step_ns + 1;
-    of[8] += step != of[7];
-    of[7] = step;
+    int64_t tenth = (call->key.at_ns - lane->main_ns) / tenth_ns + 1;
+    of[8] += tenth != of[7];
+    of[7] = tenth;
 }
 
 static int take_call(void *context, const struct gv_pass_call *call)
@@ -159,7 +159,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
     if (!process || !process->lane_count)
         return 0;
     if (call->api < ledger->apis.rows)
-        count_step(ledger, &ledger->lanes[process->lanes[0]], call);
+        count_tenth(ledger, &ledger->lanes[process->lanes[0]], call);
     bool starts =
         gv_starting_is(&process->starting, (enum gv_api_class)gv_ledger_api(ledger, call->api, 0),
                        gv_ledger_api(ledger, call->api, 5) != 0, call->duration_ns);

@@ -211,8 +211,8 @@ struct gv_ledger {
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
                                     whether its stream awaits an event, what time in it is;
                                     whether it is the runtime's; whether it works in the legacy
-                                    default stream if it names none; the last step in which it was
-                                    made, and in how many */
+                                    default stream if it names none; the last tenth of the main phase
+                                    in which it was made, and in how many */
     struct gv_id_table places;   /* process, device, lane + 1; whether it has worked beside the
                                     legacy default stream */
     struct gv_id_table contexts; /* device + 1 */

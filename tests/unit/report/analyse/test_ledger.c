@@ -944,18 +944,29 @@ static void a_cache_that_makes_room(void **state)
         totals_number("SELECT count(*) FROM finding WHERE title LIKE '%memory runs out%'"), 0);
 }
 
-/* As often as there are steps, but in the first ten only. */
-static void what_is_done_in_a_few_steps(void **state)
+/* Four allocations in one of so many steps, as often as there are steps, from the first on. */
+static void allocating_in_bunches(int apart, bool again)
 {
-    (void)state;
     totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
                    "40, 0, 0, 0, 0, 0, 0)");
     for (int i = 0; i < 40; i++)
-        call(101 + i, 1, 75, (i / 4 + 1) * MS - 450000 + i % 4 * 100000, 100000);
+        call(101 + i, 1, 75, (i / 4 * apart + 1) * MS - 450000 + i % 4 * 100000, 100000);
     steps(always_alike);
     assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND "
-                                   "title NOT LIKE '%again%'"),
-                     1);
+                                   "title LIKE '%again%'"),
+                     again);
+}
+
+static void what_is_done_in_the_first_steps(void **state)
+{
+    (void)state;
+    allocating_in_bunches(1, false);
+}
+
+static void what_is_done_for_several_steps_at_once(void **state)
+{
+    (void)state;
+    allocating_in_bunches(4, true);
 }
 
 /* Each step of 1 ms copies 20 times, for 20 us each. */
@@ -1330,7 +1341,8 @@ int main(void)
         TEST(what_is_done_again),
         TEST(memory_that_runs_out),
         TEST(a_cache_that_makes_room),
-        TEST(what_is_done_in_a_few_steps),
+        TEST(what_is_done_in_the_first_steps),
+        TEST(what_is_done_for_several_steps_at_once),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
         TEST(streams_made_again),
