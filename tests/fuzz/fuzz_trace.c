@@ -106,8 +106,8 @@ struct fuzz_base {
     size_t bytes;
 };
 
-/* Some are not analysed yet; the one before the last has only calls. Of the last, the collector
- * was killed, and it had not named its stacks. */
+/* Some are not analysed yet; the one before the last has calls and samples only. Of the last, the
+ * collector was killed, and it had not named its stacks. */
 static struct fuzz_base fuzz_bases[] = {
     {FUZZ_TRACES "/lazy_launch.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/add.sql", true, NULL, NULL, 0},
@@ -120,7 +120,7 @@ static struct fuzz_base fuzz_bases[] = {
      " FROM call;"
      "INSERT INTO call_range SELECT thread, id, id FROM call WHERE id % 3 = 0",
      NULL, 0},
-    {FUZZ_TRACES "/lock_copy.sql", false, "UPDATE process SET gpu = 'host-only'", NULL, 0},
+    {FUZZ_TRACES "/sampled.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/lines.sql", false,
      "UPDATE meta SET value = 'recording' WHERE key = 'state';"
      "INSERT OR REPLACE INTO meta VALUES ('session', '4194999-1-12345678'),"
