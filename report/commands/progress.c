@@ -1,7 +1,5 @@
 #include "report/commands/progress.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "report/commands/silence_note.h"
 
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/commands_silence_note.inc"
 #include "report/show/format.h"
 #include "report/show/text_lines.h"

@@ -2,7 +2,6 @@
 
 #include "report/probe/steps.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
 #define GV_DIFF_AREA(name, by_range, by_step, title, what, counted, kernels)                       \

@@ -15,7 +15,6 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

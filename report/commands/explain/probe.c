@@ -4,7 +4,6 @@
 #include "report/show/format.h"
 
 #include <glob.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

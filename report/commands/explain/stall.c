@@ -7,7 +7,6 @@
 #include "trace/call_table.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define GV_EXPLAIN_FRAMES      6

@@ -6,7 +6,6 @@
 #include "report/show/json.h"
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 enum gv_weighed_id {

@@ -3,7 +3,6 @@
 #include "report/commands_merge_copy.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/safe_sum.h"
-#include "report/store/schema.h"
 #include "trace/text.h"
 
 #include <errno.h>

@@ -12,14 +12,12 @@
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
-#include "report/show/message.h"
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GV_STALL_WHERE_BYTES 4096
 #define GV_STALLS_TOP        20
