@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 
-
 #define GV_COMMAND(name, function, operands, fewest, most, placing, summary, listed)               \
     int function(const struct gv_arguments *arguments);
 #include "report/commands/commands.def"

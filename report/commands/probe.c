@@ -1,7 +1,6 @@
 /* gpuverify probe: which calls wait for a busy GPU here. */
 #include "report/commands/commands.h"
 #include "report/probe/probe.h"
-#include "report/probe/store.h"
 #include "report/show/message.h"
 #include "report/show/output_file.h"
 

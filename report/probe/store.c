@@ -1,4 +1,4 @@
-#include "report/probe/store.h"
+#include "report/probe/probe.h"
 
 #include "report/show/output_file.h"
 

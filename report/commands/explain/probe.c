@@ -1,6 +1,6 @@
 #include "report/commands/explain/explain.h"
 #include "report/commands_explain_probe.inc"
-#include "report/probe/store.h"
+#include "report/probe/probe.h"
 #include "report/show/format.h"
 
 #include <glob.h>
