@@ -3,16 +3,12 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/timeline.h"
 #include "report/commands_explain_idle.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define GV_IDLE_FRAMES      6
-#define GV_IDLE_WHERE_BYTES 8192
 
 static bool idle_is(const struct gv_idle_listed *row, const char *confidence)
 {
@@ -119,25 +115,26 @@ static int idle_take_all(void *context, sqlite3_stmt *row)
 }
 
 /* All idle time for this reason at this line. */
-static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char *where,
-                    const struct gv_explain_out *to)
+static void idle_all(const struct gv_idle_listed *row, struct gv_explain_out *to)
 {
     struct idle_all all = {0};
-    char total[GV_FORMAT_BYTES];
-    int error = gv_database_each(trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
+    char total[GV_FORMAT_BYTES], line[64] = "";
 
-    if (!error && all.gaps > 0)
+    if (!to->error)
+        to->error = gv_stack_text(to->trace, row->stack, 1, line, sizeof(line));
+    if (!to->error)
+        to->error = gv_database_each(to->trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
+    if (all.gaps > 0)
         fprintf(to->text, "For this reason%s: %s in %" PRId64 " part%s of idle times.",
-                where[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
-                all.gaps == 1 ? "" : "s");
-    return error ? error : gv_explain_end(to, "all");
+                line[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
+                gv_format_plural(all.gaps));
+    gv_explain_end(to, "all");
 }
 
-int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
-                    const struct gv_explain_out *to)
+void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to)
 {
-    const char *advice = gv_account_say(gv_account_find(row->reason)).advice;
-    char where[GV_IDLE_WHERE_BYTES], line[GV_IDLE_WHERE_BYTES];
+    const unsigned what = gv_account_find(row->reason);
+    const char *advice = gv_account_say(what).advice;
     struct gv_timeline_focus focus = {
         .process = row->process,
         .thread = row->thread,
@@ -145,31 +142,20 @@ int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
         .start_ns = row->start_ns,
         .end_ns = gv_time_sum(row->start_ns, idle_one_ns(row)),
     };
-    int error;
 
     if (to->json)
         idle_fields(row, to->json);
     else
         idle_title(row, to->out);
     idle_what(row, to->text);
-    error = gv_explain_end(to, "what");
-    if (!error) {
-        idle_why(row, to->text);
-        error = gv_explain_end(to, "why");
-    }
-    if (!error)
-        error = gv_timeline_print(trace, &focus, to);
-    if (!error)
-        error = gv_stack_text(trace, row->stack, GV_IDLE_FRAMES, where, sizeof(where));
-    if (!error)
-        error = gv_stack_text(trace, row->stack, 1, line, sizeof(line));
-    if (!error && where[0])
-        gv_explain_lines(to, "where", where);
-    if (!error)
-        error = idle_all(trace, row, line, to);
-    if (!error && advice[0])
-        gv_explain_lines(to, "fix", advice);
-    else if (!error && gv_account_find(row->reason) >= GV_ACCOUNTS)
-        gv_explain_lines(to, "fix", "What to do depends on the call: gpuverify stalls lists them.");
-    return error;
+    gv_explain_end(to, "what");
+    idle_why(row, to->text);
+    gv_explain_end(to, "why");
+    gv_timeline_print(&focus, to);
+    gv_explain_stack(to, "where", row->stack, GV_EXPLAIN_FRAMES);
+    idle_all(row, to);
+    gv_explain_lines(to, "fix",
+                     advice[0] || what < GV_ACCOUNTS
+                         ? advice
+                         : "What to do depends on the call: gpuverify stalls lists them.");
 }

@@ -114,28 +114,25 @@ static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t whe
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
-                     const struct gv_explain_out *to)
+void gv_explain_probe(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
     sqlite3_stmt *found;
     int64_t unix_s;
     char *result;
-    int error = 0;
 
-    if (!row->cause || !row->name)
-        return 0;
-    result = explain_probe_choose(trace, row->process, &unix_s);
+    if (to->error || !row->cause || !row->name)
+        return;
+    result = explain_probe_choose(to->trace, row->process, &unix_s);
     if (!result)
-        return 0;
-    found = explain_probe_ask(trace, sql_probe_finds, result);
+        return;
+    found = explain_probe_ask(to->trace, sql_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_int64(found, 4, row->blocked_by) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW) {
         explain_probe_say(found, row->cause, (time_t)unix_s, to->text);
-        error = gv_explain_end(to, "probe");
+        gv_explain_end(to, "probe");
     }
     sqlite3_finalize(found);
     free(result);
-    return error;
 }
