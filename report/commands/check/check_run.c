@@ -3,7 +3,7 @@
 #include "report/analyse/ranges/membership.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands_check_check_run.inc"
-#include "report/commands/range_missing.h"
+#include "report/commands/range_view.h"
 #include "report/commands/sql_values.h"
 #include "report/show/format.h"
 #include "report/store/database.h"

@@ -2,7 +2,6 @@
 
 #include "report/analyse/stalls/causes.h"
 #include "report/commands/account_words.h"
-#include "report/commands/cause_words.h"
 #include "report/commands_check_rules.inc"
 #include "report/show/value_text.h"
 #include "report/store/array.h"

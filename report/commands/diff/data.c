@@ -1,7 +1,6 @@
 /* A comparison for programs: JSON and CSV. */
 #include "report/commands/diff/diff.h"
 
-#include "report/commands/diff/text.h"
 #include "report/commands/statement_rows.h"
 #include "report/commands_diff_keys.inc"
 

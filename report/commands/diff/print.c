@@ -2,7 +2,6 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/commands/diff/text.h"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"

@@ -1,4 +1,4 @@
-#include "report/commands/diff/text.h"
+#include "report/commands/diff/diff.h"
 
 #include "report/commands_diff_keys.inc"
 #include "report/show/format.h"

@@ -1,4 +1,4 @@
-#include "report/commands/doctor/child.h"
+#include "report/commands/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>

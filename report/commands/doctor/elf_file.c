@@ -1,4 +1,4 @@
-#include "report/commands/doctor/elf_file.h"
+#include "report/commands/doctor/doctor.h"
 
 #include <elf.h>
 #include <errno.h>

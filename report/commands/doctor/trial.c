@@ -2,7 +2,6 @@
  * A trial: `gpuverify run` with a program that starts CUDA. It runs in separate processes, because
  * a driver in trouble may hang or crash them, and for some seconds at most.
  */
-#include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_doctor_trial.inc"

@@ -1,4 +1,5 @@
 #include "report/commands/explain/explain.h"
+#include "report/commands_explain_timeline.inc"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/store/time_sum.h"
@@ -214,19 +215,6 @@ static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
             gap > 1 ? gap : 1, "", end);
 }
 
-/* Of threads. ?1: the process, ?2, ?3: the end and the start of the window; ?4: the other thread,
- * which may be another process's. An unfinished call ends where the window does. */
-static const char timeline_calls_sql[] =
-    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE (process = ?1 OR thread = ?4)"
-    " AND start_ns < ?2 AND start_ns + duration_ns > ?3"
-    " UNION ALL SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight"
-    " WHERE process = ?1 AND start_ns < ?2"
-    " UNION ALL SELECT thread, start_ns, duration_ns, coalesce(name, 'host function')"
-    " FROM host_functions WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
-static const char timeline_ops_sql[] =
-    "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
-    " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
-
 /* Explains the characters. */
 static const char timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
@@ -257,12 +245,11 @@ void gv_timeline_print(const struct gv_timeline_focus *focus, struct gv_explain_
         return;
     }
     timeline_print_times(&timeline, out);
-    to->error =
-        gv_database_each(to->trace, timeline_calls_sql, values, 4, timeline_take_call, &timeline);
+    to->error = gv_database_each(to->trace, sql_threads, values, 4, timeline_take_call, &timeline);
     if (!to->error) {
         timeline_print_lanes(&timeline, out, '=', "threads");
         to->error =
-            gv_database_each(to->trace, timeline_ops_sql, values, 4, timeline_take_op, &timeline);
+            gv_database_each(to->trace, sql_streams, values, 4, timeline_take_op, &timeline);
     }
     if (!to->error) {
         bool streams = timeline.count > 0;

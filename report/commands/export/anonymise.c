@@ -14,7 +14,6 @@
 #include "report/analyse/stalls/in_flight.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/account_words.h"
-#include "report/commands/export/public_names.h"
 #include "report/commands_export_anonymise.inc"
 #include "report/store/schema.h"
 #include "trace/call_table.h"

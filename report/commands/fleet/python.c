@@ -1,6 +1,7 @@
+/* gpuverify fleet DIR [QUESTION]: answers a question about exported traces, with DuckDB. */
 #include "report/commands/fleet/python.h"
 
-#include "report/commands/exit.h"
+#include "report/commands/commands.h"
 #include "report/show/message.h"
 #include "trace/settings.h"
 
@@ -93,4 +94,9 @@ int gv_python_become(const char *module, const struct gv_arguments *arguments)
         free(words[i]);
     free(words);
     return GV_EXIT_FAILED;
+}
+
+int gv_command_fleet(const struct gv_arguments *arguments)
+{
+    return gv_python_become("gpuverify.fleet.ask", arguments);
 }

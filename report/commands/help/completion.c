@@ -1,7 +1,7 @@
 /* Completion of gpuverify's words in bash and zsh. */
-#include "report/commands/help/help.h"
+#include "report/commands/usage.h"
 
-#include "report/commands/cause_words.h"
+#include "report/commands/account_words.h"
 #include "report/commands/diff/diff.h"
 #include "report/commands/options.h"
 #include "report/commands/report/report.h"

@@ -1,4 +1,4 @@
-#include "report/commands/merge/copy.h"
+#include "report/commands/merge/merge.h"
 
 #include "report/commands_merge_copy.inc"
 #include "report/store/api_meaning.h"

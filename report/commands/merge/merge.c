@@ -5,7 +5,6 @@
 #include "report/store/time_sum.h"
 #include "report/analyse/totals/totals.h"
 #include "report/analyse/facts/facts.h"
-#include "report/commands/merge/copy.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
 #include "report/commands_merge_merge.inc"

@@ -1,4 +1,4 @@
-#include "report/commands/metrics/openmetrics.h"
+#include "report/commands/metrics/metrics.h"
 
 #include "report/store/time_sum.h"
 #include "report/collect/live.h"

@@ -5,7 +5,7 @@
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
-#include "report/commands/cause_words.h"
+#include "report/commands/account_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
