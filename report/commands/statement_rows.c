@@ -64,21 +64,28 @@ int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format f
     return error;
 }
 
+int gv_statement_rows_all(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                          struct gv_json *json)
+{
+    struct gv_column columns[GV_STATEMENT_COLUMNS];
+    int count = sqlite3_column_count(statement);
+
+    if (count > GV_STATEMENT_COLUMNS)
+        return -E2BIG;
+    for (int i = 0; i < count; i++)
+        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
+    return gv_statement_rows_write(statement, out, format, columns, count, sqlite3_step(statement),
+                                   json);
+}
+
 int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values, int count,
                           FILE *out, enum gv_format format, struct gv_json *json)
 {
-    struct gv_column columns[GV_STATEMENT_COLUMNS];
     sqlite3_stmt *statement = NULL;
-    int result = gv_database_ask(trace, sql, values, count, &statement), error;
-    int width = result == SQLITE_OK ? sqlite3_column_count(statement) : 0;
+    int result = gv_database_ask(trace, sql, values, count, &statement);
+    int error = result == SQLITE_OK ? gv_statement_rows_all(statement, out, format, json)
+                                    : gv_database_error(trace, result);
 
-    if (width > GV_STATEMENT_COLUMNS)
-        width = GV_STATEMENT_COLUMNS;
-    for (int i = 0; i < width; i++)
-        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
-    error = result == SQLITE_OK ? gv_statement_rows_write(statement, out, format, columns, width,
-                                                          sqlite3_step(statement), json)
-                                : gv_database_error(trace, result);
     sqlite3_finalize(statement);
     return error;
 }

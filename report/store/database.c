@@ -84,6 +84,11 @@ int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int
     return database_prepare_next(handle, &sql, values, count, rows);
 }
 
+int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement)
+{
+    return gv_database_error(handle, gv_database_ask(handle, sql, NULL, 0, statement));
+}
+
 int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                      gv_database_take *take, void *context)
 {

@@ -94,6 +94,9 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 
+/* A statement without values. 0 or -errno; *statement is to be finalized in any case. */
+int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement);
+
 /* Runs a prepared statement that has no rows, such as an INSERT, and makes it ready for the next
  * values: cheaper than a script for each of many rows. 0 or -errno. */
 int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count);

@@ -81,14 +81,13 @@ int gv_check_accept_line(void *into, char *line, char why[GV_CHECK_WHY_BYTES])
 static int accept_add(sqlite3 *trace, const struct gv_check_accept *accept)
 {
     sqlite3_stmt *insert = NULL;
-    int result = sqlite3_prepare_v2(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?, ?)", -1,
-                                    &insert, NULL);
-    int error = gv_database_error(trace, result);
+    int error =
+        gv_database_compile(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?, ?)", &insert);
 
     for (size_t i = 0; i < accept->count && !error; i++) {
         const struct gv_check_known *known = &accept->lines[i];
         const int64_t numbers[] = {(int64_t)i, known->most_ns};
-        result = sqlite3_bind_text(insert, 3, known->cause, -1, SQLITE_STATIC);
+        int result = sqlite3_bind_text(insert, 3, known->cause, -1, SQLITE_STATIC);
         if (result == SQLITE_OK)
             result = sqlite3_bind_text(insert, 4, known->location, -1, SQLITE_STATIC);
         if (result == SQLITE_OK)
@@ -135,8 +134,7 @@ static int accept_list(sqlite3 *trace, struct accept_new *new)
         new->accept->of_stalls ? gv_database_each(trace, sql_all, NULL, 0, accept_take, new) : 0;
 
     if (!error)
-        error = gv_database_error(trace,
-                                  sqlite3_prepare_v2(trace, sql_all_findings, -1, &findings, NULL));
+        error = gv_database_compile(trace, sql_all_findings, &findings);
     if (!error)
         error =
             gv_database_error(trace, sqlite3_bind_double(findings, 1, new->accept->least_share));

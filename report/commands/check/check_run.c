@@ -50,9 +50,8 @@ static int check_place_calls(sqlite3 *trace, const struct gv_check_rule *rule)
     int error = gv_database_script(trace, sql_long_call, NULL, 0);
 
     if (!error)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, "INSERT INTO temp.long_call VALUES (?, ?, ?, ?)", -1,
-                                      &calls.insert, NULL));
+        error = gv_database_compile(trace, "INSERT INTO temp.long_call VALUES (?, ?, ?, ?)",
+                                    &calls.insert);
     if (!error)
         error = gv_membership_open(&calls.membership, trace);
     if (!error)

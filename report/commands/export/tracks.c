@@ -458,8 +458,7 @@ static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged
                         gv_database_take *take)
 {
     sqlite3_stmt *rows = NULL;
-    int error =
-        gv_database_error(walk->trace, sqlite3_prepare_v2(walk->trace, sql, -1, &rows, NULL));
+    int error = gv_database_compile(walk->trace, sql, &rows);
 
     walk->last_id = INT64_MIN;
     do {
@@ -473,15 +472,14 @@ static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged
 
 static int tracks_prepare(struct tracks_walk *walk)
 {
-    int result =
-        sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                walk, tracks_line, NULL, NULL);
+    int error =
+        gv_database_error(walk->trace, sqlite3_create_function(walk->trace, "gv_line_of_stack", 1,
+                                                               SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                                               walk, tracks_line, NULL, NULL));
 
-    for (int kind = 0; kind < TRACK_KINDS && result == SQLITE_OK; kind++)
-        result =
-            sqlite3_prepare_v2(walk->trace, track_kinds[kind].sql, -1, &walk->describe[kind], NULL);
-    return result == SQLITE_OK ? gv_database_script(walk->trace, sql_shapes, NULL, 0)
-                               : gv_database_error(walk->trace, result);
+    for (int kind = 0; kind < TRACK_KINDS && !error; kind++)
+        error = gv_database_compile(walk->trace, track_kinds[kind].sql, &walk->describe[kind]);
+    return error ? error : gv_database_script(walk->trace, sql_shapes, NULL, 0);
 }
 
 static void tracks_free(struct tracks_walk *walk)
