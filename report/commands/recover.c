@@ -74,22 +74,19 @@ static void recover_session(struct gv_recover *recover, const struct gv_recover_
     int error =
         recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
 
-    if (error == -EBUSY || error == -EXDEV) {
+    if (error == -EBUSY || error == -EXDEV)
         gv_message("%s: its collector is still writing it", job->session);
-    } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
+    else if (error && recovery && recovery->path[0] && error != -EPROTO)
         gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
                    recover->wanted ? "" : " (-o names another file)");
-        recover->failed = true;
-    } else if (error == -ENOENT) {
+    else if (error == -ENOENT)
         gv_message("%s: its records were in %s, which is not here", job->session, job->directory);
-        recover->failed = true;
-    } else if (error == -EPERM) {
+    else if (error == -EPERM)
         gv_message("%s: belongs to another user", job->session);
-        recover->failed = true;
-    } else if (error) {
+    else if (error)
         gv_message("%s: cannot recover it: %s", job->session, strerror(-error));
-        recover->failed = true;
-    } else if (recovery->path[0]) {
+    recover->failed |= error && error != -EBUSY && error != -EXDEV;
+    if (!error && recovery->path[0]) {
         recover->recovered++;
         gv_message_result("%s: %zu records", recovery->path, recovery->records);
         if (recovery->spools_left > 0)

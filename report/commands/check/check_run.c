@@ -14,10 +14,9 @@
 
 int gv_check_prepare(sqlite3 *trace)
 {
-    struct gv_totals_part all = GV_TOTALS_ALL;
     int error = gv_sql_values_register(trace, false);
 
-    return error ? error : gv_totals_ensure(trace, &all);
+    return error ? error : gv_totals_ensure(trace, &GV_TOTALS_ALL);
 }
 
 /* ---- ranges ---- */
@@ -193,7 +192,6 @@ static int check_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
 static int check_run_in_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
                                struct gv_check_result *result)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_totals_part part = GV_TOTALS_ALL;
     struct gv_range_choice *choice = NULL;
     int error = gv_range_choice_open(&choice, trace, rule->range);
@@ -204,7 +202,7 @@ static int check_run_in_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
     if (!error)
         error = check_run_sql(trace, rule->check->sql, rule, result);
     if (!error)
-        error = gv_totals_ensure(trace, &all);
+        error = gv_totals_ensure(trace, &GV_TOTALS_ALL);
     gv_range_choice_close(choice);
     return error;
 }

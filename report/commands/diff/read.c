@@ -164,13 +164,12 @@ static bool diff_knows(const struct gv_diff_run *run, enum gv_diff_basis basis)
 
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_diff_run *run = &diff->runs[number];
     struct diff_reading reading = {.run = (int64_t)number};
     int error = gv_sql_values_register(trace, true);
 
     if (!error)
-        error = gv_totals_ensure(trace, &all);
+        error = gv_totals_ensure(trace, &GV_TOTALS_ALL);
     if (!error)
         error = gv_database_each(trace, sql_describe, NULL, 0, diff_take_run, run);
     if (!error)

@@ -41,6 +41,9 @@ struct gv_doctor {
 void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const char *what,
                    const char *fix, const char *found, ...) __attribute__((format(printf, 5, 6)));
 
+/* The first line of a file, or its beginning. False: it cannot be read, or is empty. */
+bool gv_doctor_read_line(const char *path, char *line, size_t size);
+
 /* report/commands/doctor/machine.c: files, memory and variables. */
 void gv_doctor_look_at_machine(struct gv_doctor *doctor);
 /* report/commands/doctor/container.c: what a container may lack. */

@@ -47,6 +47,7 @@ struct gv_slices {
 struct gv_slices_text {
     char *bytes;
     size_t count, room;
+    int error; /* -ENOMEM: nothing more is added */
 };
 
 /* 0 or -ENOMEM. */

@@ -74,16 +74,6 @@ struct gv_idle {
     struct gv_range_choice *ranges; /* in which to be idle; NULL: anywhere */
 };
 
-/* Where in the program; NULL: not known. */
-static const char *idle_where(sqlite3 *trace, const struct gv_idle_listed *row,
-                              char where[GV_IDLE_WHERE_BYTES])
-{
-    where[0] = '\0';
-    if (gv_stack_text(trace, row->stack, 1, where, GV_IDLE_WHERE_BYTES))
-        where[0] = '\0';
-    return where[0] ? where : NULL;
-}
-
 static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *row)
 {
     if (row->device >= 0)
@@ -97,7 +87,7 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
                           bool named)
 {
     char where[GV_IDLE_WHERE_BYTES], beside[GV_IDLE_WHERE_BYTES], id[32];
-    const char *place = idle_where(trace, row, where);
+    const char *place = gv_stack_where(trace, row->stack, where, sizeof(where));
 
     snprintf(id, sizeof(id), "i%" PRId64, row->id);
     gv_rows_text(out, named ? id : NULL);
@@ -125,7 +115,7 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_number(out, row->gaps);
     gv_rows_text(out, row->reason);
     gv_rows_text(out, row->detail);
-    gv_rows_text(out, idle_where(trace, row, where));
+    gv_rows_text(out, gv_stack_where(trace, row->stack, where, sizeof(where)));
     gv_rows_number(out, row->samples);
     gv_rows_text(out, row->confidence);
     gv_rows_known(out, row->previous_call);

@@ -51,43 +51,32 @@ static int add(struct gv_merge_inputs *inputs, const char *path)
     return error;
 }
 
-static int compare_paths(const void *left, const void *right)
+/* *.db */
+static int is_trace(const struct dirent *entry)
 {
-    return strcmp(*(char *const *)left, *(char *const *)right);
+    const char *end = strrchr(entry->d_name, '.');
+
+    return end && end > entry->d_name && strcmp(end, ".db") == 0 && entry->d_name[0] != '.';
 }
 
 static int add_folder(struct gv_merge_inputs *inputs, const char *folder)
 {
+    const char *between = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    struct dirent **entries = NULL;
     size_t before = inputs->count;
-    DIR *entries = opendir(folder);
-    const struct dirent *entry;
+    int count = scandir(folder, &entries, is_trace, alphasort), error = count < 0 ? -errno : 0;
     char path[PATH_MAX];
-    int error = entries ? 0 : -errno;
 
-    while (!error) {
-        errno = 0;
-        if (!(entry = readdir(entries))) {
-            error = -errno;
-            break;
-        }
-        const char *end = strrchr(entry->d_name, '.');
-        if (!end || strcmp(end, ".db") != 0 || entry->d_name[0] == '.')
-            continue;
-        if ((size_t)snprintf(path, sizeof(path), "%s%s%s", folder,
-                             folder[strlen(folder) - 1] == '/' ? "" : "/",
-                             entry->d_name) >= sizeof(path))
-            error = -ENAMETOOLONG;
-        else if (!is_folder(path))
+    for (int i = 0; i < count; i++) {
+        if ((size_t)snprintf(path, sizeof(path), "%s%s%s", folder, between, entries[i]->d_name) >=
+            sizeof(path))
+            error = error ? error : -ENAMETOOLONG;
+        else if (!error && !is_folder(path))
             error = add(inputs, path);
+        free(entries[i]);
     }
-    if (entries)
-        closedir(entries);
-    if (inputs->count > before)
-        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths),
-              compare_paths);
-    else if (!error)
-        error = -ENOENT;
-    return error;
+    free(entries);
+    return error || inputs->count > before ? error : -ENOENT;
 }
 
 static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern)

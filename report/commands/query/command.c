@@ -36,10 +36,7 @@ static bool query_is_of_gpu(const char *table)
 {
     static const char *const tables[] = {"gpu_op", "jit", "overhead", "gpu_module"};
 
-    for (size_t i = 0; table && i < sizeof(tables) / sizeof(tables[0]); i++)
-        if (strcmp(table, tables[i]) == 0)
-            return true;
-    return false;
+    return table && GV_TEXT_IS_ONE_OF(table, tables);
 }
 
 /* SQLite calls it for each action of a statement. */
