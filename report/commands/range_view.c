@@ -7,6 +7,7 @@
 #include "report/commands_range_view.inc"
 #include "report/store/database.h"
 #include "trace/word_distance.h"
+#include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/text_lines.h"
 
@@ -53,8 +54,7 @@ int gv_range_missing_say(sqlite3 *trace, const char *name, bool marks, char *out
     int error = gv_database_each(trace, sql_names, &with_marks, 1, take_name, &known);
 
     for (size_t i = 0; i < known.count; i++)
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
-                 known.list[i]);
+        gv_format_add(list, sizeof(list), "%s%.60s", i ? ", " : "", known.list[i]);
     if (known.near[0])
         snprintf(out, size, "this trace has no %s '%.300s'; did you mean '%.300s'?", what, name,
                  known.near);

@@ -84,11 +84,6 @@ int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int
     return database_prepare_next(handle, &sql, values, count, rows);
 }
 
-int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement)
-{
-    return gv_database_error(handle, gv_database_ask(handle, sql, NULL, 0, statement));
-}
-
 int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                      gv_database_take *take, void *context)
 {
@@ -126,6 +121,12 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
     int taken = gv_database_each(handle, sql, values, count, database_take_number, number);
 
     return taken < 0 ? taken : 0;
+}
+
+int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement)
+{
+    return gv_database_error(
+        handle, sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
 }
 
 int gv_database_add(sqlite3_stmt *statement, const int64_t *values, int count)

@@ -74,6 +74,14 @@ int gv_database_get_meta(struct gv_database *database, const char *key, char *va
 int gv_database_find(struct gv_database *database, enum gv_statement statement, int64_t *found,
                      const char *types, ...);
 
+/* A text of a row; "" for NULL. */
+static inline const char *gv_database_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? text : "";
+}
+
 /* Takes one row of a query. 0: go on; anything else ends the query. */
 typedef int gv_database_take(void *context, sqlite3_stmt *row);
 
@@ -94,7 +102,7 @@ int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, 
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 
-/* A statement without values. 0 or -errno; *statement is to be finalized in any case. */
+/* Prepares a statement for many runs. 0 or -errno; finalize it in any case. */
 int gv_database_compile(sqlite3 *handle, const char *sql, sqlite3_stmt **statement);
 
 /* Runs a prepared statement that has no rows, such as an INSERT, and makes it ready for the next

@@ -161,10 +161,9 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
 
 /* The findings of a side by key, or the names of its facts, the first ones first: at most `most`;
  * with several traces, the most frequent first, and how many of the traces have it. 0 or -errno. */
-int gv_diff_each_finding(const struct gv_diff *diff, size_t side, int64_t most,
-                         gv_database_take *take, void *context);
-int gv_diff_each_fact(const struct gv_diff *diff, size_t side, gv_database_take *take,
-                      void *context);
+enum gv_diff_key { GV_DIFF_FINDING, GV_DIFF_FACT };
+int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_key key, int64_t most,
+                 gv_database_take *take, void *context);
 
 /* The nearest integer, limited to int64_t. */
 int64_t gv_diff_whole(double value);

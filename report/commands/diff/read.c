@@ -75,8 +75,6 @@ static int diff_take_values(void *context, sqlite3_stmt *row)
 static int diff_take_run(void *context, sqlite3_stmt *row)
 {
     struct gv_diff_run *run = context;
-    const char *device = (const char *)sqlite3_column_text(row, 6);
-    const char *headline = (const char *)sqlite3_column_text(row, 7);
 
     run->gpu_seen = sqlite3_column_int(row, 0) != 0;
     run->gpu_whole = sqlite3_column_int(row, 1) != 0;
@@ -85,8 +83,8 @@ static int diff_take_run(void *context, sqlite3_stmt *row)
     run->lost = sqlite3_column_int64(row, 4);
     run->run_ns = gv_time_column_duration(row, 5);
     run->steps = sqlite3_column_int64(row, 8);
-    snprintf(run->device, sizeof(run->device), "%s", device ? device : "");
-    snprintf(run->headline, sizeof(run->headline), "%s", headline ? headline : "");
+    snprintf(run->device, sizeof(run->device), "%s", gv_database_text(row, 6));
+    snprintf(run->headline, sizeof(run->headline), "%s", gv_database_text(row, 7));
     return 0;
 }
 

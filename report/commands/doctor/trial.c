@@ -3,6 +3,7 @@
  * a driver in trouble may hang or crash them, and for some seconds at most.
  */
 #include "report/commands/doctor/doctor.h"
+#include "report/commands/run/environment.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_doctor_trial.inc"
 #include "report/show/error_words.h"
@@ -29,11 +30,9 @@ static void trial_become(const void *context)
 {
     const struct gv_trial *trial = context;
     char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-    if (length <= 0)
+    if (gv_run_self(self, sizeof(self)))
         return;
-    self[length] = '\0';
     unsetenv("GPUVERIFY_SESSION");
     setenv("GPUVERIFY_COLLECTOR", "on", 1);
     execl(self, "gpuverify", "run", "-o", trial->trace, "--", self, "trial", (char *)NULL);
@@ -52,14 +51,13 @@ static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
 {
     const char *mode = (const char *)sqlite3_column_text(row, 0);
     const char *why = (const char *)sqlite3_column_text(row, 1);
-    const char *library = (const char *)sqlite3_column_text(row, 3);
     int version = sqlite3_column_int(row, 2);
     const char *simulated = sqlite3_column_int(row, 4) ? "a simulated " : "";
 
     if (mode && strcmp(mode, "cupti") == 0) {
         gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", NULL,
                       "recorded through %sCUPTI %d.%d, %.300s", simulated, version / 10000,
-                      version % 10000 / 100, library ? library : "");
+                      version % 10000 / 100, gv_database_text(row, 3));
         return 0;
     }
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side",

@@ -12,13 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *text_of(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text ? text : "";
-}
-
 struct telling {
     struct gv_explain_out *to;
     int64_t steps;
@@ -47,24 +40,25 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
     telling->steps = steps;
-    snprintf(telling->line, sizeof(telling->line), "%s", text_of(row, 10));
+    snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
     take_evidence(&telling->evidence, row);
     if (!to->json) {
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
-        gv_format_text(to->out, text_of(row, 1), 40, 0);
+        gv_format_text(to->out, gv_database_text(row, 1), 40, 0);
         if (lost_ns > 0)
             fprintf(to->out, "   %s   %.*f %% of", gv_format_duration(lost, lost_ns),
                     sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0,
                     100 * sqlite3_column_double(row, 5));
         else
             fputs("   loses nothing in", to->out);
-        fprintf(to->out, " %s   ", text_of(row, 2));
-        gv_format_text(to->out, text_of(row, 9), 40, 0);
+        fprintf(to->out, " %s   ", gv_database_text(row, 2));
+        gv_format_text(to->out, gv_database_text(row, 9), 40, 0);
         fputc('\n', to->out);
     }
-    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", text_of(row, 10),
-            text_of(row, 10)[0] && text_of(row, 11)[0] ? ": " : "", text_of(row, 11));
+    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", gv_database_text(row, 10),
+            gv_database_text(row, 10)[0] && gv_database_text(row, 11)[0] ? ": " : "",
+            gv_database_text(row, 11));
     if (steps > 0 && lost_ns > 0)
         fprintf(to->text, " %s a step, in %" PRId64 " steps.",
                 gv_format_duration(each, lost_ns / steps), steps);
@@ -75,8 +69,8 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     fputc('.', to->text);
     if (saves)
         fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
-                gv_format_duration(lost, saves_ns), text_of(row, 16)[0] ? "; " : "",
-                text_of(row, 16));
+                gv_format_duration(lost, saves_ns), gv_database_text(row, 16)[0] ? "; " : "",
+                gv_database_text(row, 16));
     gv_explain_end(to, to->json ? "told" : "what");
     return to->error;
 }
@@ -89,17 +83,19 @@ static int tell_row(void *context, sqlite3_stmt *row)
     const struct gv_explain_out *to = telling->to;
     char took[GV_FORMAT_BYTES], line[900];
     int64_t ns = gv_time_column_duration(row, 1);
-    bool is_of_other = text_of(row, 3)[0] && strcmp(text_of(row, 3), telling->line) != 0;
+    bool is_of_other =
+        gv_database_text(row, 3)[0] && strcmp(gv_database_text(row, 3), telling->line) != 0;
 
     fprintf(to->out, "  %-8s%8s  %-15.15s",
             telling->told++      ? ""
             : telling->steps > 0 ? "a step"
                                  : "of it",
             gv_format_duration(took, telling->steps > 0 ? ns / telling->steps : ns),
-            text_of(row, 0));
+            gv_database_text(row, 0));
     snprintf(line, sizeof(line), "%s%s%.400s",
-             text_of(row, 2)[0] ? text_of(row, 2) : "a line that is not known",
-             is_of_other ? ", after the wait at " : "", is_of_other ? text_of(row, 3) : "");
+             gv_database_text(row, 2)[0] ? gv_database_text(row, 2) : "a line that is not known",
+             is_of_other ? ", after the wait at " : "",
+             is_of_other ? gv_database_text(row, 3) : "");
     gv_text_lines_on(to->out, 37, 36, line, to->columns);
     return 0;
 }
@@ -109,7 +105,8 @@ static int take_fix(void *context, sqlite3_stmt *row)
     struct gv_explain_out *to = context;
     char fix[GV_OFFER_BYTES];
 
-    gv_explain_lines(to, "fix", gv_offer_fill(fix, sizeof(fix), text_of(row, 0), to->path, false));
+    gv_explain_lines(to, "fix",
+                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "report/commands_explain_probe.inc"
 #include "report/probe/probe.h"
 #include "report/show/format.h"
+#include "report/store/database.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -83,26 +84,19 @@ static char *explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix
     return chosen;
 }
 
-static const char *explain_probe_text(sqlite3_stmt *found, int column)
-{
-    const unsigned char *text = sqlite3_column_text(found, column);
-
-    return text ? (const char *)text : "";
-}
-
 static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t when, FILE *text)
 {
     char idle[GV_FORMAT_BYTES], busy[GV_FORMAT_BYTES], kernel[GV_FORMAT_BYTES], date[16] = "";
-    const char *driver = explain_probe_text(found, 1), *what = explain_probe_text(found, 4);
-    bool lock = strcmp(cause, "lock") == 0, load = !strcmp(explain_probe_text(found, 9), "load");
+    const char *driver = gv_database_text(found, 1), *what = gv_database_text(found, 4);
+    bool lock = strcmp(cause, "lock") == 0, load = !strcmp(gv_database_text(found, 9), "load");
     struct tm day;
 
     if (gmtime_r(&when, &day))
         strftime(date, sizeof(date), "%Y-%m-%d", &day);
     fprintf(text, "gpuverify probe measured on %s, on " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ": ",
-            date, explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver);
+            date, gv_database_text(found, 0), driver[0] ? " with driver " : "", driver);
     fprintf(text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME "%s takes %s %s and %s ",
-            explain_probe_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
+            gv_database_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
             gv_format_duration(idle, sqlite3_column_int64(found, 6)),
             lock ? "alone" : "on an idle GPU",
             gv_format_duration(busy, sqlite3_column_int64(found, 7)));

@@ -21,8 +21,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GV_IDLE_WHERE_BYTES 4096
-#define GV_IDLE_TOP         20
+#define GV_IDLE_WHERE_BYTES   4096
+#define GV_IDLE_TOP           20
+#define GV_IDLE_REASONS_BYTES 512
 
 static const struct gv_column idle_table[] = {
     {"idle", GV_COLUMN_TEXT},
@@ -181,34 +182,28 @@ static const char *idle_lack(const struct idle_sums *sums)
                  " version, or a short run)";
 }
 
-struct idle_told {
-    char *out;
-    size_t size;
-};
-
 /* Adds ": waiting for data 19.0 s", or another one. */
 static int idle_tell_reason(void *context, sqlite3_stmt *row)
 {
-    const struct idle_told *told = context;
+    char *told = context;
     const char *reason = (const char *)sqlite3_column_text(row, 0);
     unsigned what = gv_account_find(reason);
     char ns[GV_FORMAT_BYTES];
-    size_t used = strlen(told->out);
 
-    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ",
-             what < GV_ACCOUNTS ? gv_account_say(what).meaning : reason,
-             gv_format_duration(ns, gv_time_column_duration(row, 1)));
+    gv_format_add(told, GV_IDLE_REASONS_BYTES, "%s%s %s", told[0] ? ", " : ": ",
+                  what < GV_ACCOUNTS ? gv_account_say(what).meaning : reason,
+                  gv_format_duration(ns, gv_time_column_duration(row, 1)));
     return 0;
 }
 
 static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle, const struct idle_sums *sums)
 {
-    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512] = "", see[GV_OFFER_BYTES];
+    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[GV_IDLE_REASONS_BYTES] = "",
+                                                       see[GV_OFFER_BYTES];
     char who[64] = "A device";
-    struct idle_told told = {reasons, sizeof(reasons)};
     const char *lack = idle_lack(sums);
     int columns = gv_terminal_columns(stdout);
-    int error = gv_database_each(trace, sql_reasons, NULL, 0, idle_tell_reason, &told);
+    int error = gv_database_each(trace, sql_reasons, NULL, 0, idle_tell_reason, reasons);
 
     if (error)
         return error;

@@ -21,19 +21,22 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* A file may have such a name. */
-static bool is_pattern(const char *word)
+/* Whether it has one of the characters, and is no file of such a name. */
+static bool has_any(const char *word, const char *characters)
 {
     struct stat status;
 
-    return strpbrk(word, "*?[") && lstat(word, &status) < 0;
+    return strpbrk(word, characters) && lstat(word, &status) < 0;
+}
+
+static bool is_pattern(const char *word)
+{
+    return has_any(word, "*?[");
 }
 
 static bool is_list(const char *word)
 {
-    struct stat status;
-
-    return strchr(word, ':') && lstat(word, &status) < 0;
+    return has_any(word, ":");
 }
 
 bool gv_merge_is_several(const char *word)
@@ -168,13 +171,8 @@ static int drop_repeated(struct gv_merge_inputs *inputs)
 /* Each file is among them once. */
 static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
 {
-    struct stat one, other;
-
-    if (stat(output, &one) < 0)
-        return;
     for (size_t i = 0; i < inputs->count && !inputs->replaced; i++)
-        if (stat(inputs->paths[i], &other) == 0 && one.st_dev == other.st_dev &&
-            one.st_ino == other.st_ino) {
+        if (gv_output_file_is_same(inputs->paths[i], output)) {
             free(inputs->paths[i]);
             memmove(inputs->paths + i, inputs->paths + i + 1,
                     (--inputs->count - i) * sizeof(*inputs->paths));

@@ -7,6 +7,9 @@
 #include <limits.h>
 #include <stddef.h>
 
+/* The path of this command. 0; -ENOSYS: /proc is missing. */
+int gv_run_self(char *path, size_t size);
+
 /* Finds libgpuverify.so in the build tree, or where it is installed, as a path that LD_PRELOAD can
  * contain. 0, or -errno after a message. */
 int gv_run_find_library(char *path, size_t size);
