@@ -90,23 +90,42 @@ int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values
     return error;
 }
 
-void gv_statement_rows_fields(sqlite3_stmt *row, struct gv_json *json)
+static void statement_rows_add(sqlite3_stmt *row, int column, const char *name,
+                               struct gv_json *json)
 {
-    for (int i = 0; i < sqlite3_column_count(row); i++) {
-        const char *name = sqlite3_column_name(row, i);
-        switch (sqlite3_column_type(row, i)) {
-        case SQLITE_INTEGER:
-            gv_json_number(json, name, sqlite3_column_int64(row, i));
-            break;
-        case SQLITE_FLOAT:
-            gv_json_real(json, name, sqlite3_column_double(row, i));
-            break;
-        case SQLITE_TEXT:
-            gv_json_text(json, name, (const char *)sqlite3_column_text(row, i));
-            break;
-        default:
-            gv_json_null(json, name);
-            break;
-        }
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        gv_json_number(json, name, sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_json_real(json, name, sqlite3_column_double(row, column));
+        break;
+    case SQLITE_TEXT:
+        gv_json_text(json, name, (const char *)sqlite3_column_text(row, column));
+        break;
+    default:
+        gv_json_null(json, name);
+        break;
     }
+}
+
+void gv_statement_rows_fields(sqlite3_stmt *row, int count, struct gv_json *json)
+{
+    for (int i = 0; i < count; i++)
+        statement_rows_add(row, i, sqlite3_column_name(row, i), json);
+}
+
+int gv_statement_rows_object(void *json, sqlite3_stmt *row)
+{
+    gv_statement_rows_fields(row, sqlite3_column_count(row), json);
+    return 0;
+}
+
+int gv_statement_rows_array(void *json, sqlite3_stmt *row)
+{
+    gv_json_open(json, NULL, '[');
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        statement_rows_add(row, i, NULL, json);
+    gv_json_close(json, ']');
+    return 0;
 }

@@ -21,7 +21,10 @@ int gv_statement_rows_all(sqlite3_stmt *statement, FILE *out, enum gv_format for
 /* The same of a query with its first `count` parameters. */
 int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values, int count,
                           FILE *out, enum gv_format format, struct gv_json *json);
-/* A row's columns as members of an open object. */
-void gv_statement_rows_fields(sqlite3_stmt *row, struct gv_json *json);
+/* A row's first `count` columns as members of an open object. */
+void gv_statement_rows_fields(sqlite3_stmt *row, int count, struct gv_json *json);
+/* For gv_database_each(): a row as the members of the open object, or as an array of its own. */
+int gv_statement_rows_object(void *json, sqlite3_stmt *row);
+int gv_statement_rows_array(void *json, sqlite3_stmt *row);
 
 #endif

@@ -110,16 +110,10 @@ static int take_fix(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static int take_json(void *context, sqlite3_stmt *row)
-{
-    gv_statement_rows_fields(row, context);
-    return 0;
-}
-
 static int tell_json(int64_t id, const struct gv_explain_out *to)
 {
     int error = gv_database_each(to->trace, "SELECT * FROM findings WHERE id = ?", &id, 1,
-                                 take_json, to->json);
+                                 gv_statement_rows_object, to->json);
 
     gv_json_open(to->json, "ledger", '[');
     if (!error)

@@ -2,6 +2,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_explain_flights.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -13,19 +14,20 @@
 #define GV_FLIGHT_UNKNOWN_NS 1000000
 
 enum gv_flight_column {
-    GV_FLIGHT_PROCESS,
+    GV_FLIGHT_PID,
     GV_FLIGHT_THREAD,
     GV_FLIGHT_NAME,
     GV_FLIGHT_KERNEL,
     GV_FLIGHT_START,
     GV_FLIGHT_ELAPSED,
     GV_FLIGHT_CAUSE,
-    GV_FLIGHT_BLOCKED_BY,
     GV_FLIGHT_CONFIDENCE,
+    GV_FLIGHT_BLOCKED_BY,
+    GV_FLIGHT_ENDED,
+    GV_FLIGHT_FIELDS, /* of JSON: those before */
+    GV_FLIGHT_PROCESS = GV_FLIGHT_FIELDS,
     GV_FLIGHT_STATE,
     GV_FLIGHT_ADVICE,
-    GV_FLIGHT_ENDED,
-    GV_FLIGHT_PID,
     GV_FLIGHT_SIGNAL,
 };
 
@@ -100,27 +102,6 @@ static void explain_flight_title(sqlite3_stmt *row, FILE *out)
     fputc('\n', out);
 }
 
-static void explain_flight_number(sqlite3_stmt *row, enum gv_flight_column column, const char *key,
-                                  struct gv_json *json)
-{
-    gv_json_known(json, key, sqlite3_column_int64(row, column),
-                  sqlite3_column_type(row, column) != SQLITE_NULL);
-}
-
-static void explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
-{
-    explain_flight_number(row, GV_FLIGHT_PID, "pid", json);
-    explain_flight_number(row, GV_FLIGHT_THREAD, "thread", json);
-    gv_json_text(json, "name", flight_text(row, GV_FLIGHT_NAME));
-    gv_json_text(json, "launches", flight_text(row, GV_FLIGHT_KERNEL));
-    explain_flight_number(row, GV_FLIGHT_START, "start_ns", json);
-    explain_flight_number(row, GV_FLIGHT_ELAPSED, "elapsed_ns", json);
-    gv_json_text(json, "cause", flight_text(row, GV_FLIGHT_CAUSE));
-    gv_json_text(json, "confidence", flight_text(row, GV_FLIGHT_CONFIDENCE));
-    explain_flight_number(row, GV_FLIGHT_BLOCKED_BY, "blocked_by_thread", json);
-    gv_json_text(json, "ended", flight_text(row, GV_FLIGHT_ENDED));
-}
-
 static int explain_flight(void *context, sqlite3_stmt *row)
 {
     struct gv_explain_out *to = context;
@@ -144,7 +125,7 @@ static int explain_flight(void *context, sqlite3_stmt *row)
         focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
     gv_explain_open(to, NULL);
     if (to->json)
-        explain_flight_fields(row, to->json);
+        gv_statement_rows_fields(row, GV_FLIGHT_FIELDS, to->json);
     else
         explain_flight_title(row, to->out);
     explain_flight_what(row, to->text);

@@ -3,6 +3,7 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_explain_idle.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -30,24 +31,6 @@ static void idle_title(const struct gv_idle_listed *row, FILE *out)
     fprintf(out, "   %s   ", gv_format_duration(took, row->duration_ns));
     gv_format_text(out, row->confidence, 40, 0);
     fputc('\n', out);
-}
-
-static void idle_fields(const struct gv_idle_listed *row, struct gv_json *json)
-{
-    gv_json_number(json, "id", row->id);
-    gv_json_number(json, "process", row->process);
-    gv_json_known(json, "device", row->device, row->device >= 0);
-    gv_json_known(json, "thread", row->thread, row->thread != 0);
-    gv_json_number(json, "start_ns", row->start_ns);
-    gv_json_number(json, "duration_ns", row->duration_ns);
-    gv_json_known(json, "gap", row->gap, row->gap != 0);
-    gv_json_number(json, "gaps", row->gaps);
-    gv_json_text(json, "reason", row->reason);
-    gv_json_text(json, "detail", row->detail);
-    gv_json_number(json, "samples", row->samples);
-    gv_json_text(json, "confidence", row->confidence);
-    gv_json_known(json, "previous_call", row->previous_call, row->previous_call != 0);
-    gv_json_known(json, "next_call", row->next_call, row->next_call != 0);
 }
 
 static void idle_what(const struct gv_idle_listed *row, FILE *text)
@@ -143,10 +126,11 @@ void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to
         .end_ns = gv_time_sum(row->start_ns, idle_one_ns(row)),
     };
 
-    if (to->json)
-        idle_fields(row, to->json);
-    else
+    if (!to->json)
         idle_title(row, to->out);
+    else if (!to->error)
+        to->error = gv_database_each(to->trace, sql_idle_fields, &row->id, 1,
+                                     gv_statement_rows_object, to->json);
     idle_what(row, to->text);
     gv_explain_end(to, "what");
     idle_why(row, to->text);

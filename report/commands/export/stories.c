@@ -4,6 +4,7 @@
 #include "report/analyse/idle/listed.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/commands/explain/explain.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_export_stories.inc"
 #include "report/store/database.h"
 
@@ -22,25 +23,11 @@ static void story_stack(int64_t stack, struct gv_explain_out *to)
 
 /* ---- calls nearby ---- */
 
-static int story_near(void *context, sqlite3_stmt *row)
-{
-    struct gv_json *json = context;
-
-    gv_json_open(json, NULL, '[');
-    gv_json_text(json, NULL, (const char *)sqlite3_column_text(row, 0));
-    gv_json_text(json, NULL, (const char *)sqlite3_column_text(row, 1));
-    for (int i = 2; i < 5; i++)
-        gv_json_number(json, NULL, sqlite3_column_int64(row, i));
-    gv_json_close(json, ']');
-    return 0;
-}
-
-static void story_near_all(const char *sql, int64_t call, const char *key,
-                           struct gv_explain_out *to)
+static void story_near(const char *sql, int64_t call, const char *key, struct gv_explain_out *to)
 {
     gv_json_open(to->json, key, '[');
     if (!to->error)
-        to->error = gv_database_each(to->trace, sql, &call, 1, story_near, to->json);
+        to->error = gv_database_each(to->trace, sql, &call, 1, gv_statement_rows_array, to->json);
     gv_json_close(to->json, ']');
 }
 
@@ -61,8 +48,8 @@ static void stories_stalls(struct gv_explain_out *to)
         gv_json_known(to->json, "call", row->call, row->call != 0);
         gv_explain_stall(row, to);
         story_stack(row->stack, to);
-        story_near_all(sql_before, row->call, "before", to);
-        story_near_all(sql_after, row->call, "after", to);
+        story_near(sql_before, row->call, "before", to);
+        story_near(sql_after, row->call, "after", to);
         gv_explain_close(to);
     }
     gv_stall_rows_free(&rows);
@@ -81,8 +68,8 @@ static void stories_idle(struct gv_explain_out *to)
         gv_json_text(to->json, "kind", "idle");
         gv_explain_idle(row, to);
         story_stack(row->stack, to);
-        story_near_all(sql_itself, row->previous_call, "before", to);
-        story_near_all(sql_itself, row->next_call, "after", to);
+        story_near(sql_itself, row->previous_call, "before", to);
+        story_near(sql_itself, row->next_call, "after", to);
         gv_explain_close(to);
     }
     gv_idle_listed_free(&rows);

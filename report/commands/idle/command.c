@@ -10,6 +10,7 @@
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
 #include "report/commands/sql_values.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_idle_idle.inc"
 #include "report/show/format.h"
@@ -56,12 +57,6 @@ static const struct gv_column idle_fields[] = {
     {"next_call", GV_COLUMN_NUMBER},
     {"next_call_name", GV_COLUMN_TEXT},
     {"next_kernel", GV_COLUMN_TEXT},
-};
-
-static const struct gv_column idle_line_fields[] = {
-    {"reason", GV_COLUMN_TEXT},     {"detail", GV_COLUMN_TEXT},    {"where", GV_COLUMN_TEXT},
-    {"total_ns", GV_COLUMN_NUMBER}, {"gaps", GV_COLUMN_NUMBER},    {"samples", GV_COLUMN_NUMBER},
-    {"first", GV_COLUMN_NUMBER},    {"longest", GV_COLUMN_NUMBER}, {"inferred", GV_COLUMN_NUMBER},
 };
 
 #define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
@@ -264,37 +259,10 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
     return 0;
 }
 
-static int idle_put_line_of(void *context, sqlite3_stmt *row)
-{
-    struct gv_rows *out = context;
-
-    for (int i = 0; i < (int)GV_IDLE_COUNT(idle_line_fields); i++) {
-        if (idle_line_fields[i].kind == GV_COLUMN_TEXT)
-            gv_rows_text(out, (const char *)sqlite3_column_text(row, i));
-        else if (sqlite3_column_type(row, i) == SQLITE_NULL)
-            gv_rows_null(out);
-        else
-            gv_rows_number(out, sqlite3_column_int64(row, i));
-    }
-    return 0;
-}
-
-static int idle_put_lines(sqlite3 *trace, const struct gv_idle *idle, struct gv_json *json)
-{
-    const int64_t named = !idle->ranges;
-    struct gv_rows out;
-    int error;
-
-    gv_rows_begin(&out, stdout, GV_FORMAT_JSON, idle_line_fields, GV_IDLE_COUNT(idle_line_fields),
-                  json);
-    error = gv_database_each(trace, sql_lines, &named, 1, idle_put_line_of, &out);
-    int ended = gv_rows_end(&out);
-    return error ? error : ended;
-}
-
 static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
                            const struct gv_idle_list *rows, const struct idle_sums *sums)
 {
+    const int64_t named = !idle->ranges;
     struct gv_json json;
     int error;
 
@@ -305,7 +273,7 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
     gv_json_bool(&json, "inferred", sums->inferred);
     gv_json_text(&json, "lacks", idle_lack(sums));
     gv_json_open(&json, "lines", '[');
-    error = idle_put_lines(trace, idle, &json);
+    error = gv_statement_rows_ask(trace, sql_lines, &named, 1, stdout, GV_FORMAT_JSON, &json);
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)
