@@ -9,6 +9,11 @@
 #define NAME_ASIDE(name)
 #define NAME_FOUND(name)
 
+const char gv_cause_words[] = ""
+#define GV_CAUSE(name, text, ...) " " text
+#include "report/analyse/stalls/causes.def"
+    ;
+
 const char gv_account_words[] = ""
 #define GV_ACCOUNT(id, name, group, meaning, advice) NAME_##group(name)
 #include "report/analyse/ledger/accounts.def"

@@ -1,8 +1,11 @@
-/* The names of the ledger's accounts as words that a user types. */
+/* The names of the ledger's accounts, and of the causes of stalls, as words that a user types. */
 #ifndef GV_COMMANDS_ACCOUNT_WORDS_H
 #define GV_COMMANDS_ACCOUNT_WORDS_H
 
 #include <stdbool.h>
+
+/* Causes, " a b c". */
+extern const char gv_cause_words[];
 
 /* What time can be lost to, " a b c": accounts, "waits", and causes of stalls. */
 extern const char gv_account_words[];

@@ -73,12 +73,6 @@ static struct gv_spool_note *control_await_note(struct gv_spool_control *control
     return note;
 }
 
-/* Its trace may have its end already, and then takes no more notes. */
-static bool control_is_ending(struct gv_spool_header *header)
-{
-    return atomic_load(&header->state) != GV_PROCESS_RUNNING;
-}
-
 /* 0; -EALREADY; -EAGAIN: nobody reads the notes; -ESRCH: the process ends. */
 static int control_change(const struct control *control, struct gv_spool_header *header,
                           struct gv_session_file *session)
@@ -104,7 +98,8 @@ static int control_change(const struct control *control, struct gv_spool_header 
     }
     note->at_ns = at_ns;
     gv_control_note_give(note);
-    if (control_is_ending(header) &&
+    /* Its trace may have its end already, and then takes no more notes. */
+    if (atomic_load(&header->state) != GV_PROCESS_RUNNING &&
         atomic_compare_exchange_strong(&note->state, &(uint32_t){GV_NOTE_FULL}, GV_NOTE_FREE))
         return -ESRCH;
     gv_futex_ring(&session->doorbell);

@@ -1,6 +1,7 @@
 #include "report/commands/offer.h"
 
 #include "report/show/message.h"
+#include "report/show/output_file.h"
 #include "report/show/shown_path.h"
 #include "report/store/trace_file.h"
 
@@ -65,10 +66,8 @@ static const char *offer_newest(void)
 static bool offer_is_newest(const char *path)
 {
     const char *newest = offer_newest();
-    struct stat one, other;
 
-    return newest && stat(path, &one) == 0 && stat(newest, &other) == 0 &&
-           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    return newest && gv_output_file_is_same(path, newest);
 }
 
 /* Whether a command's name begins `text`, and whether that command finds the newest trace. */

@@ -1,7 +1,6 @@
 /* gpuverify probe: which calls wait for a busy GPU here. */
 #include "report/commands/commands.h"
 #include "report/probe/probe.h"
-#include "report/probe/store.h"
 #include "report/show/message.h"
 #include "report/show/output_file.h"
 
@@ -34,14 +33,6 @@ static int probe_keep(const struct gv_probe_result *result, const char *json)
     return error;
 }
 
-/* 0 or -errno. */
-static int probe_show(const struct gv_probe_result *result, const char *format)
-{
-    if (strcmp(format, "json") == 0)
-        return gv_probe_print_json(result, stdout);
-    return gv_probe_print(result, strcmp(format, "markdown") == 0, stdout);
-}
-
 int gv_command_probe(const struct gv_arguments *arguments)
 {
     static struct gv_probe_result result;
@@ -64,9 +55,11 @@ int gv_command_probe(const struct gv_arguments *arguments)
         gv_message("measuring for about half a minute; the GPU should be idle otherwise");
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
-    int error =
-        alone ? 0
-              : probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
+    const char *format = gv_arguments_text(arguments, GV_OPTION_probe_format, "table");
+    int error = alone ? 0
+                : strcmp(format, "json") == 0
+                    ? gv_probe_print_json(&result, stdout)
+                    : gv_probe_print(&result, strcmp(format, "markdown") == 0, stdout);
     int unkept = probe_keep(&result, json);
     return error || unkept ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

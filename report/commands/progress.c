@@ -1,7 +1,7 @@
 #include "report/commands/progress.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "trace/futex.h"
+
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,18 +17,10 @@ struct gv_progress {
 
 static struct gv_progress progress_now;
 
-static time_t progress_clock(void)
-{
-    struct timespec now = {0};
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 static int progress_look(void *context)
 {
     struct gv_progress *progress = context;
-    time_t seconds = progress_clock() - progress->begun;
+    time_t seconds = (time_t)(gv_monotonic_ns() / 1000000000) - progress->begun;
 
     /* The first second of the clock may have been nearly over. */
     if (seconds < 2 || seconds == progress->shown)
@@ -43,7 +35,8 @@ void gv_progress_begin(sqlite3 *database, const char *what)
 {
     if (!isatty(STDERR_FILENO))
         return;
-    progress_now = (struct gv_progress){.what = what, .begun = progress_clock()};
+    progress_now =
+        (struct gv_progress){.what = what, .begun = (time_t)(gv_monotonic_ns() / 1000000000)};
     sqlite3_progress_handler(database, GV_PROGRESS_STEPS, progress_look, &progress_now);
 }
 

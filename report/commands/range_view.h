@@ -5,6 +5,9 @@
 #include "report/analyse/ranges/choice.h"
 #include "report/commands/arguments.h"
 
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* If the option was given, makes `stalls` and `idle` of an open trace show only what is in the
@@ -15,5 +18,11 @@ int gv_range_view_open(sqlite3 *trace, const struct gv_arguments *arguments,
 
 /* Prints a sentence that says which they are, unless `choice` is NULL. */
 void gv_range_view_print(const struct gv_range_choice *choice, FILE *out, int columns);
+
+#define GV_RANGE_MISSING_BYTES 1024
+
+/* Says that no range of the trace, and with `marks` no mark, has this name, and which names it has:
+ * the nearest one, or the most frequent ones. The names are unescaped. 0 or -errno. */
+int gv_range_missing_say(sqlite3 *trace, const char *name, bool marks, char *out, size_t size);
 
 #endif

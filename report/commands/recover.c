@@ -7,6 +7,7 @@
 #include "report/commands/trace_open.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
+#include "report/store/array.h"
 #include "report/store/trace_file.h"
 #include "trace/trace_path.h"
 
@@ -29,7 +30,7 @@ struct gv_recover_job {
 struct gv_recover {
     const char *wanted; /* -o */
     struct gv_recover_job *jobs;
-    size_t count;
+    size_t count, room;
     unsigned int recovered;
     bool discards;
     struct gv_left_sessions discarded;
@@ -49,22 +50,19 @@ static void recover_free(struct gv_recover *recover)
 static int recover_add(struct gv_recover *recover, const char *directory, const char *session,
                        const char *trace)
 {
-    struct gv_recover_job *jobs;
+    struct gv_recover_job *job;
 
     for (size_t i = 0; i < recover->count; i++)
         if (strcmp(recover->jobs[i].session, session) == 0 &&
             strcmp(recover->jobs[i].directory, directory) == 0)
             return 0;
-    jobs = realloc(recover->jobs, (recover->count + 1) * sizeof(*jobs));
-    if (!jobs)
+    if (gv_array_room(&recover->jobs, recover->count, &recover->room, sizeof(*job)))
         return -ENOMEM;
-    recover->jobs = jobs;
-    jobs += recover->count;
-    strcpy(jobs->session, session);
-    jobs->directory = strdup(directory);
-    jobs->trace = trace ? strdup(trace) : NULL;
-    recover->count++;
-    return jobs->directory && (jobs->trace || !trace) ? 0 : -ENOMEM;
+    job = &recover->jobs[recover->count++];
+    strcpy(job->session, session);
+    job->directory = strdup(directory);
+    job->trace = trace ? strdup(trace) : NULL;
+    return job->directory && (job->trace || !trace) ? 0 : -ENOMEM;
 }
 
 static void recover_session(struct gv_recover *recover, const struct gv_recover_job *job)
@@ -74,22 +72,19 @@ static void recover_session(struct gv_recover *recover, const struct gv_recover_
     int error =
         recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
 
-    if (error == -EBUSY || error == -EXDEV) {
+    if (error == -EBUSY || error == -EXDEV)
         gv_message("%s: its collector is still writing it", job->session);
-    } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
+    else if (error && recovery && recovery->path[0] && error != -EPROTO)
         gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
                    recover->wanted ? "" : " (-o names another file)");
-        recover->failed = true;
-    } else if (error == -ENOENT) {
+    else if (error == -ENOENT)
         gv_message("%s: its records were in %s, which is not here", job->session, job->directory);
-        recover->failed = true;
-    } else if (error == -EPERM) {
+    else if (error == -EPERM)
         gv_message("%s: belongs to another user", job->session);
-        recover->failed = true;
-    } else if (error) {
+    else if (error)
         gv_message("%s: cannot recover it: %s", job->session, strerror(-error));
-        recover->failed = true;
-    } else if (recovery->path[0]) {
+    recover->failed |= error && error != -EBUSY && error != -EXDEV;
+    if (!error && recovery->path[0]) {
         recover->recovered++;
         gv_message_result("%s: %zu records", recovery->path, recovery->records);
         if (recovery->spools_left > 0)

@@ -41,14 +41,6 @@ static void schema_put(const struct gv_schema_column *column, void *context)
     gv_rows_text(&page->rows, schema_or_null(column->help));
 }
 
-/* Without a width, each column's text is one line. */
-static int schema_columns(void)
-{
-    unsigned int width = gv_terminal_width(stdout);
-
-    return width ? gv_terminal_columns(stdout) : INT_MAX;
-}
-
 static void schema_print(const struct gv_schema_column *column, void *context)
 {
     struct gv_schema_page *page = context;
@@ -62,7 +54,9 @@ static void schema_print(const struct gv_schema_column *column, void *context)
     if (*said) {
         char name[GV_SCHEMA_LAST_BYTES];
         snprintf(name, sizeof(name), "  %-*s ", GV_SCHEMA_NAME_COLUMNS, column->name);
-        gv_text_lines(stdout, GV_SCHEMA_NAME_COLUMNS + 3, name, said, schema_columns());
+        /* Without a width, each column's text is one line. */
+        gv_text_lines(stdout, GV_SCHEMA_NAME_COLUMNS + 3, name, said,
+                      gv_terminal_width(stdout) ? gv_terminal_columns(stdout) : INT_MAX);
     } else {
         printf("  %s\n", column->name);
     }

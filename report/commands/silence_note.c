@@ -1,6 +1,6 @@
 #include "report/commands/silence_note.h"
 
-#include "report/commands/trace_view.h"
+#include "report/commands/trace_open.h"
 #include "report/commands_silence_note.inc"
 #include "report/show/format.h"
 #include "report/show/text_lines.h"
@@ -20,19 +20,15 @@ struct gv_silence {
     bool in_flight;
 };
 
-static int silence_read(sqlite3 *trace, struct gv_silence *silence)
+static int silence_take(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row = NULL;
-    int result = sqlite3_prepare_v2(trace, sql_silence, -1, &row, NULL);
-
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        silence->start_unix_ns = sqlite3_column_int64(row, 0);
-        silence->watchdog_ns = sqlite3_column_int64(row, 1);
-        silence->last_ns = sqlite3_column_int64(row, 2);
-        silence->in_flight = sqlite3_column_int(row, 3) != 0;
-    }
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
+    *(struct gv_silence *)context = (struct gv_silence){
+        .start_unix_ns = sqlite3_column_int64(row, 0),
+        .watchdog_ns = sqlite3_column_int64(row, 1),
+        .last_ns = sqlite3_column_int64(row, 2),
+        .in_flight = sqlite3_column_int(row, 3) != 0,
+    };
+    return 0;
 }
 
 /* 0: not known. */
@@ -87,7 +83,7 @@ int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int colu
     *told = false;
     if (error || !lives)
         return error;
-    error = silence_read(trace, &silence);
+    error = gv_database_each(trace, sql_silence, NULL, 0, silence_take, &silence);
     if (error || silence.in_flight)
         return error;
     int64_t age_ns = silence_age_ns(&silence);

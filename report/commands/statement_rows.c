@@ -64,42 +64,68 @@ int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format f
     return error;
 }
 
+int gv_statement_rows_all(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                          struct gv_json *json)
+{
+    struct gv_column columns[GV_STATEMENT_COLUMNS];
+    int count = sqlite3_column_count(statement);
+
+    if (count > GV_STATEMENT_COLUMNS)
+        return -E2BIG;
+    for (int i = 0; i < count; i++)
+        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
+    return gv_statement_rows_write(statement, out, format, columns, count, sqlite3_step(statement),
+                                   json);
+}
+
 int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values, int count,
                           FILE *out, enum gv_format format, struct gv_json *json)
 {
-    struct gv_column columns[GV_STATEMENT_COLUMNS];
     sqlite3_stmt *statement = NULL;
-    int result = gv_database_ask(trace, sql, values, count, &statement), error;
-    int width = result == SQLITE_OK ? sqlite3_column_count(statement) : 0;
+    int result = gv_database_ask(trace, sql, values, count, &statement);
+    int error = result == SQLITE_OK ? gv_statement_rows_all(statement, out, format, json)
+                                    : gv_database_error(trace, result);
 
-    if (width > GV_STATEMENT_COLUMNS)
-        width = GV_STATEMENT_COLUMNS;
-    for (int i = 0; i < width; i++)
-        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
-    error = result == SQLITE_OK ? gv_statement_rows_write(statement, out, format, columns, width,
-                                                          sqlite3_step(statement), json)
-                                : gv_database_error(trace, result);
     sqlite3_finalize(statement);
     return error;
 }
 
-void gv_statement_rows_fields(sqlite3_stmt *row, struct gv_json *json)
+static void statement_rows_add(sqlite3_stmt *row, int column, const char *name,
+                               struct gv_json *json)
 {
-    for (int i = 0; i < sqlite3_column_count(row); i++) {
-        const char *name = sqlite3_column_name(row, i);
-        switch (sqlite3_column_type(row, i)) {
-        case SQLITE_INTEGER:
-            gv_json_number(json, name, sqlite3_column_int64(row, i));
-            break;
-        case SQLITE_FLOAT:
-            gv_json_real(json, name, sqlite3_column_double(row, i));
-            break;
-        case SQLITE_TEXT:
-            gv_json_text(json, name, (const char *)sqlite3_column_text(row, i));
-            break;
-        default:
-            gv_json_null(json, name);
-            break;
-        }
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        gv_json_number(json, name, sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_json_real(json, name, sqlite3_column_double(row, column));
+        break;
+    case SQLITE_TEXT:
+        gv_json_text(json, name, (const char *)sqlite3_column_text(row, column));
+        break;
+    default:
+        gv_json_null(json, name);
+        break;
     }
+}
+
+void gv_statement_rows_fields(sqlite3_stmt *row, int count, struct gv_json *json)
+{
+    for (int i = 0; i < count; i++)
+        statement_rows_add(row, i, sqlite3_column_name(row, i), json);
+}
+
+int gv_statement_rows_object(void *json, sqlite3_stmt *row)
+{
+    gv_statement_rows_fields(row, sqlite3_column_count(row), json);
+    return 0;
+}
+
+int gv_statement_rows_array(void *json, sqlite3_stmt *row)
+{
+    gv_json_open(json, NULL, '[');
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        statement_rows_add(row, i, NULL, json);
+    gv_json_close(json, ']');
+    return 0;
 }

@@ -13,12 +13,18 @@ int gv_statement_rows_write(sqlite3_stmt *statement, FILE *out, enum gv_format f
                             const struct gv_column *columns, int count, int result,
                             struct gv_json *json);
 
-/* The rows of a query with its first `count` parameters, as CSV, or added to an open array of
- * `json`. At most GV_STATEMENT_COLUMNS of its columns. 0 or -errno. */
-#define GV_STATEMENT_COLUMNS 24
+/* All rows of a statement that was not stepped, as CSV, or added to an open array of `json`. The
+ * same; or -E2BIG: it has more columns. */
+#define GV_STATEMENT_COLUMNS 64
+int gv_statement_rows_all(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                          struct gv_json *json);
+/* The same of a query with its first `count` parameters. */
 int gv_statement_rows_ask(sqlite3 *trace, const char *sql, const int64_t *values, int count,
                           FILE *out, enum gv_format format, struct gv_json *json);
-/* A row's columns as members of an open object. */
-void gv_statement_rows_fields(sqlite3_stmt *row, struct gv_json *json);
+/* A row's first `count` columns as members of an open object. */
+void gv_statement_rows_fields(sqlite3_stmt *row, int count, struct gv_json *json);
+/* For gv_database_each(): a row as the members of the open object, or as an array of its own. */
+int gv_statement_rows_object(void *json, sqlite3_stmt *row);
+int gv_statement_rows_array(void *json, sqlite3_stmt *row);
 
 #endif

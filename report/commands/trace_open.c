@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define GV_TRACE_OPEN_STEP_MS 50
@@ -28,21 +27,22 @@
 #define GV_TRACE_OPEN_BUSY_MS 10000
 #define TRACE_OPEN_WAITS      "waiting for the rest of the records"
 
+/* The query ends with the first that does. */
+static int trace_open_find_living(void *lives, sqlite3_stmt *row)
+{
+    *(bool *)lives =
+        gv_session_process_life((uint32_t)sqlite3_column_int64(row, 0),
+                                (uint64_t)sqlite3_column_int64(row, 1)) == GV_SESSION_ALIVE;
+    return *(bool *)lives;
+}
+
 int gv_trace_open_lives(sqlite3 *trace, bool *lives)
 {
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL LIMIT 1000", -1, &rows,
-        NULL);
-
     *lives = false;
-    while ((result == SQLITE_OK || result == SQLITE_ROW) && !*lives &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        *lives =
-            gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
-                                    (uint64_t)sqlite3_column_int64(rows, 1)) == GV_SESSION_ALIVE;
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
+    int ended = gv_database_each(
+        trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL LIMIT 1000", NULL, 0,
+        trace_open_find_living, lives);
+    return ended < 0 ? ended : 0;
 }
 
 bool gv_trace_open_any_lives(const char *path, const char *session)

@@ -18,31 +18,32 @@
 #include <errno.h>
 #include <stdbool.h>
 
+static int trace_view_totals(sqlite3 *trace)
+{
+    return gv_totals_ensure(trace, &GV_TOTALS_ALL);
+}
+
 /* Finds what the trace does not hold. */
 static void trace_view_analyse(const char *path, sqlite3 *trace)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
-    int error;
+    static const struct {
+        int (*find)(sqlite3 *trace);
+        const char *does, *what;
+    } parts[] = {
+        {gv_stalls_ensure, "gpuverify: looking for stalls", "find the stalls"},
+        {trace_view_totals, "gpuverify: adding up", "compute the totals"},
+        {gv_collectives_ensure, "gpuverify: comparing ranks", "compare the ranks"},
+        {gv_facts_ensure, "gpuverify: adding up", "find the facts"},
+    };
 
     gv_kernel_names_learn(trace);
-    gv_progress_begin(trace, "gpuverify: looking for stalls");
-    error = gv_stalls_ensure(trace);
-    gv_progress_end(trace);
-    if (error)
-        gv_message("cannot find the stalls of %s: %s", path, gv_trace_open_why(trace, error));
-    gv_progress_begin(trace, "gpuverify: adding up");
-    error = gv_totals_ensure(trace, &all);
-    gv_progress_end(trace);
-    if (error)
-        gv_message("cannot compute the totals of %s: %s", path, gv_trace_open_why(trace, error));
-    gv_progress_begin(trace, "gpuverify: comparing ranks");
-    error = gv_collectives_ensure(trace);
-    gv_progress_end(trace);
-    if (error)
-        gv_message("cannot compare the ranks of %s: %s", path, gv_trace_open_why(trace, error));
-    error = gv_facts_ensure(trace);
-    if (error)
-        gv_message("cannot find the facts of %s: %s", path, gv_trace_open_why(trace, error));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        gv_progress_begin(trace, parts[i].does);
+        int error = parts[i].find(trace);
+        gv_progress_end(trace);
+        if (error)
+            gv_message("cannot %s of %s: %s", parts[i].what, path, gv_trace_open_why(trace, error));
+    }
 }
 
 /* The traces that a word stands for, as one that is gone when it is closed. */

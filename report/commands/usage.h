@@ -18,4 +18,10 @@ void gv_command_text_wrap(FILE *out, const char *text, unsigned int indent);
 
 bool gv_command_has_options(const struct gv_command *command);
 
+/* ---- help/: the manual page and the shells' completion ---- */
+
+void gv_man_print(FILE *out);
+void gv_completion_print_bash(FILE *out);
+void gv_completion_print_zsh(FILE *out);
+
 #endif

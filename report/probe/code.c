@@ -92,22 +92,17 @@ static int probe_code_link(struct gv_probe_stage *stage, struct gv_probe_code *c
 {
     CUlinkState link;
     void *linked;
-    int error = (int)gv_probe_cuda.cuLinkCreate(0, NULL, NULL, &link);
 
-    if (error)
-        return error;
-    error = (int)gv_probe_cuda.cuLinkAddData(link, CU_JIT_INPUT_PTX, stage->ptx,
-                                             strlen(stage->ptx) + 1, "late", 0, NULL, NULL);
+    GV_PROBE_TRY(GV_CUDA(cuLinkCreate)(0, NULL, NULL, &link));
+    int error = (int)GV_CUDA(cuLinkAddData)(link, CU_JIT_INPUT_PTX, stage->ptx,
+                                            strlen(stage->ptx) + 1, "late", 0, NULL, NULL);
     if (!error)
-        error = (int)gv_probe_cuda.cuLinkComplete(link, &linked, &code->size);
-    if (!error) {
-        code->bytes = malloc(code->size);
-        if (code->bytes)
-            memcpy(code->bytes, linked, code->size);
-        else
-            error = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    gv_probe_cuda.cuLinkDestroy(link);
+        error = (int)GV_CUDA(cuLinkComplete)(link, &linked, &code->size);
+    if (!error && !(code->bytes = malloc(code->size)))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!error)
+        memcpy(code->bytes, linked, code->size);
+    GV_CUDA(cuLinkDestroy)(link);
     return error;
 }
 
@@ -121,8 +116,8 @@ static void probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code *c
         return;
     code->tag_at = (size_t)(found - code->bytes);
     gv_probe_code_renew(stage, code);
-    if (gv_probe_cuda.cuModuleLoadData(&module, code->bytes) == CUDA_SUCCESS) {
-        gv_probe_cuda.cuModuleUnload(module);
+    if (GV_CUDA(cuModuleLoadData)(&module, code->bytes) == CUDA_SUCCESS) {
+        GV_CUDA(cuModuleUnload)(module);
         return;
     }
     memcpy(code->bytes + code->tag_at, &tag, sizeof(tag));
@@ -132,11 +127,9 @@ static void probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code *c
 int gv_probe_code_make(struct gv_probe_stage *stage, struct gv_probe_code *code)
 {
     uint64_t tag = probe_tag(stage);
-    int error = probe_write_late(stage, tag);
 
-    if (!error)
-        error = probe_code_link(stage, code);
-    if (!error)
-        probe_find_tag(stage, code, tag);
-    return error;
+    GV_PROBE_TRY(probe_write_late(stage, tag));
+    GV_PROBE_TRY(probe_code_link(stage, code));
+    probe_find_tag(stage, code, tag);
+    return CUDA_SUCCESS;
 }

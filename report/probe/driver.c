@@ -1,4 +1,5 @@
-#include "report/probe/driver.h"
+/* Finds the driver and the runtime. */
+#include "report/probe/stage.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,10 +9,7 @@
 
 #define GV_PROBE_VERSION_FILE "/sys/module/nvidia/version"
 
-#define GV_PROBE_QUOTED(text) #text
-#define GV_PROBE_TEXT(text)   GV_PROBE_QUOTED(text)
-
-struct gv_probe_driver gv_probe_cuda;
+static void *probe_driver, *probe_runtime;
 
 static int probe_not_found(void)
 {
@@ -21,23 +19,22 @@ static int probe_not_found(void)
 static void *probe_find(void *library, const char *symbol)
 {
     void *found = library ? dlsym(library, symbol) : NULL;
-    int (*missing)(void) = probe_not_found;
 
-    if (!found)
-        memcpy(&found, &missing, sizeof(found));
-    return found;
+    return found ? found : (void *)probe_not_found;
+}
+
+void *gv_probe_find(const char *symbol)
+{
+    return probe_find(strncmp(symbol, "cuda", 4) == 0 ? probe_runtime : probe_driver, symbol);
 }
 
 /* Whether this runtime works with the driver: a newer major version refuses. */
 static bool probe_runtime_suits(void *driver, void *runtime)
 {
-    int (*driver_version)(int *), (*runtime_version)(int *);
-    void *found = probe_find(driver, "cuDriverGetVersion");
+    int (*driver_version)(int *) = (int (*)(int *))probe_find(driver, "cuDriverGetVersion");
+    int (*runtime_version)(int *) = (int (*)(int *))probe_find(runtime, "cudaRuntimeGetVersion");
     int driver_is = 0, runtime_is = 0;
 
-    memcpy(&driver_version, &found, sizeof(found));
-    found = probe_find(runtime, "cudaRuntimeGetVersion");
-    memcpy(&runtime_version, &found, sizeof(found));
     return driver_version(&driver_is) == 0 && runtime_version(&runtime_is) == 0 &&
            runtime_is / 1000 <= driver_is / 1000;
 }
@@ -60,14 +57,12 @@ static void *probe_open_runtime(void *driver)
 void gv_probe_driver_version(char *out, size_t size)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*begin)(void), (*ask)(char *, unsigned int);
-    void *found = probe_find(library, "nvmlInit_v2");
+    int (*begin)(void) = (int (*)(void))probe_find(library, "nvmlInit_v2");
+    int (*ask)(char *, unsigned int) =
+        (int (*)(char *, unsigned int))probe_find(library, "nvmlSystemGetDriverVersion");
     FILE *file;
 
     out[0] = '\0';
-    memcpy(&begin, &found, sizeof(found));
-    found = probe_find(library, "nvmlSystemGetDriverVersion");
-    memcpy(&ask, &found, sizeof(found));
     if (begin() == 0 && ask(out, (unsigned int)size) == 0)
         return;
     file = fopen(GV_PROBE_VERSION_FILE, "re");
@@ -80,17 +75,8 @@ void gv_probe_driver_version(char *out, size_t size)
 
 int gv_probe_driver_open(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *runtime, *found;
-
-    if (!driver)
-        return -ENOENT;
-    runtime = probe_open_runtime(driver);
-#define GV_PROBE_FIND(library, symbol)                                                             \
-    found = probe_find(library, GV_PROBE_TEXT(symbol));                                            \
-    memcpy(&gv_probe_cuda.symbol, &found, sizeof(found));
-#define GV_PROBE_DRIVER(call)                GV_PROBE_FIND(driver, call)
-#define GV_PROBE_BY_HAND(symbol, parameters) GV_PROBE_FIND(driver, symbol)
-#define GV_PROBE_RUNTIME(symbol, parameters) GV_PROBE_FIND(runtime, symbol)
-#include "report/probe/entry_points.def"
-    return 0;
+    probe_driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (probe_driver)
+        probe_runtime = probe_open_runtime(probe_driver);
+    return probe_driver ? 0 : -ENOENT;
 }

@@ -6,6 +6,7 @@
 #define GV_PROBE_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -111,5 +112,31 @@ bool gv_probe_waits(const struct gv_probe_row *row);
 /* Print the whole result as a table or JSON. 0; -EIO: `out` has an error. */
 int gv_probe_print(const struct gv_probe_result *result, bool markdown, FILE *out);
 int gv_probe_print_json(const struct gv_probe_result *result, FILE *out);
+
+/* report/probe/store.c: where results are. $XDG_DATA_HOME/gpuverify, or ~/.local/share/gpuverify.
+ * -ENOENT: neither is known. */
+int gv_probe_store_folder(char *out, size_t size);
+/* The file for a machine's result in that folder. Makes the folder. */
+int gv_probe_store_path(const struct gv_probe_machine *machine, char *out, size_t size);
+/* Writes the whole file, or leaves the old one. */
+int gv_probe_store_write(const struct gv_probe_result *result, const char *path);
+
+/* What a child says; small enough for one write to a pipe. */
+struct gv_probe_message {
+    enum {
+        GV_PROBE_READY,  /* the machine is known; measuring starts */
+        GV_PROBE_ROW,    /* row `call` is done */
+        GV_PROBE_FAILED, /* no results: `error`, with `text` */
+    } kind;
+    int32_t call;
+    int32_t error;
+    char text[GV_PROBE_TEXT_BYTES];
+    struct gv_probe_row row;
+    struct gv_probe_machine machine;
+};
+
+/* The child: measures the rows from `first` on, writes to the descriptor, and ends the process. */
+void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mode, int first,
+                  int out) __attribute__((noreturn));
 
 #endif

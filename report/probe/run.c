@@ -1,8 +1,8 @@
-#include "report/probe/run.h"
+/* The child: measures one row after the other and reports each through a pipe. */
+#include "report/probe/probe.h"
+#include "report/probe/stage.h"
+#include "trace/futex.h"
 
-#include "report/probe/steps.h"
-
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,25 +57,17 @@ struct gv_probe_holder {
     int error;
 };
 
-static int64_t probe_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void *probe_hold(void *context)
 {
     struct gv_probe_holder *holder = context;
-    int error = (int)gv_probe_cuda.cuCtxSetCurrent(holder->stage.context);
+    int error = (int)GV_CUDA(cuCtxSetCurrent)(holder->stage.context);
 
     if (!error)
         error = holder->does->prepare(&holder->stage);
-    atomic_store(&holder->entered_ns, probe_clock_ns());
+    atomic_store(&holder->entered_ns, (int64_t)gv_monotonic_ns());
     if (!error)
         error = holder->does->act(&holder->stage);
-    atomic_store(&holder->left_ns, probe_clock_ns());
+    atomic_store(&holder->left_ns, (int64_t)gv_monotonic_ns());
     if (!error)
         error = holder->does->clean(&holder->stage);
     holder->error = error;
@@ -134,11 +126,11 @@ static int probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *c
         error = probe_holder_start(&holder, stage, call->beside);
     if (error)
         return error;
-    start_ns = probe_clock_ns();
+    start_ns = (int64_t)gv_monotonic_ns();
     error = call->act(stage);
-    round->took_ns = probe_clock_ns() - start_ns;
+    round->took_ns = (int64_t)gv_monotonic_ns() - start_ns;
     if (kernel_ns)
-        round->waited = gv_probe_cuda.cuEventQuery(stage->ended) != CUDA_ERROR_NOT_READY;
+        round->waited = GV_CUDA(cuEventQuery)(stage->ended) != CUDA_ERROR_NOT_READY;
     if (held) {
         int holder_error = probe_holder_end(&holder, start_ns, kernel_ns, round);
         error = error ? error : holder_error;
@@ -149,20 +141,13 @@ static int probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *c
 static int probe_round(struct gv_probe_stage *stage, const struct gv_probe_call *call,
                        int64_t kernel_ns, struct gv_probe_round *round)
 {
-    int error;
-
     memset(round, 0, sizeof(*round));
     memset(&stage->made, 0, sizeof(stage->made));
-    error = call->prepare(stage);
-    if (!error)
-        error = (int)gv_probe_cuda.cuCtxSynchronize();
-    if (!error)
-        error = probe_act(stage, call, kernel_ns, round);
-    if (!error)
-        error = (int)gv_probe_cuda.cuCtxSynchronize();
-    if (!error)
-        error = call->clean(stage);
-    return error;
+    GV_PROBE_TRY(call->prepare(stage));
+    GV_PROBE_TRY(GV_CUDA(cuCtxSynchronize)());
+    GV_PROBE_TRY(probe_act(stage, call, kernel_ns, round));
+    GV_PROBE_TRY(GV_CUDA(cuCtxSynchronize)());
+    return call->clean(stage);
 }
 
 static int probe_compare(const void *left, const void *right)
@@ -184,17 +169,15 @@ static int probe_idle(struct gv_probe_stage *stage, const struct gv_probe_call *
 {
     int64_t took_ns[GV_PROBE_ROUNDS];
     struct gv_probe_round round;
-    int error = probe_round(stage, call, 0, &round);
 
-    for (int i = 0; i < GV_PROBE_ROUNDS && !error; i++) {
-        error = probe_round(stage, call, 0, &round);
+    GV_PROBE_TRY(probe_round(stage, call, 0, &round));
+    for (int i = 0; i < GV_PROBE_ROUNDS; i++) {
+        GV_PROBE_TRY(probe_round(stage, call, 0, &round));
         took_ns[i] = round.took_ns;
     }
-    if (!error) {
-        row->idle_ns = probe_median(took_ns, GV_PROBE_ROUNDS);
-        *longest_ns = took_ns[GV_PROBE_ROUNDS - 1];
-    }
-    return error;
+    row->idle_ns = probe_median(took_ns, GV_PROBE_ROUNDS);
+    *longest_ns = took_ns[GV_PROBE_ROUNDS - 1];
+    return CUDA_SUCCESS;
 }
 
 static int probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *call,
@@ -243,11 +226,11 @@ static void probe_row(struct gv_probe_stage *stage, const struct gv_probe_call *
 
 static void probe_read_machine(const struct gv_probe_stage *stage, struct gv_probe_machine *machine)
 {
-    if (gv_probe_cuda.cuDeviceGetName(machine->gpu, sizeof(machine->gpu), stage->device))
+    if (GV_CUDA(cuDeviceGetName)(machine->gpu, sizeof(machine->gpu), stage->device))
         strcpy(machine->gpu, "unknown");
-    if (gv_probe_cuda.cuDriverGetVersion(&machine->cuda_version))
+    if (GV_CUDA(cuDriverGetVersion)(&machine->cuda_version))
         machine->cuda_version = 0;
-    if (gv_probe_cuda.cudaRuntimeGetVersion(&machine->runtime_version))
+    if (GV_CUDA(cudaRuntimeGetVersion)(&machine->runtime_version))
         machine->runtime_version = 0;
     gv_probe_driver_version(machine->driver, sizeof(machine->driver));
 }

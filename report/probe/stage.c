@@ -17,28 +17,20 @@ static const char probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n
                                 "    @%p1 bra AGAIN;\n"
                                 "    ret;\n}\n";
 
-/* Returns the driver's error, if any. */
-#define GV_PROBE_TRY(call)                                                                         \
-    do {                                                                                           \
-        int try_result = (int)(call);                                                              \
-        if (try_result)                                                                            \
-            return try_result;                                                                     \
-    } while (0)
-
 static int probe_stage_context(struct gv_probe_stage *stage, int gpu)
 {
-    GV_PROBE_TRY(gv_probe_cuda.cuInit(0));
-    GV_PROBE_TRY(gv_probe_cuda.cuDeviceGet(&stage->device, gpu));
-    GV_PROBE_TRY(gv_probe_cuda.cuDevicePrimaryCtxRetain(&stage->context, stage->device));
-    GV_PROBE_TRY(gv_probe_cuda.cuCtxSetCurrent(stage->context));
-    GV_PROBE_TRY(gv_probe_cuda.cuStreamCreate(&stage->busy, CU_STREAM_NON_BLOCKING));
-    GV_PROBE_TRY(gv_probe_cuda.cuStreamCreate(&stage->other, CU_STREAM_NON_BLOCKING));
-    GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->ended, CU_EVENT_DISABLE_TIMING));
-    GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->early, CU_EVENT_DISABLE_TIMING));
-    GV_PROBE_TRY(gv_probe_cuda.cuEventRecord(stage->early, stage->other));
-    GV_PROBE_TRY(gv_probe_cuda.cuModuleLoadData(&stage->module, probe_ptx));
-    GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->spin, stage->module, "spin"));
-    GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->empty, stage->module, "empty"));
+    GV_PROBE_TRY(GV_CUDA(cuInit)(0));
+    GV_PROBE_TRY(GV_CUDA(cuDeviceGet)(&stage->device, gpu));
+    GV_PROBE_TRY(GV_CUDA(cuDevicePrimaryCtxRetain)(&stage->context, stage->device));
+    GV_PROBE_TRY(GV_CUDA(cuCtxSetCurrent)(stage->context));
+    GV_PROBE_TRY(GV_CUDA(cuStreamCreate)(&stage->busy, CU_STREAM_NON_BLOCKING));
+    GV_PROBE_TRY(GV_CUDA(cuStreamCreate)(&stage->other, CU_STREAM_NON_BLOCKING));
+    GV_PROBE_TRY(GV_CUDA(cuEventCreate)(&stage->ended, CU_EVENT_DISABLE_TIMING));
+    GV_PROBE_TRY(GV_CUDA(cuEventCreate)(&stage->early, CU_EVENT_DISABLE_TIMING));
+    GV_PROBE_TRY(GV_CUDA(cuEventRecord)(stage->early, stage->other));
+    GV_PROBE_TRY(GV_CUDA(cuModuleLoadData)(&stage->module, probe_ptx));
+    GV_PROBE_TRY(GV_CUDA(cuModuleGetFunction)(&stage->spin, stage->module, "spin"));
+    GV_PROBE_TRY(GV_CUDA(cuModuleGetFunction)(&stage->empty, stage->module, "empty"));
     return CUDA_SUCCESS;
 }
 
@@ -46,8 +38,8 @@ static int probe_stage_memory(struct gv_probe_stage *stage)
 {
     void *pinned;
 
-    GV_PROBE_TRY(gv_probe_cuda.cuMemAlloc(&stage->memory, GV_PROBE_LARGE));
-    GV_PROBE_TRY(gv_probe_cuda.cuMemAllocHost(&pinned, GV_PROBE_LARGE));
+    GV_PROBE_TRY(GV_CUDA(cuMemAlloc)(&stage->memory, GV_PROBE_LARGE));
+    GV_PROBE_TRY(GV_CUDA(cuMemAllocHost)(&pinned, GV_PROBE_LARGE));
     stage->pinned = pinned;
     stage->pageable = malloc(GV_PROBE_LARGE);
     if (!stage->pageable)
@@ -64,13 +56,13 @@ int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu)
     GV_PROBE_TRY(probe_stage_memory(stage));
     GV_PROBE_TRY(gv_probe_code_make(stage, &stage->code));
     GV_PROBE_TRY(gv_probe_code_make(stage, &stage->loader));
-    GV_PROBE_TRY(gv_probe_cuda.cuCtxGetLimit(&stage->stack_bytes, CU_LIMIT_STACK_SIZE));
+    GV_PROBE_TRY(GV_CUDA(cuCtxGetLimit)(&stage->stack_bytes, CU_LIMIT_STACK_SIZE));
     stage->limit_bytes = stage->stack_bytes;
     /* Launches both kernels before anything is measured. */
     GV_PROBE_TRY(gv_probe_stage_busy(stage, 0));
     GV_PROBE_TRY(
-        gv_probe_cuda.cuLaunchKernel(stage->empty, 1, 1, 1, 1, 1, 1, 0, stage->other, NULL, NULL));
-    return (int)gv_probe_cuda.cuCtxSynchronize();
+        GV_CUDA(cuLaunchKernel)(stage->empty, 1, 1, 1, 1, 1, 1, 0, stage->other, NULL, NULL));
+    return (int)GV_CUDA(cuCtxSynchronize)();
 }
 
 int gv_probe_stage_busy(struct gv_probe_stage *stage, int64_t ns)
@@ -78,7 +70,7 @@ int gv_probe_stage_busy(struct gv_probe_stage *stage, int64_t ns)
     uint64_t spin_ns = (uint64_t)ns;
     void *parameters[] = {&spin_ns};
 
-    GV_PROBE_TRY(gv_probe_cuda.cuLaunchKernel(stage->spin, 1, 1, 1, 1, 1, 1, 0, stage->busy,
-                                              parameters, NULL));
-    return (int)gv_probe_cuda.cuEventRecord(stage->ended, stage->busy);
+    GV_PROBE_TRY(
+        GV_CUDA(cuLaunchKernel)(stage->spin, 1, 1, 1, 1, 1, 1, 0, stage->busy, parameters, NULL));
+    return (int)GV_CUDA(cuEventRecord)(stage->ended, stage->busy);
 }

@@ -7,9 +7,51 @@
 #ifndef GV_PROBE_STAGE_H
 #define GV_PROBE_STAGE_H
 
-#include "report/probe/driver.h"
-
+#include <cuda.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* The driver and the runtime are opened at run time, so that gpuverify starts on machines without
+ * them. -ENOENT: no driver. */
+int gv_probe_driver_open(void);
+
+/* "580.159.04", or "". */
+void gv_probe_driver_version(char *out, size_t size);
+
+/* A function of the driver or the runtime; one that this machine lacks returns 500 (not found). */
+void *gv_probe_find(const char *symbol);
+
+#define GV_PROBE_TEXT(symbol) #symbol
+/* It is looked up once in each place that calls it: GV_CUDA(cuInit)(0). cuda.h turns cuMemAlloc
+ * into cuMemAlloc_v2 here too. */
+#define GV_CUDA(symbol)                                                                            \
+    ({                                                                                             \
+        static __typeof__(symbol) *function;                                                       \
+        if (!function)                                                                             \
+            function = (__typeof__(symbol) *)gv_probe_find(GV_PROBE_TEXT(symbol));                 \
+        function;                                                                                  \
+    })
+
+/* The newest cuda.h does not declare this one, and none declares the runtime's. */
+CUresult cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice);
+int cudaMalloc(void **, size_t);
+int cudaFree(void *);
+int cudaMallocHost(void **, size_t);
+int cudaFreeHost(void *);
+int cudaHostRegister(void *, size_t, unsigned int);
+int cudaHostUnregister(void *);
+int cudaMemcpyAsync(void *, const void *, size_t, int, CUstream);
+int cudaDeviceSetLimit(int, size_t);
+int cudaRuntimeGetVersion(int *);
+int cudaSetDevice(int);
+
+/* Returns CUDA's error, if any. */
+#define GV_PROBE_TRY(call)                                                                         \
+    do {                                                                                           \
+        int try_result = (int)(call);                                                              \
+        if (try_result)                                                                            \
+            return try_result;                                                                     \
+    } while (0)
 
 #define GV_PROBE_SMALL  4096u
 #define GV_PROBE_MIDDLE 65536u
@@ -83,5 +125,14 @@ int gv_probe_write_ptx(struct gv_probe_stage *stage);
 
 /* Makes PTX with a kernel "deep" that needs stage->depot_bytes of local memory, in stage->ptx. */
 int gv_probe_write_deep(struct gv_probe_stage *stage);
+
+/* The steps before, as and after a call that is measured, named in report/probe/calls.def. */
+#define GV_PROBE_STEPS_OF(prepare, act, clean)                                                     \
+    int gv_probe_##prepare(struct gv_probe_stage *stage);                                          \
+    int gv_probe_##act(struct gv_probe_stage *stage);                                              \
+    int gv_probe_##clean(struct gv_probe_stage *stage);
+#define GV_PROBE_BESIDE(name, text, ...)              GV_PROBE_STEPS_OF(__VA_ARGS__)
+#define GV_PROBE_CALL(beside, cause, call, what, ...) GV_PROBE_STEPS_OF(__VA_ARGS__)
+#include "report/probe/calls.def"
 
 #endif

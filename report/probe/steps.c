@@ -1,4 +1,4 @@
-#include "report/probe/steps.h"
+#include "report/probe/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +16,15 @@
 #define GV_PROBE_STEP(name, call, arguments)                                                       \
     int gv_probe_##name(struct gv_probe_stage *stage)                                              \
     {                                                                                              \
-        int result = (int)gv_probe_cuda.call arguments;                                            \
+        int result = (int)GV_CUDA(call) arguments;                                                 \
         (void)stage;                                                                               \
         return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;                             \
     }
 #define GV_PROBE_STEPS(name, first, second)                                                        \
     int gv_probe_##name(struct gv_probe_stage *stage)                                              \
     {                                                                                              \
-        int error = gv_probe_##first(stage);                                                       \
-        return error ? error : gv_probe_##second(stage);                                           \
+        GV_PROBE_TRY(gv_probe_##first(stage));                                                     \
+        return gv_probe_##second(stage);                                                           \
     }
 #include "report/probe/steps.def"
 
@@ -58,28 +58,20 @@ int gv_probe_next_limit(struct gv_probe_stage *stage)
 
 int gv_probe_deep(struct gv_probe_stage *stage)
 {
-    int error;
-
     if (stage->depot_bytes < stage->limit_bytes)
         stage->depot_bytes = stage->limit_bytes / 4096 * 4096 + 8192;
     stage->depot_bytes += 4096;
-    error = gv_probe_write_deep(stage);
+    GV_PROBE_TRY(gv_probe_write_deep(stage));
     stage->made.image = stage->ptx;
-    if (!error)
-        error = gv_probe_load(stage);
-    if (!error)
-        error = (int)gv_probe_cuda.cuModuleGetFunction(&stage->made.function, stage->made.module,
-                                                       "deep");
-    return error;
+    GV_PROBE_TRY(gv_probe_load(stage));
+    return (int)GV_CUDA(cuModuleGetFunction)(&stage->made.function, stage->made.module, "deep");
 }
 
 int gv_probe_launch_many(struct gv_probe_stage *stage)
 {
-    int error = CUDA_SUCCESS;
-
-    for (int i = 0; i < GV_PROBE_MANY && !error; i++)
-        error = gv_probe_launch_behind(stage);
-    return error;
+    for (int i = 0; i < GV_PROBE_MANY; i++)
+        GV_PROBE_TRY(gv_probe_launch_behind(stage));
+    return CUDA_SUCCESS;
 }
 
 int gv_probe_host(struct gv_probe_stage *stage)
@@ -114,23 +106,17 @@ int gv_probe_much_host(struct gv_probe_stage *stage)
 
 int gv_probe_graph(struct gv_probe_stage *stage)
 {
-    int error =
-        (int)gv_probe_cuda.cuStreamBeginCapture(stage->other, CU_STREAM_CAPTURE_MODE_GLOBAL);
-    int ended;
-
-    if (error)
-        return error;
-    error = gv_probe_launch(stage);
-    ended = (int)gv_probe_cuda.cuStreamEndCapture(stage->other, &stage->made.graph);
+    GV_PROBE_TRY(GV_CUDA(cuStreamBeginCapture)(stage->other, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    int error = gv_probe_launch(stage);
+    int ended = (int)GV_CUDA(cuStreamEndCapture)(stage->other, &stage->made.graph);
     return error ? error : ended;
 }
 
 int gv_probe_runtime_allocate(struct gv_probe_stage *stage)
 {
     void *memory;
-    int error = gv_probe_cuda.cudaMalloc(&memory, GV_PROBE_MEGA);
 
-    if (!error)
-        stage->made.memory = (CUdeviceptr)memory;
-    return error;
+    GV_PROBE_TRY(GV_CUDA(cudaMalloc)(&memory, GV_PROBE_MEGA));
+    stage->made.memory = (CUdeviceptr)memory;
+    return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-#include "report/probe/store.h"
+#include "report/probe/probe.h"
 
 #include "report/show/output_file.h"
 
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 int gv_probe_store_folder(char *out, size_t size)
 {

@@ -45,18 +45,16 @@ static const char *probe_verdict(const struct gv_probe_result *result,
                                  const char *call, char *out)
 {
     char kernel[GV_FORMAT_BYTES];
-    size_t used;
 
     if (row->status != GV_PROBE_MEASURED)
         return probe_failure(row, call, out);
-    used = (size_t)snprintf(out, GV_PROBE_WORD_BYTES, "%s", gv_probe_waits(row) ? "yes" : "no");
+    snprintf(out, GV_PROBE_WORD_BYTES, "%s", gv_probe_waits(row) ? "yes" : "no");
     if (row->waited && row->waited < row->rounds)
-        used += (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
-                                 ", %sin %" PRId32 " of %" PRId32 " rounds",
-                                 gv_probe_waits(row) ? "" : "but ", row->waited, row->rounds);
+        gv_format_add(out, GV_PROBE_WORD_BYTES, ", %sin %" PRId32 " of %" PRId32 " rounds",
+                      gv_probe_waits(row) ? "" : "but ", row->waited, row->rounds);
     if (beside <= GV_PROBE_BESIDE_LOAD && row->kernel_ns != result->kernel_ns)
-        snprintf(out + used, GV_PROBE_WORD_BYTES - used, " (a kernel of %s)",
-                 gv_format_duration(kernel, row->kernel_ns));
+        gv_format_add(out, GV_PROBE_WORD_BYTES, " (a kernel of %s)",
+                      gv_format_duration(kernel, row->kernel_ns));
     return out;
 }
 

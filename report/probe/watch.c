@@ -1,6 +1,7 @@
 /* Starts the probe's children, collects their results, and stops those that hang. */
-#include "report/probe/run.h"
+#include "report/probe/probe.h"
 #include "report/show/message.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,10 +21,7 @@ struct gv_probe_child {
 
 static int64_t probe_now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(gv_monotonic_ns() / 1000000);
 }
 
 static int probe_child_start(struct gv_probe_child *child, const struct gv_probe_request *request,

@@ -80,6 +80,14 @@ static int output_open_part(struct gv_output_file *file, mode_t mode)
     return error;
 }
 
+bool gv_output_file_is_same(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
 int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mode)
 {
     struct stat status;

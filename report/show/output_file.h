@@ -18,6 +18,8 @@ struct gv_output_file {
 
 /* "-", or a name of stdout. */
 bool gv_output_file_is_stdout(const char *path);
+/* Whether two paths lead to one file that is there. */
+bool gv_output_file_is_same(const char *path, const char *other);
 /* The file gets the mode of the one that it replaces, or else `mode` as the umask allows. 0 or
  * -errno. */
 int gv_output_file_open(struct gv_output_file *file, const char *path, mode_t mode);

@@ -74,6 +74,14 @@ int gv_database_get_meta(struct gv_database *database, const char *key, char *va
 int gv_database_find(struct gv_database *database, enum gv_statement statement, int64_t *found,
                      const char *types, ...);
 
+/* A text of a row; "" for NULL. */
+static inline const char *gv_database_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? text : "";
+}
+
 /* Takes one row of a query. 0: go on; anything else ends the query. */
 typedef int gv_database_take(void *context, sqlite3_stmt *row);
 

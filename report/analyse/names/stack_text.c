@@ -69,6 +69,11 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
     return stack ? gv_database_each(trace, sql_frames, values, 2, stack_text_add, &line) : 0;
 }
 
+const char *gv_stack_where(sqlite3 *trace, int64_t stack, char *out, size_t size)
+{
+    return gv_stack_text(trace, stack, 1, out, size) == 0 && out[0] ? out : NULL;
+}
+
 int gv_stack_line_prepare(sqlite3 *trace, sqlite3_stmt **line)
 {
     return gv_database_compile(trace, sql_line, line);

@@ -16,6 +16,9 @@
  * any. Empty if nothing is known. 0 or -errno. Not escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
+/* The line of a stack, in `out`; NULL: it is not known. */
+const char *gv_stack_where(sqlite3 *trace, int64_t stack, char *out, size_t size);
+
 /* The same for a single frame of many stacks: preparing the query takes longer than running it. */
 int gv_stack_line_prepare(sqlite3 *trace, sqlite3_stmt **line);
 int gv_stack_line(sqlite3_stmt *line, int64_t stack, char *out, size_t size);

@@ -1,4 +1,4 @@
-#include "report/commands/check/accept.h"
+#include "report/commands/check/check.h"
 
 #include "report/analyse/stalls/causes.h"
 #include "report/commands/account_words.h"
@@ -9,6 +9,7 @@
 #include "report/show/output_file.h"
 #include "report/show/shown_path.h"
 #include "report/show/value_text.h"
+#include "report/store/array.h"
 #include "report/store/database.h"
 #include "trace/word_distance.h"
 
@@ -45,7 +46,7 @@ static int accept_read(struct gv_check_known *known, char why[GV_CHECK_WHY_BYTES
     const char *location = word + length + strspn(word + length, " \t\r");
     const char *equals = strrchr(location, '=');
 
-    if (*word == '\0' || *word == '#' || *word == '\r')
+    if (*word == '\0' || *word == '#')
         return 0;
     if (is_key(word, length)) {
         known->key = word;
@@ -56,76 +57,45 @@ static int accept_read(struct gv_check_known *known, char why[GV_CHECK_WHY_BYTES
     if (!known->cause || !known->location)
         return -ENOMEM;
     if (gv_cause_find(known->cause) == GV_CAUSE_COUNT)
-        snprintf(why, GV_CHECK_WHY_BYTES, "unknown cause '%.64s'", known->cause);
-    else if (!known->location[0] || gv_value_duration(equals + 1, &known->most_ns) < 0)
-        snprintf(why, GV_CHECK_WHY_BYTES,
-                 "'%.64s' is not a line of the program and a time, such as 'train.py load=120ms'",
-                 location);
-    else
-        return 0;
-    return -EINVAL;
+        return gv_check_refuse(why, "unknown cause '%.64s'", known->cause);
+    if (!known->location[0] || gv_value_duration(equals + 1, &known->most_ns) < 0)
+        return gv_check_refuse(
+            why, "'%.64s' is not a line of the program and a time, such as 'train.py load=120ms'",
+            location);
+    return 0;
 }
 
-int gv_check_accept_parse(struct gv_check_accept *accept, const char *text, size_t bytes,
-                          char why[GV_CHECK_WHY_BYTES])
+int gv_check_accept_line(void *into, char *line, char why[GV_CHECK_WHY_BYTES])
 {
-    char what[GV_CHECK_WHY_BYTES] = "";
-    int error = 0;
+    struct gv_check_accept *accept = into;
 
-    for (size_t at = 0; at < bytes && !error;) {
-        const char *end = memchr(text + at, '\n', bytes - at);
-        size_t length = end ? (size_t)(end - text) - at : bytes - at;
-        struct gv_check_known *grown = realloc(accept->lines, (accept->count + 1) * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        accept->lines = grown;
-        size_t kept = length;
-        while (kept > 0 && strchr(" \t\r", text[at + kept - 1]))
-            kept--;
-        grown[accept->count] = (struct gv_check_known){.text = strndup(text + at, kept)};
-        if (!grown[accept->count].text) {
-            error = -ENOMEM;
-        } else if (memchr(text + at, '\0', length)) {
-            snprintf(what, sizeof(what), "not text");
-            error = -EINVAL;
-        } else {
-            error = accept_read(&grown[accept->count], what);
-        }
-        accept->count++;
-        at += length + 1;
-    }
-    if (error == -EINVAL)
-        snprintf(why, GV_CHECK_WHY_BYTES, "line %zu: %.450s", accept->count, what);
-    return error;
+    for (size_t length = strlen(line); length > 0 && strchr(" \t\r", line[length - 1]);)
+        line[--length] = '\0';
+    if (gv_array_room(&accept->lines, accept->count, &accept->room, sizeof(*accept->lines)))
+        return -ENOMEM;
+    struct gv_check_known *known = &accept->lines[accept->count++];
+    *known = (struct gv_check_known){.text = strdup(line)};
+    return known->text ? accept_read(known, why) : -ENOMEM;
 }
 
 static int accept_add(sqlite3 *trace, const struct gv_check_accept *accept)
 {
-    sqlite3_stmt *stall = NULL, *finding = NULL;
-    int result =
-        sqlite3_prepare_v2(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?)", -1, &stall, NULL);
+    sqlite3_stmt *insert = NULL;
+    int error =
+        gv_database_compile(trace, "INSERT INTO temp.known VALUES (?, ?, ?, ?, ?)", &insert);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(trace, "INSERT INTO temp.known_finding VALUES (?, ?)", -1,
-                                    &finding, NULL);
-    int error = gv_database_error(trace, result);
     for (size_t i = 0; i < accept->count && !error; i++) {
         const struct gv_check_known *known = &accept->lines[i];
-        sqlite3_stmt *insert = known->key ? finding : stall;
-        if (!known->cause && !known->key)
-            continue;
-        result = sqlite3_bind_int64(insert, 1, (int64_t)i);
+        const int64_t numbers[] = {(int64_t)i, known->most_ns};
+        int result = sqlite3_bind_text(insert, 3, known->cause, -1, SQLITE_STATIC);
         if (result == SQLITE_OK)
-            result = sqlite3_bind_text(insert, 2, known->key ? known->key : known->cause, -1,
-                                       SQLITE_STATIC);
-        if (result == SQLITE_OK && !known->key)
-            result = sqlite3_bind_text(insert, 3, known->location, -1, SQLITE_STATIC);
-        if (result == SQLITE_OK && !known->key)
-            result = sqlite3_bind_int64(insert, 4, known->most_ns);
-        error = result == SQLITE_OK ? gv_database_step(insert) : gv_database_error(trace, result);
+            result = sqlite3_bind_text(insert, 4, known->location, -1, SQLITE_STATIC);
+        if (result == SQLITE_OK)
+            result = sqlite3_bind_text(insert, 5, known->key, -1, SQLITE_STATIC);
+        error = result == SQLITE_OK ? gv_database_add(insert, numbers, 2)
+                                    : gv_database_error(trace, result);
     }
-    sqlite3_finalize(stall);
-    sqlite3_finalize(finding);
+    sqlite3_finalize(insert);
     return error;
 }
 
@@ -141,45 +111,49 @@ static int accept_is_missing(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static int accept_print(void *context, sqlite3_stmt *row)
+/* What the lines of a new file are read into. */
+struct accept_new {
+    struct gv_check_accept *accept;
+    char why[GV_CHECK_WHY_BYTES]; /* "": no line is wrong */
+};
+
+static int accept_take(void *context, sqlite3_stmt *row)
 {
-    fprintf(context, "%s\n", sqlite3_column_text(row, 0));
-    return 0;
+    struct accept_new *new = context;
+    char *line = strdup((const char *)sqlite3_column_text(row, 0));
+    int error = line ? gv_check_accept_line(new->accept, line, new->why) : -ENOMEM;
+
+    free(line);
+    return error;
 }
 
-/* The text of a new file. */
-static int accept_list(sqlite3 *trace, struct gv_check_accept *accept)
+static int accept_list(sqlite3 *trace, struct accept_new *new)
 {
-    FILE *out = open_memstream(&accept->all, &accept->all_bytes);
     sqlite3_stmt *findings = NULL;
-    int error = out ? 0 : -errno;
+    int error =
+        new->accept->of_stalls ? gv_database_each(trace, sql_all, NULL, 0, accept_take, new) : 0;
 
-    if (!error && accept->of_stalls)
-        error = gv_database_each(trace, sql_all, NULL, 0, accept_print, out);
     if (!error)
-        error = gv_database_error(trace,
-                                  sqlite3_prepare_v2(trace, sql_all_findings, -1, &findings, NULL));
+        error = gv_database_compile(trace, sql_all_findings, &findings);
     if (!error)
-        error = gv_database_error(trace, sqlite3_bind_double(findings, 1, accept->least_share));
+        error =
+            gv_database_error(trace, sqlite3_bind_double(findings, 1, new->accept->least_share));
     if (!error)
-        error = gv_database_rows(findings, NULL, 0, accept_print, out);
+        error = gv_database_rows(findings, NULL, 0, accept_take, new);
     sqlite3_finalize(findings);
-    if (out && fclose(out) < 0 && !error)
-        error = -errno;
     return error;
 }
 
 int gv_check_accept_apply(sqlite3 *trace, struct gv_check_accept *accept)
 {
-    char why[GV_CHECK_WHY_BYTES] = "";
+    struct accept_new new = {.accept = accept};
     int error = gv_database_script(trace, sql_tables, NULL, 0);
 
     if (!error && accept->is_new)
-        error = accept_list(trace, accept);
-    if (!error && accept->is_new)
-        error = gv_check_accept_parse(accept, accept->all, accept->all_bytes, why);
-    if (error == -EINVAL && why[0]) {
-        gv_message("cannot write %s: %s", gv_shown_path(accept->path), why);
+        error = accept_list(trace, &new);
+    if (new.why[0]) {
+        gv_message("cannot write %s: line %zu: %s", gv_shown_path(accept->path), accept->count,
+                   new.why);
         return GV_EXIT_FAILED;
     }
     if (!error)
@@ -243,5 +217,4 @@ void gv_check_accept_free(struct gv_check_accept *accept)
         free(accept->lines[i].location);
     }
     free(accept->lines);
-    free(accept->all);
 }

@@ -1,9 +1,8 @@
 -- Known stalls and findings: --accept FILE.
 
 -- name: tables
--- known, known_finding: a line of the file. accepted: the stacks of the trace that it is about. found: it has such a stall.
-CREATE TEMP TABLE known (number INTEGER PRIMARY KEY, cause TEXT NOT NULL, location TEXT NOT NULL, most_ns INTEGER NOT NULL);
-CREATE TEMP TABLE known_finding (number INTEGER PRIMARY KEY, key TEXT NOT NULL);
+-- known: a line of the file, of a stall or with the key of a finding. accepted: the stacks of the trace that it is about.
+CREATE TEMP TABLE known (number INTEGER PRIMARY KEY, most_ns INTEGER NOT NULL, cause TEXT, location TEXT, key TEXT);
 CREATE TEMP TABLE accepted (cause TEXT NOT NULL, stack INTEGER, number INTEGER NOT NULL, most_ns INTEGER NOT NULL);
 
 -- name: accept
@@ -22,9 +21,9 @@ NOT EXISTS (SELECT 1 FROM losses WHERE count > 0) AND NOT EXISTS (SELECT 1 FROM 
 -- A line allows twice what its stall lost: where half of it is below the threshold, the stall may still be there.
 SELECT number, most_ns / 2 >= threshold_ns, threshold_ns
 FROM temp.known, (SELECT coalesce((SELECT value FROM meta WHERE key = 'stall_threshold_ns'), 0) AS threshold_ns)
-WHERE number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
+WHERE cause IS NOT NULL AND number NOT IN (SELECT number FROM temp.accepted) AND NOT EXISTS (SELECT 1 FROM {running})
     AND {is_all}
-UNION ALL SELECT number, 1, 0 FROM temp.known_finding
+UNION ALL SELECT number, 1, 0 FROM temp.known
 WHERE key NOT IN (SELECT rtrim(key) FROM findings WHERE key IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM {running}) AND {is_all};
 
 -- name: all

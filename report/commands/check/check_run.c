@@ -1,9 +1,9 @@
-#include "report/commands/check/check_run.h"
+#include "report/commands/check/check.h"
 
 #include "report/analyse/ranges/membership.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands_check_check_run.inc"
-#include "report/commands/range_missing.h"
+#include "report/commands/range_view.h"
 #include "report/commands/sql_values.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -14,10 +14,9 @@
 
 int gv_check_prepare(sqlite3 *trace)
 {
-    struct gv_totals_part all = GV_TOTALS_ALL;
     int error = gv_sql_values_register(trace, false);
 
-    return error ? error : gv_totals_ensure(trace, &all);
+    return error ? error : gv_totals_ensure(trace, &GV_TOTALS_ALL);
 }
 
 /* ---- ranges ---- */
@@ -50,9 +49,8 @@ static int check_place_calls(sqlite3 *trace, const struct gv_check_rule *rule)
     int error = gv_database_script(trace, sql_long_call, NULL, 0);
 
     if (!error)
-        error = gv_database_error(
-            trace, sqlite3_prepare_v2(trace, "INSERT INTO temp.long_call VALUES (?, ?, ?, ?)", -1,
-                                      &calls.insert, NULL));
+        error = gv_database_compile(trace, "INSERT INTO temp.long_call VALUES (?, ?, ?, ?)",
+                                    &calls.insert);
     if (!error)
         error = gv_membership_open(&calls.membership, trace);
     if (!error)
@@ -64,49 +62,27 @@ static int check_place_calls(sqlite3 *trace, const struct gv_check_rule *rule)
 
 /* ---- a rule ---- */
 
-static int check_bind_range(sqlite3_stmt *statement, const struct gv_check_rule *rule)
-{
-    if (rule->check->option == GV_OPTION_check_no_load_after)
-        return sqlite3_bind_text(statement, 3, rule->range, -1, SQLITE_STATIC);
-    int result = sqlite3_bind_text(statement, 1, rule->range, -1, SQLITE_STATIC);
-    if (result != SQLITE_OK || sqlite3_bind_parameter_count(statement) < 2)
-        return result;
-    return rule->check->option == GV_OPTION_check_max_stall_in
-               ? sqlite3_bind_int64(statement, 2, rule->number)
-               : sqlite3_bind_double(statement, 2, rule->fraction);
-}
-
+/* The parameters have the names of members of the rule. */
 static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
 {
-    const struct gv_option *option = &gv_options[rule->check->option];
+    const struct {
+        const char *name, *text;
+    } texts[] = {{":text", rule->text}, {":range", rule->range}, {":of", rule->of}};
+    const struct {
+        const char *name;
+        int64_t number;
+    } numbers[] = {{":number", rule->number}, {":launches", rule->launches}, {":line", rule->line}};
+    int result = SQLITE_OK, at = sqlite3_bind_parameter_index(statement, ":fraction");
 
-    if (sqlite3_bind_parameter_count(statement) < 1)
-        return SQLITE_OK;
-    if (rule->range)
-        return check_bind_range(statement, rule);
-    if (rule->is_share) {
-        int result = sqlite3_bind_text(statement, 1, rule->of, -1, SQLITE_STATIC);
-        if (result == SQLITE_OK)
-            result = sqlite3_bind_double(statement, 2, rule->fraction);
-        if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 2)
-            result = sqlite3_bind_int64(statement, 3, rule->line);
-        return result;
-    }
-    if (rule->launches)
-        return sqlite3_bind_int64(statement, 2, rule->launches);
-    switch (option->kind) {
-    case GV_OPTION_IS_PERCENT:
-    case GV_OPTION_IS_RATIO:
-        return sqlite3_bind_double(statement, 1, rule->fraction);
-    case GV_OPTION_IS_NUMBER:
-    case GV_OPTION_IS_DURATION:
-    case GV_OPTION_IS_SIZE:
-        return sqlite3_bind_int64(statement, 1, rule->number);
-    default:
-        if (rule->check->option == GV_OPTION_check_no_load_after)
-            return sqlite3_bind_int64(statement, 1, rule->number);
-        return sqlite3_bind_text(statement, 1, rule->text, -1, SQLITE_STATIC);
-    }
+    if (at > 0)
+        result = sqlite3_bind_double(statement, at, rule->fraction);
+    for (size_t i = 0; i < 3 && result == SQLITE_OK; i++)
+        if ((at = sqlite3_bind_parameter_index(statement, texts[i].name)) > 0)
+            result = sqlite3_bind_text(statement, at, texts[i].text, -1, SQLITE_STATIC);
+    for (size_t i = 0; i < 3 && result == SQLITE_OK; i++)
+        if ((at = sqlite3_bind_parameter_index(statement, numbers[i].name)) > 0)
+            result = sqlite3_bind_int64(statement, at, numbers[i].number);
+    return result;
 }
 
 static int check_say(struct gv_check_result *result, enum gv_check_outcome outcome,
@@ -214,7 +190,6 @@ static int check_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
 static int check_run_in_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
                                struct gv_check_result *result)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_totals_part part = GV_TOTALS_ALL;
     struct gv_range_choice *choice = NULL;
     int error = gv_range_choice_open(&choice, trace, rule->range);
@@ -225,7 +200,7 @@ static int check_run_in_ranges(sqlite3 *trace, const struct gv_check_rule *rule,
     if (!error)
         error = check_run_sql(trace, rule->check->sql, rule, result);
     if (!error)
-        error = gv_totals_ensure(trace, &all);
+        error = gv_totals_ensure(trace, &GV_TOTALS_ALL);
     gv_range_choice_close(choice);
     return error;
 }
@@ -265,4 +240,14 @@ void gv_check_rule_print(FILE *out, const struct gv_check_rule *rule)
         fputc(' ', out);
         gv_format_text(out, rule->text, 200, 0);
     }
+}
+
+size_t gv_check_count(const struct gv_check_rules *rules, const struct gv_check_result *results,
+                      enum gv_check_outcome outcome)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rules->count; i++)
+        count += results[i].outcome == outcome;
+    return count;
 }

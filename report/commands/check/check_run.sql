@@ -30,10 +30,10 @@ SELECT NULL, 'the GPU side of process ' || pid || ' was seen in windows only' FR
 WHERE id IN (SELECT process FROM gpu_change WHERE gpu = 'between') ORDER BY id LIMIT 1;
 
 -- name: any_mark
-SELECT 0, '' FROM ranges WHERE gv_range_is(?3, domain, message) LIMIT 1;
+SELECT 0, '' FROM ranges WHERE gv_range_is(:range, domain, message) LIMIT 1;
 
 -- name: any_range
-SELECT 0, '' FROM ranges WHERE kind <> 'mark' AND gv_range_is(?1, domain, message) LIMIT 1;
+SELECT 0, '' FROM ranges WHERE kind <> 'mark' AND gv_range_is(:range, domain, message) LIMIT 1;
 
 -- name: long_call
 -- A row for each range that a call is in. call: 1 << 63 less 1: one that has not returned.

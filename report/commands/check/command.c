@@ -1,6 +1,5 @@
 /* gpuverify check FILE RULES: a gate for CI. */
-#include "report/commands/check/accept.h"
-#include "report/commands/check/check_run.h"
+#include "report/commands/check/check.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/progress.h"
@@ -11,8 +10,10 @@
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
+#include "report/store/database.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,23 +60,8 @@ static int check_load_file(const char *path, char **text, size_t *bytes)
     return error;
 }
 
-/* What a file of rules, or of what is known, is read into. */
-typedef int check_parse(void *into, const char *text, size_t bytes, char why[GV_CHECK_WHY_BYTES]);
-
-static int check_parse_rules(void *into, const char *text, size_t bytes,
-                             char why[GV_CHECK_WHY_BYTES])
-{
-    return gv_check_rules_parse(into, text, bytes, why);
-}
-
-static int check_parse_accept(void *into, const char *text, size_t bytes,
-                              char why[GV_CHECK_WHY_BYTES])
-{
-    return gv_check_accept_parse(into, text, bytes, why);
-}
-
 /* 0, or the exit code, after a message. */
-static int check_read_file(const struct gv_command *command, const char *path, check_parse *parse,
+static int check_read_file(const struct gv_command *command, const char *path, gv_check_line *add,
                            void *into)
 {
     char why[GV_CHECK_WHY_BYTES] = "", *text = NULL;
@@ -87,7 +73,7 @@ static int check_read_file(const struct gv_command *command, const char *path, c
         free(text);
         return GV_EXIT_FAILED;
     }
-    error = parse(into, text, bytes, why);
+    error = gv_check_lines(text, bytes, add, into, why);
     free(text);
     return error ? gv_arguments_refuse(command, "%s: %s", path,
                                        error == -EINVAL ? why : strerror(-error))
@@ -129,7 +115,7 @@ static int check_collect_accept(const struct gv_arguments *arguments, struct gv_
     accept->is_new = accept->update && access(accept->path, F_OK) < 0 && errno == ENOENT;
     return accept->is_new
                ? 0
-               : check_read_file(arguments->command, accept->path, check_parse_accept, accept);
+               : check_read_file(arguments->command, accept->path, gv_check_accept_line, accept);
 }
 
 /* 0, or the exit code, after a message. */
@@ -142,7 +128,7 @@ static int check_collect(const struct gv_arguments *arguments, struct gv_check_r
     for (size_t i = 0; i < arguments->given_count && !code; i++) {
         const struct gv_given *given = &arguments->given[i];
         if (given->option == GV_OPTION_check_rules) {
-            code = check_read_file(arguments->command, given->text, check_parse_rules, rules);
+            code = check_read_file(arguments->command, given->text, gv_check_rules_line, rules);
             continue;
         }
         int error = gv_check_rules_add(rules, given, why);
@@ -187,16 +173,13 @@ static void check_print_one(const struct gv_check_rule *rule, const struct gv_ch
 static void check_print_text(const struct gv_check_rules *rules,
                              const struct gv_check_result *results, bool all)
 {
-    size_t broken = 0, unknown = 0;
+    const size_t unknown = gv_check_count(rules, results, GV_CHECK_UNKNOWN);
 
-    for (size_t i = 0; i < rules->count; i++) {
-        broken += results[i].outcome == GV_CHECK_BROKEN;
-        unknown += results[i].outcome == GV_CHECK_UNKNOWN;
-        if (!results[i].is_said && !all)
-            continue;
-        check_print_one(&rules->rules[i], &results[i]);
-    }
-    printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s", broken);
+    for (size_t i = 0; i < rules->count; i++)
+        if (results[i].is_said || all)
+            check_print_one(&rules->rules[i], &results[i]);
+    printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s",
+           gv_check_count(rules, results, GV_CHECK_BROKEN));
     if (unknown)
         printf(", %zu cannot be checked with this trace", unknown);
     putchar('\n');
@@ -241,30 +224,12 @@ static int check_write_junit(const char *path, const char *trace,
 /* Losses make "none" less certain. */
 static void check_warn(sqlite3 *trace)
 {
-    sqlite3_stmt *statement = NULL;
+    int64_t lost = 0;
 
-    if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
-        gv_message(
-            "%lld record%s of this trace %s lost; --max-losses 0 makes the check fail for that",
-            (long long)sqlite3_column_int64(statement, 0),
-            sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
-            sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
-    sqlite3_finalize(statement);
-}
-
-static int check_code(const struct gv_check_rules *rules, const struct gv_check_result *results)
-{
-    int code = GV_EXIT_FINE;
-
-    for (size_t i = 0; i < rules->count; i++) {
-        if (results[i].outcome == GV_CHECK_BROKEN)
-            return GV_EXIT_FINDING;
-        if (results[i].outcome == GV_CHECK_UNKNOWN)
-            code = GV_EXIT_FAILED;
-    }
-    return code;
+    if (gv_database_number(trace, "SELECT sum(count) FROM losses", NULL, 0, &lost) == 0 && lost > 0)
+        gv_message("%" PRId64
+                   " record%s of this trace %s lost; --max-losses 0 makes the check fail for that",
+                   lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
 }
 
 struct gv_check_work {
@@ -304,7 +269,10 @@ static int check_trace(sqlite3 *trace, void *context)
         error = check_write_junit(junit, work->arguments->operands[0], rules, work->results);
     if (!error)
         error = gv_check_accept_tell(&work->accept);
-    return error ? GV_EXIT_FAILED : check_code(rules, work->results);
+    if (!error && gv_check_count(rules, work->results, GV_CHECK_BROKEN))
+        return GV_EXIT_FINDING;
+    return error || gv_check_count(rules, work->results, GV_CHECK_UNKNOWN) ? GV_EXIT_FAILED
+                                                                           : GV_EXIT_FINE;
 }
 
 int gv_command_check(const struct gv_arguments *arguments)

@@ -1,5 +1,5 @@
 /* JUnit XML, as CI services read it: one test case for each rule. */
-#include "report/commands/check/check_run.h"
+#include "report/commands/check/check.h"
 
 #include "report/show/xml.h"
 
@@ -35,17 +35,12 @@ static void junit_case(FILE *out, const char *trace, const struct gv_check_rule 
 void gv_check_junit_print(FILE *out, const char *trace, const struct gv_check_rules *rules,
                           const struct gv_check_result *results)
 {
-    size_t broken = 0, unknown = 0;
-
-    for (size_t i = 0; i < rules->count; i++) {
-        broken += results[i].outcome == GV_CHECK_BROKEN;
-        unknown += results[i].outcome == GV_CHECK_UNKNOWN;
-    }
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuite name=\"gpuverify check\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
             "time=\"0\">\n",
-            rules->count, broken, unknown);
+            rules->count, gv_check_count(rules, results, GV_CHECK_BROKEN),
+            gv_check_count(rules, results, GV_CHECK_UNKNOWN));
     for (size_t i = 0; i < rules->count; i++)
         junit_case(out, trace, &rules->rules[i], &results[i]);
     fputs("</testsuite>\n", out);

@@ -6,7 +6,6 @@
 #include "report/show/message.h"
 #include "report/show/terminal.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

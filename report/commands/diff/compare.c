@@ -1,7 +1,7 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/analyse/rank_test.h"
-#include "report/store/database.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #define GV_DIFF_SHORT 0.001
 /* The same while noise is unknown: a run's start alone differs by this much. */
 #define GV_DIFF_SHORT_ONCE 0.005
-#define GV_DIFF_FIRST_ROOM 64u
 
 _Static_assert(GV_DIFF_TRACES <= GV_RANK_TEST_MOST, "more traces than the test takes");
 
@@ -125,21 +124,6 @@ static bool diff_is_within_error(const struct gv_diff *diff, const struct gv_dif
     return thing->used[GV_DIFF_ERROR_NS] && change->change * change->change <= 4 * variance;
 }
 
-/* NULL: there is no memory. */
-static struct gv_diff_change *diff_add(struct gv_diff *diff)
-{
-    if (diff->count == diff->room) {
-        size_t room = diff->room ? diff->room * 2 : GV_DIFF_FIRST_ROOM;
-        struct gv_diff_change *changes = realloc(diff->changes, room * sizeof(*changes));
-        if (!changes)
-            return NULL;
-        diff->changes = changes;
-        diff->room = room;
-    }
-    diff->changes[diff->count] = (struct gv_diff_change){0};
-    return &diff->changes[diff->count++];
-}
-
 /* A thing's change in one unit; none if nothing changed, or it is unknown on a side. `times`: as in
  * struct gv_diff_change. */
 static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
@@ -153,16 +137,15 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
                                      diff_gather(diff, thing, unit, times > 0, side, values[side]));
     if (ranges[0].count == 0 || ranges[1].count == 0 || ranges[0].middle == ranges[1].middle)
         return 0;
-    struct gv_diff_change *change = diff_add(diff);
-    if (!change)
+    if (gv_array_room(&diff->changes, diff->count, &diff->room, sizeof(*diff->changes)))
         return -ENOMEM;
-    change->area = thing->area;
-    change->unit = unit;
-    change->times = times;
-    change->sides[0] = ranges[0];
-    change->sides[1] = ranges[1];
-    change->change = ranges[1].middle - ranges[0].middle;
-    change->what = strdup(thing->what);
+    struct gv_diff_change *change = &diff->changes[diff->count++];
+    *change = (struct gv_diff_change){.area = thing->area,
+                                      .unit = unit,
+                                      .times = times,
+                                      .what = strdup(thing->what),
+                                      .sides = {ranges[0], ranges[1]},
+                                      .change = ranges[1].middle - ranges[0].middle};
     if (!change->what)
         return -ENOMEM;
     diff_judge(diff, values, change);
@@ -270,9 +253,17 @@ static void diff_choose_test(struct gv_diff *diff)
     }
 }
 
+struct diff_comparing {
+    struct gv_diff *diff;
+    struct gv_diff_thing thing;
+};
+
 /* Takes a row of the table of values. The last thing is compared when the next one starts. */
-static int diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_stmt *rows)
+static int diff_take(void *context, sqlite3_stmt *rows)
 {
+    struct diff_comparing *comparing = context;
+    struct gv_diff *diff = comparing->diff;
+    struct gv_diff_thing *thing = &comparing->thing;
     enum gv_diff_area_id area = (enum gv_diff_area_id)sqlite3_column_int(rows, 0);
     const char *what = (const char *)sqlite3_column_text(rows, 1);
     int unit = sqlite3_column_int(rows, 3), run = sqlite3_column_int(rows, 4), error = 0;
@@ -297,25 +288,18 @@ static int diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_
 
 int gv_diff_compare(struct gv_diff *diff)
 {
-    struct gv_diff_thing thing = {.what = NULL};
-    sqlite3_stmt *rows = NULL;
-    int result, error = 0;
+    struct diff_comparing comparing = {.diff = diff};
+    struct gv_diff_thing *thing = &comparing.thing;
 
     diff_choose_test(diff);
-    result = sqlite3_prepare_v2(diff->values,
-                                "SELECT area, what, basis, unit, run, value FROM value ORDER BY"
-                                " area, what, basis, unit, run",
-                                -1, &rows, NULL);
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = diff_take(diff, &thing, rows);
-    if (!error)
-        error = gv_database_error(diff->values, result);
-    if (!error && thing.what)
-        error = diff_compare_thing(diff, &thing);
-    diff->empty = !thing.what;
-    free(thing.what);
-    sqlite3_finalize(rows);
+    int error = gv_database_each(diff->values,
+                                 "SELECT area, what, basis, unit, run, value FROM value ORDER BY"
+                                 " area, what, basis, unit, run",
+                                 NULL, 0, diff_take, &comparing);
+    if (!error && thing->what)
+        error = diff_compare_thing(diff, thing);
+    diff->empty = !thing->what;
+    free(thing->what);
     if (!error && diff->count > 0)
         qsort(diff->changes, diff->count, sizeof(*diff->changes), diff_order_changes);
     return error;

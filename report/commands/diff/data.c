@@ -1,7 +1,6 @@
 /* A comparison for programs: JSON and CSV. */
 #include "report/commands/diff/diff.h"
 
-#include "report/commands/diff/text.h"
 #include "report/commands/statement_rows.h"
 #include "report/commands_diff_keys.inc"
 
@@ -31,15 +30,6 @@ static const struct gv_column diff_columns[] = {
     {"after_max", GV_COLUMN_NUMBER},  {"more_than_noise", GV_COLUMN_NUMBER},
     {"p", GV_COLUMN_NUMBER},          {"different", GV_COLUMN_NUMBER}};
 
-static void diff_write_unit(struct gv_rows *rows, const struct gv_diff_change *change)
-{
-    char unit[32];
-
-    snprintf(unit, sizeof(unit), "%s%s", diff_units[change->unit],
-             change->times > 0 ? "_each" : "");
-    gv_rows_text(rows, unit);
-}
-
 static void diff_write_value(struct gv_rows *rows, const struct gv_diff_change *change,
                              double value)
 {
@@ -52,9 +42,13 @@ static void diff_write_value(struct gv_rows *rows, const struct gv_diff_change *
 static void diff_write_change(const struct gv_diff *diff, const struct gv_diff_change *change,
                               struct gv_rows *rows)
 {
+    char unit[32];
+
+    snprintf(unit, sizeof(unit), "%s%s", diff_units[change->unit],
+             change->times > 0 ? "_each" : "");
     gv_rows_text(rows, gv_diff_areas[change->area].name);
     gv_rows_text(rows, change->what);
-    diff_write_unit(rows, change);
+    gv_rows_text(rows, unit);
     diff_write_value(rows, change, change->sides[0].middle);
     diff_write_value(rows, change, change->sides[1].middle);
     diff_write_value(rows, change, change->change);
@@ -104,8 +98,7 @@ static int diff_write_findings(const struct gv_diff *diff, size_t run,
 {
     struct gv_column columns[GV_DIFF_FINDING_COLUMNS];
     sqlite3_stmt *rows = NULL;
-    int error = gv_database_error(diff->values,
-                                  sqlite3_prepare_v2(diff->values, sql_of_run, -1, &rows, NULL));
+    int error = gv_database_compile(diff->values, sql_of_run, &rows);
     int count = error ? 0 : sqlite3_column_count(rows) - 1;
 
     if (!error && count > (int)GV_DIFF_FINDING_COLUMNS)
@@ -159,11 +152,11 @@ static int diff_write_side(const struct gv_diff *diff, size_t side,
         gv_json_text(json, NULL, diff->runs[first + i].path);
     gv_json_close(json, ']');
     gv_json_open(json, "findings", '[');
-    error = gv_diff_each_finding(diff, side, -1, diff_write_key, json);
+    error = gv_diff_each(diff, side, GV_DIFF_FINDING, -1, diff_write_key, json);
     gv_json_close(json, ']');
     gv_json_open(json, "facts", '[');
     if (!error)
-        error = gv_diff_each_fact(diff, side, diff_write_key, json);
+        error = gv_diff_each(diff, side, GV_DIFF_FACT, -1, diff_write_key, json);
     gv_json_close(json, ']');
     for (size_t i = 0; i < diff->counts[side]; i++)
         seen &= diff->runs[first + i].gpu_seen;

@@ -7,6 +7,7 @@
 #define GV_COMMANDS_DIFF_DIFF_H
 
 #include "report/show/rows.h"
+#include "report/store/database.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -139,5 +140,31 @@ bool gv_diff_shows(const struct gv_diff_change *change, const struct gv_diff_sty
  * or -errno. */
 int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style);
 int gv_diff_print_data(const struct gv_diff *diff, const struct gv_diff_style *style);
+
+/* ---- text.c: words for values, changes and tests of two runs ---- */
+
+#define GV_DIFF_TEXT_BYTES 128u
+
+/* A side's value: "12.3 ms", for several traces "12.3 ms (12.1 ms to 13.0 ms)". */
+const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change,
+                              size_t side);
+/* "+1.20 ms" */
+const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
+/* "+12.3 %", "20.0 times", "new", "gone" */
+const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
+/* "yes, p 0.029", "no, p 0.34", "no", "perhaps": whether it is more than noise */
+const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
+
+/* The test used. */
+void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
+
+/* The findings of a side by key, or the names of its facts, the first ones first: at most `most`;
+ * with several traces, the most frequent first, and how many of the traces have it. 0 or -errno. */
+enum gv_diff_key { GV_DIFF_FINDING, GV_DIFF_FACT };
+int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_key key, int64_t most,
+                 gv_database_take *take, void *context);
+
+/* The nearest integer, limited to int64_t. */
+int64_t gv_diff_whole(double value);
 
 #endif

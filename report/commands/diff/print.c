@@ -2,7 +2,6 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/commands/diff/text.h"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
@@ -41,14 +40,12 @@ struct diff_keys {
 static int diff_say_key(void *context, sqlite3_stmt *row)
 {
     struct diff_keys *keys = context;
-    size_t length = strlen(keys->text), told = (size_t)sqlite3_column_int64(row, 1);
+    size_t told = (size_t)sqlite3_column_int64(row, 1);
 
-    snprintf(keys->text + length, sizeof(keys->text) - length, "%s%s",
-             keys->text[0] ? "; " : keys->head, (const char *)sqlite3_column_text(row, 0));
-    length = strlen(keys->text);
+    gv_format_add(keys->text, sizeof(keys->text), "%s%s", keys->text[0] ? "; " : keys->head,
+                  (const char *)sqlite3_column_text(row, 0));
     if (told < keys->traces)
-        snprintf(keys->text + length, sizeof(keys->text) - length, " (%zu of %zu)", told,
-                 keys->traces);
+        gv_format_add(keys->text, sizeof(keys->text), " (%zu of %zu)", told, keys->traces);
     return 0;
 }
 
@@ -59,10 +56,10 @@ static int diff_print_side(const struct gv_diff *diff, const struct gv_diff_styl
     struct diff_keys keys = {.traces = diff->counts[side], .head = "findings: "};
     struct diff_keys facts = {.traces = diff->counts[side], .head = "facts: "};
     char text[GV_DIFF_LINE_BYTES];
-    int error = gv_diff_each_finding(diff, side, GV_DIFF_FINDINGS, diff_say_key, &keys);
+    int error = gv_diff_each(diff, side, GV_DIFF_FINDING, GV_DIFF_FINDINGS, diff_say_key, &keys);
 
     if (!error)
-        error = gv_diff_each_fact(diff, side, diff_say_key, &facts);
+        error = gv_diff_each(diff, side, GV_DIFF_FACT, -1, diff_say_key, &facts);
 
     if (diff->counts[side] > 1)
         snprintf(text, sizeof(text), "%.800s and %zu more", run->path, diff->counts[side] - 1);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
 #define GV_DIFF_AREA(name, by_range, by_step, title, what, counted, kernels)                       \
@@ -36,16 +35,6 @@ static const struct gv_diff_query diff_queries[] = {
 #include "report/commands/diff/areas.def"
 };
 
-/* One value to store. */
-struct gv_diff_value {
-    enum gv_diff_area_id area;
-    const char *what;
-    enum gv_diff_basis basis;
-    enum gv_diff_unit unit;
-    size_t run;
-    double value;
-};
-
 int gv_diff_begin(struct gv_diff *diff)
 {
     int result = sqlite3_open_v2(":memory:", &diff->values,
@@ -58,50 +47,34 @@ int gv_diff_begin(struct gv_diff *diff)
     return gv_database_error(diff->values, result);
 }
 
-static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
+/* Rows of a run, and where they are stored. */
+struct diff_reading {
+    const struct gv_diff_query *query; /* NULL: of findings or facts */
+    sqlite3_stmt *insert;
+    int64_t run;
+};
+
+static int diff_take_values(void *context, sqlite3_stmt *row)
 {
-    int result = sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_STATIC);
+    const struct diff_reading *reading = context;
+    const char *what = (const char *)sqlite3_column_text(row, 0);
+    int result = sqlite3_bind_text(reading->insert, 5, what ? what : "?", -1, SQLITE_STATIC);
+    int error = gv_database_error(sqlite3_db_handle(reading->insert), result);
 
-    if (result != SQLITE_OK)
-        return gv_database_error(sqlite3_db_handle(insert), result);
-    sqlite3_bind_int(insert, 1, (int)value->area);
-    sqlite3_bind_int(insert, 3, (int)value->basis);
-    sqlite3_bind_int(insert, 4, (int)value->unit);
-    sqlite3_bind_int64(insert, 5, (int64_t)value->run);
-    sqlite3_bind_double(insert, 6, value->value);
-    return gv_database_step(insert);
-}
-
-static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite3 *trace,
-                           sqlite3_stmt *insert)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, query->sql, -1, &rows, NULL), error = 0;
-
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        const char *what = (const char *)sqlite3_column_text(rows, 0);
-        struct gv_diff_value value = {
-            .area = query->area, .what = what ? what : "?", .basis = query->basis, .run = run};
-        for (int i = 1; i < sqlite3_column_count(rows) && !error; i++) {
-            if (sqlite3_column_type(rows, i) == SQLITE_NULL)
-                continue; /* not known */
-            value.unit = query->units[i - 1];
-            value.value = sqlite3_column_double(rows, i);
-            error = diff_keep(insert, &value);
-        }
+    for (int i = 1; i < sqlite3_column_count(row) && !error; i++) {
+        const int64_t numbers[] = {reading->query->area, reading->query->basis,
+                                   reading->query->units[i - 1], reading->run};
+        if (sqlite3_column_type(row, i) == SQLITE_NULL)
+            continue; /* not known */
+        sqlite3_bind_double(reading->insert, 6, sqlite3_column_double(row, i));
+        error = gv_database_add(reading->insert, numbers, 4);
     }
-    if (!error)
-        error = gv_database_error(trace, result);
-    sqlite3_finalize(rows);
     return error;
 }
 
 static int diff_take_run(void *context, sqlite3_stmt *row)
 {
     struct gv_diff_run *run = context;
-    const char *device = (const char *)sqlite3_column_text(row, 6);
-    const char *headline = (const char *)sqlite3_column_text(row, 7);
 
     run->gpu_seen = sqlite3_column_int(row, 0) != 0;
     run->gpu_whole = sqlite3_column_int(row, 1) != 0;
@@ -110,8 +83,8 @@ static int diff_take_run(void *context, sqlite3_stmt *row)
     run->lost = sqlite3_column_int64(row, 4);
     run->run_ns = gv_time_column_duration(row, 5);
     run->steps = sqlite3_column_int64(row, 8);
-    snprintf(run->device, sizeof(run->device), "%s", device ? device : "");
-    snprintf(run->headline, sizeof(run->headline), "%s", headline ? headline : "");
+    snprintf(run->device, sizeof(run->device), "%s", gv_database_text(row, 6));
+    snprintf(run->headline, sizeof(run->headline), "%s", gv_database_text(row, 7));
     return 0;
 }
 
@@ -140,55 +113,43 @@ static int diff_make_findings(sqlite3 *values, sqlite3_stmt *rows, sqlite3_stmt 
     return gv_database_error(values, result);
 }
 
-static int diff_read_findings(const struct gv_diff *diff, size_t number, sqlite3 *trace)
+/* The run's number comes after the columns. */
+static int diff_take_row(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL, *insert = NULL;
-    int result = sqlite3_prepare_v2(trace, sql_all_findings, -1, &rows, NULL);
-    int error = gv_database_error(trace, result);
+    const struct diff_reading *reading = context;
+    const int count = sqlite3_column_count(row);
+    int result = sqlite3_bind_int64(reading->insert, count + 1, reading->run);
 
-    if (!error)
-        error = diff_make_findings(diff->values, rows, &insert);
-    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        const int count = sqlite3_column_count(rows);
-        int bound = sqlite3_bind_int64(insert, count + 1, (int64_t)number);
-        for (int i = 0; i < count && bound == SQLITE_OK; i++)
-            bound = sqlite3_bind_value(insert, i + 1, sqlite3_column_value(rows, i));
-        error =
-            bound == SQLITE_OK ? gv_database_step(insert) : gv_database_error(diff->values, bound);
-    }
-    if (!error)
-        error = gv_database_error(trace, result);
-    sqlite3_finalize(rows);
-    sqlite3_finalize(insert);
-    return error;
+    for (int i = 0; i < count && result == SQLITE_OK; i++)
+        result = sqlite3_bind_value(reading->insert, i + 1, sqlite3_column_value(row, i));
+    return result == SQLITE_OK ? gv_database_step(reading->insert)
+                               : gv_database_error(sqlite3_db_handle(reading->insert), result);
 }
 
-struct diff_facts {
-    sqlite3_stmt *insert;
-    size_t run;
-};
-
-static int diff_take_fact(void *context, sqlite3_stmt *row)
+static int diff_read_findings(const struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
-    const struct diff_facts *facts = context;
-    int result = sqlite3_bind_int64(facts->insert, 1, (int64_t)facts->run);
+    struct diff_reading reading = {.run = (int64_t)number};
+    sqlite3_stmt *rows = NULL;
+    int error = gv_database_compile(trace, sql_all_findings, &rows);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_value(facts->insert, 2, sqlite3_column_value(row, 0));
-    return result == SQLITE_OK ? gv_database_step(facts->insert)
-                               : gv_database_error(sqlite3_db_handle(facts->insert), result);
+    if (!error)
+        error = diff_make_findings(diff->values, rows, &reading.insert);
+    if (!error)
+        error = gv_database_rows(rows, NULL, 0, diff_take_row, &reading);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(reading.insert);
+    return error;
 }
 
 static int diff_read_run_facts(const struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
-    struct diff_facts facts = {.run = number};
-    int error = gv_database_error(diff->values,
-                                  sqlite3_prepare_v2(diff->values, "INSERT INTO fact VALUES (?, ?)",
-                                                     -1, &facts.insert, NULL));
+    struct diff_reading reading = {.run = (int64_t)number};
+    int error =
+        gv_database_compile(diff->values, "INSERT INTO fact VALUES (?, ?)", &reading.insert);
 
     if (!error)
-        error = gv_database_each(trace, sql_facts, NULL, 0, diff_take_fact, &facts);
-    sqlite3_finalize(facts.insert);
+        error = gv_database_each(trace, sql_facts, NULL, 0, diff_take_row, &reading);
+    sqlite3_finalize(reading.insert);
     return error;
 }
 
@@ -200,13 +161,12 @@ static bool diff_knows(const struct gv_diff_run *run, enum gv_diff_basis basis)
 
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
-    const struct gv_totals_part all = GV_TOTALS_ALL;
     struct gv_diff_run *run = &diff->runs[number];
-    sqlite3_stmt *insert = NULL;
+    struct diff_reading reading = {.run = (int64_t)number};
     int error = gv_sql_values_register(trace, true);
 
     if (!error)
-        error = gv_totals_ensure(trace, &all);
+        error = gv_totals_ensure(trace, &GV_TOTALS_ALL);
     if (!error)
         error = gv_database_each(trace, sql_describe, NULL, 0, diff_take_run, run);
     if (!error)
@@ -215,14 +175,18 @@ int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
         error = diff_read_run_facts(diff, number, trace);
     /* If two kernels still share a name, the first one counts. */
     if (!error)
-        error = gv_database_error(
-            diff->values, sqlite3_prepare_v2(
-                              diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
-                              -1, &insert, NULL));
-    for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
-        if (diff->wanted[diff_queries[i].area] && diff_knows(run, diff_queries[i].basis))
-            error = diff_read_query(&diff_queries[i], number, trace, insert);
-    sqlite3_finalize(insert);
+        error = gv_database_compile(
+            diff->values,
+            "INSERT OR IGNORE INTO value (area, basis, unit, run, what, value) VALUES"
+            " (?, ?, ?, ?, ?, ?)",
+            &reading.insert);
+    for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++) {
+        reading.query = &diff_queries[i];
+        if (diff->wanted[reading.query->area] && diff_knows(run, reading.query->basis))
+            error =
+                gv_database_each(trace, reading.query->sql, NULL, 0, diff_take_values, &reading);
+    }
+    sqlite3_finalize(reading.insert);
     return error;
 }
 

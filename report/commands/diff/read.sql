@@ -3,7 +3,7 @@
 -- name: begin
 CREATE TABLE value (area INTEGER, what TEXT, basis INTEGER, unit INTEGER, run INTEGER, value REAL,
     PRIMARY KEY (area, what, basis, unit, run)) WITHOUT ROWID;
-CREATE TABLE fact (run INTEGER, name TEXT);
+CREATE TABLE fact (name TEXT, run INTEGER);
 BEGIN;
 
 -- name: all_findings

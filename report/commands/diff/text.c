@@ -1,4 +1,4 @@
-#include "report/commands/diff/text.h"
+#include "report/commands/diff/diff.h"
 
 #include "report/commands_diff_keys.inc"
 #include "report/show/format.h"
@@ -22,25 +22,14 @@ int64_t gv_diff_whole(double value)
     return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-static int diff_each(const struct gv_diff *diff, size_t side, const char *sql, int64_t most,
-                     gv_database_take *take, void *context)
+int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_key key, int64_t most,
+                 gv_database_take *take, void *context)
 {
     const int64_t first = side ? (int64_t)diff->counts[0] : 0;
     const int64_t values[] = {first, first + (int64_t)diff->counts[side], most};
 
-    return gv_database_each(diff->values, sql, values, 3, take, context);
-}
-
-int gv_diff_each_finding(const struct gv_diff *diff, size_t side, int64_t most,
-                         gv_database_take *take, void *context)
-{
-    return diff_each(diff, side, sql_keys, most, take, context);
-}
-
-int gv_diff_each_fact(const struct gv_diff *diff, size_t side, gv_database_take *take,
-                      void *context)
-{
-    return diff_each(diff, side, sql_facts, -1, take, context);
+    return gv_database_each(diff->values, key == GV_DIFF_FINDING ? sql_keys : sql_facts, values, 3,
+                            take, context);
 }
 
 static const char *diff_say(char out[GV_FORMAT_BYTES], const struct gv_diff_change *change,

@@ -1,19 +1,16 @@
-#include "report/commands/doctor/child.h"
+#include "report/commands/doctor/doctor.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static int64_t child_now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(gv_monotonic_ns() / 1000000);
 }
 
 /* 0 or -errno. */

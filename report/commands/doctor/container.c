@@ -5,6 +5,7 @@
 #include "trace/settings.h"
 #include "trace/trace_path.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +16,6 @@
 #define GV_CONTAINER_LEAST_PROCESSES 10
 /* A full spool, and the collector: with 48 MB, a program that only launches was killed. */
 #define GV_CONTAINER_LEAST_BYTES (128L << 20)
-
-static void container_proc(struct gv_doctor *doctor)
-{
-    if (access("/proc/self/exe", F_OK) < 0)
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "/proc",
-                      "mount it: mount -t proc proc /proc; docker and podman do that",
-                      "/proc is not mounted: nothing can be recorded without it");
-}
 
 /* The loader only prints a line about it, among the program's own. */
 static void container_library(struct gv_doctor *doctor)
@@ -72,14 +65,11 @@ static void container_trace(struct gv_doctor *doctor)
 /* -1: unknown, or no limit. */
 static long container_number(const char *path)
 {
-    FILE *file = fopen(path, "re");
-    long number = -1;
+    char line[64];
 
-    if (file && fscanf(file, "%ld", &number) != 1)
-        number = -1;
-    if (file)
-        fclose(file);
-    return number;
+    return gv_doctor_read_line(path, line, sizeof(line)) && isdigit((unsigned char)line[0])
+               ? strtol(line, NULL, 10)
+               : -1;
 }
 
 static void container_processes(struct gv_doctor *doctor)
@@ -120,7 +110,10 @@ static void container_memory(struct gv_doctor *doctor)
 
 void gv_doctor_look_at_container(struct gv_doctor *doctor)
 {
-    container_proc(doctor);
+    if (access("/proc/self/exe", F_OK) < 0)
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "/proc",
+                      "mount it: mount -t proc proc /proc; docker and podman do that",
+                      "/proc is not mounted: nothing can be recorded without it");
     container_library(doctor);
     container_trace(doctor);
     container_processes(doctor);

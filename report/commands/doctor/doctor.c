@@ -1,7 +1,10 @@
 #include "report/commands/doctor/doctor.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const char *what,
                    const char *fix, const char *found, ...)
@@ -19,4 +22,16 @@ void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const ch
     vsnprintf(check->found, sizeof(check->found), found, values);
     va_end(values);
     doctor->unwell |= state == GV_CHECK_UNSEEN;
+}
+
+bool gv_doctor_read_line(const char *path, char *line, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t count = fd < 0 ? -1 : read(fd, line, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    line[count > 0 ? count : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return count > 0;
 }

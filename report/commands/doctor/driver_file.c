@@ -1,6 +1,6 @@
 #include "report/commands/doctor/driver_file.h"
 
-#include "report/commands/doctor/child.h"
+#include "report/commands/doctor/doctor.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

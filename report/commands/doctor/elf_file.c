@@ -1,4 +1,4 @@
-#include "report/commands/doctor/elf_file.h"
+#include "report/commands/doctor/doctor.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -39,19 +39,26 @@ static void elf_text(const struct gv_elf_view *view, uint64_t offset, char *out,
     out[length] = '\0';
 }
 
+static bool elf_part(const struct gv_elf_view *view, const Elf64_Ehdr *head, uint16_t number,
+                     Elf64_Phdr *part)
+{
+    const void *at =
+        elf_at(view, head->e_phoff + (uint64_t)number * sizeof(*part), 1, sizeof(*part));
+
+    if (at)
+        memcpy(part, at, sizeof(*part));
+    return at != NULL;
+}
+
 /* The file offset of a mapped address. */
 static uint64_t elf_offset(const struct gv_elf_view *view, const Elf64_Ehdr *head, uint64_t address)
 {
-    for (uint16_t i = 0; i < head->e_phnum; i++) {
-        Elf64_Phdr part;
-        const void *at = elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
-        if (!at)
-            break;
-        memcpy(&part, at, sizeof(part));
+    Elf64_Phdr part;
+
+    for (uint16_t i = 0; i < head->e_phnum && elf_part(view, head, i, &part); i++)
         if (part.p_type == PT_LOAD && address >= part.p_vaddr &&
             address - part.p_vaddr < part.p_filesz)
             return part.p_offset + (address - part.p_vaddr);
-    }
     return UINT64_MAX;
 }
 
@@ -79,12 +86,9 @@ static void elf_needed(const struct gv_elf_view *view, const Elf64_Ehdr *head,
 static void elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
                       struct gv_elf_file *elf)
 {
-    for (uint16_t i = 0; i < head->e_phnum; i++) {
-        Elf64_Phdr part;
-        const void *at = elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
-        if (!at)
-            break;
-        memcpy(&part, at, sizeof(part));
+    Elf64_Phdr part;
+
+    for (uint16_t i = 0; i < head->e_phnum && elf_part(view, head, i, &part); i++) {
         if (part.p_type == PT_INTERP) {
             elf->is_dynamic = true;
             elf_text(view, part.p_offset, elf->interpreter, sizeof(elf->interpreter));

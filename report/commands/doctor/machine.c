@@ -11,11 +11,9 @@
 #include "trace/settings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,20 +26,14 @@
 
 static void machine_driver(struct gv_doctor *doctor)
 {
-    char line[256] = "";
-    int fd = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
-    ssize_t count = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    char line[256];
 
-    if (fd >= 0)
-        close(fd);
-    if (count <= 0) {
+    if (gv_doctor_read_line("/proc/driver/nvidia/version", line, sizeof(line)))
+        gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", NULL, "%s", line);
+    else
         gv_doctor_add(
             doctor, GV_CHECK_NOTE, "kernel driver", NULL,
             "NVIDIA's kernel driver is not loaded: /proc/driver/nvidia/version does not exist");
-        return;
-    }
-    line[strcspn(line, "\n")] = '\0';
-    gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", NULL, "%s", line);
 }
 
 static void machine_files(struct gv_doctor *doctor)
@@ -182,22 +174,11 @@ static void machine_blocking(struct gv_doctor *doctor)
                   "CUDA_LAUNCH_BLOCKING=1: each launch waits until the GPU has done it");
 }
 
-static bool machine_yama_refuses(void)
-{
-    char scope = '0';
-    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return false;
-    bool known = read(fd, &scope, 1) == 1;
-    close(fd);
-    return known && scope > '1';
-}
-
 /* Only who asks for them misses something without. */
 static void machine_native_stacks(struct gv_doctor *doctor)
 {
     struct gv_settings settings;
+    char scope[8];
     int error = gv_running_stack_try();
 
     gv_settings_read(&settings, NULL, NULL);
@@ -207,21 +188,15 @@ static void machine_native_stacks(struct gv_doctor *doctor)
                       "ptrace is allowed: GPUVERIFY_IDLE_STACKS=native works");
         return;
     }
-    bool yama = error == -EPERM && machine_yama_refuses();
+    bool yama = error == -EPERM &&
+                gv_doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) &&
+                scope[0] > '1';
     gv_doctor_add(doctor, wanted ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "native stacks",
                   yama ? "sysctl kernel.yama.ptrace_scope=1, or give it CAP_SYS_PTRACE"
                        : "give the container CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE)",
                   "GPUVERIFY_IDLE_STACKS=native would take no stacks of running threads: ptrace is "
                   "refused%s (%s)",
                   yama ? " by Yama" : "", strerror(-error));
-}
-
-static void machine_native_frames(struct gv_doctor *doctor)
-{
-    if (!gv_unwind_is_there())
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "native frames",
-                      "install libunwind's development files, and build gpuverify again",
-                      "no native frames: gpuverify was built without libunwind");
 }
 
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
@@ -251,7 +226,10 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_driver(doctor);
     machine_files(doctor);
     machine_shared_memory(doctor);
-    machine_native_frames(doctor);
+    if (!gv_unwind_is_there())
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "native frames",
+                      "install libunwind's development files, and build gpuverify again",
+                      "no native frames: gpuverify was built without libunwind");
     machine_left_sessions(doctor);
     machine_native_stacks(doctor);
     machine_profilers(doctor);

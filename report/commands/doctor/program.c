@@ -1,12 +1,9 @@
 /* Checks whether the library would get into a program, and what it would record there. */
-#include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
-#include "report/commands/doctor/elf_file.h"
-#include "report/commands/program_path.h"
+#include "report/commands/run/environment.h"
 #include "trace/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,25 +18,18 @@
 /* For one to answer. */
 #define GV_PROGRAM_MOST_MS 10000
 
-/* The interpreter of a script: its path, or with env its name. 1: found; 0: not a script. */
-static int program_interpreter(const char *path, char name[PATH_MAX])
+/* The interpreter of a script: its path, or with env its name. False: it is none. */
+static bool program_interpreter(const char *path, char name[PATH_MAX])
 {
     char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t count = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 
-    if (fd >= 0)
-        close(fd);
-    if (count < 3)
-        return 0;
-    line[count] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    if (strncmp(line, "#!", 2) != 0 || sscanf(line + 2, " %500s %500s", word, next) < 1)
-        return 0;
+    if (!gv_doctor_read_line(path, line, sizeof(line)) || strncmp(line, "#!", 2) != 0 ||
+        sscanf(line + 2, " %500s %500s", word, next) < 1)
+        return false;
     const char *slash = strrchr(word, '/');
     bool by_env = slash && strcmp(slash, "/env") == 0 && next[0] && next[0] != '-';
     snprintf(name, PATH_MAX, "%s", by_env ? next : word);
-    return 1;
+    return true;
 }
 
 /* A script without an interpreter line. */
@@ -150,10 +140,7 @@ static bool program_is_shell(const char *path)
 {
     static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(gv_text_base(path), names[i]) == 0)
-            return true;
-    return false;
+    return GV_TEXT_IS_ONE_OF(gv_text_base(path), names);
 }
 
 /* python, python3, python3.12; other programs must not be started. */

@@ -2,11 +2,12 @@
  * A trial: `gpuverify run` with a program that starts CUDA. It runs in separate processes, because
  * a driver in trouble may hang or crash them, and for some seconds at most.
  */
-#include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
+#include "report/commands/run/environment.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_doctor_trial.inc"
 #include "report/show/error_words.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -29,47 +30,35 @@ static void trial_become(const void *context)
 {
     const struct gv_trial *trial = context;
     char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-    if (length <= 0)
+    if (gv_run_self(self, sizeof(self)))
         return;
-    self[length] = '\0';
     unsetenv("GPUVERIFY_SESSION");
     setenv("GPUVERIFY_COLLECTOR", "on", 1);
     execl(self, "gpuverify", "run", "-o", trial->trace, "--", self, "trial", (char *)NULL);
 }
 
-static void trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
+static int trial_device(void *doctor, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL;
-
-    if (sqlite3_prepare_v2(trace,
-                           "SELECT device, name, compute_capability, memory_bytes / 1048576 FROM"
-                           " devices ORDER BY device LIMIT 16",
-                           -1, &rows, NULL) == SQLITE_OK)
-        while (sqlite3_step(rows) == SQLITE_ROW)
-            gv_doctor_add(doctor, GV_CHECK_FINE, "device", NULL,
-                          "%d: %.120s, compute capability %.16s, %lld MiB",
-                          sqlite3_column_int(rows, 0), (const char *)sqlite3_column_text(rows, 1),
-                          (const char *)sqlite3_column_text(rows, 2),
-                          (long long)sqlite3_column_int64(rows, 3));
-    sqlite3_finalize(rows);
+    gv_doctor_add(
+        doctor, GV_CHECK_FINE, "device", NULL, "%d: %.120s, compute capability %.16s, %lld MiB",
+        sqlite3_column_int(row, 0), (const char *)sqlite3_column_text(row, 1),
+        (const char *)sqlite3_column_text(row, 2), (long long)sqlite3_column_int64(row, 3));
+    return 0;
 }
 
-static void trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
+static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
 {
     const char *mode = (const char *)sqlite3_column_text(row, 0);
     const char *why = (const char *)sqlite3_column_text(row, 1);
-    const char *library = (const char *)sqlite3_column_text(row, 3);
     int version = sqlite3_column_int(row, 2);
-
     const char *simulated = sqlite3_column_int(row, 4) ? "a simulated " : "";
 
     if (mode && strcmp(mode, "cupti") == 0) {
         gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", NULL,
                       "recorded through %sCUPTI %d.%d, %.300s", simulated, version / 10000,
-                      version % 10000 / 100, library ? library : "");
-        return;
+                      version % 10000 / 100, gv_database_text(row, 3));
+        return 0;
     }
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side",
                   "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
@@ -78,12 +67,12 @@ static void trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
                   why    ? why
                   : mode ? "GPUVERIFY_GPU=off"
                          : "CUDA was not started");
+    return 0;
 }
 
 static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
 {
     sqlite3 *trace = NULL;
-    sqlite3_stmt *row = NULL;
 
     if (access(trial->trace, R_OK) < 0 || gv_trace_view_open(trial->trace, &trace)) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace",
@@ -91,11 +80,8 @@ static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
                       "the trial run wrote none");
         return;
     }
-    trial_devices(doctor, trace);
-    if (sqlite3_prepare_v2(trace, sql_gpu_side, -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_step(row) == SQLITE_ROW)
-        trial_gpu_side(doctor, row);
-    sqlite3_finalize(row);
+    (void)gv_database_each(trace, sql_devices, NULL, 0, trial_device, doctor);
+    (void)gv_database_each(trace, sql_gpu_side, NULL, 0, trial_gpu_side, doctor);
     sqlite3_close(trace);
 }
 

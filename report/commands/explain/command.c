@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,36 +37,24 @@ static int64_t explain_id(const char *word)
     return gv_value_number(word + is_named, &id) == 0 ? id : 0;
 }
 
-static int explain_row(sqlite3 *trace, const struct gv_stall_row *row,
-                       const struct gv_explain_out *to)
-{
-    int error;
-
-    if (!to->json)
-        return gv_explain_stall(trace, row, to);
-    gv_json_open(to->json, "stall", '{');
-    error = gv_explain_stall(trace, row, to);
-    gv_json_close(to->json, '}');
-    return error;
-}
-
 /* One stall: `id`, or if that is 0 the worst. */
-static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+static void explain_stall(int64_t id, struct gv_explain_out *to)
 {
     struct gv_stall_filter filter = {.id = id, .expected = id != 0, .limit = 1, .people = true};
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums = {0};
     char offer[GV_OFFER_BYTES];
-    int error = id ? 0 : gv_stall_sums_read(trace, &sums);
 
-    if (!error)
-        error = gv_stall_rows_read(trace, &filter, &rows);
-    if (!error && rows.count) {
-        if (*told && !to->json)
-            putchar('\n');
-        error = explain_row(trace, &rows.rows[0], to);
+    if (!to->error && !id)
+        to->error = gv_stall_sums_read(to->trace, &sums);
+    if (!to->error)
+        to->error = gv_stall_rows_read(to->trace, &filter, &rows);
+    if (!to->error && rows.count) {
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
+        gv_explain_open(to, "stall");
+        gv_explain_stall(&rows.rows[0], to);
+        gv_explain_close(to);
         if (count > 1 && !to->json) {
             putchar('\n');
             gv_text_say(
@@ -75,143 +62,119 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
                 count, unknown ? "unexplained " : "",
                 gv_offer_fill(offer, sizeof(offer), "gpuverify stalls FILE", to->path, false));
         }
-        *told += 1;
     } else if (to->json) {
         gv_json_null(to->json, "stall");
     }
     gv_stall_rows_free(&rows);
-    return error;
 }
 
-static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+static void explain_idle(int64_t id, struct gv_explain_out *to)
 {
     struct gv_idle_filter filter = {.id = id, .device = -1};
-    struct gv_idle_list rows;
-    int error = gv_idle_listed_read(trace, &filter, &rows);
+    struct gv_idle_list rows = {0};
 
-    if (!error && rows.count) {
-        if (to->json)
-            gv_json_open(to->json, "idle", '{');
-        error = gv_explain_idle(trace, &rows.rows[0], to);
-        if (to->json)
-            gv_json_close(to->json, '}');
-        *told += 1;
+    if (!to->error)
+        to->error = gv_idle_listed_read(to->trace, &filter, &rows);
+    if (!to->error && rows.count) {
+        gv_explain_open(to, "idle");
+        gv_explain_idle(&rows.rows[0], to);
+        gv_explain_close(to);
     } else if (to->json) {
         gv_json_null(to->json, "idle");
     }
     gv_idle_listed_free(&rows);
-    return error;
 }
 
 /* A finding, and then the stall or the idle time that shows it best. */
-static int explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+static void explain_finding(int64_t id, struct gv_explain_out *to)
 {
-    struct gv_finding_evidence evidence = {0};
+    struct gv_finding_evidence evidence;
     int64_t known = 0;
-    int shown = 1,
-        error = gv_database_number(trace, "SELECT id FROM findings WHERE id = ?", &id, 1, &known);
 
-    if (error || !known) {
-        if (to->json && !error)
+    if (!to->error)
+        to->error =
+            gv_database_number(to->trace, "SELECT id FROM findings WHERE id = ?", &id, 1, &known);
+    if (to->error || !known) {
+        if (to->json)
             gv_json_null(to->json, "finding");
-        return error;
+        return;
     }
-    if (*told && !to->json)
-        putchar('\n');
-    if (to->json)
-        gv_json_open(to->json, "finding", '{');
-    error = gv_explain_finding(trace, id, to, &evidence);
-    if (to->json)
-        gv_json_close(to->json, '}');
-    *told += 1;
-    if (!error && evidence.stall)
-        error = explain_one(trace, evidence.stall, to, &shown);
-    else if (!error && evidence.idle) {
-        if (!to->json)
-            putchar('\n');
-        error = explain_idle(trace, evidence.idle, to, &shown);
-    }
-    return error;
+    gv_explain_open(to, "finding");
+    evidence = gv_explain_finding(id, to);
+    gv_explain_close(to);
+    if (evidence.stall)
+        explain_stall(evidence.stall, to);
+    else if (evidence.idle)
+        explain_idle(evidence.idle, to);
 }
 
 /* The calls that have not returned, the first finding, or without one the worst stall of the calls
  * that have, and the first lost capture. */
-static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
+static void explain_all(struct gv_explain_out *to)
 {
     /* Unexpected waits are shown by the worst of them. */
     static const char sql_first[] =
         "SELECT id FROM findings WHERE id = 1 AND what <> 'unexpected-waits'";
     bool silent = false, lost = false;
     int64_t first = 0;
-    int told = 0, flights, error = gv_explain_flights(trace, to, &told);
 
-    flights = told;
+    gv_explain_flights(to);
+    const int flights = to->told;
     if (to->json)
         gv_json_close(to->json, ']');
-    if (!error)
-        error = gv_database_number(trace, sql_first, NULL, 0, &first);
-    if (!error)
-        error = explain_finding(trace, first, to, &told);
-    if (!error && told == flights)
-        error = explain_one(trace, 0, to, &told);
-    if (error || to->json)
-        return error;
-    error = gv_capture_note_print(stdout, trace, told ? "\n" : "", to->columns, &lost);
-    told += lost;
-    if (!error)
-        error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
-    if (!error && !told)
+    if (!to->error)
+        to->error = gv_database_number(to->trace, sql_first, NULL, 0, &first);
+    explain_finding(first, to);
+    if (to->told == flights)
+        explain_stall(0, to);
+    if (to->error || to->json)
+        return;
+    to->error = gv_capture_note_print(stdout, to->trace, to->told ? "\n" : "", to->columns, &lost);
+    to->told += lost;
+    if (!to->error)
+        to->error =
+            gv_silence_note_print(stdout, to->trace, to->told ? "\n" : "", to->columns, &silent);
+    if (!to->error && !to->told)
         puts(silent ? "No unexpected stalls in the calls that returned."
                     : "No findings, and no unexpected stalls.");
-    return error;
 }
 
-static int explain_named(sqlite3 *trace, const struct gv_explain *explain,
-                         const struct gv_explain_out *to, int *told)
+static void explain_chosen(const struct gv_explain *explain, struct gv_explain_out *to)
 {
-    return explain->kind == 'f'   ? explain_finding(trace, explain->id, to, told)
-           : explain->kind == 'i' ? explain_idle(trace, explain->id, to, told)
-                                  : explain_one(trace, explain->id, to, told);
-}
-
-static int explain_json(sqlite3 *trace, const struct gv_explain *explain, struct gv_explain_out *to,
-                        int *told)
-{
-    struct gv_json json;
-    int error;
-
-    gv_json_begin(&json, stdout, '{');
-    to->json = &json;
-    gv_json_text(&json, "trace", to->path);
-    gv_json_open(&json, "in_flight", '[');
-    if (explain->id) {
-        gv_json_close(&json, ']');
-        error = explain_named(trace, explain, to, told);
-    } else {
-        error = explain_all(trace, to);
-    }
-    gv_json_end(&json, '}');
-    return error;
+    if (explain->id && to->json)
+        gv_json_close(to->json, ']');
+    if (!explain->id)
+        explain_all(to);
+    else if (explain->kind == 'f')
+        explain_finding(explain->id, to);
+    else if (explain->kind == 'i')
+        explain_idle(explain->id, to);
+    else
+        explain_stall(explain->id, to);
 }
 
 static int explain_trace(sqlite3 *trace, void *context)
 {
     const struct gv_explain *explain = context;
-    struct gv_explain_out to = {
-        .path = explain->path, .out = stdout, .columns = gv_terminal_columns(stdout)};
-    int told = 0, error;
+    struct gv_json json;
+    struct gv_explain_out to = {.trace = trace,
+                                .path = explain->path,
+                                .out = stdout,
+                                .columns = gv_terminal_columns(stdout),
+                                .json = explain->json ? &json : NULL};
+    int error;
 
-    to.text = open_memstream(&to.written, &to.bytes);
-    if (!to.text)
-        return -ENOMEM;
-    if (explain->json)
-        error = explain_json(trace, explain, &to, &told);
-    else
-        error = explain->id ? explain_named(trace, explain, &to, &told) : explain_all(trace, &to);
-    if (fclose(to.text) != 0 && !error)
-        error = -ENOMEM;
-    free(to.written);
-    if (error || told || !explain->id)
+    gv_explain_begin(&to);
+    if (to.json) {
+        gv_json_begin(&json, stdout, '{');
+        gv_json_text(&json, "trace", to.path);
+        gv_json_open(&json, "in_flight", '[');
+    }
+    explain_chosen(explain, &to);
+    if (to.json)
+        gv_json_end(&json, '}');
+    error = gv_explain_finish(&to);
+    if (error || to.told || !explain->id)
         return error;
     gv_message("%s has no %s%" PRId64, explain->path,
                explain->kind == 'f'   ? "finding f"

@@ -9,28 +9,15 @@
 #include "report/store/database.h"
 #include "report/store/time_sum.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FINDING_FRAMES      6
-#define FINDING_WHERE_BYTES 8192
-
-static const char *text_of(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text ? text : "";
-}
-
 struct telling {
-    sqlite3 *trace;
-    const struct gv_explain_out *to;
+    struct gv_explain_out *to;
     int64_t steps;
     int64_t stack, told;
     char line[400];
-    struct gv_finding_evidence *evidence;
+    struct gv_finding_evidence evidence;
 };
 
 /* The columns are those of the query `finding`. */
@@ -46,31 +33,32 @@ static int take_evidence(void *context, sqlite3_stmt *row)
 static int tell_finding(void *context, sqlite3_stmt *row)
 {
     struct telling *telling = context;
-    const struct gv_explain_out *to = telling->to;
+    struct gv_explain_out *to = telling->to;
     int64_t lost_ns = gv_time_column_duration(row, 3), steps = sqlite3_column_int64(row, 6);
     int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
     bool saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
     telling->steps = steps;
-    snprintf(telling->line, sizeof(telling->line), "%s", text_of(row, 10));
+    snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
-    take_evidence(telling->evidence, row);
+    take_evidence(&telling->evidence, row);
     if (!to->json) {
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
-        gv_format_text(to->out, text_of(row, 1), 40, 0);
+        gv_format_text(to->out, gv_database_text(row, 1), 40, 0);
         if (lost_ns > 0)
             fprintf(to->out, "   %s   %.*f %% of", gv_format_duration(lost, lost_ns),
                     sqlite3_column_double(row, 5) < 0.0095 ? 1 : 0,
                     100 * sqlite3_column_double(row, 5));
         else
             fputs("   loses nothing in", to->out);
-        fprintf(to->out, " %s   ", text_of(row, 2));
-        gv_format_text(to->out, text_of(row, 9), 40, 0);
+        fprintf(to->out, " %s   ", gv_database_text(row, 2));
+        gv_format_text(to->out, gv_database_text(row, 9), 40, 0);
         fputc('\n', to->out);
     }
-    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", text_of(row, 10),
-            text_of(row, 10)[0] && text_of(row, 11)[0] ? ": " : "", text_of(row, 11));
+    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", gv_database_text(row, 10),
+            gv_database_text(row, 10)[0] && gv_database_text(row, 11)[0] ? ": " : "",
+            gv_database_text(row, 11));
     if (steps > 0 && lost_ns > 0)
         fprintf(to->text, " %s a step, in %" PRId64 " steps.",
                 gv_format_duration(each, lost_ns / steps), steps);
@@ -81,9 +69,10 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     fputc('.', to->text);
     if (saves)
         fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
-                gv_format_duration(lost, saves_ns), text_of(row, 16)[0] ? "; " : "",
-                text_of(row, 16));
-    return gv_explain_end(to, to->json ? "told" : "what");
+                gv_format_duration(lost, saves_ns), gv_database_text(row, 16)[0] ? "; " : "",
+                gv_database_text(row, 16));
+    gv_explain_end(to, to->json ? "told" : "what");
+    return to->error;
 }
 
 /* What the time was, by account and line. Whose wait it follows is said where that is not the
@@ -94,49 +83,42 @@ static int tell_row(void *context, sqlite3_stmt *row)
     const struct gv_explain_out *to = telling->to;
     char took[GV_FORMAT_BYTES], line[900];
     int64_t ns = gv_time_column_duration(row, 1);
-    bool is_of_other = text_of(row, 3)[0] && strcmp(text_of(row, 3), telling->line) != 0;
+    bool is_of_other =
+        gv_database_text(row, 3)[0] && strcmp(gv_database_text(row, 3), telling->line) != 0;
 
     fprintf(to->out, "  %-8s%8s  %-15.15s",
             telling->told++      ? ""
             : telling->steps > 0 ? "a step"
                                  : "of it",
             gv_format_duration(took, telling->steps > 0 ? ns / telling->steps : ns),
-            text_of(row, 0));
+            gv_database_text(row, 0));
     snprintf(line, sizeof(line), "%s%s%.400s",
-             text_of(row, 2)[0] ? text_of(row, 2) : "a line that is not known",
-             is_of_other ? ", after the wait at " : "", is_of_other ? text_of(row, 3) : "");
+             gv_database_text(row, 2)[0] ? gv_database_text(row, 2) : "a line that is not known",
+             is_of_other ? ", after the wait at " : "",
+             is_of_other ? gv_database_text(row, 3) : "");
     gv_text_lines_on(to->out, 37, 36, line, to->columns);
     return 0;
 }
 
 static int take_fix(void *context, sqlite3_stmt *row)
 {
-    const struct gv_explain_out *to = context;
+    struct gv_explain_out *to = context;
     char fix[GV_OFFER_BYTES];
 
-    if (text_of(row, 0)[0])
-        gv_explain_lines(to, "fix",
-                         gv_offer_fill(fix, sizeof(fix), text_of(row, 0), to->path, false));
+    gv_explain_lines(to, "fix",
+                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
     return 0;
 }
 
-static int take_json(void *context, sqlite3_stmt *row)
+static int tell_json(int64_t id, const struct gv_explain_out *to)
 {
-    const struct gv_explain_out *to = context;
+    int error = gv_database_each(to->trace, "SELECT * FROM findings WHERE id = ?", &id, 1,
+                                 gv_statement_rows_object, to->json);
 
-    gv_statement_rows_fields(row, to->json);
-    return 0;
-}
-
-static int tell_json(sqlite3 *trace, int64_t id, const struct gv_explain_out *to)
-{
-    int error;
-
-    error = gv_database_each(trace, "SELECT * FROM findings WHERE id = ?", &id, 1, take_json,
-                             (void *)to);
     gv_json_open(to->json, "ledger", '[');
     if (!error)
-        error = gv_statement_rows_ask(trace, sql_rows, &id, 1, to->out, GV_FORMAT_JSON, to->json);
+        error =
+            gv_statement_rows_ask(to->trace, sql_rows, &id, 1, to->out, GV_FORMAT_JSON, to->json);
     gv_json_close(to->json, ']');
     return error;
 }
@@ -149,26 +131,20 @@ int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_ev
     return error ? error : gv_database_each(trace, sql_finding, &id, 1, take_evidence, evidence);
 }
 
-int gv_explain_finding(sqlite3 *trace, int64_t id, const struct gv_explain_out *to,
-                       struct gv_finding_evidence *evidence)
+struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out *to)
 {
-    struct telling telling = {.trace = trace, .to = to, .evidence = evidence};
-    char *where = malloc(FINDING_WHERE_BYTES);
-    int error = where ? gv_stack_text_install(trace) : -ENOMEM;
+    struct telling telling = {.to = to};
 
-    *evidence = (struct gv_finding_evidence){0};
-    if (!error && to->json)
-        error = tell_json(trace, id, to);
-    if (!error)
-        error = gv_database_each(trace, sql_finding, &id, 1, tell_finding, &telling);
-    if (!error && !to->json)
-        error = gv_database_each(trace, sql_rows, &id, 1, tell_row, &telling);
-    if (!error)
-        error = gv_stack_text(trace, telling.stack, FINDING_FRAMES, where, FINDING_WHERE_BYTES);
-    if (!error && where[0])
-        gv_explain_lines(to, "where", where);
-    if (!error && !to->json)
-        error = gv_database_each(trace, sql_fix, &id, 1, take_fix, (void *)to);
-    free(where);
-    return error;
+    if (!to->error)
+        to->error = gv_stack_text_install(to->trace);
+    if (!to->error && to->json)
+        to->error = tell_json(id, to);
+    if (!to->error)
+        to->error = gv_database_each(to->trace, sql_finding, &id, 1, tell_finding, &telling);
+    if (!to->error && !to->json)
+        to->error = gv_database_each(to->trace, sql_rows, &id, 1, tell_row, &telling);
+    gv_explain_stack(to, "where", telling.stack, GV_EXPLAIN_FRAMES);
+    if (!to->error && !to->json)
+        to->error = gv_database_each(to->trace, sql_fix, &id, 1, take_fix, to);
+    return telling.evidence;
 }

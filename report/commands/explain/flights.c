@@ -2,7 +2,7 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/timeline.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_explain_flights.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
@@ -14,19 +14,20 @@
 #define GV_FLIGHT_UNKNOWN_NS 1000000
 
 enum gv_flight_column {
-    GV_FLIGHT_PROCESS,
+    GV_FLIGHT_PID,
     GV_FLIGHT_THREAD,
     GV_FLIGHT_NAME,
     GV_FLIGHT_KERNEL,
     GV_FLIGHT_START,
     GV_FLIGHT_ELAPSED,
     GV_FLIGHT_CAUSE,
-    GV_FLIGHT_BLOCKED_BY,
     GV_FLIGHT_CONFIDENCE,
+    GV_FLIGHT_BLOCKED_BY,
+    GV_FLIGHT_ENDED,
+    GV_FLIGHT_FIELDS, /* of JSON: those before */
+    GV_FLIGHT_PROCESS = GV_FLIGHT_FIELDS,
     GV_FLIGHT_STATE,
     GV_FLIGHT_ADVICE,
-    GV_FLIGHT_ENDED,
-    GV_FLIGHT_PID,
     GV_FLIGHT_SIGNAL,
 };
 
@@ -101,38 +102,10 @@ static void explain_flight_title(sqlite3_stmt *row, FILE *out)
     fputc('\n', out);
 }
 
-static void explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
+static int explain_flight(void *context, sqlite3_stmt *row)
 {
-    static const struct {
-        const char *key;
-        enum gv_flight_column column;
-    } fields[] = {
-        {"pid", GV_FLIGHT_PID},
-        {"thread", GV_FLIGHT_THREAD},
-        {"name", GV_FLIGHT_NAME},
-        {"launches", GV_FLIGHT_KERNEL},
-        {"start_ns", GV_FLIGHT_START},
-        {"elapsed_ns", GV_FLIGHT_ELAPSED},
-        {"cause", GV_FLIGHT_CAUSE},
-        {"confidence", GV_FLIGHT_CONFIDENCE},
-        {"blocked_by_thread", GV_FLIGHT_BLOCKED_BY},
-        {"ended", GV_FLIGHT_ENDED},
-    };
-
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        int type = sqlite3_column_type(row, fields[i].column);
-        if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
-            gv_json_number(json, fields[i].key, sqlite3_column_int64(row, fields[i].column));
-        else
-            gv_json_text(json, fields[i].key, flight_text(row, fields[i].column));
-    }
-}
-
-static int explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_explain_out *to)
-{
+    struct gv_explain_out *to = context;
     const char *cause = flight_text(row, GV_FLIGHT_CAUSE);
-    const char *state = flight_text(row, GV_FLIGHT_STATE);
-    const char *advice = flight_text(row, GV_FLIGHT_ADVICE);
     int64_t start_ns = sqlite3_column_int64(row, GV_FLIGHT_START);
     struct gv_timeline_focus focus = {
         .process = sqlite3_column_int64(row, GV_FLIGHT_PROCESS),
@@ -147,47 +120,31 @@ static int explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_exp
         .seen_ns = focus.end_ns,
         .ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL,
     };
-    int error;
 
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
         focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
+    gv_explain_open(to, NULL);
     if (to->json)
-        explain_flight_fields(row, to->json);
+        gv_statement_rows_fields(row, GV_FLIGHT_FIELDS, to->json);
     else
         explain_flight_title(row, to->out);
     explain_flight_what(row, to->text);
-    error = gv_explain_end(to, "what");
-    if (!error && cause) {
+    gv_explain_end(to, "what");
+    if (cause) {
         explain_flight_why(row, to->text);
-        error = gv_explain_end(to, "why");
+        gv_explain_end(to, "why");
     }
-    if (!error)
-        error = gv_timeline_print(trace, &focus, to);
-    if (!error && state)
-        gv_explain_lines(to, "state", state);
-    if (!error && cause && strcmp(cause, "unknown") != 0 && focus.end_ns > start_ns)
-        error = gv_explain_hang(trace, &hang, to);
-    if (!error && advice)
-        gv_explain_lines(to, "fix", advice);
-    return error;
+    gv_timeline_print(&focus, to);
+    gv_explain_lines(to, "state", flight_text(row, GV_FLIGHT_STATE));
+    if (cause && strcmp(cause, "unknown") != 0 && focus.end_ns > start_ns)
+        gv_explain_hang(&hang, to);
+    gv_explain_lines(to, "fix", flight_text(row, GV_FLIGHT_ADVICE));
+    gv_explain_close(to);
+    return to->error;
 }
 
-int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told)
+void gv_explain_flights(struct gv_explain_out *to)
 {
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, sql_flights, -1, &rows, NULL), error = 0;
-
-    *told = 0;
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        if ((*told)++ && !to->json)
-            fputc('\n', to->out);
-        if (to->json)
-            gv_json_open(to->json, NULL, '{');
-        error = explain_flight(trace, rows, to);
-        if (to->json)
-            gv_json_close(to->json, '}');
-    }
-    sqlite3_finalize(rows);
-    return error ? error : gv_database_error(trace, result);
+    if (!to->error)
+        to->error = gv_database_each(to->trace, sql_flights, NULL, 0, explain_flight, to);
 }

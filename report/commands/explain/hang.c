@@ -10,23 +10,6 @@
 /* Kernels that take this long are rare; a shorter watchdog also reports shorter ones. */
 #define GV_HANG_LEAST_NS INT64_C(1000000000)
 
-/* The line that launched it; "": no stack was stored. */
-static int explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
-{
-    sqlite3_stmt *row = NULL;
-    int64_t stack = 0;
-    int result =
-        gv_database_ask(trace, "SELECT stack FROM call_stack WHERE call = ?", &call, 1, &row);
-
-    out[0] = '\0';
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW)
-        stack = sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
-    if (result != SQLITE_ROW)
-        return gv_database_error(trace, result);
-    return gv_stack_text(trace, stack, 1, out, size);
-}
-
 static void explain_hang_kernel(const struct gv_explain_hang *hang,
                                 const struct gv_flight_work *work, const char *where, FILE *text)
 {
@@ -56,22 +39,22 @@ static void explain_hang_look(const struct gv_explain_hang *hang, FILE *text)
                 hang->pid, hang->pid, hang->pid);
 }
 
-int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
-                    const struct gv_explain_out *to)
+void gv_explain_hang(const struct gv_explain_hang *hang, struct gv_explain_out *to)
 {
     struct gv_flight_work work;
-    char where[512];
-    int error = gv_flight_work_read(trace, hang->process, &work);
+    char where[512] = ""; /* the line that launched it; "": no stack was stored */
+    int64_t stack = 0;
 
-    if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
-        return error;
-    error = explain_hang_where(trace, work.call, where, sizeof(where));
-    if (error)
-        return error;
+    if (!to->error)
+        to->error = gv_flight_work_read(to->trace, hang->process, &work);
+    if (to->error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
+        return;
+    to->error = gv_database_number(to->trace, "SELECT stack FROM call_stack WHERE call = ?",
+                                   &work.call, 1, &stack);
+    if (!to->error)
+        to->error = gv_stack_text(to->trace, stack, 1, where, sizeof(where));
     explain_hang_kernel(hang, &work, where, to->text);
-    error = gv_explain_end(to, "kernel");
-    if (error)
-        return error;
+    gv_explain_end(to, "kernel");
     explain_hang_look(hang, to->text);
-    return gv_explain_end(to, "look");
+    gv_explain_end(to, "look");
 }

@@ -3,16 +3,13 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/store/time_sum.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/timeline.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_explain_idle.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define GV_IDLE_FRAMES      6
-#define GV_IDLE_WHERE_BYTES 8192
 
 static bool idle_is(const struct gv_idle_listed *row, const char *confidence)
 {
@@ -34,24 +31,6 @@ static void idle_title(const struct gv_idle_listed *row, FILE *out)
     fprintf(out, "   %s   ", gv_format_duration(took, row->duration_ns));
     gv_format_text(out, row->confidence, 40, 0);
     fputc('\n', out);
-}
-
-static void idle_fields(const struct gv_idle_listed *row, struct gv_json *json)
-{
-    gv_json_number(json, "id", row->id);
-    gv_json_number(json, "process", row->process);
-    gv_json_known(json, "device", row->device, row->device >= 0);
-    gv_json_known(json, "thread", row->thread, row->thread != 0);
-    gv_json_number(json, "start_ns", row->start_ns);
-    gv_json_number(json, "duration_ns", row->duration_ns);
-    gv_json_known(json, "gap", row->gap, row->gap != 0);
-    gv_json_number(json, "gaps", row->gaps);
-    gv_json_text(json, "reason", row->reason);
-    gv_json_text(json, "detail", row->detail);
-    gv_json_number(json, "samples", row->samples);
-    gv_json_text(json, "confidence", row->confidence);
-    gv_json_known(json, "previous_call", row->previous_call, row->previous_call != 0);
-    gv_json_known(json, "next_call", row->next_call, row->next_call != 0);
 }
 
 static void idle_what(const struct gv_idle_listed *row, FILE *text)
@@ -119,25 +98,26 @@ static int idle_take_all(void *context, sqlite3_stmt *row)
 }
 
 /* All idle time for this reason at this line. */
-static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char *where,
-                    const struct gv_explain_out *to)
+static void idle_all(const struct gv_idle_listed *row, struct gv_explain_out *to)
 {
     struct idle_all all = {0};
-    char total[GV_FORMAT_BYTES];
-    int error = gv_database_each(trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
+    char total[GV_FORMAT_BYTES], line[64] = "";
 
-    if (!error && all.gaps > 0)
+    if (!to->error)
+        to->error = gv_stack_text(to->trace, row->stack, 1, line, sizeof(line));
+    if (!to->error)
+        to->error = gv_database_each(to->trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
+    if (all.gaps > 0)
         fprintf(to->text, "For this reason%s: %s in %" PRId64 " part%s of idle times.",
-                where[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
-                all.gaps == 1 ? "" : "s");
-    return error ? error : gv_explain_end(to, "all");
+                line[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
+                gv_format_plural(all.gaps));
+    gv_explain_end(to, "all");
 }
 
-int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
-                    const struct gv_explain_out *to)
+void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to)
 {
-    const char *advice = gv_account_say(gv_account_find(row->reason)).advice;
-    char where[GV_IDLE_WHERE_BYTES], line[GV_IDLE_WHERE_BYTES];
+    const unsigned what = gv_account_find(row->reason);
+    const char *advice = gv_account_say(what).advice;
     struct gv_timeline_focus focus = {
         .process = row->process,
         .thread = row->thread,
@@ -145,31 +125,21 @@ int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
         .start_ns = row->start_ns,
         .end_ns = gv_time_sum(row->start_ns, idle_one_ns(row)),
     };
-    int error;
 
-    if (to->json)
-        idle_fields(row, to->json);
-    else
+    if (!to->json)
         idle_title(row, to->out);
+    else if (!to->error)
+        to->error = gv_database_each(to->trace, sql_idle_fields, &row->id, 1,
+                                     gv_statement_rows_object, to->json);
     idle_what(row, to->text);
-    error = gv_explain_end(to, "what");
-    if (!error) {
-        idle_why(row, to->text);
-        error = gv_explain_end(to, "why");
-    }
-    if (!error)
-        error = gv_timeline_print(trace, &focus, to);
-    if (!error)
-        error = gv_stack_text(trace, row->stack, GV_IDLE_FRAMES, where, sizeof(where));
-    if (!error)
-        error = gv_stack_text(trace, row->stack, 1, line, sizeof(line));
-    if (!error && where[0])
-        gv_explain_lines(to, "where", where);
-    if (!error)
-        error = idle_all(trace, row, line, to);
-    if (!error && advice[0])
-        gv_explain_lines(to, "fix", advice);
-    else if (!error && gv_account_find(row->reason) >= GV_ACCOUNTS)
-        gv_explain_lines(to, "fix", "What to do depends on the call: gpuverify stalls lists them.");
-    return error;
+    gv_explain_end(to, "what");
+    idle_why(row, to->text);
+    gv_explain_end(to, "why");
+    gv_timeline_print(&focus, to);
+    gv_explain_stack(to, "where", row->stack, GV_EXPLAIN_FRAMES);
+    idle_all(row, to);
+    gv_explain_lines(to, "fix",
+                     advice[0] || what < GV_ACCOUNTS
+                         ? advice
+                         : "What to do depends on the call: gpuverify stalls lists them.");
 }

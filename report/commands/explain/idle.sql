@@ -1,3 +1,7 @@
+-- name: idle_fields
+SELECT id, process, device, thread, start_ns, duration_ns, gap, gaps, reason, detail, samples, confidence, previous_call, next_call
+FROM idle WHERE id = ?1;
+
 -- name: idle_all
 -- Of idle time ?1: all for its reason at its line.
 SELECT CAST(total(i.duration_ns) AS INTEGER), sum(i.gaps)

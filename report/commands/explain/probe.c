@@ -1,10 +1,10 @@
 #include "report/commands/explain/explain.h"
 #include "report/commands_explain_probe.inc"
-#include "report/probe/store.h"
+#include "report/probe/probe.h"
 #include "report/show/format.h"
+#include "report/store/database.h"
 
 #include <glob.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,26 +84,19 @@ static char *explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix
     return chosen;
 }
 
-static const char *explain_probe_text(sqlite3_stmt *found, int column)
-{
-    const unsigned char *text = sqlite3_column_text(found, column);
-
-    return text ? (const char *)text : "";
-}
-
 static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t when, FILE *text)
 {
     char idle[GV_FORMAT_BYTES], busy[GV_FORMAT_BYTES], kernel[GV_FORMAT_BYTES], date[16] = "";
-    const char *driver = explain_probe_text(found, 1), *what = explain_probe_text(found, 4);
-    bool lock = strcmp(cause, "lock") == 0, load = !strcmp(explain_probe_text(found, 9), "load");
+    const char *driver = gv_database_text(found, 1), *what = gv_database_text(found, 4);
+    bool lock = strcmp(cause, "lock") == 0, load = !strcmp(gv_database_text(found, 9), "load");
     struct tm day;
 
     if (gmtime_r(&when, &day))
         strftime(date, sizeof(date), "%Y-%m-%d", &day);
     fprintf(text, "gpuverify probe measured on %s, on " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ": ",
-            date, explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver);
+            date, gv_database_text(found, 0), driver[0] ? " with driver " : "", driver);
     fprintf(text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME "%s takes %s %s and %s ",
-            explain_probe_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
+            gv_database_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
             gv_format_duration(idle, sqlite3_column_int64(found, 6)),
             lock ? "alone" : "on an idle GPU",
             gv_format_duration(busy, sqlite3_column_int64(found, 7)));
@@ -115,28 +108,25 @@ static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t whe
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
-                     const struct gv_explain_out *to)
+void gv_explain_probe(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
     sqlite3_stmt *found;
     int64_t unix_s;
     char *result;
-    int error = 0;
 
-    if (!row->cause || !row->name)
-        return 0;
-    result = explain_probe_choose(trace, row->process, &unix_s);
+    if (to->error || !row->cause || !row->name)
+        return;
+    result = explain_probe_choose(to->trace, row->process, &unix_s);
     if (!result)
-        return 0;
-    found = explain_probe_ask(trace, sql_probe_finds, result);
+        return;
+    found = explain_probe_ask(to->trace, sql_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_int64(found, 4, row->blocked_by) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW) {
         explain_probe_say(found, row->cause, (time_t)unix_s, to->text);
-        error = gv_explain_end(to, "probe");
+        gv_explain_end(to, "probe");
     }
     sqlite3_finalize(found);
     free(result);
-    return error;
 }

@@ -1,16 +1,13 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/causes.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/timeline.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
 #include "trace/call_table.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define GV_EXPLAIN_FRAMES      6
 #define GV_EXPLAIN_WHERE_BYTES 8192
 #define GV_EXPLAIN_BEHIND      5
 #define GV_EXPLAIN_CHAIN       8
@@ -37,36 +34,24 @@ static void explain_title(const struct gv_stall_row *row, FILE *out)
 
 static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
 {
-    const struct {
-        const char *key;
-        const char *text;
-    } texts[] = {
-        {"name", row->name},
-        {"kernel", row->kernel},
-        {"cause", row->cause},
-        {"confidence", row->confidence},
-        {"waited_for_name", row->waited_name},
-        {"blocked_by_name", row->blocked_name},
-        {"other_name", row->other_name},
-        {"other_did", row->other_did},
-        {"host_function_name", row->host_name},
-        {"profiler", row->profiler},
-    };
-    const struct {
-        const char *key;
-        int64_t number;
-    } numbers[] = {
-        {"id", row->id},           {"start_ns", row->start_ns}, {"duration_ns", row->duration_ns},
-        {"wait_ns", row->wait_ns}, {"work_ns", row->work_ns},   {"jit_ns", row->jit_ns},
-        {"process", row->process}, {"thread", row->thread},
-    };
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        gv_json_number(json, numbers[i].key, numbers[i].number);
-    }
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        gv_json_text(json, texts[i].key, texts[i].text);
-    }
+    gv_json_number(json, "id", row->id);
+    gv_json_number(json, "start_ns", row->start_ns);
+    gv_json_number(json, "duration_ns", row->duration_ns);
+    gv_json_number(json, "wait_ns", row->wait_ns);
+    gv_json_number(json, "work_ns", row->work_ns);
+    gv_json_number(json, "jit_ns", row->jit_ns);
+    gv_json_number(json, "process", row->process);
+    gv_json_number(json, "thread", row->thread);
+    gv_json_text(json, "name", row->name);
+    gv_json_text(json, "kernel", row->kernel);
+    gv_json_text(json, "cause", row->cause);
+    gv_json_text(json, "confidence", row->confidence);
+    gv_json_text(json, "waited_for_name", row->waited_name);
+    gv_json_text(json, "blocked_by_name", row->blocked_name);
+    gv_json_text(json, "other_name", row->other_name);
+    gv_json_text(json, "other_did", row->other_did);
+    gv_json_text(json, "host_function_name", row->host_name);
+    gv_json_text(json, "profiler", row->profiler);
     gv_json_bool(json, "expected", row->expected);
     gv_json_known(json, "blocked_by_stall", row->blocked_stall, row->blocked_stall != 0);
     gv_json_known(json, "other_pid", row->other_pid, row->other_pid != 0);
@@ -189,35 +174,35 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
 }
 
 /* The host function that most of the wait was for. */
-static int explain_host(sqlite3 *trace, const struct gv_stall_row *row,
-                        const struct gv_explain_out *to)
+static void explain_host(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
     char where[GV_EXPLAIN_WHERE_BYTES], ran[GV_FORMAT_BYTES];
-    int error = gv_stack_text(trace, row->host_stack, 1, where, sizeof(where));
 
-    if (error || !row->host_function)
-        return error;
+    if (!to->error)
+        to->error = gv_stack_text(to->trace, row->host_stack, 1, where, sizeof(where));
+    if (to->error || !row->host_function)
+        return;
     fprintf(to->text, GV_EXPLAIN_NAME " ran on the CPU for %s, in its turn in a stream%s%s",
             row->host_name ? row->host_name : "a function without a name",
             gv_format_duration(ran, row->host_ns), where[0] ? "; launched at " : "", where);
-    return gv_explain_end(to, "host");
+    gv_explain_end(to, "host");
 }
 
 /* Who else was delayed by this call. */
-static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
-                          const struct gv_explain_out *to)
+static void explain_behind(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
     struct gv_stall_filter filter = {
         .blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1, .people = true};
     struct gv_stall_rows rows = {0};
     int64_t some = 0;
-    /* The rows cost far more than this, and most calls delayed nobody. */
-    int error = gv_database_number(
-        trace, "SELECT EXISTS (SELECT 1 FROM stalls WHERE blocked_by = ?1)", &row->call, 1, &some);
 
-    if (!error && some)
-        error = gv_stall_rows_read(trace, &filter, &rows);
-    for (size_t i = 0; i < rows.count && !error; i++) {
+    if (!to->error) /* the rows cost far more than this, and most calls delayed nobody */
+        to->error = gv_database_number(to->trace,
+                                       "SELECT EXISTS (SELECT 1 FROM stalls WHERE blocked_by = ?1)",
+                                       &row->call, 1, &some);
+    if (!to->error && some)
+        to->error = gv_stall_rows_read(to->trace, &filter, &rows);
+    for (size_t i = 0; i < rows.count && !to->error; i++) {
         const struct gv_stall_row *behind = &rows.rows[i];
         char lost[GV_FORMAT_BYTES];
         if (i == GV_EXPLAIN_BEHIND)
@@ -231,41 +216,38 @@ static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
                     behind->name ? behind->name : "a call", behind->id);
     }
     gv_stall_rows_free(&rows);
-    return error ? error : gv_explain_end(to, "also");
+    gv_explain_end(to, "also");
 }
 
 /* A native stack that does not reach the start of its thread. */
-static int explain_end(sqlite3 *trace, int64_t stack, const struct gv_explain_out *to)
+static void explain_end(int64_t stack, struct gv_explain_out *to)
 {
     static const char sql[] = "SELECT iif(how = 'truncated', 1, 2) FROM stack_end WHERE stack = ?1"
                               " AND stack NOT IN (SELECT stack FROM frame WHERE kind = 'python')";
     int64_t how = 0;
-    int error = gv_database_number(trace, sql, &stack, 1, &how);
 
-    if (!error && how)
+    to->error = gv_database_number(to->trace, sql, &stack, 1, &how);
+    if (how)
         gv_explain_lines(
             to, "stack",
             how == 1 ? "Its outermost frames are missing: it is deeper than what is copied."
                      : "Its outermost frames are missing: where it ends, a coroutine begins,"
                        " or code that has no unwind tables.");
-    return error;
 }
 
 /* Why the blocking call was itself blocked. */
-static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
-                         const struct gv_explain_out *to)
+static void explain_chain(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
     int64_t next = row->blocked_stall, seen = 0;
-    int error = 0;
 
-    while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
+    while (next && seen++ < GV_EXPLAIN_CHAIN && !to->error) {
         struct gv_stall_filter filter = {.id = next, .expected = true, .people = true};
         struct gv_stall_rows rows;
         char lost[GV_FORMAT_BYTES];
 
         next = 0;
-        error = gv_stall_rows_read(trace, &filter, &rows);
-        if (!error && rows.count) {
+        to->error = gv_stall_rows_read(to->trace, &filter, &rows);
+        if (!to->error && rows.count) {
             const struct gv_stall_row *by = &rows.rows[0];
             fprintf(to->text,
                     "%sstall s%" PRId64 ", " GV_EXPLAIN_NAME " on thread %" PRId64
@@ -278,13 +260,11 @@ static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
         }
         gv_stall_rows_free(&rows);
     }
-    return error ? error : gv_explain_end(to, "chain");
+    gv_explain_end(to, "chain");
 }
 
-int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
-                     const struct gv_explain_out *to)
+void gv_explain_stall(const struct gv_stall_row *row, struct gv_explain_out *to)
 {
-    char where[GV_EXPLAIN_WHERE_BYTES];
     struct gv_timeline_focus focus = {
         .process = row->process,
         .thread = row->thread,
@@ -293,39 +273,25 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
         .start_ns = row->start_ns,
         .end_ns = gv_time_sum(row->start_ns, row->duration_ns),
     };
-    int error;
 
     if (to->json)
         explain_fields(row, to->json);
     else
         explain_title(row, to->out);
     explain_what(row, to->text);
-    error = gv_explain_end(to, "what");
-    if (!error) {
-        explain_because(row, to->text);
-        error = gv_explain_end(to, "why");
+    gv_explain_end(to, "what");
+    explain_because(row, to->text);
+    gv_explain_end(to, "why");
+    explain_host(row, to);
+    gv_timeline_print(&focus, to);
+    if (gv_explain_stack(to, "where", row->stack, GV_EXPLAIN_FRAMES)) {
+        if (row->stack_of_other)
+            gv_explain_lines(to, "stack", "That of an earlier call of the same site.");
+        explain_end(row->stack, to);
     }
-    if (!error)
-        error = explain_host(trace, row, to);
-    if (!error)
-        error = gv_timeline_print(trace, &focus, to);
-    if (!error)
-        error = gv_stack_text(trace, row->stack, GV_EXPLAIN_FRAMES, where, sizeof(where));
-    if (!error && where[0])
-        gv_explain_lines(to, "where", where);
-    if (!error && where[0] && row->stack_of_other)
-        gv_explain_lines(to, "stack", "That of an earlier call of the same site.");
-    if (!error && where[0])
-        error = explain_end(trace, row->stack, to);
-    if (!error)
-        error = explain_chain(trace, row, to);
-    if (!error)
-        error = explain_behind(trace, row, to);
-    if (!error)
-        error = gv_explain_probe(trace, row, to);
-    if (!error)
-        error = gv_explain_gain(trace, row, to);
-    if (!error && row->advice)
-        gv_explain_lines(to, gv_cause_is_unknown(row->cause) ? "note" : "fix", row->advice);
-    return error;
+    explain_chain(row, to);
+    explain_behind(row, to);
+    gv_explain_probe(row, to);
+    gv_explain_gain(row, to);
+    gv_explain_lines(to, gv_cause_is_unknown(row->cause) ? "note" : "fix", row->advice);
 }

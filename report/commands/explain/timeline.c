@@ -1,4 +1,5 @@
-#include "report/commands/explain/timeline.h"
+#include "report/commands/explain/explain.h"
+#include "report/commands_explain_timeline.inc"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/store/time_sum.h"
@@ -7,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,45 +103,31 @@ static void timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *
     }
 }
 
-/* Runs a statement that takes the process, the end and the start of the window, and may take the
- * other thread, which may be another process's. */
-static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
-                         void (*take)(struct gv_timeline *, sqlite3_stmt *))
+static int timeline_take_call(void *context, sqlite3_stmt *row)
 {
-    const int64_t values[] = {timeline->focus->process, timeline->to_ns, timeline->from_ns,
-                              timeline->focus->other_thread};
-    sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(trace, sql, values, 4, &rows);
-
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        take(timeline, rows);
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
-}
-
-static void timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *row)
-{
+    struct gv_timeline *timeline = context;
     int64_t key[3] = {sqlite3_column_int64(row, 0), 0, 0};
     struct gv_timeline_lane *lane = timeline_lane(timeline, key);
 
     if (!lane)
-        return;
+        return 0;
     int64_t start_ns = sqlite3_column_int64(row, 1);
     snprintf(lane->title, sizeof(lane->title), "thread %" PRId64, key[0]);
     lane->wanted = key[0] == timeline->focus->thread || key[0] == timeline->focus->other_thread;
     timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 2)),
                  (const char *)sqlite3_column_text(row, 3));
+    return 0;
 }
 
-static void timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
+static int timeline_take_op(void *context, sqlite3_stmt *row)
 {
+    struct gv_timeline *timeline = context;
     int64_t key[3] = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                       sqlite3_column_int64(row, 2)};
     struct gv_timeline_lane *lane = timeline_lane(timeline, key);
 
     if (!lane)
-        return;
+        return 0;
     int64_t start_ns = sqlite3_column_int64(row, 3);
     if (key[0] == 0)
         snprintf(lane->title, sizeof(lane->title), "stream %" PRId64, key[2]);
@@ -149,6 +135,7 @@ static void timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
         snprintf(lane->title, sizeof(lane->title), "gpu%" PRId64 " str %" PRId64, key[0], key[2]);
     timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 4)),
                  (const char *)sqlite3_column_text(row, 5));
+    return 0;
 }
 
 /* Wanted ones first, then the busiest. */
@@ -228,20 +215,6 @@ static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
             gap > 1 ? gap : 1, "", end);
 }
 
-static const char timeline_calls_sql[] =
-    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE (process = ?1 OR thread = ?4)"
-    " AND start_ns < ?2 AND start_ns + duration_ns > ?3";
-/* Its own end: an unfinished call has none. */
-static const char timeline_flights_sql[] =
-    "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
-    " AND start_ns < ?2";
-static const char timeline_hosts_sql[] =
-    "SELECT thread, start_ns, duration_ns, coalesce(name, 'host function') FROM host_functions"
-    " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
-static const char timeline_ops_sql[] =
-    "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
-    " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
-
 /* Explains the characters. */
 static const char timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
@@ -250,35 +223,35 @@ static const char timeline_key_of_idle[] = "= in a call, # GPU busy, - under hal
 static const char timeline_key_of_calls[] =
     "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 
-int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
-                      const struct gv_explain_out *to)
+void gv_timeline_print(const struct gv_timeline_focus *focus, struct gv_explain_out *to)
 {
     struct gv_timeline timeline = {.focus = focus};
     int64_t duration_ns = gv_time_difference(focus->end_ns, focus->start_ns);
-    int columns = to->columns - (GV_TIMELINE_TITLE_COLUMNS + 3), error;
+    int columns = to->columns - (GV_TIMELINE_TITLE_COLUMNS + 3);
     FILE *out = to->out;
 
     timeline.columns = columns > GV_TIMELINE_MOST_COLUMNS    ? GV_TIMELINE_MOST_COLUMNS
                        : columns < GV_TIMELINE_LEAST_COLUMNS ? GV_TIMELINE_LEAST_COLUMNS
                                                              : columns;
-    if (to->json || duration_ns <= 0 || duration_ns > GV_TIMELINE_MOST_NS)
-        return 0;
+    if (to->error || to->json || duration_ns <= 0 || duration_ns > GV_TIMELINE_MOST_NS)
+        return;
     timeline.from_ns = gv_time_difference(focus->start_ns, duration_ns / GV_TIMELINE_BEFORE);
     timeline.to_ns = gv_time_sum(focus->end_ns, duration_ns / GV_TIMELINE_AFTER + 1);
     timeline.lanes = calloc(GV_TIMELINE_LANES, sizeof(*timeline.lanes));
-    if (!timeline.lanes)
-        return -ENOMEM;
+    const int64_t values[] = {focus->process, timeline.to_ns, timeline.from_ns,
+                              focus->other_thread};
+    if (!timeline.lanes) {
+        to->error = -ENOMEM;
+        return;
+    }
     timeline_print_times(&timeline, out);
-    error = timeline_each(trace, timeline_calls_sql, &timeline, timeline_take_call);
-    if (!error)
-        error = timeline_each(trace, timeline_flights_sql, &timeline, timeline_take_call);
-    if (!error)
-        error = timeline_each(trace, timeline_hosts_sql, &timeline, timeline_take_call);
-    if (!error)
+    to->error = gv_database_each(to->trace, sql_threads, values, 4, timeline_take_call, &timeline);
+    if (!to->error) {
         timeline_print_lanes(&timeline, out, '=', "threads");
-    if (!error)
-        error = timeline_each(trace, timeline_ops_sql, &timeline, timeline_take_op);
-    if (!error) {
+        to->error =
+            gv_database_each(to->trace, sql_streams, values, 4, timeline_take_op, &timeline);
+    }
+    if (!to->error) {
         bool streams = timeline.count > 0;
         timeline_print_lanes(&timeline, out, '#', "streams");
         gv_explain_lines(to, "key",
@@ -287,5 +260,4 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
                                      : timeline_key_of_calls);
     }
     free(timeline.lanes);
-    return error;
 }

@@ -14,7 +14,6 @@
 #include "report/analyse/stalls/in_flight.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands/account_words.h"
-#include "report/commands/export/public_names.h"
 #include "report/commands_export_anonymise.inc"
 #include "report/store/schema.h"
 #include "trace/call_table.h"
@@ -157,7 +156,6 @@ static const char *const anonymise_words[RULES] = {
 
 struct anonymise_table {
     const char *name;
-    char columns[ANONYMISE_COLUMNS][64];
     enum anonymise_rule rules[ANONYMISE_COLUMNS];
     int count;
     sqlite3_stmt *add;
@@ -396,17 +394,17 @@ static int replace_number(struct anonymise *run, enum anonymise_rule kind, int64
 
 /* ---- rows ---- */
 
-static const char *text_of(const struct anonymise *run, sqlite3_stmt *row, const char *column)
+static const char *text_of(sqlite3_stmt *row, const char *column)
 {
-    for (int i = 0; i < run->table.count; i++)
-        if (strcmp(run->table.columns[i], column) == 0)
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        if (strcmp(sqlite3_column_name(row, i), column) == 0)
             return (const char *)sqlite3_column_text(row, i);
     return NULL;
 }
 
 static int replace_function(struct anonymise *run, sqlite3_stmt *row, const char *name)
 {
-    const char *library = text_of(run, row, "library"), *file = text_of(run, row, "file");
+    const char *library = text_of(row, "library"), *file = text_of(row, "file");
 
     if (!gv_public_function(name) && !gv_public_library(library) &&
         (library || !gv_public_file(file)))
@@ -423,7 +421,7 @@ static int replace(struct anonymise *run, sqlite3_stmt *row, enum anonymise_rule
     case RULE_OURS:
         return replace_ours(run, text);
     case RULE_META: {
-        const char *key = text_of(run, row, "key");
+        const char *key = text_of(row, "key");
         return key && strcmp(key, "program") == 0 ? replace_program(run, text)
                                                   : replace_ours(run, text);
     }
@@ -485,7 +483,7 @@ static int copy_row(void *context, sqlite3_stmt *row)
 {
     struct anonymise *run = context;
     const char *key =
-        strcmp(run->table.name, "meta") == 0 ? text_of(run, row, "key") : anonymise_meta[0];
+        strcmp(run->table.name, "meta") == 0 ? text_of(row, "key") : anonymise_meta[0];
     int error = 0;
 
     if (!key || !GV_TEXT_IS_ONE_OF(key, anonymise_meta))
@@ -506,56 +504,39 @@ static enum anonymise_rule rule_of(const char *table, const char *column)
     return RULE_COPIED;
 }
 
-static int table_column(void *context, sqlite3_stmt *row)
-{
-    struct anonymise_table *table = context;
-
-    if (table->count == ANONYMISE_COLUMNS)
-        return -E2BIG;
-    snprintf(table->columns[table->count], sizeof(table->columns[0]), "%s",
-             (const char *)sqlite3_column_text(row, 0));
-    table->rules[table->count] = rule_of(table->name, table->columns[table->count]);
-    table->count++;
-    return 0;
-}
-
-static int table_read_columns(struct anonymise *run, const char *name)
-{
-    sqlite3_stmt *columns = NULL;
-    int result = sqlite3_prepare_v2(run->copy->handle, sql_columns, -1, &columns, NULL);
-
-    run->table = (struct anonymise_table){.name = name};
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(columns, 1, name, -1, SQLITE_STATIC);
-    int error = gv_database_error(run->copy->handle, result);
-    if (!error)
-        error = gv_database_rows(columns, NULL, 0, table_column, &run->table);
-    sqlite3_finalize(columns);
-    return error;
-}
-
 /* From the trace, where a temporary table may hide the file's own. */
-static int table_copy(struct anonymise *run)
+static int table_copy(struct anonymise *run, const char *name)
 {
     sqlite3_str *from = sqlite3_str_new(run->trace), *to = sqlite3_str_new(run->copy->handle);
-    char *select, *insert;
-    int error = -ENOMEM;
+    struct anonymise_table *table = &run->table;
+    sqlite3_stmt *columns = NULL;
+    char own[96], *select, *insert;
 
-    sqlite3_str_appendf(to, "INSERT INTO main.\"%w\" VALUES (", run->table.name);
-    for (int i = 0; i < run->table.count; i++) {
-        sqlite3_str_appendf(from, "%s\"%w\"", i ? ", " : "SELECT ", run->table.columns[i]);
-        sqlite3_str_appendall(to, i ? ", ?" : "?");
+    *table = (struct anonymise_table){.name = name};
+    sqlite3_snprintf(sizeof(own), own, "SELECT * FROM main.\"%w\"", name);
+    int error = gv_database_compile(run->copy->handle, own, &columns);
+    sqlite3_str_appendf(to, "INSERT INTO main.\"%w\" VALUES (", name);
+    for (; !error && table->count < sqlite3_column_count(columns); table->count++) {
+        const char *column = sqlite3_column_name(columns, table->count);
+        if (table->count == ANONYMISE_COLUMNS)
+            error = -E2BIG;
+        else
+            table->rules[table->count] = rule_of(name, column);
+        sqlite3_str_appendf(from, "%s\"%w\" AS \"%w\"", table->count ? ", " : "SELECT ", column,
+                            column);
+        sqlite3_str_appendall(to, table->count ? ", ?" : "?");
     }
-    sqlite3_str_appendf(from, " FROM \"%w\"", run->table.name);
+    sqlite3_str_appendf(from, " FROM \"%w\"", name);
     sqlite3_str_appendall(to, ")");
     select = sqlite3_str_finish(from);
     insert = sqlite3_str_finish(to);
-    if (select && insert)
-        error = gv_database_error(run->copy->handle, sqlite3_prepare_v2(run->copy->handle, insert,
-                                                                        -1, &run->table.add, NULL));
+    sqlite3_finalize(columns);
+    if (!error)
+        error = select && insert ? gv_database_compile(run->copy->handle, insert, &table->add)
+                                 : -ENOMEM;
     if (!error)
         error = gv_database_each(run->trace, select, NULL, 0, copy_row, run);
-    sqlite3_finalize(run->table.add);
+    sqlite3_finalize(table->add);
     sqlite3_free(insert);
     sqlite3_free(select);
     return error;
@@ -572,8 +553,7 @@ static int table_take(void *context, sqlite3_stmt *row)
     int error = gv_database_number(run->copy->handle, sql, NULL, 0, &rows);
     if (error || rows > 0 || GV_TEXT_IS_ONE_OF(name, anonymise_anew))
         return error;
-    error = table_read_columns(run, name);
-    return error ? error : table_copy(run);
+    return table_copy(run, name);
 }
 
 /* ---- what the analysis finds in the copy ---- */
@@ -619,11 +599,9 @@ static int open_names(struct anonymise *run)
     if (!error) /* one transaction: it is given up at the end */
         error = gv_database_script(run->names, "PRAGMA journal_mode = OFF; BEGIN", NULL, 0);
     if (!error)
-        error = gv_database_error(
-            run->names, sqlite3_prepare_v2(run->names, sql_find_name, -1, &run->find, NULL));
+        error = gv_database_compile(run->names, sql_find_name, &run->find);
     if (!error)
-        error = gv_database_error(
-            run->names, sqlite3_prepare_v2(run->names, sql_add_name, -1, &run->give, NULL));
+        error = gv_database_compile(run->names, sql_add_name, &run->give);
     return error;
 }
 

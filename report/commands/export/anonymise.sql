@@ -3,9 +3,6 @@
 -- name: tables
 SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid;
 
--- name: columns
-SELECT name FROM pragma_table_info(?1) ORDER BY cid;
-
 -- name: new_names
 -- "given" is UNIQUE, so that two names of one kind never get the same replacement.
 CREATE TABLE name (kind INTEGER, original TEXT, given TEXT, PRIMARY KEY (kind, original), UNIQUE (kind, given))

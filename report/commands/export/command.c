@@ -75,15 +75,6 @@ static bool export_may_replace(const char *path, const struct export_format *for
            format->is_own(head);
 }
 
-/* Not even by force: it may be the only one, and a session may be writing it. */
-static bool export_is_trace(const struct export *export)
-{
-    struct stat trace, output;
-
-    return stat(export->trace_path, &trace) == 0 && stat(export->path, &output) == 0 &&
-           trace.st_dev == output.st_dev && trace.st_ino == output.st_ino;
-}
-
 static int export_say_word(void *context, sqlite3_stmt *row)
 {
     const char **why = context;
@@ -260,7 +251,8 @@ static bool export_may_write(const struct export *export)
 
     if (export->format && export->format->write_folder)
         return true;
-    if (export_is_trace(export)) {
+    /* Not even by force: it may be the only one, and a session may be writing it. */
+    if (gv_output_file_is_same(export->trace_path, export->path)) {
         gv_message("%s is the trace itself; -o takes another name", gv_shown_path(export->path));
         return false;
     }

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define GV_CSV_COLUMNS     64
-#define GV_CSV_HEAD_BYTES  (64 * GV_CSV_COLUMNS)
+#define GV_CSV_HEAD_BYTES  (64 * GV_STATEMENT_COLUMNS)
 #define GV_CSV_NAME_BYTES  64
 #define GV_CSV_VIEWS       128
 #define GV_CSV_QUERY_BYTES 128
@@ -66,29 +65,21 @@ static int csv_check(const struct csv *csv, const char *path, sqlite3_stmt *stat
 
 static int csv_write(const struct csv *csv, const char *path, sqlite3_stmt *statement)
 {
-    struct gv_column columns[GV_CSV_COLUMNS];
     struct gv_output_file file;
-    int count = sqlite3_column_count(statement);
-    int error = count > GV_CSV_COLUMNS ? -E2BIG : gv_output_file_open(&file, path, 0600), failed;
+    int error = gv_output_file_open(&file, path, 0600);
 
-    if (error) {
+    if (!error) {
+        int failed = gv_statement_rows_all(statement, file.out, GV_FORMAT_CSV, NULL);
+        if (failed == -EINVAL) { /* SQL failed: the caller tells */
+            gv_output_file_drop(&file);
+            return gv_database_error(csv->trace, sqlite3_errcode(csv->trace));
+        }
+        error = gv_output_file_close(&file);
+        error = error ? error : failed;
+    }
+    if (error)
         gv_message("cannot write %s: %s", path, strerror(-error));
-        return -EEXIST;
-    }
-    for (int i = 0; i < count; i++)
-        columns[i] = (struct gv_column){sqlite3_column_name(statement, i), GV_COLUMN_TEXT};
-    failed = gv_statement_rows_write(statement, file.out, GV_FORMAT_CSV, columns, count,
-                                     sqlite3_step(statement), NULL);
-    if (failed == -EINVAL) { /* SQL failed: the caller tells */
-        gv_output_file_drop(&file);
-        return gv_database_error(csv->trace, sqlite3_errcode(csv->trace));
-    }
-    error = gv_output_file_close(&file);
-    if (error || failed) {
-        gv_message("cannot write %s: %s", path, strerror(error ? -error : -failed));
-        return -EEXIST;
-    }
-    return 0;
+    return error ? -EEXIST : 0;
 }
 
 static int csv_each(const struct csv *csv, csv_do *what)
@@ -103,8 +94,7 @@ static int csv_each(const struct csv *csv, csv_do *what)
         if ((size_t)snprintf(path, sizeof(path), "%s/%s.csv", csv->folder, csv->views[i]) >=
             sizeof(path))
             return -ENAMETOOLONG;
-        error = gv_database_error(csv->trace,
-                                  sqlite3_prepare_v2(csv->trace, sql, -1, &statement, NULL));
+        error = gv_database_compile(csv->trace, sql, &statement);
         if (!error)
             error = what(csv, path, statement);
         sqlite3_finalize(statement);

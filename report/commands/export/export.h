@@ -6,7 +6,6 @@
 #include "report/show/json.h"
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 enum gv_weighed_id {
@@ -64,5 +63,20 @@ int gv_timeline_write(sqlite3 *trace, FILE *out);
  * file at `path`, or, if that is "", in a temporary one that SQLite removes. 0; -EINPROGRESS: the
  * trace is not complete; -errno, and there is nothing to close. */
 int gv_anonymise(sqlite3 *trace, const char *path, struct gv_database *copy);
+
+/* ---- public_names.c: which names of a stack everybody knows: those of public_names.def say
+ * nothing of the program, so an anonymised trace keeps them ---- */
+
+/* The part of a library's path that everybody knows, without the folders before it: "/libc.so.6",
+ * "/site-packages/torch/lib/libtorch.so". Points into `path`; NULL: it is not public, or NULL. */
+const char *gv_public_library(const char *path);
+/* The same of a source file of Python: "/site-packages/torch/nn/modules/module.py",
+ * "<frozen importlib._bootstrap>". */
+const char *gv_public_file(const char *path);
+/* What a path of no public file keeps, so that readers still know it as an installed package's or
+ * Python's own: "/site-packages/"; "": nothing. */
+const char *gv_public_folder(const char *path);
+/* Names that any program has, such as main. */
+bool gv_public_function(const char *name);
 
 #endif

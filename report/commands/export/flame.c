@@ -198,8 +198,7 @@ int gv_flame_read(sqlite3 *trace, const struct gv_weighed *what, struct gv_flame
                              0, flame_root, root);
     reading.root = *root;
     if (!error)
-        error = gv_database_error(trace,
-                                  sqlite3_prepare_v2(trace, sql_frames, -1, &reading.frames, NULL));
+        error = gv_database_compile(trace, sql_frames, &reading.frames);
     if (!error)
         error = gv_database_each(trace, what->sql, NULL, 0, flame_row, &reading);
     sqlite3_finalize(reading.frames);

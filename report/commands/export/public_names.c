@@ -1,4 +1,4 @@
-#include "report/commands/export/public_names.h"
+#include "report/commands/export/export.h"
 
 #include "trace/text.h"
 

@@ -92,31 +92,24 @@ void gv_slices_free(struct gv_slices *slices)
 
 /* ---- as text ---- */
 
-static int slices_digit(struct gv_slices_text *text, unsigned int digit)
+static void slices_digit(struct gv_slices_text *text, unsigned int digit)
 {
-    if (gv_array_room(&text->bytes, text->count, &text->room, 1))
-        return -ENOMEM;
-    text->bytes[text->count++] = gv_slices_digits[digit];
-    return 0;
+    if (!text->error)
+        text->error = gv_array_room(&text->bytes, text->count, &text->room, 1);
+    if (!text->error)
+        text->bytes[text->count++] = gv_slices_digits[digit];
 }
 
-static int slices_number(struct gv_slices_text *text, uint64_t number)
+static void slices_number(struct gv_slices_text *text, uint64_t number)
 {
-    int error = 0;
-
-    for (; !error && number >= GV_SLICES_HALF; number = number / GV_SLICES_HALF - 1)
-        error = slices_digit(text, GV_SLICES_HALF + (unsigned int)(number % GV_SLICES_HALF));
-    return error ? error : slices_digit(text, (unsigned int)number);
+    for (; number >= GV_SLICES_HALF; number = number / GV_SLICES_HALF - 1)
+        slices_digit(text, GV_SLICES_HALF + (unsigned int)(number % GV_SLICES_HALF));
+    slices_digit(text, (unsigned int)number);
 }
 
 static uint64_t slices_folded(int64_t number)
 {
     return number < 0 ? ~((uint64_t)number << 1) : (uint64_t)number << 1;
-}
-
-static int slices_signed(struct gv_slices_text *text, int64_t number)
-{
-    return slices_number(text, slices_folded(number));
 }
 
 static uint64_t slices_units(int64_t ns)
@@ -143,42 +136,33 @@ static int64_t slices_step(int64_t now, int64_t before)
     return (int64_t)((uint64_t)now - (uint64_t)before);
 }
 
-static int slices_write_one(struct gv_slices_text *body, const struct gv_slice *slice,
-                            uint64_t start, bool links, struct slices_before *before)
+static void slices_write_one(struct gv_slices_text *body, const struct gv_slice *slice,
+                             uint64_t start, bool links, struct slices_before *before)
 {
-    int error = slices_number(body, start - before->start);
-
-    if (!error)
-        error = slices_number(body, slices_units(slice->duration_ns));
-    if (!error && slice->count > 1) {
-        error = slices_number(body, 0);
-        if (!error)
-            error = slices_number(body, slice->count);
-        if (!error)
-            error = slices_number(body,
-                                  slices_share((double)slice->busy_ns, (double)slice->duration_ns));
+    slices_number(body, start - before->start);
+    slices_number(body, slices_units(slice->duration_ns));
+    if (slice->count > 1) {
+        slices_number(body, 0);
+        slices_number(body, slice->count);
+        slices_number(body, slices_share((double)slice->busy_ns, (double)slice->duration_ns));
     }
-    if (!error)
-        error = slices_number(body, slice->name);
-    if (!error)
-        error = slices_signed(body, slices_step(slice->id, before->id));
-    if (!error && links)
-        error = slices_number(
-            body, slice->link ? slices_folded(slices_step(slice->link, before->link)) + 1 : 0);
+    slices_number(body, slice->name);
+    slices_number(body, slices_folded(slices_step(slice->id, before->id)));
+    if (links)
+        slices_number(body,
+                      slice->link ? slices_folded(slices_step(slice->link, before->link)) + 1 : 0);
     before->start = start;
     before->id = slice->id;
     before->link = slice->link ? slice->link : before->link;
-    return error;
 }
 
-static int slices_write_group(struct gv_slices_text *index, const struct gv_slice *list,
-                              size_t count, uint64_t start, size_t bytes,
-                              struct slices_before *before)
+static void slices_write_group(struct gv_slices_text *index, const struct gv_slice *list,
+                               size_t count, uint64_t start, size_t bytes,
+                               struct slices_before *before)
 {
     const struct gv_slice *longest = list;
     int64_t span_ns = 0;
     double busy_ns = 0;
-    int error;
 
     for (const struct gv_slice *slice = list; slice < list + count; slice++) {
         int64_t end_ns = gv_time_sum(slice->start_ns - list->start_ns, slice->duration_ns);
@@ -186,21 +170,14 @@ static int slices_write_group(struct gv_slices_text *index, const struct gv_slic
         longest = slice->duration_ns > longest->duration_ns ? slice : longest;
         busy_ns += (double)slice->busy_ns;
     }
-    error = slices_number(index, start - before->start);
-    if (!error)
-        error = slices_number(index, slices_units(span_ns));
-    if (!error)
-        error = slices_number(index, slices_share(busy_ns, (double)span_ns));
-    if (!error)
-        error = slices_number(index, longest->name);
-    if (!error)
-        error = slices_number(index, bytes);
-    if (!error)
-        error = slices_signed(index, slices_step(list->id, before->id));
-    if (!error)
-        error = slices_signed(index, slices_step(list->link, before->link));
+    slices_number(index, start - before->start);
+    slices_number(index, slices_units(span_ns));
+    slices_number(index, slices_share(busy_ns, (double)span_ns));
+    slices_number(index, longest->name);
+    slices_number(index, bytes);
+    slices_number(index, slices_folded(slices_step(list->id, before->id)));
+    slices_number(index, slices_folded(slices_step(list->link, before->link)));
     *before = (struct slices_before){start, list->id, list->link};
-    return error;
 }
 
 int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, bool links,
@@ -208,20 +185,16 @@ int gv_slices_write(const struct gv_slices *slices, size_t first, size_t count, 
 {
     const struct gv_slice *list = slices->list + first;
     struct slices_before group = {0};
-    int error = 0;
 
-    for (size_t at = 0, members; !error && at < count; at += members) {
+    for (size_t at = 0, members; at < count; at += members) {
         size_t bytes = body->count;
         uint64_t start = slices_units(list[at].start_ns);
         struct slices_before before = {start, list[at].id, list[at].link};
 
         members = count - at < GV_SLICES_GROUP ? count - at : GV_SLICES_GROUP;
-        for (size_t i = at; !error && i < at + members; i++)
-            error =
-                slices_write_one(body, &list[i], slices_units(list[i].start_ns), links, &before);
-        if (!error)
-            error =
-                slices_write_group(index, &list[at], members, start, body->count - bytes, &group);
+        for (size_t i = at; i < at + members; i++)
+            slices_write_one(body, &list[i], slices_units(list[i].start_ns), links, &before);
+        slices_write_group(index, &list[at], members, start, body->count - bytes, &group);
     }
-    return error;
+    return index->error ? index->error : body->error;
 }

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* What is kept at most: 100 MB, and 16 MB of text. */
 #define GV_SLICES_MOST       (UINT32_C(1) << 21)
@@ -48,6 +47,7 @@ struct gv_slices {
 struct gv_slices_text {
     char *bytes;
     size_t count, room;
+    int error; /* -ENOMEM: nothing more is added */
 };
 
 /* 0 or -ENOMEM. */

@@ -4,6 +4,7 @@
 #include "report/store/time_sum.h"
 #include "report/commands/export/slices.h"
 #include "report/commands/export/tracks.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands_export_timeline.inc"
 #include "report/show/json.h"
 #include "report/store/array.h"
@@ -247,19 +248,6 @@ static void timeline_write_track(struct gv_json *json, const struct gv_track *tr
     gv_json_close(json, '}');
 }
 
-static int timeline_arrow(void *context, sqlite3_stmt *row)
-{
-    struct gv_json *json = context;
-
-    gv_json_open(json, NULL, '[');
-    gv_json_number(json, NULL, sqlite3_column_int64(row, 0));
-    gv_json_text(json, NULL, (const char *)sqlite3_column_text(row, 1));
-    for (int i = 2; i < 5; i++)
-        gv_json_number(json, NULL, sqlite3_column_int64(row, i));
-    gv_json_close(json, ']');
-    return 0;
-}
-
 static int timeline_write(struct timeline *timeline, sqlite3 *trace, FILE *out)
 {
     const unsigned int shift = timeline->slices.merged_shift;
@@ -295,7 +283,7 @@ static int timeline_write(struct timeline *timeline, sqlite3 *trace, FILE *out)
         timeline_write_track(json, &timeline->tracks[i]);
     gv_json_close(json, ']');
     gv_json_open(json, "arrows", '[');
-    error = gv_database_each(trace, sql_arrows, NULL, 0, timeline_arrow, json);
+    error = gv_database_each(trace, sql_arrows, NULL, 0, gv_statement_rows_array, json);
     gv_json_close(json, ']');
     gv_json_end(json, '}');
     return error;

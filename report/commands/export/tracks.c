@@ -118,13 +118,6 @@ struct tracks_walk {
     struct track_line lines[GV_TRACK_STACKS];
 };
 
-static const char *column_text(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text ? text : "";
-}
-
 /* ---- lines of stacks ---- */
 
 /* Many calls share a stack: the last ones are remembered. */
@@ -174,7 +167,7 @@ static int tracks_read(struct tracks_walk *walk, enum track_kind kind, sqlite3_s
     struct track_base *parent = NULL;
 
     if (sqlite3_column_type(row, TRACK_PARENT) != SQLITE_NULL) {
-        enum track_kind above = tracks_kind_of(column_text(row, TRACK_PARENT));
+        enum track_kind above = tracks_kind_of(gv_database_text(row, TRACK_PARENT));
         int error = above >= kind
                         ? -EPROTO
                         : tracks_base(walk, above, sqlite3_column_int64(row, TRACK_PARENT_FIRST),
@@ -185,7 +178,7 @@ static int tracks_read(struct tracks_walk *walk, enum track_kind kind, sqlite3_s
     }
     track->shape = track_kinds[kind].shape;
     track->rank = sqlite3_column_int64(row, TRACK_RANK);
-    track->name = column_text(row, TRACK_NAME);
+    track->name = gv_database_text(row, TRACK_NAME);
     if (track->shape == GV_TRACK_PROCESS || track->shape == GV_TRACK_THREAD) {
         track->pid = sqlite3_column_int64(row, TRACK_PID);
         track->tid = sqlite3_column_int64(row, TRACK_TID);
@@ -341,7 +334,7 @@ static bool tracks_argument(sqlite3_stmt *row, int column, struct gv_track_argum
         argument->is_real = true;
         return true;
     default:
-        argument->text = column_text(row, column);
+        argument->text = gv_database_text(row, column);
         return true;
     }
 }
@@ -358,8 +351,8 @@ static void tracks_piece_read(struct tracks_walk *walk, sqlite3_stmt *row,
     piece->extent = sqlite3_column_type(row, PIECE_DURATION) == SQLITE_NULL ? GV_TRACK_OPEN
                     : duration_ns < 0                                       ? GV_TRACK_MOMENT
                                                                             : GV_TRACK_ENDED;
-    piece->name = column_text(row, PIECE_NAME);
-    piece->category = column_text(row, PIECE_CATEGORY);
+    piece->name = gv_database_text(row, PIECE_NAME);
+    piece->category = gv_database_text(row, PIECE_CATEGORY);
     piece->arrows[0] = (uint64_t)sqlite3_column_int64(row, PIECE_ARROW);
     piece->arrows[1] = (uint64_t)sqlite3_column_int64(row, PIECE_OTHER_ARROW);
     if (piece->arrows[1] == piece->arrows[0])
@@ -458,8 +451,7 @@ static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged
                         gv_database_take *take)
 {
     sqlite3_stmt *rows = NULL;
-    int error =
-        gv_database_error(walk->trace, sqlite3_prepare_v2(walk->trace, sql, -1, &rows, NULL));
+    int error = gv_database_compile(walk->trace, sql, &rows);
 
     walk->last_id = INT64_MIN;
     do {
@@ -473,15 +465,14 @@ static int tracks_pages(struct tracks_walk *walk, const char *sql, bool is_paged
 
 static int tracks_prepare(struct tracks_walk *walk)
 {
-    int result =
-        sqlite3_create_function(walk->trace, "gv_line_of_stack", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                walk, tracks_line, NULL, NULL);
+    int error =
+        gv_database_error(walk->trace, sqlite3_create_function(walk->trace, "gv_line_of_stack", 1,
+                                                               SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                                               walk, tracks_line, NULL, NULL));
 
-    for (int kind = 0; kind < TRACK_KINDS && result == SQLITE_OK; kind++)
-        result =
-            sqlite3_prepare_v2(walk->trace, track_kinds[kind].sql, -1, &walk->describe[kind], NULL);
-    return result == SQLITE_OK ? gv_database_script(walk->trace, sql_shapes, NULL, 0)
-                               : gv_database_error(walk->trace, result);
+    for (int kind = 0; kind < TRACK_KINDS && !error; kind++)
+        error = gv_database_compile(walk->trace, track_kinds[kind].sql, &walk->describe[kind]);
+    return error ? error : gv_database_script(walk->trace, sql_shapes, NULL, 0);
 }
 
 static void tracks_free(struct tracks_walk *walk)

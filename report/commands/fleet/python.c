@@ -1,7 +1,10 @@
+/* gpuverify fleet DIR [QUESTION]: answers a question about exported traces, with DuckDB. */
 #include "report/commands/fleet/python.h"
 
-#include "report/commands/exit.h"
+#include "report/commands/commands.h"
+#include "report/commands/run/environment.h"
 #include "report/show/message.h"
+#include "report/store/array.h"
 #include "trace/settings.h"
 
 #include <errno.h>
@@ -31,18 +34,17 @@ static const char python_start[] =
     "    os._exit(3)\n"
     "sys.exit(code)\n";
 
-static int python_add(char ***words, size_t *count, char *word)
-{
-    char **grown = realloc(*words, (*count + 2) * sizeof(*grown));
+struct python_words {
+    char **list; /* ended by a NULL */
+    size_t count, room;
+};
 
-    if (!grown || !word) {
-        if (grown)
-            *words = grown;
+static int python_add(struct python_words *words, char *word)
+{
+    if (!word || gv_array_room(&words->list, words->count + 1, &words->room, sizeof(word)))
         return -ENOMEM;
-    }
-    grown[(*count)++] = word;
-    grown[*count] = NULL;
-    *words = grown;
+    words->list[words->count++] = word;
+    words->list[words->count] = NULL;
     return 0;
 }
 
@@ -54,43 +56,38 @@ static char *python_option(const struct gv_given *given)
     return asprintf(&word, "--%s=%s", name, given->text ? given->text : "") < 0 ? NULL : word;
 }
 
-/* The package is to call this very command. 0 or -errno. */
-static int python_name_command(void)
-{
-    char path[PATH_MAX];
-    ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-    if (bytes < 0)
-        return -errno;
-    path[bytes] = '\0';
-    return setenv(GV_SETTING_COMMAND, path, 1) < 0 ? -errno : 0;
-}
-
 int gv_python_become(const char *module, const struct gv_arguments *arguments)
 {
     const char *python = getenv(GV_SETTING_PYTHON);
-    char **words = NULL;
-    size_t count = 0;
-    int error = python_name_command();
+    struct python_words words = {0};
+    char path[PATH_MAX];
+    int error = gv_run_self(path, sizeof(path));
 
+    if (!error && setenv(GV_SETTING_COMMAND, path, 1) < 0) /* what the package is to call */
+        error = -errno;
     if (!python || !*python)
         python = "python3";
     const char *const first[] = {python, "-c", python_start, module};
     for (size_t i = 0; i < sizeof(first) / sizeof(first[0]) && !error; i++)
-        error = python_add(&words, &count, strdup(first[i]));
+        error = python_add(&words, strdup(first[i]));
     for (size_t i = 0; i < arguments->given_count && !error; i++)
-        error = python_add(&words, &count, python_option(&arguments->given[i]));
+        error = python_add(&words, python_option(&arguments->given[i]));
     if (!error)
-        error = python_add(&words, &count, strdup("--"));
+        error = python_add(&words, strdup("--"));
     for (int i = 0; i < arguments->operand_count && !error; i++)
-        error = python_add(&words, &count, strdup(arguments->operands[i]));
+        error = python_add(&words, strdup(arguments->operands[i]));
     if (!error) {
-        execvp(python, words);
+        execvp(python, words.list);
         error = -errno;
     }
     gv_message("cannot start %s: %s", python, strerror(-error));
-    for (size_t i = 0; i < count; i++)
-        free(words[i]);
-    free(words);
+    for (size_t i = 0; i < words.count; i++)
+        free(words.list[i]);
+    free(words.list);
     return GV_EXIT_FAILED;
+}
+
+int gv_command_fleet(const struct gv_arguments *arguments)
+{
+    return gv_python_become("gpuverify.fleet.ask", arguments);
 }

@@ -1,6 +1,5 @@
 /* gpuverify help: the commands, one of them, the environment, the manual page. */
 #include "report/commands/commands.h"
-#include "report/commands/help/help.h"
 #include "report/commands/usage.h"
 #include "trace/settings.h"
 

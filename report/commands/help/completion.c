@@ -1,7 +1,7 @@
 /* Completion of gpuverify's words in bash and zsh. */
-#include "report/commands/help/help.h"
+#include "report/commands/usage.h"
 
-#include "report/commands/cause_words.h"
+#include "report/commands/account_words.h"
 #include "report/commands/diff/diff.h"
 #include "report/commands/options.h"
 #include "report/commands/report/report.h"
@@ -14,20 +14,35 @@ static const char completion_queries[] = ""
 #include "report/commands_query_queries.inc"
     ;
 
-/* The words that an option may be, " a b c"; NULL: free text. */
+/* The words that an option may be, between ' ' or '|'; NULL: free text. */
 static const char *completion_words(enum gv_option_id option)
 {
     switch (option) {
     case GV_OPTION_report_section:
-        return gv_report_section_words;
+        return gv_report_section_words + 1;
     case GV_OPTION_diff_section:
-        return gv_diff_area_words;
+        return gv_diff_area_words + 1;
     case GV_OPTION_stalls_cause:
     case GV_OPTION_check_no_stall:
-        return gv_cause_words;
+        return gv_cause_words + 1;
     default:
-        return NULL;
+        return gv_options[option].kind == GV_OPTION_IS_CHOICE ? gv_options[option].value : NULL;
     }
+}
+
+/* Prints those words, for the shells: "a b c". false: there are none. */
+static bool completion_choose(FILE *out, enum gv_option_id option, const char *before,
+                              const char *after)
+{
+    const char *words = completion_words(option);
+
+    if (!words)
+        return false;
+    fputs(before, out);
+    for (; *words; words++)
+        fputc(*words == '|' ? ' ' : *words, out);
+    fprintf(out, "%s%s", option == GV_OPTION_check_no_stall ? " any" : "", after);
+    return true;
 }
 
 struct gv_completion_view {
@@ -53,19 +68,6 @@ static void completion_views(FILE *out)
     gv_schema_describe(NULL, false, completion_view, &view);
 }
 
-/* For the shells: a|b|c as "a b c". */
-static void completion_choices(FILE *out, const char *choices)
-{
-    for (; *choices; choices++)
-        fputc(*choices == '|' ? ' ' : *choices, out);
-}
-
-/* The word that check takes besides the causes. */
-static const char *completion_any(enum gv_option_id option)
-{
-    return option == GV_OPTION_check_no_stall ? " any" : "";
-}
-
 static void completion_commands(FILE *out)
 {
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
@@ -87,16 +89,8 @@ static void completion_bash_values(FILE *out)
         if (option->letter)
             fprintf(out, " | '%s -%c'", gv_commands[option->command].name, option->letter);
         fputs(") ", out);
-        const char *words = completion_words((enum gv_option_id)i);
-        if (option->kind == GV_OPTION_IS_CHOICE) {
-            fputs("words='", out);
-            completion_choices(out, option->value);
-            fputs("' ;;\n", out);
-        } else if (words) {
-            fprintf(out, "words='%s%s' ;;\n", words + 1, completion_any((enum gv_option_id)i));
-        } else {
+        if (!completion_choose(out, (enum gv_option_id)i, "words='", "' ;;\n"))
             fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=-f" : "return");
-        }
     }
 }
 
@@ -171,22 +165,15 @@ static void completion_zsh_text(FILE *out, const char *text)
 
 static void completion_zsh_option(FILE *out, const struct gv_option *option)
 {
-    enum gv_option_id id = (enum gv_option_id)(option - gv_options);
     char name[GV_OPTION_NAME_BYTES];
 
     fprintf(out, "                '*--%s%s[", gv_option_name(option, name),
             option->kind == GV_OPTION_IS_FLAG ? "" : "=");
     completion_zsh_text(out, option->help);
     fputc(']', out);
-    if (option->kind == GV_OPTION_IS_CHOICE) {
-        fputs(":value:(", out);
-        completion_choices(out, option->value);
-        fputc(')', out);
-    } else if (completion_words(id)) {
-        fprintf(out, ":value:(%s%s)", completion_words(id) + 1, completion_any(id));
-    } else if (option->kind != GV_OPTION_IS_FLAG) {
+    if (!completion_choose(out, (enum gv_option_id)(option - gv_options), ":value:(", ")") &&
+        option->kind != GV_OPTION_IS_FLAG)
         fputs(option->kind == GV_OPTION_IS_PATH ? ":file:_files" : ":value: ", out);
-    }
     fputs("' \\\n", out);
 }
 

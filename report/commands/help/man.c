@@ -1,5 +1,4 @@
 /* The manual page, in the language of man(7). */
-#include "report/commands/help/help.h"
 
 #include "report/commands/exit.h"
 #include "report/commands/usage.h"

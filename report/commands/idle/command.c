@@ -10,6 +10,7 @@
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
 #include "report/commands/sql_values.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/trace_view.h"
 #include "report/commands_idle_idle.inc"
 #include "report/show/format.h"
@@ -21,8 +22,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GV_IDLE_WHERE_BYTES 4096
-#define GV_IDLE_TOP         20
+#define GV_IDLE_WHERE_BYTES   4096
+#define GV_IDLE_TOP           20
+#define GV_IDLE_REASONS_BYTES 512
 
 static const struct gv_column idle_table[] = {
     {"idle", GV_COLUMN_TEXT},
@@ -57,12 +59,6 @@ static const struct gv_column idle_fields[] = {
     {"next_kernel", GV_COLUMN_TEXT},
 };
 
-static const struct gv_column idle_line_fields[] = {
-    {"reason", GV_COLUMN_TEXT},     {"detail", GV_COLUMN_TEXT},    {"where", GV_COLUMN_TEXT},
-    {"total_ns", GV_COLUMN_NUMBER}, {"gaps", GV_COLUMN_NUMBER},    {"samples", GV_COLUMN_NUMBER},
-    {"first", GV_COLUMN_NUMBER},    {"longest", GV_COLUMN_NUMBER}, {"inferred", GV_COLUMN_NUMBER},
-};
-
 #define GV_IDLE_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
 struct gv_idle {
@@ -73,16 +69,6 @@ struct gv_idle {
     size_t top;                     /* rows; 0: all */
     struct gv_range_choice *ranges; /* in which to be idle; NULL: anywhere */
 };
-
-/* Where in the program; NULL: not known. */
-static const char *idle_where(sqlite3 *trace, const struct gv_idle_listed *row,
-                              char where[GV_IDLE_WHERE_BYTES])
-{
-    where[0] = '\0';
-    if (gv_stack_text(trace, row->stack, 1, where, GV_IDLE_WHERE_BYTES))
-        where[0] = '\0';
-    return where[0] ? where : NULL;
-}
 
 static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *row)
 {
@@ -97,7 +83,7 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
                           bool named)
 {
     char where[GV_IDLE_WHERE_BYTES], beside[GV_IDLE_WHERE_BYTES], id[32];
-    const char *place = idle_where(trace, row, where);
+    const char *place = gv_stack_where(trace, row->stack, where, sizeof(where));
 
     snprintf(id, sizeof(id), "i%" PRId64, row->id);
     gv_rows_text(out, named ? id : NULL);
@@ -125,7 +111,7 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_number(out, row->gaps);
     gv_rows_text(out, row->reason);
     gv_rows_text(out, row->detail);
-    gv_rows_text(out, idle_where(trace, row, where));
+    gv_rows_text(out, gv_stack_where(trace, row->stack, where, sizeof(where)));
     gv_rows_number(out, row->samples);
     gv_rows_text(out, row->confidence);
     gv_rows_known(out, row->previous_call);
@@ -191,34 +177,28 @@ static const char *idle_lack(const struct idle_sums *sums)
                  " version, or a short run)";
 }
 
-struct idle_told {
-    char *out;
-    size_t size;
-};
-
 /* Adds ": waiting for data 19.0 s", or another one. */
 static int idle_tell_reason(void *context, sqlite3_stmt *row)
 {
-    const struct idle_told *told = context;
+    char *told = context;
     const char *reason = (const char *)sqlite3_column_text(row, 0);
     unsigned what = gv_account_find(reason);
     char ns[GV_FORMAT_BYTES];
-    size_t used = strlen(told->out);
 
-    snprintf(told->out + used, told->size - used, "%s%s %s", used ? ", " : ": ",
-             what < GV_ACCOUNTS ? gv_account_say(what).meaning : reason,
-             gv_format_duration(ns, gv_time_column_duration(row, 1)));
+    gv_format_add(told, GV_IDLE_REASONS_BYTES, "%s%s %s", told[0] ? ", " : ": ",
+                  what < GV_ACCOUNTS ? gv_account_say(what).meaning : reason,
+                  gv_format_duration(ns, gv_time_column_duration(row, 1)));
     return 0;
 }
 
 static int idle_put_sums(sqlite3 *trace, const struct gv_idle *idle, const struct idle_sums *sums)
 {
-    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[512] = "", see[GV_OFFER_BYTES];
+    char total[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], reasons[GV_IDLE_REASONS_BYTES] = "",
+                                                       see[GV_OFFER_BYTES];
     char who[64] = "A device";
-    struct idle_told told = {reasons, sizeof(reasons)};
     const char *lack = idle_lack(sums);
     int columns = gv_terminal_columns(stdout);
-    int error = gv_database_each(trace, sql_reasons, NULL, 0, idle_tell_reason, &told);
+    int error = gv_database_each(trace, sql_reasons, NULL, 0, idle_tell_reason, reasons);
 
     if (error)
         return error;
@@ -279,37 +259,10 @@ static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
     return 0;
 }
 
-static int idle_put_line_of(void *context, sqlite3_stmt *row)
-{
-    struct gv_rows *out = context;
-
-    for (int i = 0; i < (int)GV_IDLE_COUNT(idle_line_fields); i++) {
-        if (idle_line_fields[i].kind == GV_COLUMN_TEXT)
-            gv_rows_text(out, (const char *)sqlite3_column_text(row, i));
-        else if (sqlite3_column_type(row, i) == SQLITE_NULL)
-            gv_rows_null(out);
-        else
-            gv_rows_number(out, sqlite3_column_int64(row, i));
-    }
-    return 0;
-}
-
-static int idle_put_lines(sqlite3 *trace, const struct gv_idle *idle, struct gv_json *json)
-{
-    const int64_t named = !idle->ranges;
-    struct gv_rows out;
-    int error;
-
-    gv_rows_begin(&out, stdout, GV_FORMAT_JSON, idle_line_fields, GV_IDLE_COUNT(idle_line_fields),
-                  json);
-    error = gv_database_each(trace, sql_lines, &named, 1, idle_put_line_of, &out);
-    int ended = gv_rows_end(&out);
-    return error ? error : ended;
-}
-
 static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
                            const struct gv_idle_list *rows, const struct idle_sums *sums)
 {
+    const int64_t named = !idle->ranges;
     struct gv_json json;
     int error;
 
@@ -320,7 +273,7 @@ static int idle_print_json(sqlite3 *trace, const struct gv_idle *idle,
     gv_json_bool(&json, "inferred", sums->inferred);
     gv_json_text(&json, "lacks", idle_lack(sums));
     gv_json_open(&json, "lines", '[');
-    error = idle_put_lines(trace, idle, &json);
+    error = gv_statement_rows_ask(trace, sql_lines, &named, 1, stdout, GV_FORMAT_JSON, &json);
     gv_json_close(&json, ']');
     gv_json_open(&json, "idle", '[');
     if (!error)

@@ -1,9 +1,8 @@
-#include "report/commands/merge/copy.h"
+#include "report/commands/merge/merge.h"
 
 #include "report/commands_merge_copy.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/safe_sum.h"
-#include "report/store/schema.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -11,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COPY_COLUMNS 64
 
 /* ---- the rules ---- */
 
@@ -82,35 +79,13 @@ static void append_column(const struct gv_merge_copy *copy, const struct gv_trac
         sqlite3_str_appendf(sql, " + CAST(\"%w\" * %!.17g AS INTEGER)", column, clock->drift);
 }
 
-struct copy_columns {
-    char names[COPY_COLUMNS][GV_MERGE_NAME_BYTES];
-    size_t count;
-};
-
-static int take_column(void *context, sqlite3_stmt *row)
+/* Of a table of the job: what it has as columns. */
+static int read_columns(sqlite3 *job, const char *table, sqlite3_stmt **columns)
 {
-    struct copy_columns *columns = context;
+    char sql[128];
 
-    if (columns->count == COPY_COLUMNS)
-        return -E2BIG;
-    snprintf(columns->names[columns->count++], GV_MERGE_NAME_BYTES, "%s",
-             (const char *)sqlite3_column_text(row, 0));
-    return 0;
-}
-
-static int read_columns(sqlite3 *job, const char *table, struct copy_columns *columns)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(job, sql_columns, -1, &rows, NULL);
-
-    columns->count = 0;
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
-    int error = gv_database_error(job, result);
-    if (!error)
-        error = gv_database_rows(rows, NULL, 0, take_column, columns);
-    sqlite3_finalize(rows);
-    return error;
+    sqlite3_snprintf(sizeof(sql), sql, "SELECT * FROM main.\"%w\"", table);
+    return gv_database_compile(job, sql, columns);
 }
 
 /* A trace of an earlier schema may lack the table. */
@@ -129,24 +104,25 @@ static int copy_table(struct gv_merge_copy *copy, const struct gv_trace_clock *c
                       const char *table)
 {
     sqlite3 *job = copy->job.handle;
-    struct copy_columns columns;
+    sqlite3_stmt *columns = NULL;
     int64_t found = 0;
     int error = has_table(job, table, &found);
 
-    if (!error && found)
-        error = read_columns(job, table, &columns);
     if (error || !found)
         return error;
+    error = read_columns(job, table, &columns);
     sqlite3_str *sql = sqlite3_str_new(job);
     sqlite3_str_appendf(sql, "INSERT %s INTO main.\"%w\" SELECT ",
                         GV_TEXT_IS_ONE_OF(table, shared) ? "OR IGNORE" : "", table);
-    for (size_t i = 0; i < columns.count; i++) {
+    for (int i = 0; i < sqlite3_column_count(columns); i++) {
         sqlite3_str_appendall(sql, i ? ", " : "");
-        append_column(copy, clock, table, columns.names[i], sql);
+        append_column(copy, clock, table, sqlite3_column_name(columns, i), sql);
     }
+    sqlite3_finalize(columns);
     sqlite3_str_appendf(sql, " FROM source.\"%w\" s", table);
     char *text = sqlite3_str_finish(sql);
-    error = text ? gv_database_script(job, text, NULL, 0) : -ENOMEM;
+    if (!error)
+        error = text ? gv_database_script(job, text, NULL, 0) : -ENOMEM;
     sqlite3_free(text);
     return error;
 }
@@ -168,15 +144,17 @@ static int take_table(void *context, sqlite3_stmt *row)
 
 static int count_rows(struct gv_merge_copy *copy)
 {
-    struct copy_columns columns;
     int error = 0;
 
     for (size_t i = 0; i < copy->table_count && !error; i++) {
         struct gv_merge_table *table = &copy->tables[i];
+        sqlite3_stmt *columns = NULL;
         char sql[128];
         table->added = 0;
         error = read_columns(copy->job.handle, table->name, &columns);
-        if (error || strcmp(columns.names[0], "id") != 0)
+        bool has_id = !error && strcmp(sqlite3_column_name(columns, 0), "id") == 0;
+        sqlite3_finalize(columns);
+        if (!has_id)
             continue;
         sqlite3_snprintf(sizeof(sql), sql, "SELECT coalesce(max(id), 0) FROM main.\"%w\"",
                          table->name);

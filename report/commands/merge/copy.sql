@@ -3,9 +3,6 @@
 -- name: tables
 SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid;
 
--- name: columns
-SELECT name FROM pragma_table_info(?1, 'main') ORDER BY cid;
-
 -- name: same_process
 SELECT count(*) FROM source.process s JOIN main.process m ON m.identity = s.identity;
 

@@ -21,19 +21,22 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* A file may have such a name. */
-static bool is_pattern(const char *word)
+/* Whether it has one of the characters, and is no file of such a name. */
+static bool has_any(const char *word, const char *characters)
 {
     struct stat status;
 
-    return strpbrk(word, "*?[") && lstat(word, &status) < 0;
+    return strpbrk(word, characters) && lstat(word, &status) < 0;
+}
+
+static bool is_pattern(const char *word)
+{
+    return has_any(word, "*?[");
 }
 
 static bool is_list(const char *word)
 {
-    struct stat status;
-
-    return strchr(word, ':') && lstat(word, &status) < 0;
+    return has_any(word, ":");
 }
 
 bool gv_merge_is_several(const char *word)
@@ -51,43 +54,32 @@ static int add(struct gv_merge_inputs *inputs, const char *path)
     return error;
 }
 
-static int compare_paths(const void *left, const void *right)
+/* *.db */
+static int is_trace(const struct dirent *entry)
 {
-    return strcmp(*(char *const *)left, *(char *const *)right);
+    const char *end = strrchr(entry->d_name, '.');
+
+    return end && end > entry->d_name && strcmp(end, ".db") == 0 && entry->d_name[0] != '.';
 }
 
 static int add_folder(struct gv_merge_inputs *inputs, const char *folder)
 {
+    const char *between = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    struct dirent **entries = NULL;
     size_t before = inputs->count;
-    DIR *entries = opendir(folder);
-    const struct dirent *entry;
+    int count = scandir(folder, &entries, is_trace, alphasort), error = count < 0 ? -errno : 0;
     char path[PATH_MAX];
-    int error = entries ? 0 : -errno;
 
-    while (!error) {
-        errno = 0;
-        if (!(entry = readdir(entries))) {
-            error = -errno;
-            break;
-        }
-        const char *end = strrchr(entry->d_name, '.');
-        if (!end || strcmp(end, ".db") != 0 || entry->d_name[0] == '.')
-            continue;
-        if ((size_t)snprintf(path, sizeof(path), "%s%s%s", folder,
-                             folder[strlen(folder) - 1] == '/' ? "" : "/",
-                             entry->d_name) >= sizeof(path))
-            error = -ENAMETOOLONG;
-        else if (!is_folder(path))
+    for (int i = 0; i < count; i++) {
+        if ((size_t)snprintf(path, sizeof(path), "%s%s%s", folder, between, entries[i]->d_name) >=
+            sizeof(path))
+            error = error ? error : -ENAMETOOLONG;
+        else if (!error && !is_folder(path))
             error = add(inputs, path);
+        free(entries[i]);
     }
-    if (entries)
-        closedir(entries);
-    if (inputs->count > before)
-        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths),
-              compare_paths);
-    else if (!error)
-        error = -ENOENT;
-    return error;
+    free(entries);
+    return error || inputs->count > before ? error : -ENOENT;
 }
 
 static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern)
@@ -179,13 +171,8 @@ static int drop_repeated(struct gv_merge_inputs *inputs)
 /* Each file is among them once. */
 static void leave_out_output(struct gv_merge_inputs *inputs, const char *output)
 {
-    struct stat one, other;
-
-    if (stat(output, &one) < 0)
-        return;
     for (size_t i = 0; i < inputs->count && !inputs->replaced; i++)
-        if (stat(inputs->paths[i], &other) == 0 && one.st_dev == other.st_dev &&
-            one.st_ino == other.st_ino) {
+        if (gv_output_file_is_same(inputs->paths[i], output)) {
             free(inputs->paths[i]);
             memmove(inputs->paths + i, inputs->paths + i + 1,
                     (--inputs->count - i) * sizeof(*inputs->paths));

@@ -5,7 +5,6 @@
 #include "report/store/time_sum.h"
 #include "report/analyse/totals/totals.h"
 #include "report/analyse/facts/facts.h"
-#include "report/commands/merge/copy.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_open.h"
 #include "report/commands_merge_merge.inc"
@@ -15,8 +14,6 @@
 #include "trace/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

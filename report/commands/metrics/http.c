@@ -1,4 +1,4 @@
-#include "report/commands/metrics/http.h"
+#include "report/commands/metrics/metrics.h"
 
 #include "trace/futex.h"
 

@@ -1,4 +1,4 @@
-#include "report/commands/metrics/openmetrics.h"
+#include "report/commands/metrics/metrics.h"
 
 #include "report/store/time_sum.h"
 #include "report/collect/live.h"
@@ -135,13 +135,12 @@ static int metric_take(void *context, sqlite3_stmt *row)
     struct metric_rows *rows = context;
     int error = gv_array_room(&rows->list, rows->count, &rows->room, sizeof(*rows->list));
     struct gv_live_row *one = error ? NULL : &rows->list[rows->count++];
-    const char *kind = (const char *)sqlite3_column_text(row, 0);
 
     if (error)
         return error;
     *one = (struct gv_live_row){.count = sqlite3_column_int64(row, 3),
                                 .ns = sqlite3_column_int64(row, 4)};
-    snprintf(one->kind, sizeof(one->kind), "%s", kind ? kind : "");
+    snprintf(one->kind, sizeof(one->kind), "%s", gv_database_text(row, 0));
     gv_live_text(one->one, (const char *)sqlite3_column_text(row, 1));
     gv_live_text(one->two, (const char *)sqlite3_column_text(row, 2));
     return 0;

@@ -36,10 +36,7 @@ static bool query_is_of_gpu(const char *table)
 {
     static const char *const tables[] = {"gpu_op", "jit", "overhead", "gpu_module"};
 
-    for (size_t i = 0; table && i < sizeof(tables) / sizeof(tables[0]); i++)
-        if (strcmp(table, tables[i]) == 0)
-            return true;
-    return false;
+    return table && GV_TEXT_IS_ONE_OF(table, tables);
 }
 
 /* SQLite calls it for each action of a statement. */
@@ -86,26 +83,19 @@ static bool query_goes_on(sqlite3 *trace, const char *tail)
     return more;
 }
 
-/* Compiles one statement. 0; -EINVAL: *why has the reason; free it with sqlite3_free(). */
-static int query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement, char **why)
+/* Compiles one statement. Returns why it is none, until the trace is asked again; or NULL. */
+static const char *query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
 {
     const char *tail = NULL;
     int result = sqlite3_prepare_v2(trace, sql, -1, statement, &tail);
 
-    *why = NULL;
     if (result == SQLITE_AUTH || (*statement && !sqlite3_stmt_readonly(*statement)))
-        *why = sqlite3_mprintf("a query can only read");
-    else if (result != SQLITE_OK)
-        *why = sqlite3_mprintf("%s", sqlite3_errmsg(trace));
-    else if (!*statement)
-        *why = sqlite3_mprintf("there is no SQL in it");
-    else if (query_goes_on(trace, tail))
-        *why = sqlite3_mprintf("it is more than one statement");
-    if (!*why)
-        return 0;
-    sqlite3_finalize(*statement);
-    *statement = NULL;
-    return -EINVAL;
+        return "a query can only read";
+    if (result != SQLITE_OK)
+        return sqlite3_errmsg(trace);
+    if (!*statement)
+        return "there is no SQL in it";
+    return query_goes_on(trace, tail) ? "it is more than one statement" : NULL;
 }
 
 /* The first step may take long: a sort or sum reads everything before its first row. */
@@ -140,9 +130,9 @@ static bool query_is_taken(const struct gv_column *columns, char *const *others,
     return false;
 }
 
-/* JSON objects have unique names: others[] gets a new name for a column with an earlier one's
- * name, or NULL. The caller frees them with sqlite3_free(). 0 or -ENOMEM. */
-static int query_other_names(const struct gv_column *columns, char **others, int count)
+/* JSON objects have unique names: a column with an earlier one's name gets a new one, which is in
+ * others[] too. The caller frees those with sqlite3_free(). 0 or -ENOMEM. */
+static int query_name_apart(struct gv_column *columns, char **others, int count)
 {
     for (int i = 1; i < count; i++) {
         int number = 1;
@@ -158,17 +148,9 @@ static int query_other_names(const struct gv_column *columns, char **others, int
                 others[i] = name;
         }
     }
+    for (int i = 1; i < count; i++)
+        columns[i].name = others[i] ? others[i] : columns[i].name;
     return 0;
-}
-
-static int query_name_apart(struct gv_column *columns, char **others, int count)
-{
-    int error = query_other_names(columns, others, count);
-
-    for (int i = 0; i < count && !error; i++)
-        if (others[i])
-            columns[i].name = others[i];
-    return error;
 }
 
 /* Writes all rows; *any: there were some. 0; -EINVAL: SQL failed, see sqlite3_errmsg(); or
@@ -306,8 +288,8 @@ static int query_unknown(const struct gv_arguments *arguments)
 /* Prints why SQL failed. The text may quote the trace. */
 static int query_failed(const char *why, int code)
 {
-    gv_message("the query failed: %s%s", why ? why : "out of memory",
-               why && strncmp(why, "no such", 7) == 0 ? "; see 'gpuverify schema'" : "");
+    gv_message("the query failed: %s%s", why,
+               strncmp(why, "no such", 7) == 0 ? "; see 'gpuverify schema'" : "");
     return code;
 }
 
@@ -318,25 +300,20 @@ static int query_run(const struct gv_arguments *arguments, sqlite3 *trace, const
     enum gv_format format =
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_query_format, "table"));
     sqlite3_stmt *statement = NULL;
-    char *why = NULL;
-    int code = GV_EXIT_FINE, error = query_prepare(trace, sql, &statement, &why);
+    const char *why = query_prepare(trace, sql, &statement);
+    int code = GV_EXIT_FINE, error = 0;
 
-    if (error) {
+    if (why)
         code = query_failed(why, GV_EXIT_USAGE);
-        sqlite3_free(why);
-        return code;
-    }
-    if (value && sqlite3_column_count(statement) != 1)
-        error = -E2BIG;
+    else if (value && sqlite3_column_count(statement) != 1)
+        code = query_failed("--value needs a query of one column", GV_EXIT_USAGE);
     else if (value)
         error = query_print_value(statement, stdout);
     else
         error = query_print(statement, stdout, format, &any);
     if (!error && !any && format == GV_FORMAT_TABLE)
         query_say_empty(trace, *of_gpu);
-    if (error == -E2BIG)
-        code = query_failed("--value needs a query of one column", GV_EXIT_USAGE);
-    else if (error == -ENODATA)
+    if (error == -ENODATA)
         code = query_failed("it returns no row", GV_EXIT_FAILED);
     else if (error == -EINVAL)
         code = query_failed(sqlite3_errmsg(trace), GV_EXIT_FAILED);

@@ -6,7 +6,6 @@
 #include "report/collect/session_watch.h"
 #include "report/collect/sessions.h"
 #include "report/commands/export/export.h"
-#include "report/commands/program_path.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
 #include "report/commands/trace_open.h"

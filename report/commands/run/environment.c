@@ -10,23 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define GV_LIBRARY "libgpuverify.so"
 
-static int run_directory_of_self(char *out, size_t size)
+int gv_run_self(char *path, size_t size)
 {
-    ssize_t length = readlink("/proc/self/exe", out, size - 1);
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
 
-    if (length <= 0)
-        return -ENOSYS;
-    out[length] = '\0';
-    char *slash = strrchr(out, '/');
-    if (!slash)
-        return -ENOENT;
-    *slash = '\0';
-    return 0;
+    if (length > 0)
+        path[length] = '\0';
+    return length > 0 ? 0 : -ENOSYS;
 }
 
 /* Builds the path `directory`/`relative`, without "..". 1, or 0 if the file does not exist. */
@@ -53,10 +49,11 @@ static int run_find_library(char *path, size_t size)
     /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
     static const char *const beside[] = {"../preload", GV_LIBRARY_RELATIVE, "../lib"};
     char directory[PATH_MAX];
-    int error = run_directory_of_self(directory, sizeof(directory));
+    int error = gv_run_self(directory, sizeof(directory));
 
     if (error)
         return error;
+    *strrchr(directory, '/') = '\0';
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
         if (run_try(directory, beside[i], path, size))
             return run_check_path(path);
@@ -153,4 +150,24 @@ enum gv_no_trace gv_run_note_read(int fd, int status)
     if (WIFEXITED(status) && WEXITSTATUS(status) == GV_EXIT_NOT_FOUND)
         return GV_NO_TRACE_NOT_STARTED;
     return GV_NO_TRACE_NOT_THERE;
+}
+
+int gv_program_find(const char *name, char path[PATH_MAX])
+{
+    const char *places = getenv("PATH");
+    char candidate[PATH_MAX];
+    struct stat status;
+
+    if (strchr(name, '/'))
+        return realpath(name, path) ? 0 : -errno;
+    for (const char *at = places ? places : "/usr/bin:/bin"; *at;) {
+        int length = (int)strcspn(at, ":");
+        snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1, length ? at : ".",
+                 name);
+        if (access(candidate, X_OK) == 0 && stat(candidate, &status) == 0 &&
+            S_ISREG(status.st_mode) && realpath(candidate, path))
+            return 0;
+        at += length + (at[length] == ':');
+    }
+    return -ENOENT;
 }

@@ -1,10 +1,14 @@
-/* The environment of a program under `gpuverify run`. */
+/* The environment of a program under `gpuverify run`, and where the program is. */
 #ifndef GV_COMMANDS_RUN_ENVIRONMENT_H
 #define GV_COMMANDS_RUN_ENVIRONMENT_H
 
 #include "report/commands/summary/no_trace.h"
 
+#include <limits.h>
 #include <stddef.h>
+
+/* The path of this command. 0; -ENOSYS: /proc is missing. */
+int gv_run_self(char *path, size_t size);
 
 /* Finds libgpuverify.so in the build tree, or where it is installed, as a path that LD_PRELOAD can
  * contain. 0, or -errno after a message. */
@@ -14,12 +18,14 @@ int gv_run_find_library(char *path, size_t size);
  * GPUVERIFY_TRACE. 0 or -errno. */
 int gv_run_set_environment(const char *library, const char *trace);
 
-/* What the library tells of a program that leaves no trace (trace/run_note.h). */
-/* Makes the note's file and names it in the environment, before the program starts. Its descriptor,
- * or -errno: then nothing will be known. */
+/* What the library tells of a program that leaves no trace (trace/run_note.h). Makes the note's
+ * file and names it in the environment, before the program starts. Its descriptor, or -errno: then
+ * nothing will be known. */
 int gv_run_note_open(void);
-/* Why a program left no trace that ended with this status of
- * waitpid. Closes the file. */
+/* Why a program left no trace that ended with this status of waitpid. Closes the file. */
 enum gv_no_trace gv_run_note_read(int fd, int status);
+
+/* Finds a program as a shell does. 0 or -errno. */
+int gv_program_find(const char *name, char path[PATH_MAX]);
 
 #endif

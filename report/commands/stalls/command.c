@@ -5,21 +5,19 @@
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
-#include "report/commands/cause_words.h"
+#include "report/commands/account_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/range_view.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
-#include "report/show/message.h"
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GV_STALL_WHERE_BYTES 4096
 #define GV_STALLS_TOP        20
@@ -71,16 +69,6 @@ struct gv_stalls {
 
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
-/* Where in the program; NULL: not known. */
-static const char *stall_where(sqlite3 *trace, const struct gv_stall_row *row,
-                               char where[GV_STALL_WHERE_BYTES])
-{
-    where[0] = '\0';
-    if (gv_stack_text(trace, row->stack, 1, where, GV_STALL_WHERE_BYTES))
-        where[0] = '\0';
-    return where[0] ? where : NULL;
-}
-
 static const char *stall_waited_for(const struct gv_stall_row *row)
 {
     if (row->blocked_name)
@@ -101,7 +89,7 @@ static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_
     gv_rows_text(out, row->cause);
     gv_rows_text(out, row->name);
     gv_rows_text(out, stall_waited_for(row));
-    gv_rows_text(out, stall_where(trace, row, where));
+    gv_rows_text(out, gv_stack_where(trace, row->stack, where, sizeof(where)));
 }
 
 static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
@@ -126,7 +114,7 @@ static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct g
     gv_rows_known(out, row->process);
     gv_rows_known(out, row->thread);
     gv_rows_text(out, row->kernel);
-    gv_rows_text(out, stall_where(trace, row, where));
+    gv_rows_text(out, gv_stack_where(trace, row->stack, where, sizeof(where)));
     gv_rows_text(out, row->advice);
     gv_rows_known(out, row->other_pid);
     gv_rows_text(out, row->other_name);

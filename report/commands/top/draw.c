@@ -176,14 +176,6 @@ static void draw_rates(const struct draw *draw)
     fputc('\n', out);
 }
 
-static void draw_age_line(const struct draw *draw)
-{
-    fputs(gv_colour(stdout, GV_COLOUR_DIM), draw->out);
-    fputs("newest: ", draw->out);
-    draw_ages(draw);
-    fprintf(draw->out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
-}
-
 static void draw_nvml(const struct draw *draw, const char *uuid)
 {
     static const struct {
@@ -443,7 +435,9 @@ void gv_top_draw(const struct gv_top *top, FILE *out, unsigned int rows, unsigne
     draw_head(&draw);
     head += draw_devices(&draw);
     draw_rates(&draw);
-    draw_age_line(&draw);
+    fprintf(out, "%snewest: ", gv_colour(stdout, GV_COLOUR_DIM));
+    draw_ages(&draw);
+    fprintf(out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
     draw_share(rows == 0 ? 60 : rows > head ? rows - head : 0, wanted, given, 4);
     if (given[0])
         draw_now(&draw, given[0], &threads);

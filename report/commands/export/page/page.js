@@ -253,21 +253,17 @@ const gvPage = (() => {
   // ---- tables ----
 
   // Sections of the report, in the order of the list; those not named come before the last four.
-  const ORDER = ["stalls", "idle", "kernels", "gpu_lines", "calls", "launches", "copies", "sync", "loads", "steps", "ranges",
-    "memory_lines", "memory_peak", "leaks", "memory", "devices", "gaps", "latency", "errors", "captures", "flights", "minutes",
-    "changes", "processes", "losses", "environment", "own_cost", "run"];
   const TABS = {
-    stalls: "Stalls by cause", idle: "Idle by line", kernels: "Kernels", gpu_lines: "GPU time by line", launches: "Launches",
-    copies: "Copies", calls: "Calls", sync: "Requested waits", loads: "Loads of code", latency: "Latency", gaps: "GPU gaps", memory: "Memory",
-    memory_peak: "Memory at its peak", memory_lines: "Memory by line", leaks: "Never freed", steps: "Steps", ranges: "Ranges",
-    devices: "Devices", minutes: "Over minutes", changes: "Since when", errors: "Failed calls", captures: "Lost captures",
-    flights: "Unfinished calls", processes: "Processes", environment: "Environment", losses: "Lost records",
+    stalls: "Stalls by cause", idle: "Idle by line", kernels: "Kernels", gpu_lines: "GPU time by line", calls: "Calls",
+    launches: "Launches", copies: "Copies", sync: "Requested waits", loads: "Loads of code", steps: "Steps", ranges: "Ranges",
+    memory_lines: "Memory by line", memory_peak: "Memory at its peak", leaks: "Never freed", memory: "Memory", devices: "Devices",
+    gaps: "GPU gaps", latency: "Latency", errors: "Failed calls", captures: "Lost captures", flights: "Unfinished calls",
+    minutes: "Over minutes", changes: "Since when", processes: "Processes", losses: "Lost records", environment: "Environment",
     own_cost: "Cost of gpuverify", run: "Run",
   };
+  const ORDER = Object.keys(TABS);
   // They have one row, and are read downwards.
   const RECORDS = ["run", "memory", "latency"];
-  // Tables whose rows lead to a story.
-  const OPENS = {idle: (row) => byName.get(row[7])};
 
   const storyTables = () => {
     const list = (kind) => stories.filter((story) => story.kind === kind);
@@ -323,11 +319,8 @@ const gvPage = (() => {
     const place = (name) => ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length - 4.5;
     names.sort((one, other) => place(one) - place(other));
     const tables = [...storyTables(), ...names.map(sectionTable)];
-    for (const table of tables)
-      if (OPENS[table.name]) table.open = (row) => {
-        const story = OPENS[table.name](row);
-        if (story) open(story);
-      };
+    const idle = tables.find((table) => table.name === "idle");
+    if (idle) idle.open = (row) => byName.has(row[7]) && open(byName.get(row[7]));
     gvTable.show(byId("tables"), tables.filter((table) => table.rows.length > 0),
       tables.filter((table) => table.rows.length === 0).map((table) => table.tab.toLowerCase()));
   };

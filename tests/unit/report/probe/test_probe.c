@@ -1,8 +1,7 @@
 /* The probe's watchdog, with a child that hangs, dies or refuses at a given row. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/probe/run.h"
-#include "report/probe/store.h"
+#include "report/probe/probe.h"
 
 #include <errno.h>
 #include <signal.h>
