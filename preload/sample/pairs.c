@@ -37,6 +37,7 @@
 #define EMPTY_PAIRS      16u
 #define QUEUED_NS        2000u /* the events' clock against ours */
 #define HELD_NS          20000u
+#define BASE_LASTS_NS    5000000000u /* until the clocks are too far apart: 10 us each second */
 
 /* What a kernel or copy needs between two events beyond an empty pair, and how much that varies:
  * 2.1 us in all between events in a full queue, +- 0.2 (H100, driver 580). */
@@ -330,9 +331,11 @@ bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
 
     if (__builtin_expect(!one_of, 1) || !is_ours())
         return false;
-    if (thread->pair) /* of a call that was left */
-        drop(thread->pair);
+    pair = thread->pair;
     thread->pair = NULL;
+    if (pair) /* of a call that was left */
+        drop(pair);
+    pair = NULL;
     start_ns = gv_clock_now_ns();
     if (!thread->context || !affords(thread, start_ns)) {
         gv_own_cost_spare(costs(), GV_OWN_COST_PAIRS);
@@ -342,7 +345,9 @@ bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
     pair = begin(thread, call);
     if (pair) {
         pair->one_of = one_of;
-        pair->number = atomic_fetch_add(&numbers, 1) + 1;
+        do /* 0 is no number */
+            pair->number = atomic_fetch_add(&numbers, 1) + 1;
+        while (!pair->number);
         thread->correlation = pair->number;
         thread->pair = pair;
     } else {
@@ -404,7 +409,7 @@ static bool await(void *event)
 /* Learns when an event of ours was, in an idle stream of ours. */
 static void measure_base(struct ring *ring)
 {
-    uint64_t best_ns = UINT64_MAX;
+    uint64_t best_ns = 2 * HELD_NS; /* what took longer tells nothing */
 
     for (unsigned i = 0; i < BASE_TRIES && best_ns > BASE_GOOD_NS; i++) {
         uint64_t from_ns = gv_clock_now_ns(), to_ns;
@@ -463,17 +468,19 @@ static void write_sample(const struct ring *ring, const struct gv_pair *pair, in
     bool is_queued = from_ns + QUEUED_NS >= pair->end_ns;
     uint64_t gap_ns = is_queued ? 0 : pair->end_ns - pair->begun_ns;
     uint64_t rest_ns = to_ns > pair->after_ns + QUEUED_NS ? 0 : pair->after_ns - pair->end_ns;
-    int64_t bias_ns = (int64_t)(ring->empty_ns + AROUND_NS + gap_ns + rest_ns / 2);
+    /* Such a call is the copy itself, from or to pageable memory. */
+    uint64_t before_ns = gap_ns > HELD_NS && pair->works == GV_GPU_WORK_MOVE ? 0 : gap_ns;
+    int64_t bias_ns = (int64_t)(ring->empty_ns + AROUND_NS + before_ns + rest_ns / 2);
+    uint64_t error_ns = ring->empty_error_ns + AROUND_ERROR_NS + (gap_ns + rest_ns) / 2;
     union gv_record record = {
-        .gpu_sample = {
-            .head = {.kind = GV_RECORD_GPU_SAMPLE, .result = is_queued},
-            .start_ns = from_ns + gap_ns,
-            .duration_ns = apart_ns > bias_ns ? (uint64_t)(apart_ns - bias_ns) : 0,
-            .bias_ns = (uint32_t)bias_ns,
-            .error_ns = (uint32_t)(ring->empty_error_ns + AROUND_ERROR_NS + (gap_ns + rest_ns) / 2),
-            .clock_error_ns = (uint32_t)ring->base_error_ns,
-            .correlation = pair->number,
-            .one_of = pair->one_of}};
+        .gpu_sample = {.head = {.kind = GV_RECORD_GPU_SAMPLE, .result = is_queued},
+                       .start_ns = from_ns + before_ns,
+                       .duration_ns = apart_ns > bias_ns ? (uint64_t)(apart_ns - bias_ns) : 0,
+                       .bias_ns = (uint32_t)bias_ns,
+                       .error_ns = error_ns < UINT32_MAX ? (uint32_t)error_ns : UINT32_MAX,
+                       .clock_error_ns = (uint32_t)ring->base_error_ns,
+                       .correlation = pair->number,
+                       .one_of = pair->one_of}};
 
     /* The call did something else first, such as loading its code; or the thread had no CPU. */
     if ((gap_ns > HELD_NS && pair->works != GV_GPU_WORK_MOVE) || rest_ns > HELD_NS)
@@ -501,10 +508,11 @@ static bool is_done(struct gv_pair *pair)
     return atomic_load_explicit(&pair->state, memory_order_acquire) == PAIR_DONE;
 }
 
-/* Its context is current. Returns whether pairs were done. */
+/* Its context is current. Returns whether pairs could be read. Where the clocks cannot be compared,
+ * as our stream does not come to its turn, they are given back unread. */
 static bool read_current(struct ring *ring)
 {
-    bool was_any = false;
+    bool was_any = false, can_read;
 
     for (size_t i = 0; i < PAIRS && !was_any; i++)
         was_any = is_done(&ring->pairs[i]);
@@ -514,10 +522,17 @@ static bool read_current(struct ring *ring)
         measure_empty(ring);
     if (!ring->base_ns || gv_clock_now_ns() - ring->base_ns > BASE_EVERY_NS)
         measure_base(ring);
-    for (size_t i = 0; i < PAIRS && ring->base_ns && ring->knows_empty; i++)
-        if (is_done(&ring->pairs[i]))
+    can_read =
+        ring->knows_empty && ring->base_ns && gv_clock_now_ns() - ring->base_ns < BASE_LASTS_NS;
+    for (size_t i = 0; i < PAIRS; i++) {
+        if (!is_done(&ring->pairs[i]))
+            continue;
+        if (can_read)
             read_pair(ring, &ring->pairs[i]);
-    return true;
+        else
+            drop(&ring->pairs[i]);
+    }
+    return can_read;
 }
 
 static bool read_ring(struct ring *ring)
@@ -632,13 +647,17 @@ void gv_pairs_void(void)
 bool gv_pairs_fetch(uint64_t patience_ns, bool is_last)
 {
     uint64_t end_ns = gv_monotonic_ns() + patience_ns;
-    uint32_t mine, known;
+    uint32_t mine, known, before = atomic_load(&asked);
 
-    if (!is_ours() || atomic_load(&asked) & 1)
+    if (!is_ours())
         return true;
+    do {
+        if (before & 1)
+            return true;
+        mine = before + (is_last ? 1 : 2);
+    } while (!atomic_compare_exchange_weak(&asked, &before, mine));
     if (is_last)
         atomic_store(&gv_pairs_are_on, 0);
-    mine = atomic_fetch_add(&asked, is_last ? 1 : 2) + (is_last ? 1 : 2);
     gv_futex_wake(&asked);
     while ((int32_t)((known = atomic_load(&answered)) - mine) < 0)
         if (!gv_futex_wait_until(&answered, known, end_ns))

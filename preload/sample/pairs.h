@@ -41,8 +41,9 @@ bool gv_pairs_allow(const void *attributes, unsigned count);
 /* cuInit() has succeeded, in a process that is to be sampled. NULL, or why it is not. */
 const char *gv_pairs_start(void);
 
-/* Contexts are about to end: their events are not used any more, and no call of ours with them is
- * under way when this returns. */
+/* Contexts are about to end: events made so far are not used any more, and no call of ours with
+ * them is under way when this returns, unless it takes more than a second. A process has the events
+ * of 16 contexts in all, as those of a context that lives on are not found again. */
 void gv_pairs_void(void);
 
 /* Has what has ended written, within `patience_ns`. False: it took longer. `is_last`: nothing is

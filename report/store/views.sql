@@ -19,7 +19,7 @@ SELECT
     c.bytes AS bytes, -- moved or requested; the release threshold (at most 1 << 48) that a call sets for a memory pool
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
-    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU; or of its sample
+    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU; or the number of its sample
     cs.stack AS stack, -- where in the program, see frames; docs/stacks.md says which calls have one
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
@@ -317,7 +317,7 @@ SELECT
     l.error_ns AS error_ns, -- standard error of total_ns
     l.first_half_ns AS first_half_ns, -- in the first half of the phase
     l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
-    l.confidence AS confidence, -- measured; sampled: split by looks or by stacks of calls; inferred: from calls alone
+    l.confidence AS confidence, -- measured; sampled: split by looks, by stacks of calls, or by samples of the GPU's work; inferred: from calls alone
     l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
 FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
 
@@ -744,7 +744,7 @@ each(minute, process, what, name, count, ns, max_ns, bytes) AS (
     UNION ALL SELECT l.start_ns / 60000000000, l.process, 'load', l.kind, 1, l.duration_ns, l.duration_ns, l.bytes
     FROM full CROSS JOIN loads l WHERE l.start_ns >= from_ns
     UNION ALL SELECT s.start_ns / 60000000000, s.process, CASE a.gpu_work WHEN 1 THEN 'kernel' WHEN 2 THEN 'graph' ELSE a.class END,
-        coalesce(k.name, a.name), sum(s.one_of), sum(s.one_of * s.duration_ns), max(s.duration_ns), NULL
+        coalesce(k.name, a.name), CAST(total(s.one_of) AS INTEGER), CAST(total(1.0 * s.one_of * s.duration_ns) AS INTEGER), max(s.duration_ns), NULL
     FROM full CROSS JOIN gpu_sample s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT JOIN kernel k ON k.id = c.kernel
     WHERE s.start_ns >= from_ns GROUP BY 1, 2, 3, 4
     UNION ALL SELECT c.minute, t.process, 'call', a.name, c.count, c.ns, c.max_ns, c.bytes

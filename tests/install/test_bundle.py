@@ -29,7 +29,7 @@ LIMIT_BYTES = 5 << 20
 # With the libraries of the root: recording, and all commands that read traces.
 END_TO_END = ("stored", "hostile", "killed", "watchdog", *(f"test_{name}." for name in (
     "anonymise", "by_range", "check", "collectives", "diff", "export_files", "fleet", "gpu_lines", "idle_commands", "jobs",
-    "json", "keep", "memory", "own_cost", "page", "query", "ranges", "ranks", "report", "scaled", "stall_commands", "steps",
+    "json", "keep", "memory", "own_cost", "page", "query", "ranges", "ranks", "report", "sampled", "stall_commands", "steps",
     "timeline", "tracks", "findings")))
 TIMES_SLOWER_MOST = 5
 LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux.*")

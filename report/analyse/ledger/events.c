@@ -10,6 +10,7 @@
 #define ENTRIES_MOST  32768u
 #define COPIES_MOST   4096u
 #define SERIALISED_NS 20000   /* until an operation begins that another stream has kept */
+#define BESIDE_NS     500     /* what follows at once may seem to begin earlier by less */
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 #define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
@@ -395,8 +396,8 @@ static int take_serialised(struct gv_ledger *ledger, uint32_t number,
         lane->legacy_place = operation->place;
         return 0;
     }
-    *works_beside |=
-        operation->place != lane->legacy_place && operation->key.at_ns < lane->legacy_end_ns;
+    *works_beside |= operation->place != lane->legacy_place &&
+                     operation->key.at_ns + BESIDE_NS < lane->legacy_end_ns;
     if (!lane->legacy_pair || operation->place == lane->legacy_place || *works_beside ||
         launch->awaits || operation->key.at_ns >= lane->legacy_end_ns + SERIALISED_NS ||
         queued_ns >= lane->legacy_end_ns || lane->legacy_launch_ns >= launch->start_ns)

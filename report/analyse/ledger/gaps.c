@@ -52,10 +52,12 @@ static bool is_before_copy(const struct walk *walk, const struct gv_ledger_piece
 {
     const struct gv_ledger_lane *lane = &walk->ledger->lanes[walk->lane];
     const struct gv_ledger_pair *pairs = walk->ledger->pairs;
-    const struct gv_ledger_span *next = &lane->copies[lane->copy_at];
+    const struct gv_ledger_span *next;
 
-    return lane->copy_at < lane->copy_count && next->to_device &&
-           pairs[next->pair].thread != pairs[piece->pair].thread;
+    if (lane->copy_at >= lane->copy_count)
+        return false;
+    next = &lane->copies[lane->copy_at];
+    return next->to_device && pairs[next->pair].thread != pairs[piece->pair].thread;
 }
 
 /* Copies in it are no idle time. */

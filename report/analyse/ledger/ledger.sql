@@ -233,11 +233,11 @@ WHERE id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what = 'compile' GR
 DROP TABLE IF EXISTS temp.ledger_short;
 CREATE TEMP TABLE ledger_short (process INTEGER, at_ns INTEGER, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 INSERT OR IGNORE INTO temp.ledger_short
-SELECT t.process, c.start_ns FROM call_stack k JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread
-WHERE (c.result = 2 AND c.api IN (SELECT id FROM api WHERE class = 'alloc')) OR k.stack IN (SELECT f.stack FROM frame f WHERE f.function GLOB '*DeviceCachingAllocator::release_*cached_blocks(*'
-    AND NOT EXISTS (SELECT 1 FROM frame e WHERE e.stack = f.stack AND e.function GLOB '*emptyCache*'));
+SELECT t.process, c.start_ns FROM call_stack k CROSS JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread
+WHERE EXISTS (SELECT 1 FROM finding WHERE phase = 1 AND what IN ('allocating', 'freeing')) AND ((c.result = 2 AND c.api IN (SELECT id FROM api WHERE class = 'alloc')) OR k.stack IN (SELECT f.stack FROM frame f WHERE f.function GLOB '*DeviceCachingAllocator::release_*cached_blocks(*'
+    AND NOT EXISTS (SELECT 1 FROM frame e WHERE e.stack = f.stack AND e.function GLOB '*emptyCache*')));
 UPDATE finding SET title = title || ', as memory runs out in ' || s.times || ' of ' || finding.steps || ' steps',
-    fix = 'Find the size that fits once, and keep to it: a smaller batch, or less memory in use at a time. What is begun before memory runs out is done again.'
+    fix = 'Find the size that fits once, and keep to it: a smaller batch, or less memory in use at a time. Work that was begun before memory ran out is done twice.'
 FROM (SELECT f.id AS id, min(f.steps, (SELECT count(*) FROM step p WHERE p.series = l.series AND NOT p.warmup AND EXISTS (SELECT 1
             FROM temp.ledger_short h WHERE h.process = f.process AND h.at_ns BETWEEN p.start_ns AND p.start_ns + p.duration_ns))) AS times
     FROM finding f JOIN lane l ON l.process = f.process AND l.device IS f.device

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Of more, the rest is not told apart. */
+/* Of more pairs, the rest is not told apart. */
 #define SAMPLED_MOST 16384u
 
 /* The phase of a lane, or the minute, that a time lies in. */
@@ -18,11 +18,16 @@ static uint32_t phase_of(const struct gv_ledger *ledger, const struct gv_ledger_
     return at_ns < lane->main_ns ? 0 : at_ns < lane->main_end_ns ? 1 : 2;
 }
 
-static uint32_t account_of(int64_t work)
+static uint32_t account_of(const struct gv_ledger *ledger, uint32_t api)
 {
-    return work == GV_GPU_WORK_KERNEL  ? GV_ACCOUNT_KERNEL
-           : work == GV_GPU_WORK_GRAPH ? GV_ACCOUNT_GRAPH
-                                       : GV_ACCOUNT_COPY;
+    switch (gv_ledger_api(ledger, api, 1)) {
+    case GV_GPU_WORK_KERNEL:
+        return GV_ACCOUNT_KERNEL;
+    case GV_GPU_WORK_GRAPH:
+        return GV_ACCOUNT_GRAPH;
+    default:
+        return gv_ledger_api(ledger, api, 0) == GV_CLASS_SET ? GV_ACCOUNT_SET : GV_ACCOUNT_COPY;
+    }
 }
 
 int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
@@ -32,9 +37,9 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     const struct gv_totals_part *part = &ledger->part;
     double error_ns = 0;
     int64_t ns = gv_scaled_ns(ledger->scaled, call, &error_ns), known;
-    uint32_t what = account_of(gv_ledger_api(ledger, call->api, 1));
+    uint32_t what = account_of(ledger, call->api);
     uint32_t phase = phase_of(ledger, lane, call->key.at_ns);
-    const struct gv_key key = {{(uint64_t)number << 32 | pair, what, phase}};
+    struct gv_key key = {{(uint64_t)number << 32 | pair, what, phase}};
     int error = 0;
 
     if (ns <= 0 || call->key.at_ns < part->from_ns || call->key.at_ns >= part->to_ns ||
@@ -42,8 +47,11 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
         !gv_range_choice_has(part->ranges, call->key.id))
         return 0;
     known = gv_key_map_find(&ledger->sampled_numbers, &key);
-    if (!known && ledger->sampled_count >= SAMPLED_MOST)
-        return 0;
+    if (!known && ledger->sampled_count >= SAMPLED_MOST) {
+        pair = 0;
+        key.part[0] = (uint64_t)number << 32;
+        known = gv_key_map_find(&ledger->sampled_numbers, &key);
+    }
     if (!known) {
         error = gv_array_room(&ledger->sampled, ledger->sampled_count, &ledger->sampled_room,
                               sizeof(*ledger->sampled));

@@ -224,10 +224,10 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
     }
     finding->saves_ns = finding->lost_ns; /* more than what is pinned saves */
     snprintf(finding->title, sizeof(finding->title),
-             "copies to the GPU and back in each step, from and to pageable memory");
+             "copies to the GPU and back again and again, from and to pageable memory");
     snprintf(finding->fix, sizeof(finding->fix),
              "Copy the data to the GPU once, before the loop, and keep it there%s; copy back only "
-             "what the host reads. What must move in each step: from and to pinned memory.",
+             "what the host reads. Use pinned memory for what must move in each step.",
              keeps.text);
     return 0;
 }
@@ -246,7 +246,7 @@ int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
              *finding->fix ? finding->fix : gv_account_say(finding->what).advice);
     snprintf(finding->fix, sizeof(finding->fix),
              "If this code touches managed memory, its pages move between the host and the GPU: "
-             "copy only what is needed to a buffer of its own, or move them ahead "
+             "copy only what is needed to a buffer of its own, or prefetch them "
              "(cudaMemPrefetchAsync).");
     gv_format_add(finding->fix, sizeof(finding->fix), " %s", fix);
     return 0;

@@ -1004,7 +1004,7 @@ static void copies_to_the_device_and_back(void **state)
     totals_execute("UPDATE gpu_stack SET launches = 20 WHERE copy_kind = 18");
     make();
     assert_int_equal(
-        has_finding("title LIKE 'copies to the GPU and back in each step, %' AND fix "
+        has_finding("title LIKE 'copies to the GPU and back again and again, %' AND fix "
                     "LIKE 'Copy % once, %keep it there (cuda.to_device);%' AND saves_ns = "
                     "lost_ns"),
         1);
