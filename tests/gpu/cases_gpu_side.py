@@ -233,6 +233,7 @@ def samples_of_known_kernels(bench, folder):
         costs[mode] = re.search(r"^graph_p10_ns (\d+)$", done.stdout, re.M).group(1)
         if mode == "plain":
             continue
+        bench.recover(inside)
         with trace_of(inside) as trace:
             query = ("SELECT name, total_ns / count, error_ns / count FROM scaled WHERE total_ns NOT NULL" if mode == "sampled" else
                      "SELECT name, total_ns / count, 0 FROM kernel_summary UNION ALL SELECT 'graph', avg(duration_ns), 0 FROM gpu_ops"
