@@ -6,6 +6,7 @@
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/process/gpu_start.h"
+#include "preload/sample/pairs.h"
 #include "preload/stacks/stacks.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@ uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint8_t gv_stacks_chosen_traits;
 struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
+_Atomic uint32_t gv_pairs_are_on;
 
 static struct gv_thread second_thread;
 static char folder[256];
