@@ -325,17 +325,16 @@ static struct gv_pair *begin(struct gv_thread *thread, const struct gv_pair_call
 bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
 {
     uint32_t one_of = choose(call);
-    struct gv_pair *pair = NULL;
+    struct gv_pair *left = thread->pair, *pair;
     uint64_t start_ns;
     int saved_errno;
 
     if (__builtin_expect(!one_of, 1) || !is_ours())
         return false;
-    pair = thread->pair;
+    /* First, as a handler may leave this one, too, and the pair be another thread's by then. */
     thread->pair = NULL;
-    if (pair) /* of a call that was left */
-        drop(pair);
-    pair = NULL;
+    if (left) /* of a call that was left */
+        drop(left);
     start_ns = gv_clock_now_ns();
     if (!thread->context || !affords(thread, start_ns)) {
         gv_own_cost_spare(costs(), GV_OWN_COST_PAIRS);

@@ -18,7 +18,7 @@ struct gv_output_file {
 
 /* "-", or a name of stdout. */
 bool gv_output_file_is_stdout(const char *path);
-/* Whether two paths lead to one file that is there. */
+/* Whether two paths lead to the same file, which exists. */
 bool gv_output_file_is_same(const char *path, const char *other);
 /* The file gets the mode of the one that it replaces, or else `mode` as the umask allows. 0 or
  * -errno. */

@@ -138,7 +138,7 @@ static int give(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, int64_t
     return error;
 }
 
-/* What is busy for sure stays so, but is told by what was launched. */
+/* What is busy for sure stays busy, but is booked to the calls that were launched. */
 static int move(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, double all_ns)
 {
     int64_t unknown_ns = sum_of(ledger, lane, GV_ACCOUNT_UNKNOWN, phase);

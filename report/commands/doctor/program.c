@@ -18,7 +18,8 @@
 /* For one to answer. */
 #define GV_PROGRAM_MOST_MS 10000
 
-/* The interpreter of a script: its path, or with env its name. False: it is none. */
+/* The interpreter that a script names: a path, or after env a name. False: the file is no script.
+ */
 static bool program_interpreter(const char *path, char name[PATH_MAX])
 {
     char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";

@@ -83,7 +83,8 @@ static bool query_goes_on(sqlite3 *trace, const char *tail)
     return more;
 }
 
-/* Compiles one statement. Returns why it is none, until the trace is asked again; or NULL. */
+/* Compiles one statement. Returns NULL, or why it cannot be compiled; that text lasts until the
+ * trace is asked again. */
 static const char *query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
 {
     const char *tail = NULL;
