@@ -510,38 +510,6 @@ static void a_childs_half_of_a_call_is_not_recorded(void **state)
     assert_int_equal(written(), 0);
 }
 
-static void *release_soon(void *unused)
-{
-    usleep(5000);
-    if (atomic_load(&gv_process.spool.slots[0].api_plus_one))
-        unused = &gv_process_own; /* it did not stay out */
-    atomic_store(&gv_process_own.open, 1);
-    atomic_store(&gv_process_own.held, 0);
-    gv_futex_wake(&gv_process_own.held);
-    return unused;
-}
-
-static void a_call_stays_out_while_calls_are_held(void **state)
-{
-    struct gv_facts facts = {0};
-    pthread_t thread;
-    struct gv_call call;
-    void *inside;
-
-    (void)state;
-    make(GV_ID_cuLaunchKernel, 0, 10, facts);
-    atomic_store(&gv_process_own.held, 1);
-    atomic_store(&gv_process_own.open, 0);
-    assert_int_equal(pthread_create(&thread, NULL, release_soon, NULL), 0);
-    begin(&call, GV_ID_cuLaunchKernel, &facts);
-    assert_int_equal(atomic_load(&gv_process_own.held), 0);
-    pthread_join(thread, &inside);
-    assert_null(inside);
-    assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuLaunchKernel + 1);
-    gv_call_end(&call, 0, &facts);
-    assert_int_equal(written(), 2);
-}
-
 static uint64_t lost(enum gv_api_class class)
 {
     return atomic_load(&gv_process.spool.header->lost.calls[class]);
@@ -654,7 +622,6 @@ int main(void)
         TEST(reading_the_delay_has_a_budget),
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(a_childs_half_of_a_call_is_not_recorded),
-        TEST(a_call_stays_out_while_calls_are_held),
         TEST(what_has_no_room_is_counted_by_class),
         TEST(an_exception_closes_the_call_that_it_passes),
         TEST(while_recording_is_stopped_the_rest_is_followed),
