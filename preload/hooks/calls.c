@@ -541,7 +541,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
-    gv_budget_grow(thread, end_ns);
+    gv_budget_grow(&thread->stacks, GV_BUDGET_STACKS_OF_1000, end_ns);
     /* The stack of a call that was left is gone; this one is later. */
     if (!(facts->flags & GV_RECORD_UNWOUND) &&
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {

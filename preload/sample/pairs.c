@@ -1,5 +1,6 @@
 #include "preload/sample/pairs.h"
 
+#include "preload/base/budget.h"
 #include "preload/base/clock.h"
 #include "preload/base/lazy_memory.h"
 #include "preload/base/own_thread.h"
@@ -20,11 +21,6 @@
 
 /* Of each site, so many are chosen: the first ones, and then one in so much time. */
 #define SAMPLE_EVERY_NS 100000000u
-
-/* A pair costs the thread 3 us. So many thousandths of the time in which it makes calls, and no
- * more at once than those of 20 ms. */
-#define BUDGET_OF_1000   3
-#define BUDGET_ACTIVE_NS 20000000u
 
 #define STACK_BYTES      (256u << 10)
 #define LOOK_LEAST_NS    20000000u
@@ -150,19 +146,6 @@ static uint32_t choose(const struct gv_pair_call *call)
     return of;
 }
 
-static bool affords(struct gv_thread *thread, uint64_t now_ns)
-{
-    uint64_t active_ns = now_ns - thread->pairs_at_ns;
-
-    if (active_ns > BUDGET_ACTIVE_NS)
-        active_ns = BUDGET_ACTIVE_NS;
-    thread->pairs_at_ns = now_ns;
-    thread->pairs_ns += (int64_t)(active_ns * BUDGET_OF_1000 / 1000);
-    if (thread->pairs_ns > BUDGET_ACTIVE_NS * BUDGET_OF_1000 / 1000)
-        thread->pairs_ns = BUDGET_ACTIVE_NS * BUDGET_OF_1000 / 1000;
-    return thread->pairs_ns > 0;
-}
-
 /* A call that waited for a lock of the driver does not pay for that. */
 static void pay(struct gv_thread *thread, uint64_t start_ns, bool is_new)
 {
@@ -174,7 +157,7 @@ static void pay(struct gv_thread *thread, uint64_t start_ns, bool is_new)
         atomic_fetch_add_explicit(&costs()[GV_OWN_COST_PAIRS].total_ns, took_ns,
                                   memory_order_relaxed);
     }
-    thread->pairs_ns -= (int64_t)(took_ns < HELD_NS ? took_ns : HELD_NS);
+    gv_budget_spend(&thread->pairs, took_ns, HELD_NS);
 }
 
 /* What the driver has of an attribute: its number, and its value from the eighth byte on. */
@@ -336,7 +319,8 @@ bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
     if (left) /* of a call that was left */
         drop(left);
     start_ns = gv_clock_now_ns();
-    if (!thread->context || !affords(thread, start_ns)) {
+    gv_budget_grow(&thread->pairs, GV_BUDGET_PAIRS_OF_1000, start_ns);
+    if (!thread->context || thread->pairs.left_ns <= 0) {
         gv_own_cost_spare(costs(), GV_OWN_COST_PAIRS);
         return false;
     }

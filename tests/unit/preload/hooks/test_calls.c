@@ -468,16 +468,18 @@ static void reading_the_delay_has_a_budget(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         unsigned before = written();
 
-        gv_thread.budget_at_ns = now_ns + 100;
-        gv_thread.budget_ns = cases[i].budget_ns;
+        gv_thread.stacks = (struct gv_budget){.left_ns = cases[i].budget_ns, .at_ns = now_ns + 100};
         make(cases[i].api, 0, 100, (struct gv_facts){0});
         assert_int_equal(written() - before, cases[i].is_read ? 2 : 1);
     }
-    gv_thread.budget_ns = 0; /* grows by 0.2 % of the time */
+    gv_thread.stacks.left_ns = 0; /* grows by 0.2 % of the time */
     make(GV_ID_cuEventRecord, 0, 10000000, (struct gv_facts){0});
-    assert_int_equal(gv_thread.budget_ns, 20000);
+    assert_int_equal(gv_thread.stacks.left_ns, 20000);
     make(GV_ID_cuEventRecord, 0, 1000000000, (struct gv_facts){0});
-    assert_int_equal(gv_thread.budget_ns, GV_BUDGET_SAVED_NS);
+    assert_int_equal(gv_thread.stacks.left_ns, 40000);
+    gv_thread.stacks.left_ns = -1000000; /* a pause repays no more than a moment of work */
+    make(GV_ID_cuEventRecord, 0, 3600000000000, (struct gv_facts){0});
+    assert_int_equal(gv_thread.stacks.left_ns, -960000);
 }
 
 static void a_question_is_recorded_if_it_is_slow(void **state)

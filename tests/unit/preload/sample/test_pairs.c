@@ -143,7 +143,7 @@ static bool begins(void)
 {
     const struct gv_pair_call call = call_at(callers += 0x1000);
 
-    gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0; /* it can afford it */
+    gv_thread.pairs = (struct gv_budget){0}; /* it can afford it */
     return gv_pairs_begin(&gv_thread, &call);
 }
 
@@ -256,7 +256,7 @@ static void few_calls_of_a_site_are_chosen(void **state)
 
     (void)state;
     for (int i = 0; i < 100000; i++) {
-        gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0;
+        gv_thread.pairs = (struct gv_budget){0};
         if (!gv_pairs_begin(&gv_thread, &call))
             continue;
         chosen++;
@@ -282,8 +282,7 @@ static void a_lost_sample_is_no_wait(void **state)
     assert_int_equal(chosen, 128);
     atomic_store(&is_stuck, false);
     assert_in_range(samples(), before, before + 128);
-    gv_thread.pairs_ns = -1000000;
-    gv_thread.pairs_at_ns = gv_monotonic_ns();
+    gv_thread.pairs = (struct gv_budget){.left_ns = -1000000, .at_ns = gv_monotonic_ns()};
     const struct gv_pair_call call = call_at(callers += 0x1000);
     assert_false(gv_pairs_begin(&gv_thread, &call));
 }
