@@ -265,7 +265,7 @@ static void *stream_of(const struct gv_pair_call *call)
 {
     uint64_t stream = call->stream;
 
-    if (stream == 0 && gv_api_is_per_thread(gv_api_rows[call->api].name))
+    if (stream == 0 && gv_api_rows[call->api].per_thread)
         stream = THREADS_STREAM;
     return (void *)(uintptr_t)stream;
 }
