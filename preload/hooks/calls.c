@@ -723,12 +723,12 @@ static void note_unloading(void)
                                        gv_clock_now_ns());
 }
 
-void gv_call_before_unload_all(void)
+void gv_call_before_unload_all(uint64_t context)
 {
     note_unloading();
     gv_names_void_loaded();
     gv_contexts_void();
-    gv_pairs_void();
+    gv_pairs_void(context);
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)

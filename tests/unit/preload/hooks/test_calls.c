@@ -97,8 +97,9 @@ void gv_pairs_end(struct gv_thread *thread, int32_t result, uint64_t end_ns)
     (void)end_ns;
 }
 
-void gv_pairs_void(void)
+void gv_pairs_void(uint64_t context)
 {
+    (void)context;
 }
 
 /* A kernel's number is its handle; nobody has named those from 100 on. */
