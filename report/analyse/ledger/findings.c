@@ -170,10 +170,10 @@ static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
     return error;
 }
 
-static bool is_lost(const struct gv_ledger_row *row)
+static bool is_lost(const struct gv_ledger *ledger, const struct gv_ledger_row *row)
 {
     return row->what == GV_ACCOUNT_COPY_PAGEABLE ||
-           gv_account_say(row->what).group == GV_ACCOUNT_LOST;
+           gv_ledger_is_lost(&ledger->lanes[row->lane], row->what);
 }
 
 /* The largest claim in the group with the most. A borrowed line is seldom the one to change. */
@@ -438,7 +438,7 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
                     continue;
                 if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
                     phase_ns += row->total_ns;
-                if (is_lost(row))
+                if (is_lost(ledger, row))
                     error = add_claim(&forming, row);
                 if (row->what == GV_ACCOUNT_KERNEL) {
                     forming.telling.kernels += row->count;

@@ -324,6 +324,8 @@ int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stac
 /* The cell like this one, or a coarser one. It moves when the next one is made. */
 int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted,
                       struct gv_ledger_cell **cell);
+/* Not what nobody knows of a lane of which only calls are known: it may have been busy. */
+bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies

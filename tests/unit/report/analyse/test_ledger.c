@@ -776,6 +776,9 @@ static void without_a_gpu_side(void **state)
     assert_int_equal(totals_number("SELECT device IS NULL FROM lane"), 1);
     assert_int_equal(booked("kernel"), 30 * MS);
     assert_int_equal(booked("unknown"), 10 * MS + 30 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'unknown'"), 0);
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed NOT NULL"),
+                     20 * MS); /* from the wait's end to the next launch */
 }
 
 /* ---- what is in no account ---- */
