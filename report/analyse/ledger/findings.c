@@ -310,6 +310,20 @@ static struct claim *with_work(struct forming *forming, struct claim *most)
     return works_ns > waits_ns ? works : most;
 }
 
+/* What one change of the program ends, wherever its lines are. */
+static bool ends_with(uint32_t most, uint32_t what)
+{
+    switch (most) {
+    case GV_ACCOUNT_FREEING:
+        return what == GV_ACCOUNT_FREEING || what == GV_ACCOUNT_ALLOCATING;
+    case GV_ACCOUNT_NAN_CHECK:
+    case GV_ACCOUNT_TRACEBACK:
+        return what == GV_ACCOUNT_NAN_CHECK || what == GV_ACCOUNT_TRACEBACK;
+    default:
+        return false;
+    }
+}
+
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
 {
     claim->taken = true;
@@ -343,9 +357,8 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
             if (!forming->claims[i].taken && forming->claims[i].what == most->what &&
                 has_function(forming, &forming->claims[i], function))
                 take(&finding, &forming->claims[i]);
-        for (size_t i = 0; i < forming->claim_count && most->what == GV_ACCOUNT_FREEING; i++)
-            if (!forming->claims[i].taken && (forming->claims[i].what == GV_ACCOUNT_FREEING ||
-                                              forming->claims[i].what == GV_ACCOUNT_ALLOCATING))
+        for (size_t i = 0; i < forming->claim_count; i++)
+            if (!forming->claims[i].taken && ends_with(most->what, forming->claims[i].what))
                 take(&finding, &forming->claims[i]);
         /* A CPU is missing wherever the program is: what its lines do is not gained with one. */
         for (size_t i = 0;
