@@ -199,8 +199,9 @@ struct gv_ledger_stall {
 };
 
 struct gv_ledger_verdict {
-    uint32_t what, beside; /* beside: as in struct gv_idle_look */
-    char *detail;          /* NULL: none */
+    uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
+    int times;
+    char *detail; /* NULL: none */
 };
 
 struct gv_ledger {
