@@ -397,7 +397,7 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
     int64_t run_ns = lane->end_ns - lane->begin_ns;
     bool has_loop = lane->steps && lane->main_end_ns - lane->main_ns >= run_ns / 10;
 
-    if (!has_loop)
+    if (!has_loop || finding->what == GV_ACCOUNT_RESTARTS)
         return 0;
     return finding->phase == GV_LEDGER_MAIN ? 0 : is_of_start(finding) ? 2 : 1;
 }
@@ -464,6 +464,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
     }
     if (!error)
         error = gv_ledger_beside_find(ledger, rows, findings);
+    if (!error)
+        error = gv_ledger_restarts_find(ledger, findings);
     if (findings->count)
         qsort_r(findings->list, findings->count, sizeof(*findings->list), compare, ledger);
     free(forming.claims);

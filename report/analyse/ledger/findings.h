@@ -68,6 +68,9 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
 int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                           struct gv_ledger_findings *findings);
 
+/* restarts.c: what it costs that a program is started again for each task. 0 or -errno. */
+int gv_ledger_restarts_find(struct gv_ledger *ledger, struct gv_ledger_findings *findings);
+
 /* store.c: 0 or -errno. */
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings);

@@ -245,6 +245,9 @@ FROM (SELECT f.id AS id, min(f.steps, (SELECT count(*) FROM step p WHERE p.serie
 WHERE s.id = finding.id AND s.times > 1 AND 2 * s.times >= finding.steps;
 DROP TABLE temp.ledger_short;
 
+-- name: parents
+SELECT id, parent_pid, executable, arguments FROM process WHERE parent_pid NOT NULL ORDER BY start_ns;
+
 -- name: slow_steps_line
 -- The line at which slow steps are idle more than as many others are: where most of what they take longer is lost.
 DROP TABLE IF EXISTS temp.ledger_slow;
