@@ -119,6 +119,9 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
     ?12, ?13, ?14, ?15, ?16);
 
+-- name: keep_fix
+UPDATE finding SET fix = ?2 WHERE id = ?1;
+
 -- name: again
 -- A call's kind, and how often it was made; then the functions of a stack.
 SELECT a.kind, t.count, a.name FROM api a JOIN api_total t ON t.api = a.id WHERE a.id = ?1

@@ -939,6 +939,17 @@ static void what_is_done_again(void **state)
         totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
                       "= 'allocates memory again: 1.0 cuMemAlloc_v2 a step'"),
         1);
+    /* A stall's advice is for one call. */
+    totals_execute("INSERT INTO stall_advice (id, text) VALUES (1, 'Load it earlier.');"
+                   "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, "
+                   "confidence, advice) SELECT id, id, 'module-load', 0, 0, duration_ns, 0, "
+                   "'measured', 1 FROM call WHERE api = 75; UPDATE api SET kind = 'module-load' "
+                   "WHERE id = 75");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'module-load' AND "
+                                   "stall NOT NULL AND title LIKE 'loads code again: %' AND fix "
+                                   "LIKE 'Load it once, before the loop, %'"),
+                     1);
 }
 
 /* Each step of 1 ms frees for 0.4 ms, to make room. */
