@@ -6,6 +6,7 @@
 #include "cupti/loaded.h"
 #include "cupti/switch.h"
 #include "trace/futex.h"
+#include "trace/spool_control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
 static uint8_t others_zeroed;             /* CUPTI's setting before ours */
 static bool is_watching;                  /* its callbacks for calls are on */
 static bool is_registered;                /* buffers and clock are ours */
+static _Atomic uint32_t last_unrecorded;
 
 void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
 {
@@ -38,6 +40,23 @@ void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void
 static uint32_t *correlation_here(void)
 {
     return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host->correlation_offset);
+}
+
+static bool is_stopped(void)
+{
+    return gv_control_is_stopped(&host->spool->header->control);
+}
+
+static void on_called(uint32_t correlation)
+{
+    *correlation_here() = correlation;
+    if (__builtin_expect(is_stopped(), 0))
+        atomic_store_explicit(&last_unrecorded, correlation, memory_order_relaxed);
+}
+
+uint32_t gv_switch_last_unrecorded(void)
+{
+    return atomic_load_explicit(&last_unrecorded, memory_order_relaxed);
 }
 
 static void on_module_loaded(const CUpti_ResourceData *resource)
@@ -63,8 +82,9 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (call->callbackSite == CUPTI_API_ENTER)
-            *correlation_here() = call->correlationId;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+            on_called(call->correlationId);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED &&
+               !is_stopped()) {
         int saved_errno = errno;
 
         on_module_loaded(data);

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (10u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (11u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -67,10 +67,6 @@ struct gv_gpu_host {
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
-    /* No call that puts work on the GPU is under way or begins until release(); false: one takes
-     * longer than `patience_ns` (preload/process/hold.h). */
-    bool (*hold)(uint64_t patience_ns);
-    void (*release)(void);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 
@@ -101,10 +97,10 @@ struct gv_gpu_module {
      * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
-    /* The process stopped recording, or goes on (trace/spool_control.h): leaves CUPTI, or comes
-     * back. Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by
-     * itself, with each fetch, because commands may change it from outside. Any thread. */
-    void (*follow_control)(uint64_t patience_ns);
+    /* The process goes on recording (trace/spool_control.h): waits until CUPTI is on, for at most
+     * `patience_ns`. It is on already, unless the process began stopped. The module's thread also
+     * looks by itself, with each fetch, because commands may say it from outside. Any thread. */
+    void (*go_on)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
     /* To be registered instead of another profiler's callbacks, which they call (host->other). */

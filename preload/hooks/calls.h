@@ -48,7 +48,7 @@ void gv_call_expect_peers(struct gv_call *call);
 void gv_call_made_context(const struct gv_call *call, int device);
 
 /* UNLOADS_ALL: before the real call. */
-void gv_call_before_unload_all(void);
+void gv_call_before_unload_all(uint64_t context);
 
 /* UNLOADS: before the real call, because another thread may get the handle as soon as it is
  * free. */

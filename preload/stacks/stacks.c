@@ -255,7 +255,7 @@ bool gv_stacks_wanted_of_failed(unsigned api)
 /* True for one of `of` calls, not in step with the program's loops. */
 static bool is_sample(const struct gv_thread *thread, unsigned of)
 {
-    return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
+    return (gv_mix(0, thread->stacks.at_ns) >> 32) % of == 0;
 }
 
 /* Of the thread as it stands; 0: it has no stack, or cannot be told. */
@@ -276,7 +276,7 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
                                 uint32_t one_of)
 {
     uint64_t native = gv_stack_site_hash(thread, site), start_ns;
-    int64_t budget_ns = thread->budget_ns;
+    int64_t budget_ns = thread->stacks.left_ns;
     bool may_be_first =
         budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
     uint32_t one = sites_at(native), site_of_top = 0;
@@ -323,7 +323,8 @@ bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_s
 {
     bool is_new;
 
-    return thread->budget_ns > -GV_STACKS_FIRST_LATER_NS && !gv_known_is_full(&gv_stack_sites) &&
+    return thread->stacks.left_ns > -GV_STACKS_FIRST_LATER_NS &&
+           !gv_known_is_full(&gv_stack_sites) &&
            !gv_known_find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new) &&
            gv_stacks_possible();
 }
