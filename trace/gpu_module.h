@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (10u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (11u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -60,7 +60,7 @@ struct gv_gpu_host {
     intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;
-    bool graph_nodes;
+    bool graph_nodes;            /* graphs node by node, with the calls that added them */
     const struct gv_gpu_other *other;
     const struct gv_gpu_graphs *graphs;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
@@ -71,6 +71,9 @@ struct gv_gpu_host {
      * longer than `patience_ns` (preload/process/hold.h). */
     bool (*hold)(uint64_t patience_ns);
     void (*release)(void);
+    /* The calling thread's call added this node to a graph, or cloned `original` (0: none). Neither
+     * allocates nor locks. False: it is lost. */
+    bool (*note_node)(uint64_t node, uint64_t original);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 

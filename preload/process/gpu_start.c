@@ -264,6 +264,7 @@ static bool start_module(void)
             .claim = claim,
             .hold = gv_hold_calls,
             .release = gv_process_let_calls_begin,
+            .note_node = gv_graph_node_note,
             .start_thread = gv_own_thread_start,
         };
         reason = start_beside();

@@ -3,6 +3,7 @@
 #include "report/pass_pass.inc"
 #include "report/store/beside.h"
 #include "report/store/id_table.h"
+#include "report/store/key_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@ struct gv_pass {
     struct gv_pass_sorted *calls, *operations, *untimed;
     struct gv_beside stacks, folds;
     struct gv_pass_times *places;
-    size_t place_count; /* one more than the highest id */
+    size_t place_count;              /* one more than the highest id */
+    struct gv_id_table process_of;   /* a place */
+    struct gv_key_map node_stacks;   /* by process and node */
     int error;          /* of a row */
 };
 
@@ -96,6 +99,15 @@ static int take_call(struct gv_pass *pass, sqlite3_value **row)
     return gv_pass_sorted_add(pass->calls, &call);
 }
 
+static uint32_t stack_of_node(const struct gv_pass *pass, sqlite3_value **row)
+{
+    int64_t node = sqlite3_value_int64(row[OP_GRAPH_NODE]);
+    const struct gv_key key = {
+        {(uint64_t)gv_id_table_get(&pass->process_of, id_of(row[OP_PLACE]), 0), (uint64_t)node}};
+
+    return node && pass->node_stacks.used ? (uint32_t)gv_key_map_find(&pass->node_stacks, &key) : 0;
+}
+
 static int take_operation(struct gv_pass *pass, sqlite3_value **row)
 {
     int64_t start_ns = gv_time_limited(sqlite3_value_int64(row[OP_START]));
@@ -107,6 +119,7 @@ static int take_operation(struct gv_pass *pass, sqlite3_value **row)
         .bytes = sqlite3_value_int64(row[OP_BYTES]),
         .place = id_of(row[OP_PLACE]),
         .shape = id_of(row[OP_SHAPE]),
+        .stack = stack_of_node(pass, row),
         .copy_kind = sqlite3_value_int(row[OP_COPY_KIND]),
         .kind = kind > 0 && kind <= UINT8_MAX ? (uint8_t)kind : 0,
         .has_start = !is_null(row[OP_START]),
@@ -171,11 +184,9 @@ static int read_rows(struct gv_pass *pass, sqlite3 *trace, int which, const char
 
 static int read_places(struct gv_pass *pass, sqlite3 *trace)
 {
-    struct gv_id_table places = {0};
-    int error = gv_id_table_read(&places, trace, "SELECT id, 1 FROM gpu_place");
+    int error = gv_id_table_read(&pass->process_of, trace, "SELECT id, process FROM gpu_place");
 
-    pass->place_count = places.rows;
-    gv_id_table_free(&places);
+    pass->place_count = pass->process_of.rows;
     pass->places = calloc(pass->place_count + 1, sizeof(*pass->places));
     if (!error && !pass->places)
         error = -ENOMEM;
@@ -184,11 +195,23 @@ static int read_places(struct gv_pass *pass, sqlite3 *trace)
     return error;
 }
 
+static int take_node(void *context, sqlite3_stmt *row)
+{
+    struct gv_pass *pass = context;
+    const struct gv_key key = {
+        {(uint64_t)sqlite3_column_int64(row, 0), (uint64_t)sqlite3_column_int64(row, 1)}};
+    uint32_t stack = id_of(sqlite3_column_value(row, 2));
+
+    return stack ? gv_key_map_add(&pass->node_stacks, &key, stack) : 0;
+}
+
 int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)
 {
     struct gv_pass *pass = *made = calloc(1, sizeof(*pass));
     int error = pass ? read_places(pass, trace) : -ENOMEM;
 
+    if (!error)
+        error = gv_database_each(trace, sql_nodes, NULL, 0, take_node, pass);
     if (!error)
         error = gv_pass_sorted_open(&pass->calls, sizeof(struct gv_pass_call));
     if (!error)
@@ -218,6 +241,8 @@ void gv_pass_close(struct gv_pass *pass)
     gv_pass_sorted_close(pass->calls);
     gv_pass_sorted_close(pass->operations);
     gv_pass_sorted_close(pass->untimed);
+    gv_id_table_free(&pass->process_of);
+    gv_key_map_free(&pass->node_stacks);
     free(pass->places);
     free(pass);
 }

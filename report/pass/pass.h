@@ -34,6 +34,7 @@ struct gv_pass_operation {
     int64_t call; /* 0: not known */
     int64_t bytes;
     uint32_t place, shape;
+    uint32_t stack; /* of a graph's node: of the call that added it; 0: not known */
     int32_t copy_kind;
     uint8_t kind;   /* enum gv_gpu_kind */
     bool has_start; /* of untimed ones */
