@@ -16,7 +16,7 @@ struct gv_pass {
     struct gv_pass_times *places;
     size_t place_count;              /* one more than the highest id */
     struct gv_id_table process_of;   /* a place */
-    struct gv_key_map node_stacks;   /* by process and node */
+    struct gv_key_map nodes;         /* by process and node: its number, and the stack */
     int error;          /* of a row */
 };
 
@@ -99,34 +99,44 @@ static int take_call(struct gv_pass *pass, sqlite3_value **row)
     return gv_pass_sorted_add(pass->calls, &call);
 }
 
-static uint32_t stack_of_node(const struct gv_pass *pass, sqlite3_value **row)
-{
-    int64_t node = sqlite3_value_int64(row[OP_GRAPH_NODE]);
-    const struct gv_key key = {
-        {(uint64_t)gv_id_table_get(&pass->process_of, id_of(row[OP_PLACE]), 0), (uint64_t)node}};
+/* A node's number, and below that its stack. */
+#define NODE(number, stack) ((int64_t)((uint64_t)(number) << 32 | (stack)))
 
-    return node && pass->node_stacks.used ? (uint32_t)gv_key_map_find(&pass->node_stacks, &key) : 0;
+static int find_node(struct gv_pass *pass, sqlite3_value **row, int64_t *found)
+{
+    const struct gv_key key = {
+        {(uint64_t)gv_id_table_get(&pass->process_of, id_of(row[OP_PLACE]), 0),
+         (uint64_t)sqlite3_value_int64(row[OP_GRAPH_NODE])}};
+
+    *found = is_null(row[OP_GRAPH_NODE]) ? 0 : gv_key_map_find(&pass->nodes, &key);
+    if (*found || is_null(row[OP_GRAPH_NODE]))
+        return 0;
+    *found = NODE(pass->nodes.used + 1, 0);
+    return gv_key_map_add(&pass->nodes, &key, *found);
 }
 
 static int take_operation(struct gv_pass *pass, sqlite3_value **row)
 {
     int64_t start_ns = gv_time_limited(sqlite3_value_int64(row[OP_START]));
     int64_t duration_ns = gv_time_limited_duration(sqlite3_value_int64(row[OP_DURATION]));
-    int64_t kind = sqlite3_value_int64(row[OP_KIND]);
+    int64_t kind = sqlite3_value_int64(row[OP_KIND]), node;
+    int error = find_node(pass, row, &node);
     const struct gv_pass_operation operation = {
         .key = {start_ns, sqlite3_value_int64(row[OP_ID]), start_ns + duration_ns},
         .call = sqlite3_value_int64(row[OP_CALL]),
         .bytes = sqlite3_value_int64(row[OP_BYTES]),
         .place = id_of(row[OP_PLACE]),
         .shape = id_of(row[OP_SHAPE]),
-        .stack = stack_of_node(pass, row),
+        .node = (uint32_t)((uint64_t)node >> 32),
+        .stack = (uint32_t)node,
         .copy_kind = sqlite3_value_int(row[OP_COPY_KIND]),
         .kind = kind > 0 && kind <= UINT8_MAX ? (uint8_t)kind : 0,
         .has_start = !is_null(row[OP_START]),
-        .in_graph = !is_null(row[OP_GRAPH_NODE]),
         .is_of_thread = sqlite3_value_int(row[OP_IS_OF_THREAD]) != 0,
     };
 
+    if (error)
+        return error;
     if (!operation.has_start || is_null(row[OP_DURATION]))
         return gv_pass_sorted_add(pass->untimed, &operation);
     if (operation.place < pass->place_count) {
@@ -202,7 +212,7 @@ static int take_node(void *context, sqlite3_stmt *row)
         {(uint64_t)sqlite3_column_int64(row, 0), (uint64_t)sqlite3_column_int64(row, 1)}};
     uint32_t stack = id_of(sqlite3_column_value(row, 2));
 
-    return stack ? gv_key_map_add(&pass->node_stacks, &key, stack) : 0;
+    return gv_key_map_add(&pass->nodes, &key, NODE(pass->nodes.used + 1, stack));
 }
 
 int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)
@@ -242,7 +252,7 @@ void gv_pass_close(struct gv_pass *pass)
     gv_pass_sorted_close(pass->operations);
     gv_pass_sorted_close(pass->untimed);
     gv_id_table_free(&pass->process_of);
-    gv_key_map_free(&pass->node_stacks);
+    gv_key_map_free(&pass->nodes);
     free(pass->places);
     free(pass);
 }
