@@ -64,8 +64,7 @@ static void on_node(const CUpti_GraphData *graph, bool is_clone)
 
     if (!graph || gv_cupti.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS)
         return;
-    if (is_clone &&
-        gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
+    if (is_clone && gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
         return;
     if (!host->note_node(node, original))
         gv_output_count_lost();

@@ -60,7 +60,7 @@ struct gv_gpu_host {
     intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;
-    bool graph_nodes;            /* graphs node by node, with the calls that added them */
+    bool graph_nodes; /* graphs node by node, with the calls that added them */
     const struct gv_gpu_other *other;
     const struct gv_gpu_graphs *graphs;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */

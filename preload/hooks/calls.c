@@ -634,8 +634,7 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
     return result == 0 && facts->what == GV_FACT_NONE && !thread->adds_node &&
-           !gv_stacks_wanted(duration_ns) &&
-           !gv_run_delay_wanted(duration_ns) && thread->context &&
+           !gv_stacks_wanted(duration_ns) && !gv_run_delay_wanted(duration_ns) && thread->context &&
            (call->kernel ||
             (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
            is_frequent(call, facts) && thread->next < thread->end &&

@@ -1,4 +1,5 @@
-/* Which calls add nodes to graphs, as CUPTI tells in the middle of them (GPUVERIFY_GRAPHS=nodes). */
+/* Which calls add nodes to graphs, as CUPTI tells in the middle of them (GPUVERIFY_GRAPHS=nodes).
+ */
 #include "preload/hooks/calls.h"
 
 #include "preload/base/thread.h"
@@ -14,11 +15,11 @@ bool gv_graph_node_note(uint64_t node, uint64_t original)
     struct gv_thread *thread = &gv_thread;
     bool is_in_call = thread->depth != 0;
     const union gv_record record = {
-        .graph_node = {.head = {.kind = GV_RECORD_GRAPH_NODE,
-                                .flags = is_in_call ? GV_RECORD_MORE : 0},
-                       .node = node,
-                       .original = original,
-                       .call_start_ns = is_in_call ? thread->outer_start_ns : 0}};
+        .graph_node = {
+            .head = {.kind = GV_RECORD_GRAPH_NODE, .flags = is_in_call ? GV_RECORD_MORE : 0},
+            .node = node,
+            .original = original,
+            .call_start_ns = is_in_call ? thread->outer_start_ns : 0}};
     bool written;
 
     /* A handler's call while its thread writes: its records would lie in another group. */

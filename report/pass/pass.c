@@ -14,10 +14,10 @@ struct gv_pass {
     struct gv_pass_sorted *calls, *operations, *untimed;
     struct gv_beside stacks, folds;
     struct gv_pass_times *places;
-    size_t place_count;              /* one more than the highest id */
-    struct gv_id_table process_of;   /* a place */
-    struct gv_key_map nodes;         /* by process and node: its number, and the stack */
-    int error;          /* of a row */
+    size_t place_count;            /* one more than the highest id */
+    struct gv_id_table process_of; /* a place */
+    struct gv_key_map nodes;       /* by process and node: its number, and the stack */
+    int error;                     /* of a row */
 };
 
 enum call_column {

@@ -122,10 +122,9 @@ struct gv_sim_node *gv_sim_node_child(struct gv_sim_graph *graph, const struct g
 {
     uint64_t total_ns = 0;
     struct gv_sim_graph *copy = graph_copy(child);
-    struct gv_sim_node *node =
-        copy && schedule(copy, &total_ns)
-            ? gv_sim_node_new(graph, CU_GRAPH_NODE_TYPE_GRAPH, total_ns)
-            : NULL;
+    struct gv_sim_node *node = copy && schedule(copy, &total_ns)
+                                   ? gv_sim_node_new(graph, CU_GRAPH_NODE_TYPE_GRAPH, total_ns)
+                                   : NULL;
     if (node)
         node->child = copy;
     else if (copy)

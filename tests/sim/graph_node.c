@@ -93,10 +93,10 @@ CUresult gv_sim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGrap
     CUresult result = check(phGraphNode, hGraph, dependencies, numDependencies);
     if (result || !gv_sim_is(childGraph, GV_SIM_GRAPH))
         return result ? result : CUDA_ERROR_INVALID_VALUE;
-    return finish(phGraphNode,
-                  gv_sim_node_child((struct gv_sim_graph *)hGraph,
-                                    (const struct gv_sim_graph *)childGraph),
-                  dependencies, numDependencies);
+    return finish(
+        phGraphNode,
+        gv_sim_node_child((struct gv_sim_graph *)hGraph, (const struct gv_sim_graph *)childGraph),
+        dependencies, numDependencies);
 }
 
 CUresult gv_sim_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,

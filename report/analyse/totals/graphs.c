@@ -76,12 +76,11 @@ static int new_line(struct gv_graph_totals *totals, const struct gv_graph_line *
 static int find_line(struct gv_graph_totals *totals, const struct gv_pass_operation *operation,
                      int64_t graph, int64_t name)
 {
-    struct gv_graph_line line = {.graph = graph,
-                                 .kind = operation->kind,
-                                 .name = operation->kind == GV_GPU_KERNEL ? name : 0,
-                                 .copy_kind =
-                                     operation->kind == GV_GPU_COPY ? operation->copy_kind & 255
-                                                                    : 0};
+    struct gv_graph_line line = {
+        .graph = graph,
+        .kind = operation->kind,
+        .name = operation->kind == GV_GPU_KERNEL ? name : 0,
+        .copy_kind = operation->kind == GV_GPU_COPY ? operation->copy_kind & 255 : 0};
     int error = gv_place_of_stack(totals->trace, totals->places, operation->stack, &line.place);
 
     while (!error && totals->node_count <= operation->node) {
@@ -103,7 +102,8 @@ int gv_graph_totals_take(struct gv_graph_totals *totals, const struct gv_pass_op
 
     if (!operation->node || operation->call <= 0)
         return 0;
-    error = launched(totals, operation, number ? &totals->lines[number - 1] : NULL, process, &graph);
+    error =
+        launched(totals, operation, number ? &totals->lines[number - 1] : NULL, process, &graph);
     if (error || graph == NO_GRAPH)
         return error;
     totals->graphs[graph].operations++;

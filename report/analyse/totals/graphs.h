@@ -1,6 +1,7 @@
 /*
- * What the nodes of graphs took, by the lines that added them (GPUVERIFY_GRAPHS=nodes), and how long
- * the graphs took as a whole: from the start of the first node of a launch to the end of the last.
+ * What the nodes of graphs took, by the lines that added them (GPUVERIFY_GRAPHS=nodes), and how
+ * long the graphs took as a whole: from the start of the first node of a launch to the end of the
+ * last.
  *
  * A graph is all that was launched together: CUPTI's numbers of nodes say nothing about it, and a
  * handle is used again.
