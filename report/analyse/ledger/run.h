@@ -99,7 +99,7 @@ struct gv_ledger_entry {
 
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
-    uint32_t pair, what;
+    uint32_t pair, stack, what;
     bool to_device;
 };
 
