@@ -879,8 +879,22 @@ SELECT
     s.power_mw AS power_mw, -- milliwatts
     s.sm_clock_mhz AS sm_clock_mhz, -- of the multiprocessors
     s.memory_clock_mhz AS memory_clock_mhz, -- of the memory
-    s.temperature_c AS temperature_c -- degrees Celsius
-FROM sample s;
+    s.temperature_c AS temperature_c, -- degrees Celsius
+    g.duration_ns AS gpm_ns, -- until then: what the columns with sm to nvlink are of; NULL: not in this sample, or no GPM
+    g.sm_tenths / 10.0 AS sm_percent, -- of the multiprocessors had work
+    g.occupancy_tenths / 10.0 AS occupancy_percent, -- warps, of those that fit
+    g.tensor_tenths / 10.0 AS tensor_percent, -- of what the tensor cores can begin
+    g.dram_tenths / 10.0 AS dram_percent, -- of the bandwidth of the device's memory
+    g.fp64_tenths / 10.0 AS fp64_percent, -- of what the units for double precision can begin, without tensor cores
+    g.fp32_tenths / 10.0 AS fp32_percent, -- of those for single precision
+    g.fp16_tenths / 10.0 AS fp16_percent, -- of those for half precision
+    g.pcie_tenths / 10.0 AS pcie_percent, -- of the speed of the PCIe link, in its fuller direction
+    g.pcie_tx_mib AS pcie_tx_mib, -- sent by the device, MiB/s
+    g.pcie_rx_mib AS pcie_rx_mib, -- received by it, MiB/s
+    g.nvlink_tx_mib AS nvlink_tx_mib, -- sent, MiB/s, all links
+    g.nvlink_rx_mib AS nvlink_rx_mib, -- received, MiB/s
+    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS clocks_held -- what holds the clocks down: power, heat, limit (another one, such as clocks that were set); NULL: nothing, or not known
+FROM sample s LEFT JOIN sample_gpm g ON g.sample = s.id;
 
 CREATE VIEW jits AS -- one compilation by the driver, or search for compiled code
 SELECT
