@@ -368,6 +368,24 @@ SELECT
     f.idle AS idle -- an idle time that shows it; id in idle
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
+CREATE VIEW gpu_use AS -- how full a device was while a process kept it busy, by samples of NVML; no row: the device does not tell
+SELECT
+    process AS process, -- id in processes
+    device AS device, -- the process's number of it
+    CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- as in ledger; run: all
+    samples AS samples, -- that count: the process kept the device busy for two thirds of their time or more
+    busy_ns AS busy_ns, -- in them
+    words AS words, -- what it was full of; NULL: fewer than 3 samples
+    sm_tenths / 10.0 AS sm_percent, -- as in samples, of the busy time
+    occupancy_tenths / 10.0 AS occupancy_percent, -- the same
+    tensor_tenths / 10.0 AS tensor_percent, -- the same
+    dram_tenths / 10.0 AS dram_percent, -- the same
+    fp64_tenths / 10.0 AS fp64_percent, -- the same
+    fp32_tenths / 10.0 AS fp32_percent, -- the same
+    fp16_tenths / 10.0 AS fp16_percent, -- the same
+    pcie_tenths / 10.0 AS pcie_percent -- the same
+FROM lane_use;
+
 CREATE VIEW facts AS -- what is true of the run beside its ledger
 SELECT
     process AS process, -- id in processes; NULL: of several
