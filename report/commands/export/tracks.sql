@@ -146,5 +146,8 @@ FROM (SELECT id FROM (SELECT id, start_ns FROM gpu_op WHERE id > ?1 ORDER BY id 
 SELECT s.id, (SELECT min(id) FROM devices WHERE uuid = s.uuid), s.at_ns, s.gpu_percent AS "GPU busy, %",
     s.memory_percent AS "memory busy, %", s.memory_used_bytes AS "memory used, bytes",
     s.power_mw / 1000.0 AS "power, W", s.sm_clock_mhz AS "SM clock, MHz", s.memory_clock_mhz AS "memory clock, MHz",
-    s.temperature_c AS "temperature, degrees Celsius"
+    s.temperature_c AS "temperature, degrees Celsius", s.sm_percent AS "SMs active, %", s.occupancy_percent AS "occupancy, %",
+    s.tensor_percent AS "tensor cores, %", s.dram_percent AS "DRAM, %", s.fp64_percent AS "FP64, %", s.fp32_percent AS "FP32, %",
+    s.fp16_percent AS "FP16, %", s.pcie_tx_mib AS "PCIe sent, MiB/s", s.pcie_rx_mib AS "PCIe received, MiB/s",
+    s.nvlink_tx_mib AS "NVLink sent, MiB/s", s.nvlink_rx_mib AS "NVLink received, MiB/s"
 FROM samples s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;

@@ -293,8 +293,8 @@ GROUP BY m.space, a.name, s.stack ORDER BY left DESC, m.space, a.name LIMIT :top
 
 -- name: samples
 SELECT uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw, sm_clock_mhz,
-    temperature_c
-FROM sample WHERE at_ns >= :from AND at_ns < :to ORDER BY uuid, at_ns;
+    temperature_c, sm_percent, occupancy_percent, tensor_percent, dram_percent, pcie_percent
+FROM samples WHERE at_ns >= :from AND at_ns < :to ORDER BY uuid, at_ns;
 
 -- name: processes
 SELECT p.pid, p.program, (SELECT sum(records) FROM threads t WHERE t.process = p.id), p.start_ns,
