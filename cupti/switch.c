@@ -4,6 +4,7 @@
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/loaded.h"
+#include "cupti/output.h"
 #include "cupti/switch.h"
 #include "trace/futex.h"
 #include "trace/spool_control.h"
@@ -74,6 +75,32 @@ static void on_module_loaded(const CUpti_ResourceData *resource)
         hurry();
 }
 
+/* CUPTI calls back for each node of a graph that is instantiated, too, once as created and once as
+ * a clone. */
+static void on_node(const CUpti_GraphData *graph, bool is_clone)
+{
+    uint64_t node = 0, original = 0;
+
+    if (!graph || gv_cupti.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS)
+        return;
+    if (is_clone && gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
+        return;
+    if (!host->note_node(node, original))
+        gv_output_count_lost();
+}
+
+static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)
+{
+    int saved_errno = errno;
+
+    if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && !is_stopped())
+        on_module_loaded(resource);
+    else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+             id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+        on_node(resource->resourceDescriptor, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    errno = saved_errno;
+}
+
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                  const void *data)
 {
@@ -83,12 +110,8 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (call->callbackSite == CUPTI_API_ENTER)
             on_called(call->correlationId);
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED &&
-               !is_stopped()) {
-        int saved_errno = errno;
-
-        on_module_loaded(data);
-        errno = saved_errno;
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        on_resource(id, data);
     }
 }
 
@@ -179,6 +202,11 @@ static bool is_correlated(const char *name)
     return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
 }
 
+static void watch_resource(CUpti_CallbackId id)
+{
+    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+}
+
 static int watch_calls(void)
 {
     CUptiResult unnamed_with = CUPTI_SUCCESS;
@@ -203,8 +231,11 @@ static int watch_calls(void)
     /* Operations without their calls are useless. */
     if (watched == 0)
         return refuse(unnamed_with, "cuptiGetCallbackName");
-    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    watch_resource(CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    if (host->graph_nodes && gv_cupti.cuptiGetGraphNodeId) {
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    }
     is_watching = true;
     return 0;
 }

@@ -60,13 +60,16 @@ struct gv_gpu_host {
     intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;
-    bool graph_nodes;
+    bool graph_nodes; /* graphs node by node, with the calls that added them */
     const struct gv_gpu_other *other;
     const struct gv_gpu_graphs *graphs;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
+    /* The calling thread's call added this node to a graph, or cloned `original` (0: none). Neither
+     * allocates nor locks. False: it is lost. */
+    bool (*note_node)(uint64_t node, uint64_t original);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 

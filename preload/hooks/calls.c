@@ -76,6 +76,7 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->jumped_ns = 0;
     thread->launched = 0;
     thread->loaded = 0;
+    thread->adds_node = false;
     atomic_store_explicit(&slot->stream, facts->stream, memory_order_release);
     atomic_store_explicit(&slot->detail, call->kernel, memory_order_release);
     thread->correlation = 0;
@@ -516,7 +517,7 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
 
     if (gv_stacks_wanted(duration_ns))
         return true;
-    if (facts->what >= GV_FACT_STACK ||
+    if (facts->what >= GV_FACT_STACK || gv_thread.adds_node ||
         (allocates && (is_failure(call, result) || is_much(call, facts))))
         return gv_stacks_possible();
     return is_failure(call, result) && gv_stacks_wanted_of_failed(call->api);
@@ -547,6 +548,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
         struct gv_stack_site site = site_of(call, facts, can_wait);
 
+        site.is_node = thread->adds_node;
         site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
@@ -602,8 +604,8 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
 static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
-    return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
-           !gv_run_delay_wanted(duration_ns) && thread->context &&
+    return result == 0 && facts->what == GV_FACT_NONE && !thread->adds_node &&
+           !gv_stacks_wanted(duration_ns) && !gv_run_delay_wanted(duration_ns) && thread->context &&
            (call->kernel ||
             (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
            is_frequent(call, facts) && thread->next < thread->end &&

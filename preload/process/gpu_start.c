@@ -261,6 +261,7 @@ static bool start_module(void)
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,
+            .note_node = gv_graph_node_note,
             .start_thread = gv_own_thread_start,
         };
         reason = start_beside();

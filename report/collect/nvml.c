@@ -1,10 +1,12 @@
 #include "report/collect/nvml.h"
 
+#include "report/collect/gpm.h"
 #include "report/store/row.h"
 #include "trace/futex.h"
 #include "trace/text.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,7 +18,7 @@
 
 /* ---- the library ---- */
 
-#define GV_NVML_DEVICES    64
+#define GV_NVML_DEVICES    GV_GPM_DEVICES
 #define GV_NVML_UUID_BYTES 96
 
 /* Unknown values are -1. */
@@ -30,6 +32,9 @@ struct gv_nvml_sample {
     int64_t sm_mhz;
     int64_t memory_mhz;
     int64_t temperature_c;
+    unsigned device;
+    bool has_gpm; /* `gpm` says something */
+    struct gv_gpm_sample gpm;
 };
 
 #define GV_NVML_CLOCK_SM     1
@@ -69,6 +74,7 @@ struct gv_nvml_process {
 
 struct gv_nvml {
     void *library;
+    struct gv_gpm *gpm; /* NULL: no memory */
     /* NULL: a library that lacks it. *count: the room, and then how many there are. */
     int (*processes)(void *device, unsigned *count, struct gv_nvml_process *processes);
 #define GV_NVML(field, symbol, parameters) int(*field) parameters;
@@ -125,6 +131,7 @@ static struct gv_nvml *nvml_open(void)
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (nvml->library && look_up(nvml) && nvml->init() == 0) {
         find_devices(nvml);
+        nvml->gpm = gv_gpm_open(nvml->library);
         return nvml;
     }
     if (nvml->library)
@@ -137,6 +144,7 @@ static void nvml_close(struct gv_nvml *nvml)
 {
     if (!nvml)
         return;
+    gv_gpm_close(nvml->gpm);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -149,6 +157,7 @@ static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml
     struct gv_nvml_memory memory;
     unsigned value;
 
+    sample->device = device;
     memcpy(sample->uuid, nvml->device_at[device].uuid, sizeof(sample->uuid));
     sample->at_ns = (int64_t)gv_monotonic_ns();
     bool known = nvml->utilization(handle, &rates) == 0;
@@ -216,6 +225,7 @@ struct gv_sampler {
     bool ending;
     unsigned count;
     struct gv_nvml_sample samples[GV_SAMPLES_WAITING];
+    bool is_used[GV_NVML_DEVICES]; /* it is one of the trace */
     unsigned other_count;
     struct gv_other others[GV_OTHERS];
     bool pids_known; /* the session's own processes are listed by the numbers that we know */
@@ -286,6 +296,15 @@ static void sampler_list(struct gv_sampler *sampler, const struct gv_nvml *nvml,
     pthread_mutex_unlock(&sampler->lock);
 }
 
+/* GPM costs more than all else, so only devices of the trace are asked. */
+static bool sampler_asks_gpm(struct gv_sampler *sampler, unsigned device)
+{
+    pthread_mutex_lock(&sampler->lock);
+    bool is_used = sampler->is_used[device];
+    pthread_mutex_unlock(&sampler->lock);
+    return is_used;
+}
+
 /* Sleeps until the next sample; true: stop. */
 static bool sampler_ends(struct gv_sampler *sampler, struct timespec *next)
 {
@@ -315,6 +334,8 @@ static void *sampler_run(void *context)
     do {
         clock_gettime(CLOCK_MONOTONIC, &next);
         for (unsigned i = 0; i < nvml->devices; i++) {
+            sample.has_gpm = nvml->gpm && sampler_asks_gpm(sampler, i) &&
+                             gv_gpm_take(nvml->gpm, i, nvml->device_at[i].handle, &sample.gpm);
             nvml_ask(nvml, i, &sample);
             sampler_add(sampler, &sample);
             if (rounds % GV_OTHERS_EVERY == 0)
@@ -416,6 +437,18 @@ static void settle_others(struct gv_sampler *sampler, bool committed)
     }
 }
 
+static int store_gpm(struct gv_database *database, const struct gv_gpm_sample *gpm)
+{
+    struct gv_row_sample_gpm row = {.sample = gv_database_last_id(database),
+                                    .duration_ns = gpm->duration_ns,
+                                    .pcie_tenths = gv_row_known(gpm->pcie_tenths),
+                                    .clock_reasons = gv_row_known(gpm->clock_reasons)};
+
+#define GV_GPM(column, number, factor) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
+#include "report/collect/gpm.def"
+    return gv_row_add(database, GV_TABLE_sample_gpm, &row, 1);
+}
+
 static int store_known(struct gv_sampler *sampler, struct gv_database *database, uint64_t epoch_ns)
 {
     int error = gv_database_begin(database);
@@ -427,6 +460,11 @@ static int store_known(struct gv_sampler *sampler, struct gv_database *database,
                                 sample->at_ns - (int64_t)epoch_ns, sample->gpu_percent,
                                 sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
                                 sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
+        if (error || sqlite3_changes(database->handle) == 0)
+            continue;
+        sampler->is_used[sample->device] = true;
+        if (sample->has_gpm)
+            error = store_gpm(database, &sample->gpm);
     }
     if (!error)
         error = store_others(sampler, database, epoch_ns);
@@ -477,4 +515,18 @@ void gv_samples_close(struct gv_samples *samples)
     pthread_cond_destroy(&sampler->ending_changed);
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);
+}
+
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
+{
+    struct gv_nvml *nvml = nvml_open();
+
+    *devices = *with_gpm = 0;
+    if (!nvml)
+        return -ENOENT;
+    *devices = nvml->devices;
+    for (unsigned i = 0; i < nvml->devices && nvml->gpm; i++)
+        *with_gpm += gv_gpm_is_there(nvml->gpm, nvml->device_at[i].handle);
+    nvml_close(nvml);
+    return 0;
 }

@@ -91,6 +91,19 @@ SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FRO
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
 WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
+-- name: has_sharing
+-- Whether other processes used it for a tenth of that time.
+SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10 FROM other_process o
+    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2;
+
+-- name: uses
+-- The samples of GPM of the device ?2 of the process ?1.
+SELECT s.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
+    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths
+FROM sample_gpm g JOIN sample s ON s.id = g.sample
+WHERE s.uuid = (SELECT uuid FROM device WHERE process = ?1 AND device = ?2) AND g.duration_ns > 0
+    AND g.sm_tenths >= 0 AND g.dram_tenths >= 0 AND s.at_ns > ?3 AND s.at_ns - g.duration_ns < ?4 ORDER BY s.at_ns;
+
 -- name: lock_around
 -- The line at which threads with the stack ?1 wait for a lock, if the stack ?2 is elsewhere in the same function: that
 -- thread has the lock. Where a package's code waits, as a queue's or a condition's does, no lock is known.
@@ -118,6 +131,15 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
     ?12 || coalesce(' ' || (SELECT replace(coalesce(file, library, ''), rtrim(coalesce(file, library, ''), replace(coalesce(file, library, ''), '/', '')), '')
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
     ?12, ?13, ?14, ?15, ?16);
+
+-- name: keep_fix
+UPDATE finding SET fix = ?2 WHERE id = ?1;
+
+-- name: add_use
+INSERT INTO lane_use (process, device, phase, samples, busy_ns, sm_tenths, occupancy_tenths, tensor_tenths, dram_tenths,
+    fp64_tenths, fp32_tenths, fp16_tenths, pcie_tenths, words)
+VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, -1), nullif(?7, -1), nullif(?8, -1), nullif(?9, -1), nullif(?10, -1), nullif(?11, -1),
+    nullif(?12, -1), nullif(?13, -1), ?14);
 
 -- name: again
 -- A call's kind, and how often it was made; then the functions of a stack.
@@ -244,6 +266,9 @@ FROM (SELECT f.id AS id, min(f.steps, (SELECT count(*) FROM step p WHERE p.serie
     WHERE f.id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what IN ('allocating', 'freeing') GROUP BY process, device)) s
 WHERE s.id = finding.id AND s.times > 1 AND 2 * s.times >= finding.steps;
 DROP TABLE temp.ledger_short;
+
+-- name: parents
+SELECT id, parent_pid, executable, arguments FROM process WHERE parent_pid NOT NULL ORDER BY start_ns;
 
 -- name: slow_steps_line
 -- The line at which slow steps are idle more than as many others are: where most of what they take longer is lost.

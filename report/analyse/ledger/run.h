@@ -99,8 +99,23 @@ struct gv_ledger_entry {
 
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
-    uint32_t pair, what;
+    uint32_t pair, stack, what;
     bool to_device;
+};
+
+enum gv_use_value {
+#define GV_USE_VALUE(value, words) GV_USE_##value,
+#include "report/analyse/ledger/uses.def"
+    GV_USE_VALUES,
+    GV_USE_NONE = GV_USE_VALUES
+};
+
+/* A time of which NVML said how full the device was. */
+struct gv_ledger_use {
+    int64_t from_ns, to_ns, reasons;
+    int64_t busy_ns, same_ns; /* that the lane worked; and one call's work, more than all others' */
+    uint64_t of;              /* that call */
+    int16_t values[GV_USE_VALUES]; /* tenths of a percent; -1: not known */
 };
 
 struct gv_ledger_lane {
@@ -136,8 +151,10 @@ struct gv_ledger_lane {
     uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
-    int64_t computing_ns; /* all busy time, for choosing a lane */
-    bool is_sampled;      /* a part of it by samples */
+    int64_t computing_ns;       /* all busy time, for choosing a lane */
+    bool is_sampled;            /* a part of it by samples */
+    struct gv_ledger_use *uses; /* by time */
+    size_t use_count, use_room, use_at;
 };
 
 /* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
@@ -199,8 +216,9 @@ struct gv_ledger_stall {
 };
 
 struct gv_ledger_verdict {
-    uint32_t what, beside; /* beside: as in struct gv_idle_look */
-    char *detail;          /* NULL: none */
+    uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
+    int times;
+    char *detail; /* NULL: none */
 };
 
 struct gv_ledger {
@@ -324,6 +342,8 @@ int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stac
 /* The cell like this one, or a coarser one. It moves when the next one is made. */
 int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted,
                       struct gv_ledger_cell **cell);
+/* Not what nobody knows of a lane of which only calls are known: it may have been busy. */
+bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies

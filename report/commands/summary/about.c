@@ -207,6 +207,39 @@ static int print_steps(const struct gv_summary *summary)
     return 0;
 }
 
+/* Who else had the GPU while queued work waited, or steps were slow. */
+static int say_other(void *context, sqlite3_stmt *row)
+{
+    const struct gv_summary *summary = context;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    const bool is_queued = sqlite3_column_double(row, 5) > 0;
+    int64_t bytes = sqlite3_column_int64(row, 4), slow = sqlite3_column_int64(row, 6);
+    int64_t more = sqlite3_column_int64(row, 8) - 1;
+    char text[GV_SUMMARY_TEXT_BYTES] = "", from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES];
+
+    add(text, "Another process used the GPU, too, from %s to %s",
+        gv_format_duration(from, gv_time_column(row, 2)),
+        gv_format_duration(to, gv_time_column(row, 3)));
+    if (bytes > 0)
+        add(text, ", with up to %s", gv_format_size(from, bytes));
+    if (sqlite3_column_type(row, 1) != SQLITE_NULL)
+        add(text, ": %.40s, process %" PRId64, name ? name : "?",
+            (int64_t)sqlite3_column_int64(row, 1));
+    else
+        add(text, ": one of another container");
+    if (more > 0)
+        add(text, ", and %" PRId64 " more", more);
+    add(text, "; then were");
+    if (is_queued)
+        add(text, " %.0f %% of the time in which queued work waited",
+            100 * sqlite3_column_double(row, 5));
+    if (slow > 0)
+        add(text, "%s %" PRId64 " of %" PRId64 " slow steps", is_queued ? " and" : "", slow,
+            (int64_t)sqlite3_column_int64(row, 7));
+    gv_text_lines(summary->out, 2, "", text, summary->columns);
+    return 0;
+}
+
 /* What gpuverify itself cost, of the time of a whole run. */
 static void print_own_cost(const struct gv_summary *summary)
 {
@@ -289,6 +322,7 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
 {
     const struct gv_totals_part *part = summary->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
     int error =
         gv_database_each(summary->trace, sql_worst_stall, values, 4, take_worst, (void *)summary);
 
@@ -296,6 +330,9 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
         error = print_start(summary, ledger);
     if (!error)
         error = print_steps(summary);
+    if (!error)
+        error = gv_database_each(summary->trace, sql_other_process, lane, 2, say_other,
+                                 (void *)summary);
     if (!error)
         print_own_cost(summary);
     return error;
