@@ -1,6 +1,6 @@
 /*
- * A graph in CUDA C++, captured from launches of the runtime at several lines. Prints what each line
- * asked for, as kernels/lines/truth.h says.
+ * A graph in CUDA C++, captured from launches of the runtime at several lines. Prints what each
+ * line asked for, as kernels/lines/truth.h says.
  *
  *     graph_lines [LAUNCHES]      default 500
  */
@@ -15,9 +15,9 @@ static std::map<int, Asked> asked;
 
 #define CHECK(call)                                                                                \
     if ((call) != cudaSuccess)                                                                     \
-        std::exit(1)
+    std::exit(1)
 /* On one line, at which the call is made. */
-#define SPIN(length)                                                                                 \
+#define SPIN(length)                                                                               \
     (asked[__LINE__].calls++, asked[__LINE__].ns += (length), spin<<<1, 32, 0, stream>>>(length))
 
 __global__ void spin(unsigned long long ns)
