@@ -4,8 +4,10 @@
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/loaded.h"
+#include "cupti/output.h"
 #include "cupti/switch.h"
 #include "trace/futex.h"
+#include "trace/spool_control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +28,7 @@ static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
 static uint8_t others_zeroed;             /* CUPTI's setting before ours */
 static bool is_watching;                  /* its callbacks for calls are on */
 static bool is_registered;                /* buffers and clock are ours */
+static _Atomic uint32_t last_unrecorded;
 
 void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
 {
@@ -38,6 +41,23 @@ void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void
 static uint32_t *correlation_here(void)
 {
     return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host->correlation_offset);
+}
+
+static bool is_stopped(void)
+{
+    return gv_control_is_stopped(&host->spool->header->control);
+}
+
+static void on_called(uint32_t correlation)
+{
+    *correlation_here() = correlation;
+    if (__builtin_expect(is_stopped(), 0))
+        atomic_store_explicit(&last_unrecorded, correlation, memory_order_relaxed);
+}
+
+uint32_t gv_switch_last_unrecorded(void)
+{
+    return atomic_load_explicit(&last_unrecorded, memory_order_relaxed);
 }
 
 static void on_module_loaded(const CUpti_ResourceData *resource)
@@ -55,6 +75,32 @@ static void on_module_loaded(const CUpti_ResourceData *resource)
         hurry();
 }
 
+/* CUPTI calls back for each node of a graph that is instantiated, too, once as created and once as
+ * a clone. */
+static void on_node(const CUpti_GraphData *graph, bool is_clone)
+{
+    uint64_t node = 0, original = 0;
+
+    if (!graph || gv_cupti.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS)
+        return;
+    if (is_clone && gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
+        return;
+    if (!host->note_node(node, original))
+        gv_output_count_lost();
+}
+
+static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)
+{
+    int saved_errno = errno;
+
+    if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && !is_stopped())
+        on_module_loaded(resource);
+    else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+             id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+        on_node(resource->resourceDescriptor, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    errno = saved_errno;
+}
+
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                  const void *data)
 {
@@ -63,12 +109,9 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (call->callbackSite == CUPTI_API_ENTER)
-            *correlation_here() = call->correlationId;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
-        int saved_errno = errno;
-
-        on_module_loaded(data);
-        errno = saved_errno;
+            on_called(call->correlationId);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        on_resource(id, data);
     }
 }
 
@@ -159,6 +202,11 @@ static bool is_correlated(const char *name)
     return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
 }
 
+static void watch_resource(CUpti_CallbackId id)
+{
+    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+}
+
 static int watch_calls(void)
 {
     CUptiResult unnamed_with = CUPTI_SUCCESS;
@@ -183,8 +231,11 @@ static int watch_calls(void)
     /* Operations without their calls are useless. */
     if (watched == 0)
         return refuse(unnamed_with, "cuptiGetCallbackName");
-    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    watch_resource(CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    if (host->graph_nodes && gv_cupti.cuptiGetGraphNodeId) {
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    }
     is_watching = true;
     return 0;
 }

@@ -41,6 +41,9 @@ static inline void gv_call_made_graph(void)
     atomic_fetch_add(&gv_graphs.ended, 1);
 }
 
+/* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */
+bool gv_graph_node_note(uint64_t node, uint64_t original);
+
 /* PEERS: before the real call, so that CUPTI reports its copy. */
 void gv_call_expect_peers(struct gv_call *call);
 
@@ -48,7 +51,7 @@ void gv_call_expect_peers(struct gv_call *call);
 void gv_call_made_context(const struct gv_call *call, int device);
 
 /* UNLOADS_ALL: before the real call. */
-void gv_call_before_unload_all(void);
+void gv_call_before_unload_all(uint64_t context);
 
 /* UNLOADS: before the real call, because another thread may get the handle as soon as it is
  * free. */

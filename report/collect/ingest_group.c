@@ -164,6 +164,30 @@ static int store_inside(struct gv_ingest *ingest, const union gv_record *records
     return error;
 }
 
+/* ---- nodes of graphs ---- */
+
+static int store_clone(struct gv_ingest *ingest, const struct gv_record_graph_node *node)
+{
+    return node->original ? GV_ADD(ingest->database, graph_node, .process = ingest->process,
+                                   .node = (int64_t)node->node, .original = (int64_t)node->original)
+                          : 0;
+}
+
+/* Those that the call added with which the group ends; 0: its stack is not known. */
+static int store_nodes(struct gv_ingest *ingest, const union gv_record *records, size_t count,
+                       int64_t stack)
+{
+    const struct gv_record_call *call = &records[count].call;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++)
+        if (records[i].head.kind == GV_RECORD_GRAPH_NODE && !records[i].graph_node.original &&
+            records[i].graph_node.call_start_ns == call->start_ns)
+            error = gv_database_run(ingest->database, GV_STATEMENT_GRAPH_NODE_ADDED, "iii",
+                                    ingest->process, (int64_t)records[i].graph_node.node, stack);
+    return error;
+}
+
 /* ---- calls ---- */
 
 /* Gives the loads inside this call its row. */
@@ -388,7 +412,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     const struct gv_record_run_delay *delay = NULL;
     const struct gv_record_host *launch = NULL;
     const struct gv_record_collective *collective = NULL;
-    int64_t id;
+    int64_t id, of_call;
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
@@ -403,6 +427,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 module = 0;
             outer_start_ns = 0;
             id = *ingest->next_call;
+            of_call = stack.of_call_start_ns == record->call.start_ns ? stack.of_call : 0;
             error = store_call(ingest, thread, &record->call, 1, module, &stack);
             if (!error && delay)
                 error = gv_ingest_delay_call(ingest, thread, delay, &record->call, id);
@@ -410,6 +435,8 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 error = store_host_launch(ingest, launch, &record->call, id);
             if (!error && i > 0)
                 error = store_inside(ingest, records, i, id);
+            if (!error && i > 0)
+                error = store_nodes(ingest, records, i, of_call);
             if (!error && collective)
                 error = store_collective(ingest, collective, &record->call, id);
             module = 0;
@@ -446,6 +473,9 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             collective = &record->collective;
             break;
         case GV_RECORD_INSIDE: /* with its call */
+            break;
+        case GV_RECORD_GRAPH_NODE: /* those that are no clones: with their call */
+            error = store_clone(ingest, &record->graph_node);
             break;
         case GV_RECORD_HOST_FUNCTION:
             error = store_host_function(ingest, thread, &record->host);

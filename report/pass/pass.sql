@@ -12,6 +12,10 @@ ORDER BY s.call;
 -- name: folds
 SELECT 0, call, count, span_ns FROM call_fold ORDER BY call;
 
+-- name: nodes
+-- Of a node that is a clone, only once the trace is complete.
+SELECT process, node, stack FROM graph_node WHERE stack IS NOT NULL;
+
 -- name: operations
 SELECT gv_take_operation(id, start_ns, duration_ns, call, place, shape, kind, copy_kind, bytes, graph_node,
     {op_is_of_thread}, ?2)

@@ -119,6 +119,10 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 INSERT INTO stack (process, number)
 SELECT ?1, min(0, coalesce(min(number), 0)) - 1 FROM stack WHERE process = ?1;
 
+-- name: GRAPH_NODE_ADDED
+-- CUPTI also says of a clone that it was added.
+INSERT OR IGNORE INTO graph_node (process, node, stack) VALUES (?1, ?2, nullif(?3, 0));
+
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 

@@ -66,14 +66,16 @@ SELECT
     o.graph_node AS graph_node, -- the node, if it was recorded as a node of a graph
     p.context AS cupti_context, -- CUPTI's number of the context
     p.stream AS cupti_stream, -- CUPTI's number of the stream: tells streams apart where stream is NULL
-    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory -- of a copy from or to the host: pageable, pinned or managed
+    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory, -- of a copy from or to the host: pageable, pinned or managed
+    gn.stack AS node_stack -- of a node: the stack of the call that added it to the graph; id in stacks
 FROM gpu_op o
     LEFT JOIN gpu_place p ON p.id = o.place
     LEFT JOIN gpu_shape s ON s.id = o.shape
     LEFT JOIN gpu_name n ON n.id = s.name
     LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15
     LEFT JOIN call c ON c.id = o.call
-    LEFT JOIN stream st ON st.id = c.stream;
+    LEFT JOIN stream st ON st.id = c.stream
+    LEFT JOIN graph_node gn ON gn.process = p.process AND gn.node = o.graph_node;
 
 CREATE VIEW loads AS -- one load of code, also inside another call
 SELECT

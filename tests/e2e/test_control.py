@@ -52,6 +52,13 @@ class FromInside(harness.Case):
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NULL"), 0)
         self.assertEqual(periods(trace, "gpu", "gpu"), ["seen", "stopped", "seen"])
 
+    def test_work_that_runs_after_a_start_but_was_launched_before(self):
+        trace = self.recorded("queued")
+        self.assertEqual(launches(trace), 5)
+        self.assertEqual(trace.value("SELECT count(call) FROM gpu_ops"), 5)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 5)
+        self.assertEqual(trace.rows("SELECT * FROM losses WHERE count > 0"), [])
+
     def test_without_the_gpu_side(self):
         trace = self.recorded("parts", GPUVERIFY_GPU="off")
         self.check_parts(trace)
@@ -113,8 +120,11 @@ class FromInside(harness.Case):
         self.assertEqual(self.recorded("made-before").rows("SELECT kind FROM gpu_ops"), [("graph",)])
 
     def test_a_graph_that_was_made_while_recording_was_stopped(self):
-        # CUPTI would crash if its launch were recorded as a whole.
-        trace = self.recorded("made-while-stopped")
+        self.assertEqual(self.recorded("made-while-stopped").rows("SELECT kind FROM gpu_ops"), [("graph",)])
+
+    def test_a_graph_that_was_made_before_the_first_start(self):
+        # CUPTI, which was off, would crash if its launch were recorded as a whole.
+        trace = self.recorded("made-while-stopped", GPUVERIFY_START="later")
         self.assertEqual(trace.rows("SELECT o.kind, c.class FROM gpu_ops o JOIN calls c ON c.id = o.call"),
                          [("kernel", "launch")] * 2)
 

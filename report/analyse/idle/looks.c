@@ -37,6 +37,7 @@ struct verdict {
     int64_t at_ns;          /* of the newest of these, */
     int at_once;            /* how many were at that time, */
     int most;               /* and at any time */
+    int times;              /* how often its workers were started */
 };
 
 /* How often a line was seen in the workers of a data loader, or in threads beside the one that
@@ -616,7 +617,6 @@ static int name_workers(struct gv_idle_looks *looks)
     for (size_t i = 0; i < looks->verdict_count; i++) {
         struct verdict *verdict = &looks->verdicts[i];
         const struct worker *worker, *most = NULL;
-        int times;
         for (size_t at = verdict->workers; at; at = worker->next) {
             worker = &looks->workers[at - 1];
             if (!most || worker->count > most->count)
@@ -630,13 +630,14 @@ static int name_workers(struct gv_idle_looks *looks)
                      (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
                      verdict->most == 1 ? "" : "s");
             verdict->stack = most->stack;
+            verdict->times = times_started(looks, verdict->process);
             if (2 * verdict->starved >= verdict->looks) {
                 gv_format_add(detail, sizeof(detail), ", which wait for a CPU");
                 verdict->beside = GV_ACCOUNT_NO_CPU;
-            } else if (2 * verdict->importing >= verdict->looks &&
-                       (times = times_started(looks, verdict->process)) > 1) {
+            } else if (2 * verdict->importing >= verdict->looks && verdict->times > 1) {
                 gv_format_add(detail, sizeof(detail),
-                              ", which were started %d times, and mostly import modules", times);
+                              ", which were started %d times, and mostly import modules",
+                              verdict->times);
                 verdict->beside = GV_ACCOUNT_IMPORT;
             }
         } else if (3 * most->count >= verdict->looks) {
@@ -735,6 +736,7 @@ static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idl
                              .thread = sample->thread,
                              .what = verdict->what,
                              .beside = verdict->beside,
+                             .times = verdict->times,
                              .verdict = sample->verdict,
                              .stack = sample->stack ? sample->stack : verdict->stack,
                              .detail = verdict->detail,

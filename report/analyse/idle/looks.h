@@ -14,11 +14,12 @@ struct gv_idle_looks;
 /* Texts are valid in the call. */
 struct gv_idle_look {
     int64_t at_ns;
-    int64_t thread;     /* as in idle_sample: negative: the tid of one that has no row yet */
-    unsigned what;      /* enum gv_account */
-    unsigned beside;    /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
-    uint32_t verdict;   /* the same number: the same account, detail and line */
-    int64_t stack;      /* 0: none */
+    int64_t thread;   /* as in idle_sample: negative: the tid of one that has no row yet */
+    unsigned what;    /* enum gv_account */
+    unsigned beside;  /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
+    int times;        /* how often the workers were started for which it waits; 0: none are known */
+    uint32_t verdict; /* the same number: the same account, detail and line */
+    int64_t stack;    /* 0: none */
     const char *detail; /* NULL: none */
     const char *where;  /* NULL: none */
 };

@@ -148,9 +148,10 @@ int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wan
     return error;
 }
 
-static bool may_be_claimed(uint32_t what)
+bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what)
 {
-    return what >= GV_ACCOUNTS || gv_account_say(what).group == GV_ACCOUNT_LOST;
+    return what >= GV_ACCOUNTS || (gv_account_say(what).group == GV_ACCOUNT_LOST &&
+                                   !(what == GV_ACCOUNT_UNKNOWN && lane->device < 0));
 }
 
 /* The device had no work. */
@@ -221,7 +222,7 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
         if (error)
             return error;
     }
-    if (!may_be_claimed(piece->what) || lane->waited_ns == 0) {
+    if (!gv_ledger_is_lost(lane, piece->what) || lane->waited_ns == 0) {
         cell->total_ns += ns;
         cell->first_ns += first_ns;
         cell->count += counts;

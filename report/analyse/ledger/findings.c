@@ -170,10 +170,10 @@ static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
     return error;
 }
 
-static bool is_lost(const struct gv_ledger_row *row)
+static bool is_lost(const struct gv_ledger *ledger, const struct gv_ledger_row *row)
 {
     return row->what == GV_ACCOUNT_COPY_PAGEABLE ||
-           gv_account_say(row->what).group == GV_ACCOUNT_LOST;
+           gv_ledger_is_lost(&ledger->lanes[row->lane], row->what);
 }
 
 /* The largest claim in the group with the most. A borrowed line is seldom the one to change. */
@@ -310,6 +310,20 @@ static struct claim *with_work(struct forming *forming, struct claim *most)
     return works_ns > waits_ns ? works : most;
 }
 
+/* What one change of the program ends, wherever its lines are. */
+static bool ends_with(uint32_t most, uint32_t what)
+{
+    switch (most) {
+    case GV_ACCOUNT_FREEING:
+        return what == GV_ACCOUNT_FREEING || what == GV_ACCOUNT_ALLOCATING;
+    case GV_ACCOUNT_NAN_CHECK:
+    case GV_ACCOUNT_TRACEBACK:
+        return what == GV_ACCOUNT_NAN_CHECK || what == GV_ACCOUNT_TRACEBACK;
+    default:
+        return false;
+    }
+}
+
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
 {
     claim->taken = true;
@@ -343,9 +357,8 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
             if (!forming->claims[i].taken && forming->claims[i].what == most->what &&
                 has_function(forming, &forming->claims[i], function))
                 take(&finding, &forming->claims[i]);
-        for (size_t i = 0; i < forming->claim_count && most->what == GV_ACCOUNT_FREEING; i++)
-            if (!forming->claims[i].taken && (forming->claims[i].what == GV_ACCOUNT_FREEING ||
-                                              forming->claims[i].what == GV_ACCOUNT_ALLOCATING))
+        for (size_t i = 0; i < forming->claim_count; i++)
+            if (!forming->claims[i].taken && ends_with(most->what, forming->claims[i].what))
                 take(&finding, &forming->claims[i]);
         /* A CPU is missing wherever the program is: what its lines do is not gained with one. */
         for (size_t i = 0;
@@ -384,7 +397,7 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
     int64_t run_ns = lane->end_ns - lane->begin_ns;
     bool has_loop = lane->steps && lane->main_end_ns - lane->main_ns >= run_ns / 10;
 
-    if (!has_loop)
+    if (!has_loop || finding->what == GV_ACCOUNT_RESTARTS)
         return 0;
     return finding->phase == GV_LEDGER_MAIN ? 0 : is_of_start(finding) ? 2 : 1;
 }
@@ -440,7 +453,7 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
                     continue;
                 if (row->what >= GV_ACCOUNTS || gv_account_say(row->what).group != GV_ACCOUNT_ASIDE)
                     phase_ns += row->total_ns;
-                if (is_lost(row))
+                if (is_lost(ledger, row))
                     error = add_claim(&forming, row);
                 if (row->what == GV_ACCOUNT_KERNEL) {
                     forming.telling.kernels += row->count;
@@ -453,6 +466,8 @@ int gv_ledger_findings_make(struct gv_ledger *ledger, struct gv_ledger_rows *row
     }
     if (!error)
         error = gv_ledger_beside_find(ledger, rows, findings);
+    if (!error)
+        error = gv_ledger_restarts_find(ledger, findings);
     if (findings->count)
         qsort_r(findings->list, findings->count, sizeof(*findings->list), compare, ledger);
     free(forming.claims);

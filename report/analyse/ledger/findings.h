@@ -12,7 +12,7 @@ struct gv_ledger_finding {
     int64_t place, stall;                       /* stall: one that shows it; 0: none of its own */
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
     double variance;
-    bool sampled, is_backward; /* is_backward: launching, by autograd */
+    bool sampled, is_backward, is_again; /* is_backward: launching, by autograd; again.c */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
 };
 
@@ -67,6 +67,9 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
 /* beside.c: what is in no account. 0 or -errno. */
 int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                           struct gv_ledger_findings *findings);
+
+/* restarts.c: what it costs that a program is started again for each task. 0 or -errno. */
+int gv_ledger_restarts_find(struct gv_ledger *ledger, struct gv_ledger_findings *findings);
 
 /* store.c: 0 or -errno. */
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,

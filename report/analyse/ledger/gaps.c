@@ -69,7 +69,8 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 
     for (; lane->copy_at < lane->copy_count && !error; lane->copy_at++) {
         const struct gv_ledger_span *copy = &lane->copies[lane->copy_at];
-        struct gv_ledger_piece copied = {.pair = copy->pair, .what = copy->what};
+        struct gv_ledger_piece copied = {
+            .pair = copy->pair, .stack = copy->stack, .what = copy->what};
         if (copy->start_ns >= to_ns)
             break;
         if (copy->end_ns <= piece.from_ns)
@@ -229,6 +230,11 @@ static const struct gv_ledger_entry *told_by(const struct walk *walk, size_t num
     return look;
 }
 
+static bool sees_the_same(const struct gv_ledger_entry *one, const struct gv_ledger_entry *other)
+{
+    return one->verdict == other->verdict && one->stack == other->stack;
+}
+
 /* From the cursor to `to_ns`, in which the looks fell that were noted. */
 static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
 {
@@ -237,6 +243,7 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
     const struct gv_ledger_pair *of = &ledger->pairs[pair];
     int64_t taken_ns = to_ns - walk->cursor_ns;
     struct gv_ledger_piece piece = {.pair = pair, .what = GV_LEDGER_OUTSIDE};
+    uint32_t alike = 0;
     int error = 0;
 
     for (size_t i = 0; i < walk->look_count && taken_ns < GV_LEDGER_ONCE_NS && !error; i++) {
@@ -248,6 +255,9 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
         piece.what = GV_LEDGER_SHORT;
     for (size_t i = 0; i < walk->look_count && taken_ns >= LOOKED_AT_NS && !error; i++) {
         const struct gv_ledger_entry *look = told_by(walk, i);
+        alike++;
+        if (i + 1 < walk->look_count && sees_the_same(look, told_by(walk, i + 1)))
+            continue;
         int64_t until_ns = i + 1 < walk->look_count
                                ? middle(lane->entries[ledger->looks_seen[i]].start_ns,
                                         lane->entries[ledger->looks_seen[i + 1]].start_ns)
@@ -255,7 +265,8 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
         piece.what = ledger->verdicts[look->verdict].what;
         piece.stack = look->stack;
         piece.verdict = look->verdict + 1;
-        ledger->idle.looks = 1;
+        ledger->idle.looks = alike;
+        alike = 0;
         error = book_idle(walk, until_ns < to_ns ? until_ns : to_ns, piece);
     }
     ledger->idle.looks = taken_ns < LOOKED_AT_NS ? (uint32_t)walk->look_count : 0;

@@ -132,6 +132,9 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
         || ' ' || coalesce(function, '') FROM place WHERE id = ?4), ''),
     ?12, ?13, ?14, ?15, ?16);
 
+-- name: keep_fix
+UPDATE finding SET fix = ?2 WHERE id = ?1;
+
 -- name: add_use
 INSERT INTO lane_use (process, device, phase, samples, busy_ns, sm_tenths, occupancy_tenths, tensor_tenths, dram_tenths,
     fp64_tenths, fp32_tenths, fp16_tenths, pcie_tenths, words)
@@ -263,6 +266,9 @@ FROM (SELECT f.id AS id, min(f.steps, (SELECT count(*) FROM step p WHERE p.serie
     WHERE f.id IN (SELECT min(id) FROM finding WHERE phase = 1 AND what IN ('allocating', 'freeing') GROUP BY process, device)) s
 WHERE s.id = finding.id AND s.times > 1 AND 2 * s.times >= finding.steps;
 DROP TABLE temp.ledger_short;
+
+-- name: parents
+SELECT id, parent_pid, executable, arguments FROM process WHERE parent_pid NOT NULL ORDER BY start_ns;
 
 -- name: slow_steps_line
 -- The line at which slow steps are idle more than as many others are: where most of what they take longer is lost.

@@ -99,7 +99,7 @@ struct gv_ledger_entry {
 
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
-    uint32_t pair, what;
+    uint32_t pair, stack, what;
     bool to_device;
 };
 
@@ -159,7 +159,7 @@ struct gv_ledger_lane {
 
 /* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
 struct gv_ledger_sampled {
-    uint32_t lane, pair, what, phase;
+    uint32_t lane, phase, what, pair;
     double ns, error_ns;
     int64_t count;
 };
@@ -216,8 +216,9 @@ struct gv_ledger_stall {
 };
 
 struct gv_ledger_verdict {
-    uint32_t what, beside; /* beside: as in struct gv_idle_look */
-    char *detail;          /* NULL: none */
+    uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
+    int times;
+    char *detail; /* NULL: none */
 };
 
 struct gv_ledger {
@@ -341,6 +342,8 @@ int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stac
 /* The cell like this one, or a coarser one. It moves when the next one is made. */
 int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wanted,
                       struct gv_ledger_cell **cell);
+/* Not what nobody knows of a lane of which only calls are known: it may have been busy. */
+bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies

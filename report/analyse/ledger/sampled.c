@@ -4,7 +4,9 @@
 
 #include "report/store/array.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Of more pairs, the rest is not told apart. */
 #define SAMPLED_MOST 16384u
@@ -68,21 +70,58 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-/* Takes so much of the cells of an account and phase of the lane, of each in proportion. Returns
- * how much of that was in the first half of the phase. */
-static int64_t take_from(struct gv_ledger *ledger, uint32_t lane, uint32_t what, uint32_t phase,
-                         int64_t all_ns, int64_t taken_ns)
+/* A cell that time is taken from; the number of a cell stays. */
+struct place {
+    uint32_t lane, phase, what, cell;
+};
+
+/* Of places, and of struct gv_ledger_sampled, which begins like them. */
+static int by_place(const void *left, const void *right)
+{
+    const uint32_t *one = left, *other = right;
+    int i = 0;
+
+    while (i < 3 && one[i] == other[i])
+        i++;
+    return (one[i] > other[i]) - (one[i] < other[i]);
+}
+
+/* The cells of one account, in one lane and phase. */
+struct places {
+    const struct place *first;
+    size_t count;
+    int64_t ns;
+};
+
+/* `place`: the first one that is not of an earlier lane or phase. */
+static struct places places_of(const struct gv_ledger *ledger, const struct place *place,
+                               const struct place *end, const struct gv_ledger_sampled *of,
+                               uint32_t what)
+{
+    struct places found = {0};
+
+    for (; place < end && place->lane == of->lane && place->phase == of->phase; place++)
+        if (place->what == what) {
+            found.first = found.count++ ? found.first : place;
+            found.ns += ledger->cells[place->cell].total_ns;
+        }
+    return found;
+}
+
+/* Takes so much of the cells, of each in proportion. Returns how much of that was in the first half
+ * of the phase. */
+static int64_t take_from(struct gv_ledger *ledger, const struct places *places, int64_t taken_ns)
 {
     int64_t before_ns = 0, first_ns = 0;
 
-    for (size_t i = 0; i < ledger->cell_count; i++) {
-        struct gv_ledger_cell *cell = &ledger->cells[i];
+    for (size_t i = 0; i < places->count; i++) {
+        struct gv_ledger_cell *cell = &ledger->cells[places->first[i].cell];
         int64_t ns, half_ns, until_ns;
-        if (cell->lane != lane || cell->what != what || cell->phase != phase || !cell->total_ns)
+        if (!cell->total_ns)
             continue;
         until_ns = before_ns + cell->total_ns;
-        ns = (int64_t)((__int128)until_ns * taken_ns / all_ns) -
-             (int64_t)((__int128)before_ns * taken_ns / all_ns);
+        ns = (int64_t)((__int128)until_ns * taken_ns / places->ns) -
+             (int64_t)((__int128)before_ns * taken_ns / places->ns);
         before_ns = until_ns;
         half_ns = (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
         cell->total_ns -= ns;
@@ -94,38 +133,24 @@ static int64_t take_from(struct gv_ledger *ledger, uint32_t lane, uint32_t what,
     return first_ns;
 }
 
-static int64_t sum_of(const struct gv_ledger *ledger, uint32_t lane, uint32_t what, uint32_t phase)
-{
-    int64_t ns = 0;
-
-    for (size_t i = 0; i < ledger->cell_count; i++)
-        if (ledger->cells[i].lane == lane && ledger->cells[i].what == what &&
-            ledger->cells[i].phase == phase)
-            ns += ledger->cells[i].total_ns;
-    return ns;
-}
-
-/* Gives a time to the calls of the lane and phase, by what they took: all_ns together. */
-static int give(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, int64_t ns,
-                int64_t first_ns, double all_ns)
+/* Gives a time to the calls of a lane and phase, by what they took: all_ns together. */
+static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of,
+                const struct gv_ledger_sampled *end, int64_t ns, int64_t first_ns, double all_ns)
 {
     double before_ns = 0;
     int64_t given_ns = 0, given_first_ns = 0;
     int error = 0;
 
-    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
-        const struct gv_ledger_sampled *of = &ledger->sampled[i];
+    for (; of < end && !error; of++) {
         struct gv_ledger_cell *cell;
-        if (of->lane != lane || of->phase != phase)
-            continue;
         before_ns += of->ns;
         int64_t until_ns = (int64_t)((double)ns * fmin(before_ns / all_ns, 1));
         int64_t first_until_ns = (int64_t)((double)first_ns * fmin(before_ns / all_ns, 1));
-        error =
-            gv_ledger_cell_of(ledger,
-                              &(struct gv_ledger_cell){
-                                  .lane = lane, .pair = of->pair, .what = of->what, .phase = phase},
-                              &cell);
+        error = gv_ledger_cell_of(
+            ledger,
+            &(struct gv_ledger_cell){
+                .lane = of->lane, .pair = of->pair, .what = of->what, .phase = of->phase},
+            &cell);
         if (error)
             break;
         cell->total_ns += until_ns - given_ns;
@@ -139,52 +164,69 @@ static int give(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, int64_t
 }
 
 /* What is busy for sure stays busy, but is booked to the calls that were launched. */
-static int move(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, double all_ns)
+static int move(struct gv_ledger *ledger, const struct gv_ledger_sampled *of,
+                const struct gv_ledger_sampled *end, const struct place *place,
+                const struct place *places_end)
 {
-    int64_t unknown_ns = sum_of(ledger, lane, GV_ACCOUNT_UNKNOWN, phase);
-    int64_t busy_ns = sum_of(ledger, lane, GV_ACCOUNT_KERNEL, phase), taken_ns, first_ns = 0;
+    struct places unknown = places_of(ledger, place, places_end, of, GV_ACCOUNT_UNKNOWN);
+    struct places busy = places_of(ledger, place, places_end, of, GV_ACCOUNT_KERNEL);
+    int64_t taken_ns, first_ns = 0;
+    double all_ns = 0;
 
+    for (const struct gv_ledger_sampled *one = of; one < end; one++)
+        all_ns += one->ns;
     taken_ns = all_ns < 9e18 ? (int64_t)all_ns : INT64_MAX;
-    taken_ns = taken_ns > busy_ns ? taken_ns - busy_ns : 0;
-    if (taken_ns > unknown_ns)
-        taken_ns = unknown_ns;
+    taken_ns = taken_ns > busy.ns ? taken_ns - busy.ns : 0;
+    if (taken_ns > unknown.ns)
+        taken_ns = unknown.ns;
     if (taken_ns > 0)
-        first_ns = take_from(ledger, lane, GV_ACCOUNT_UNKNOWN, phase, unknown_ns, taken_ns);
-    if (busy_ns > 0)
-        first_ns += take_from(ledger, lane, GV_ACCOUNT_KERNEL, phase, busy_ns, busy_ns);
-    ledger->lanes[lane].computing_ns += taken_ns;
-    ledger->lanes[lane].is_sampled = true;
-    return busy_ns + taken_ns > 0 ? give(ledger, lane, phase, busy_ns + taken_ns, first_ns, all_ns)
-                                  : 0;
+        first_ns = take_from(ledger, &unknown, taken_ns);
+    if (busy.ns > 0)
+        first_ns += take_from(ledger, &busy, busy.ns);
+    ledger->lanes[of->lane].computing_ns += taken_ns;
+    ledger->lanes[of->lane].is_sampled = true;
+    return busy.ns + taken_ns > 0 ? give(ledger, of, end, busy.ns + taken_ns, first_ns, all_ns) : 0;
 }
 
-/* The first one of the lane and phase of a number: all of them together. */
-static double sampled_ns(const struct gv_ledger *ledger, size_t number, bool *is_first)
+static struct place *list_places(const struct gv_ledger *ledger, size_t *count)
 {
-    const struct gv_ledger_sampled *of = &ledger->sampled[number];
-    double ns = 0;
+    struct place *places = calloc(ledger->cell_count + 1, sizeof(*places));
 
-    for (size_t i = 0; i < ledger->sampled_count; i++) {
-        const struct gv_ledger_sampled *other = &ledger->sampled[i];
-        if (other->lane != of->lane || other->phase != of->phase)
-            continue;
-        *is_first = i >= number;
-        if (!*is_first)
-            return 0;
-        ns += other->ns;
+    *count = 0;
+    for (size_t i = 0; places && i < ledger->cell_count; i++) {
+        const struct gv_ledger_cell *cell = &ledger->cells[i];
+        if (cell->what == GV_ACCOUNT_UNKNOWN || cell->what == GV_ACCOUNT_KERNEL)
+            places[(*count)++] = (struct place){cell->lane, cell->phase, cell->what, (uint32_t)i};
     }
-    return ns;
+    if (places)
+        qsort(places, *count, sizeof(*places), by_place);
+    return places;
 }
 
 int gv_ledger_sampled_move(struct gv_ledger *ledger)
 {
+    struct gv_ledger_sampled *of = ledger->sampled, *end = of + ledger->sampled_count, *next;
+    const struct place *place, *places_end;
+    struct place *places;
+    size_t count;
     int error = 0;
 
-    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
-        bool is_first = false;
-        double ns = sampled_ns(ledger, i, &is_first);
-        if (is_first)
-            error = move(ledger, ledger->sampled[i].lane, ledger->sampled[i].phase, ns);
+    if (!ledger->sampled_count)
+        return 0;
+    places = list_places(ledger, &count);
+    if (!places)
+        return -ENOMEM;
+    qsort(of, ledger->sampled_count, sizeof(*of), by_place);
+    place = places;
+    places_end = places + count;
+    for (; of < end && !error; of = next) {
+        for (next = of; next < end && next->lane == of->lane && next->phase == of->phase;)
+            next++;
+        while (place < places_end &&
+               (place->lane < of->lane || (place->lane == of->lane && place->phase < of->phase)))
+            place++;
+        error = move(ledger, of, next, place, places_end);
     }
+    free(places);
     return error;
 }

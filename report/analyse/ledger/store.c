@@ -73,6 +73,23 @@ static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
     return bind(add, values, 11, texts, 5);
 }
 
+/* What a stall advises for one call is too little for one that is made again in each step. */
+static int keep_fixes(sqlite3 *trace, const struct gv_ledger_findings *findings)
+{
+    sqlite3_stmt *keep = NULL;
+    int error = gv_database_compile(trace, sql_keep_fix, &keep);
+
+    for (size_t i = 0; i < findings->count && !error; i++) {
+        const struct gv_ledger_finding *finding = &findings->list[i];
+        const int64_t id = (int64_t)i + 1;
+        const char *fix = finding->fix;
+        if (finding->is_again)
+            error = bind(keep, &id, 1, &fix, 1);
+    }
+    sqlite3_finalize(keep);
+    return error;
+}
+
 /* How full the device was: of each phase, and of the run. */
 static int store_uses(const struct gv_ledger *ledger, sqlite3_stmt *add, uint32_t number)
 {
@@ -118,7 +135,7 @@ int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
         sqlite3_finalize(adds[i]);
     if (!error && findings->count)
         error = gv_database_script(ledger->trace, sql_evidence, NULL, 0);
-    return error;
+    return error ? error : keep_fixes(ledger->trace, findings);
 }
 
 /* ---- by minute ---- */

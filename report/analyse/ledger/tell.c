@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define STARTS_LEAST  3  /* fewer are those of training and of validation */
 #define THEN_LEAST    25 /* the step without less of it looks the same */
 #define HERE_LEAST    50 /* with less of the launches, it is blamed for those of another thread */
 #define LOCKED_LEAST  10 /* the lock may be for what takes less */
@@ -257,6 +258,14 @@ static bool runs_on_host(uint32_t what)
     return what == GV_ACCOUNT_NATIVE || what == GV_ACCOUNT_HOST_CODE;
 }
 
+/* It waits about once for each start of a loader's workers: for the first that they read. */
+static bool waits_for_starts(const struct gv_ledger_finding *finding,
+                             const struct gv_ledger_verdict *verdict)
+{
+    return finding->what == GV_ACCOUNT_DATA && verdict && verdict->beside == GV_ACCOUNTS &&
+           verdict->times >= STARTS_LEAST && finding->count <= 2 * (int64_t)verdict->times;
+}
+
 /* What it was, of the parts that one line claims. */
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack)
@@ -279,6 +288,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
              : verdict && finding->what == GV_ACCOUNT_DATA && verdict->beside == GV_ACCOUNT_IMPORT
                  ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
                    "starting them again; and import only what they need."
+             : waits_for_starts(finding, verdict)
+                 ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
+                   "starting them again; and do less when one starts."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
@@ -294,6 +306,10 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     else
         snprintf(finding->title, sizeof(finding->title), "%s%s", words.meaning,
                  finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
+    if (waits_for_starts(finding, verdict))
+        gv_format_add(finding->title, sizeof(finding->title),
+                      "; it mostly waits for workers to start, which they did %d times",
+                      verdict->times);
     if (!error && !detail)
         error = say_callee(telling, finding, most->stack);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)

@@ -57,6 +57,7 @@ struct gv_lines_class {
     int64_t process, kind, name, copy_kind, capture;
     bool host_only;
     bool sampled;    /* some calls were measured, and of none is known when it ran */
+    bool of_node;    /* of a graph: all their stacks are known */
     bool of_forward; /* their stacks are those of the forward pass */
 };
 

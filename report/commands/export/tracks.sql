@@ -135,10 +135,11 @@ SELECT o.id, o.place, 0, o.start_ns, o.duration_ns, CASE o.kind WHEN 1 THEN coal
     o.id AS operation, o.call, o.bytes,
     CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END
         AS host_memory,
-    o.graph_node, s.grid, s.block, s.registers, s.shared_bytes, nullif(s.local_bytes, 0) AS local_bytes, s.full_name
+    o.graph_node, gv_line_of_stack(n.stack) AS line, s.grid, s.block, s.registers, s.shared_bytes, nullif(s.local_bytes, 0) AS local_bytes, s.full_name
 FROM (SELECT id FROM (SELECT id, start_ns FROM gpu_op WHERE id > ?1 ORDER BY id LIMIT 32768) ORDER BY start_ns LIMIT 32768) p
     CROSS JOIN gpu_op o ON o.id = p.id LEFT JOIN temp.track_shape s ON s.id = o.shape
-    LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15;
+    LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15 LEFT JOIN gpu_place d ON d.id = o.place
+    LEFT JOIN graph_node n ON n.process = d.process AND n.node = o.graph_node;
 
 -- name: samples
 -- Each further column is a counter: its name, and after a comma its unit.

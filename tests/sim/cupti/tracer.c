@@ -99,6 +99,15 @@ static void stream(bool made, void *context_handle, void *handle)
                                &data);
 }
 
+static void node(const void *node, const void *original)
+{
+    CUpti_GraphData graph = {.node = (CUgraphNode)node, .originalNode = (CUgraphNode)original};
+    CUpti_ResourceData data = {.resourceDescriptor = &graph};
+    gv_cupti_callback_resource(original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+                                        : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                               &data);
+}
+
 static void initialised(void)
 {
     CUpti_ResourceData data = {0};
@@ -114,4 +123,5 @@ const struct gv_sim_tracer gv_cupti_tracer = {.enter = enter,
                                               .module = module,
                                               .context = context,
                                               .stream = stream,
-                                              .initialised = initialised};
+                                              .initialised = initialised,
+                                              .node = node};

@@ -143,7 +143,7 @@ static bool begins(void)
 {
     const struct gv_pair_call call = call_at(callers += 0x1000);
 
-    gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0; /* it can afford it */
+    gv_thread.pairs = (struct gv_budget){0}; /* it can afford it */
     return gv_pairs_begin(&gv_thread, &call);
 }
 
@@ -256,7 +256,7 @@ static void few_calls_of_a_site_are_chosen(void **state)
 
     (void)state;
     for (int i = 0; i < 100000; i++) {
-        gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0;
+        gv_thread.pairs = (struct gv_budget){0};
         if (!gv_pairs_begin(&gv_thread, &call))
             continue;
         chosen++;
@@ -282,8 +282,7 @@ static void a_lost_sample_is_no_wait(void **state)
     assert_int_equal(chosen, 128);
     atomic_store(&is_stuck, false);
     assert_in_range(samples(), before, before + 128);
-    gv_thread.pairs_ns = -1000000;
-    gv_thread.pairs_at_ns = gv_monotonic_ns();
+    gv_thread.pairs = (struct gv_budget){.left_ns = -1000000, .at_ns = gv_monotonic_ns()};
     const struct gv_pair_call call = call_at(callers += 0x1000);
     assert_false(gv_pairs_begin(&gv_thread, &call));
 }
@@ -295,12 +294,29 @@ static void events_are_not_used_after_their_context(void **state)
     (void)state;
     assert_true(begins());
     gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
-    gv_pairs_void();
+    gv_pairs_void(0);
     before = atomic_load(&queries);
     samples();
     assert_int_equal(atomic_load(&queries), before);
     assert_true(begins()); /* another context, perhaps with the same handle, has its own */
     gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+}
+
+static void any_number_of_contexts_have_events_one_after_another(void **state)
+{
+    unsigned made;
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        assert_true(begins());
+        gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+        made = atomic_load(&events);
+        gv_pairs_void(CONTEXT + 1); /* another one */
+        assert_true(begins());
+        gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+        assert_int_equal(atomic_load(&events), made);
+        gv_pairs_void(CONTEXT);
+    }
 }
 
 static void a_child_uses_nothing_of_its_parents(void **state)
@@ -310,7 +326,7 @@ static void a_child_uses_nothing_of_its_parents(void **state)
     (void)state;
     assert_false(begins());
     assert_true(gv_pairs_fetch(0, true));
-    gv_pairs_void();
+    gv_pairs_void(0);
     atomic_store(&gv_process_own.token, token);
 }
 
@@ -333,6 +349,7 @@ int main(void)
         cmocka_unit_test(few_calls_of_a_site_are_chosen),
         cmocka_unit_test(a_lost_sample_is_no_wait),
         cmocka_unit_test(events_are_not_used_after_their_context),
+        cmocka_unit_test(any_number_of_contexts_have_events_one_after_another),
         cmocka_unit_test(a_child_uses_nothing_of_its_parents),
         cmocka_unit_test(after_the_last_one_nothing_is_chosen),
     };

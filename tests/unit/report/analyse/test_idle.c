@@ -179,7 +179,7 @@ static void a_sample_has_one_reason(void **state)
     }
 }
 
-/* A worker of a data loader imports in three of four looks. */
+/* A worker of a data loader, which does what stack 1 says in three of four looks. */
 static void worker(int pid, int from_ms)
 {
     char columns[128];
@@ -211,6 +211,30 @@ static void workers_that_are_started_again(void **state)
         assert_int_equal(totals_number("SELECT sum(fix LIKE '%persistent_workers=True%') FROM "
                                        "findings WHERE what = 'data'"),
                          again);
+        totals_execute("DELETE FROM idle_sample; DELETE FROM call; DELETE FROM gpu_op");
+    }
+}
+
+/* It waits about once for each start of workers, of which there were this many. */
+static void waits_for_workers_to_start(void **state)
+{
+    (void)state;
+    stack(1, "(0, 'python', 'Clips._open', '/home/me/data.py', 41)");
+    stack(2, "(0, 'python', 'loop', '/p/site-packages/torch/utils/data/_utils/worker.py', 9)");
+    stack(3, "(0, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
+             " (1, 'python', 'main', '/home/me/train.py', 88)");
+    for (int starts = 2; starts <= 3; starts++) {
+        for (int i = 0; i < starts; i++) {
+            worker(77 + i, 2010 + 1000 * i);
+            kernel(1 + i, 1, 1000 * (1 + i) + 80, 1000 * (2 + i));
+        }
+        kernel(9, 1, 1000 * (1 + starts) + 80, 10000);
+        totals_keep();
+        assert_int_equal(
+            totals_number("SELECT sum(title LIKE '%; it mostly waits for workers to start, which "
+                          "they did 3 times' AND fix LIKE '%persistent_workers=True%') "
+                          "FROM findings WHERE what = 'data'"),
+            starts == 3);
         totals_execute("DELETE FROM idle_sample; DELETE FROM call; DELETE FROM gpu_op");
     }
 }
@@ -424,6 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
         cmocka_unit_test_setup_teardown(workers_that_are_started_again, setup, totals_close),
+        cmocka_unit_test_setup_teardown(waits_for_workers_to_start, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(many_times_are_one_row, setup, totals_close),
         cmocka_unit_test_setup_teardown(claimed_times_are_what_was_seen, setup, totals_close),

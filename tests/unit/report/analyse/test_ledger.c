@@ -777,6 +777,51 @@ static void without_a_gpu_side(void **state)
     assert_int_equal(totals_number("SELECT device IS NULL FROM lane"), 1);
     assert_int_equal(booked("kernel"), 30 * MS);
     assert_int_equal(booked("unknown"), 10 * MS + 30 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'unknown'"), 0);
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed NOT NULL"),
+                     20 * MS); /* from the wait's end to the next launch */
+}
+
+/* Each works 30 ms of its 100, and the next one begins 20 ms later. */
+static void tasks(int count, const char *third)
+{
+    char sql[512];
+
+    totals_execute("DELETE FROM process; DELETE FROM thread; DELETE FROM gpu_place");
+    for (int i = 1; i <= count; i++) {
+        const int64_t begin_ns = (i - 1) * 120 * MS;
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO process (id, identity, pid, parent_pid, executable, arguments, "
+                 "start_ns, end_ns, gpu, ended) VALUES (%d, %d, %d, 7, 'python3', '%s --seed %d', "
+                 "%lld, %lld, 'cupti', 'exit');"
+                 "INSERT INTO thread (id, process, serial, tid, records) VALUES (%d, %d, 1, 100, "
+                 "0); INSERT INTO gpu_place VALUES (%d, %d, 0, 1, 7)",
+                 i, i, 100 + i, i == 3 ? third : "task.py", i, (long long)begin_ns,
+                 (long long)(begin_ns + 100 * MS), i, i, i, i);
+        totals_execute(sql);
+        call(i, i, 71, begin_ns + 60 * MS, 10000);
+        operation(i, i, 1, begin_ns + 60 * MS, 30 * MS, i);
+    }
+    make();
+    totals_execute("DELETE FROM call; DELETE FROM gpu_op");
+}
+
+static void a_program_started_for_each_task(void **state)
+{
+    const char *const restarts = "SELECT total(lost_ns) FROM finding WHERE what = 'restarts'";
+
+    (void)state;
+    tasks(2, "");
+    assert_int_equal(totals_number(restarts), 0);
+    tasks(3, "other.py");
+    assert_int_equal(totals_number(restarts), 0);
+    tasks(3, "task.py");
+    assert_int_equal(totals_number(restarts), 2 * (70 + 20) * MS);
+    assert_int_equal(totals_number("SELECT id = 1 AND title LIKE '3 processes of the same program, "
+                                   "one after the other: starting and ending them anew took 180 "
+                                   "ms of 340 ms' "
+                                   "FROM finding WHERE what = 'restarts'"),
+                     1);
 }
 
 /* ---- what is in no account ---- */
@@ -895,6 +940,17 @@ static void what_is_done_again(void **state)
         totals_number("SELECT count(*) FROM finding WHERE what = 'allocating' AND title "
                       "= 'allocates memory again: 1.0 cuMemAlloc_v2 a step'"),
         1);
+    /* A stall's advice is for one call. */
+    totals_execute("INSERT INTO stall_advice (id, text) VALUES (1, 'Load it earlier.');"
+                   "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, "
+                   "confidence, advice) SELECT id, id, 'module-load', 0, 0, duration_ns, 0, "
+                   "'measured', 1 FROM call WHERE api = 75; UPDATE api SET kind = 'module-load' "
+                   "WHERE id = 75");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'module-load' AND "
+                                   "stall NOT NULL AND title LIKE 'loads code again: %' AND fix "
+                                   "LIKE 'Load it once, before the loop, %'"),
+                     1);
 }
 
 /* Each step of 1 ms frees for 0.4 ms, to make room. */
@@ -1477,6 +1533,7 @@ int main(void)
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(without_a_gpu_side),
+        TEST(a_program_started_for_each_task),
         TEST(steps_of_less_than_a_millisecond),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
