@@ -561,8 +561,7 @@ static bool read_ring(struct ring *ring)
         gv_driver_calls.context_set_current(NULL);
     }
     atomic_store(&reading, 0);
-    if (atomic_load(&ring->state) == RING_GONE)
-        gv_futex_wake(&reading);
+    gv_futex_wake(&reading); /* also if the ring has been made anew meanwhile */
     return was_any;
 }
 
