@@ -3,8 +3,8 @@
 #include "trace/futex.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How long there is from one sample to the next, by the time since the first one. NVML needs 100 ms
  * between two. */
@@ -48,7 +48,6 @@ struct gv_gpm {
     GPM_FUNCTIONS
 #undef GPM_FUNCTION
     int (*reasons)(void *device, unsigned long long *bits); /* NULL: a library that lacks it */
-    bool is_whole;
     int64_t begun_ns;
     struct gpm_metrics asked;
     struct gpm_device {
@@ -63,15 +62,16 @@ struct gv_gpm {
 struct gv_gpm *gv_gpm_open(void *library)
 {
     struct gv_gpm *gpm = calloc(1, sizeof(*gpm));
+    bool whole = true;
 
     if (!gpm)
         return NULL;
-    gpm->is_whole = true;
 #define GPM_FUNCTION(field, symbol, parameters)                                                    \
     *(void **)&gpm->field = dlsym(library, #symbol);                                               \
-    gpm->is_whole = gpm->is_whole && gpm->field;
+    whole = whole && gpm->field;
     GPM_FUNCTIONS
 #undef GPM_FUNCTION
+    gpm->support = whole ? gpm->support : NULL;
     /* The second is its name before CUDA 12.2. */
     *(void **)&gpm->reasons = dlsym(library, "nvmlDeviceGetCurrentClocksEventReasons");
     if (!gpm->reasons)
@@ -98,48 +98,28 @@ bool gv_gpm_is_there(const struct gv_gpm *gpm, void *device)
 {
     struct gpm_support support = {.version = 1};
 
-    return gpm->is_whole && gpm->support(device, &support) == 0 && support.is_supported;
-}
-
-/* MiB a second and direction, of a link of this generation, without the encoding of the line. */
-static double link_of(unsigned generation, unsigned width)
-{
-    static const double lane_mb[] = {0, 250, 500, 984.6, 1969.2, 3938.5, 7563};
-
-    if (generation >= sizeof(lane_mb) / sizeof(lane_mb[0]))
-        return 0;
-    return lane_mb[generation] * width / 1.048576;
+    return gpm->support && gpm->support(device, &support) == 0 && support.is_supported;
 }
 
 static void device_open(struct gv_gpm *gpm, struct gpm_device *device, void *handle)
 {
+    /* A lane's MB a second and direction, by generation, without the encoding of the line. */
+    static const double lane_mb[] = {0, 250, 500, 984.6, 1969.2, 3938.5, 7563};
     unsigned generation = 0, width = 0;
 
     device->is_open = true;
     if (!gv_gpm_is_there(gpm, handle))
         return;
-    if (gpm->alloc(&device->samples[0]) != 0)
-        device->samples[0] = NULL;
-    if (!device->samples[0] || gpm->alloc(&device->samples[1]) != 0)
-        device->samples[1] = NULL;
-    if (!device->samples[1])
+    if (gpm->alloc(&device->samples[0]) != 0 || gpm->alloc(&device->samples[1]) != 0)
         device_give_up(gpm, device);
-    if (gpm->generation(handle, &generation) == 0 && gpm->width(handle, &width) == 0)
-        device->link_mib = link_of(generation, width);
-}
-
-static int64_t pause_ns(int64_t since_ns)
-{
-    size_t i = 0;
-
-    while (since_ns / 1000000000 >= paces[i].until_s)
-        i++;
-    return paces[i].pause_ms * 1000000;
+    if (gpm->generation(handle, &generation) == 0 && gpm->width(handle, &width) == 0 &&
+        generation < sizeof(lane_mb) / sizeof(lane_mb[0]))
+        device->link_mib = lane_mb[generation] * width / 1.048576;
 }
 
 /* The values of the time between the two samples. A counter that a device lacks has a result of its
  * own. */
-static void values_take(struct gv_gpm *gpm, const struct gpm_device *device,
+static bool values_take(struct gv_gpm *gpm, const struct gpm_device *device,
                         struct gv_gpm_sample *sample)
 {
     static const struct {
@@ -150,7 +130,7 @@ static void values_take(struct gv_gpm *gpm, const struct gpm_device *device,
 #include "report/collect/gpm.def"
     };
     struct gpm_metrics *asked = &gpm->asked;
-    int64_t most;
+    int64_t sent, most;
 
     asked->version = 1;
     asked->count = GV_GPM_VALUES;
@@ -158,20 +138,18 @@ static void values_take(struct gv_gpm *gpm, const struct gpm_device *device,
     asked->after = device->samples[device->newest];
     for (size_t i = 0; i < GV_GPM_VALUES; i++)
         asked->metrics[i].number = counters[i].number;
-    if (gpm->metrics(asked) != 0) {
-        sample->duration_ns = 0;
-        return;
-    }
+    if (gpm->metrics(asked) != 0)
+        return false;
     for (size_t i = 0; i < GV_GPM_VALUES; i++) {
         double value = asked->metrics[i].value * counters[i].factor;
         if (asked->metrics[i].result == 0 && value >= 0 && value < 1e9)
             sample->of[i] = (int64_t)(value + 0.5);
     }
-    most = sample->of[GV_GPM_pcie_tx_mib] > sample->of[GV_GPM_pcie_rx_mib]
-               ? sample->of[GV_GPM_pcie_tx_mib]
-               : sample->of[GV_GPM_pcie_rx_mib];
+    sent = sample->of[GV_GPM_pcie_tx_mib];
+    most = sample->of[GV_GPM_pcie_rx_mib] > sent ? sample->of[GV_GPM_pcie_rx_mib] : sent;
     if (most >= 0 && device->link_mib > 0)
         sample->pcie_tenths = (int64_t)((double)most * 1000 / device->link_mib + 0.5);
+    return true;
 }
 
 bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gpm_sample *sample)
@@ -179,16 +157,17 @@ bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gp
     struct gpm_device *device = &gpm->devices[number];
     int64_t now_ns = (int64_t)gv_monotonic_ns(), before_ns = device->at_ns;
     unsigned long long reasons = 0;
+    size_t pace = 0;
 
-    if (gpm->begun_ns == 0)
-        gpm->begun_ns = now_ns;
-    if (device->asked_ns && now_ns - device->asked_ns < pause_ns(now_ns - gpm->begun_ns))
+    gpm->begun_ns = gpm->begun_ns ? gpm->begun_ns : now_ns;
+    while ((now_ns - gpm->begun_ns) / 1000000000 >= paces[pace].until_s)
+        pace++;
+    if (device->asked_ns && now_ns - device->asked_ns < paces[pace].pause_ms * 1000000)
         return false;
     if (!device->is_open)
         device_open(gpm, device, handle);
-    *sample = (struct gv_gpm_sample){.pcie_tenths = -1, .clock_reasons = -1};
-    for (size_t i = 0; i < GV_GPM_VALUES; i++)
-        sample->of[i] = -1;
+    memset(sample, 0xff, sizeof(*sample)); /* -1 */
+    sample->duration_ns = 0;
     device->asked_ns = now_ns;
     if (gpm->reasons && gpm->reasons(handle, &reasons) == 0)
         sample->clock_reasons = (int64_t)(reasons & INT32_MAX);
@@ -197,9 +176,8 @@ bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gp
     } else if (device->samples[0]) {
         device->newest = !device->newest;
         device->at_ns = (int64_t)gv_monotonic_ns();
-        sample->duration_ns = before_ns ? device->at_ns - before_ns : 0;
-        if (before_ns)
-            values_take(gpm, device, sample);
+        if (before_ns && values_take(gpm, device, sample))
+            sample->duration_ns = device->at_ns - before_ns;
     }
     return sample->duration_ns > 0 || sample->clock_reasons >= 0;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,7 +226,8 @@ struct gv_sampler {
     bool ending;
     unsigned count;
     struct gv_nvml_sample samples[GV_SAMPLES_WAITING];
-    bool is_used[GV_NVML_DEVICES]; /* it is one of the trace */
+    atomic_bool
+        is_used[GV_NVML_DEVICES]; /* one of the trace: of others, GPM is not worth its cost */
     unsigned other_count;
     struct gv_other others[GV_OTHERS];
     bool pids_known; /* the session's own processes are listed by the numbers that we know */
@@ -296,15 +298,6 @@ static void sampler_list(struct gv_sampler *sampler, const struct gv_nvml *nvml,
     pthread_mutex_unlock(&sampler->lock);
 }
 
-/* GPM costs more than all else, so only devices of the trace are asked. */
-static bool sampler_asks_gpm(struct gv_sampler *sampler, unsigned device)
-{
-    pthread_mutex_lock(&sampler->lock);
-    bool is_used = sampler->is_used[device];
-    pthread_mutex_unlock(&sampler->lock);
-    return is_used;
-}
-
 /* Sleeps until the next sample; true: stop. */
 static bool sampler_ends(struct gv_sampler *sampler, struct timespec *next)
 {
@@ -334,7 +327,7 @@ static void *sampler_run(void *context)
     do {
         clock_gettime(CLOCK_MONOTONIC, &next);
         for (unsigned i = 0; i < nvml->devices; i++) {
-            sample.has_gpm = nvml->gpm && sampler_asks_gpm(sampler, i) &&
+            sample.has_gpm = nvml->gpm && atomic_load(&sampler->is_used[i]) &&
                              gv_gpm_take(nvml->gpm, i, nvml->device_at[i].handle, &sample.gpm);
             nvml_ask(nvml, i, &sample);
             sampler_add(sampler, &sample);
@@ -462,7 +455,7 @@ static int store_known(struct gv_sampler *sampler, struct gv_database *database,
                                 sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
         if (error || sqlite3_changes(database->handle) == 0)
             continue;
-        sampler->is_used[sample->device] = true;
+        atomic_store(&sampler->is_used[sample->device], true);
         if (sample->has_gpm)
             error = store_gpm(database, &sample->gpm);
     }

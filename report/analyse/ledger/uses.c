@@ -10,23 +10,22 @@
 
 #include <stdio.h>
 
-#define USES_MOST   65536u /* of a lane; later ones do not count */
-#define LEAST       3      /* so many samples are needed to say something */
-#define EMPTY_BELOW 600
-#define VALUE_MOST  1000
+#define USES_MOST  65536u /* of a lane; later ones do not count */
+#define LEAST      3      /* so many samples are needed to say something */
+#define VALUE_MOST 1000
 
 enum kind {
-#define GV_USE(kind, value, least, before, beside, after, advice) KIND_##kind,
+#define GV_USE(kind, ...) KIND_##kind,
 #include "report/analyse/ledger/uses.def"
     KINDS
 };
 
 static const struct {
-    int value, least, beside;
+    int least, told[3];
     const char *before, *after, *advice;
 } kinds[] = {
-#define GV_USE(kind, value, least, before, beside, after, advice)                                  \
-    {GV_USE_##value, least, GV_USE_##beside, before, after, advice},
+#define GV_USE(kind, least, before, first, second, third, after, advice)                           \
+    {least, {GV_USE_##first, GV_USE_##second, GV_USE_##third}, before, after, advice},
 #include "report/analyse/ledger/uses.def"
 };
 
@@ -146,11 +145,12 @@ static double scaled(const struct gv_ledger_use *use, int value)
 
 static enum kind kind_of(const struct gv_ledger_use *use)
 {
-    for (int i = 0; i < KIND_HALF_EMPTY; i++)
-        if (scaled(use, kinds[i].value) >= kinds[i].least)
-            return (enum kind)i;
-    return use->values[GV_USE_SM] >= 0 && scaled(use, GV_USE_SM) < EMPTY_BELOW ? KIND_HALF_EMPTY
-                                                                               : KIND_NOT_FULL;
+    int kind = 0;
+
+    while (kind < KIND_NOT_FULL &&
+           (scaled(use, kinds[kind].told[0]) >= kinds[kind].least) == (kind == KIND_HALF_EMPTY))
+        kind++;
+    return (enum kind)kind;
 }
 
 static void add(struct sums *sums, const struct gv_ledger_use *use)
@@ -175,27 +175,21 @@ static double mean(const struct sums *sums, int value)
 
 static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind kind, bool is_mix)
 {
-    const bool is_full = kind < KIND_HALF_EMPTY;
-    const int shown[] = {is_full ? kinds[kind].value : GV_USE_SM,
-                         is_full                   ? kinds[kind].beside
-                         : kind == KIND_HALF_EMPTY ? GV_USE_OCCUPANCY
-                                                   : GV_USE_DRAM,
-                         kind == KIND_NOT_FULL ? GV_USE_TENSOR : GV_USE_NONE};
-    const char *comma = "";
+    bool comma = false;
 
+    used->advice = kinds[kind].advice;
     gv_format_add(used->words, sizeof(used->words), "%s",
                   kind == KIND_NOT_FULL && is_mix ? "a mix: " : kinds[kind].before);
-    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
-        double tenths = mean(sums, shown[i]);
+    for (int i = 0; i < 3; i++) {
+        double tenths = mean(sums, kinds[kind].told[i]);
         if (tenths < 0)
             continue;
-        gv_format_add(used->words, sizeof(used->words), "%s%s %.0f %%", comma, names[shown[i]],
-                      tenths / 10);
-        comma = ", ";
+        gv_format_add(used->words, sizeof(used->words), "%s%s %.0f %%", comma ? ", " : "",
+                      names[kinds[kind].told[i]], tenths / 10);
+        comma = true;
     }
     gv_format_add(used->words, sizeof(used->words), "%s%s", kinds[kind].after,
                   kind != KIND_NOT_FULL && is_mix ? ", in a mix of work" : "");
-    used->advice = kinds[kind].advice;
 }
 
 int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned phase,

@@ -200,9 +200,7 @@ static void machine_gpm(struct gv_doctor *doctor)
         sscanf(said, "%u %u", &devices, &with_gpm) != 2 || devices == 0)
         return;
     gv_doctor_add(doctor, with_gpm ? GV_CHECK_FINE : GV_CHECK_NOTE, "GPU counters", NULL,
-                  with_gpm ? "%u of %u GPUs say how full they are: SMs, memory, tensor cores (GPM)"
-                           : "%u of %u GPUs say how full they are: that needs Hopper or later, "
-                             "without MIG (GPM)",
+                  "%u of %u GPUs say how full they are (GPM: Hopper and later, without MIG)",
                   with_gpm, devices);
 }
 

@@ -211,32 +211,15 @@ static int print_steps(const struct gv_summary *summary)
 static int say_other(void *context, sqlite3_stmt *row)
 {
     const struct gv_summary *summary = context;
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    const bool is_queued = sqlite3_column_double(row, 5) > 0;
-    int64_t bytes = sqlite3_column_int64(row, 4), slow = sqlite3_column_int64(row, 6);
-    int64_t more = sqlite3_column_int64(row, 8) - 1;
-    char text[GV_SUMMARY_TEXT_BYTES] = "", from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES];
+    int64_t bytes = sqlite3_column_int64(row, 2);
+    char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES], size[GV_FORMAT_BYTES];
 
-    add(text, "Another process used the GPU, too, from %s to %s",
-        gv_format_duration(from, gv_time_column(row, 2)),
-        gv_format_duration(to, gv_time_column(row, 3)));
-    if (bytes > 0)
-        add(text, ", with up to %s", gv_format_size(from, bytes));
-    if (sqlite3_column_type(row, 1) != SQLITE_NULL)
-        add(text, ": %.40s, process %" PRId64, name ? name : "?",
-            (int64_t)sqlite3_column_int64(row, 1));
-    else
-        add(text, ": one of another container");
-    if (more > 0)
-        add(text, ", and %" PRId64 " more", more);
-    add(text, "; then were");
-    if (is_queued)
-        add(text, " %.0f %% of the time in which queued work waited",
-            100 * sqlite3_column_double(row, 5));
-    if (slow > 0)
-        add(text, "%s %" PRId64 " of %" PRId64 " slow steps", is_queued ? " and" : "", slow,
-            (int64_t)sqlite3_column_int64(row, 7));
-    gv_text_lines(summary->out, 2, "", text, summary->columns);
+    gv_text_say(summary->out, 2, "", summary->columns,
+                "Another process used the GPU, too, from %s to %s%s%s: %.100s; then were %.200s",
+                gv_format_duration(from, gv_time_column(row, 0)),
+                gv_format_duration(to, gv_time_column(row, 1)), bytes > 0 ? ", with up to " : "",
+                bytes > 0 ? gv_format_size(size, bytes) : "", gv_database_text(row, 3),
+                gv_database_text(row, 4));
     return 0;
 }
 
