@@ -109,6 +109,12 @@ class NodesOfGraphs(LinesCase):
             self.assertIn(f"(graph_nodes.c:{line.line});spin ", folded)
         self.assertNotIn("captured at", folded)
 
+    def test_lines_are_known_while_the_program_runs(self):
+        self.start([harness.built("kernels/lines/graph_nodes"), "60"],
+                   env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"), "GPUVERIFY_GRAPHS": "nodes"})
+        harness.wait_for(lambda: os.path.exists(self.path("trace.db")) and self.trace().value(
+            "SELECT count(DISTINCT graph_node) FROM gpu_ops WHERE node_stack IS NOT NULL") >= 4, "nodes have lines")
+
     def test_a_table_of_each_graph(self):
         truth, _ = self.record()
         rows = json.loads(self.command("report", self.path("trace.db"), "--section", "graphs", "--format", "json").out)
