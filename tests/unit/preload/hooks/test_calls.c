@@ -21,7 +21,6 @@
 static const struct gv_clock monotonic = {.kind = GV_CLOCK_MONOTONIC};
 const struct gv_clock *_Atomic gv_clock = &monotonic;
 struct gv_driver_calls gv_driver_calls;
-struct gv_gpu_graphs gv_graphs;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint8_t gv_stacks_chosen_traits;
 struct gv_known gv_stack_sites;
