@@ -1,5 +1,5 @@
 -- A program that decodes through a graph, recorded node by node: three kernels of two lines, and a copy whose line is not
--- known. The second kernel runs beside the first one.
+-- known: its node and another one are clones of each other. One kernel is a clone of a clone, and runs beside the first one.
 INSERT INTO meta VALUES ('state', 'complete'), ('session', 'stored'), ('program', 'decode'), ('unix_offset_ns', 1700000000000000000);
 INSERT INTO api (id, name, class) VALUES (1, 'cudaGraphLaunch', 'launch'), (2, 'cudaStreamSynchronize', 'sync');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'decode', 0, 1000000000, 'exit', 0, 'cupti');
@@ -11,7 +11,7 @@ INSERT INTO gpu_shape (id, process, number, name) VALUES (1, 1, 1, 1), (2, 1, 2,
 INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 0, 1, 8);
 INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);
 INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES (1, 0, 'python', 'decode', NULL, '/home/u/decode.py', 30, NULL), (2, 0, 'python', 'attend', NULL, '/home/u/model.py', 12, NULL), (3, 0, 'python', 'project', NULL, '/home/u/model.py', 20, NULL);
-INSERT INTO graph_node VALUES (1, 101, NULL, 2), (1, 102, NULL, 3), (1, 103, NULL, 2);
+INSERT INTO graph_node VALUES (1, 101, NULL, 2), (1, 102, 2, NULL), (1, 2, 1, NULL), (1, 1, NULL, 3), (1, 103, NULL, 2), (1, 104, 105, NULL), (1, 105, 104, NULL);
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39)
 INSERT INTO call SELECT i + 1, 1, 1, 10000000 + i * 20000000, 30000, 0, 1, NULL, NULL, 77, NULL, NULL FROM n;
 INSERT INTO call_stack SELECT id, 1 FROM call;
