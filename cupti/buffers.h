@@ -68,10 +68,9 @@ void gv_buffers_recycle(struct gv_buffer *buffer);
 /* The module's thread: maps more buffers if the pool is low. */
 void gv_buffers_refill(void);
 
-/* What is left out: all that began since then, if `all`; otherwise that of calls up to `last`. */
+/* What is left out: all that began since then, if `all`; otherwise that of unrecorded calls. */
 struct gv_records_unwanted {
     uint64_t since_ns;
-    uint32_t last; /* CUPTI's number; 0: none */
     bool all;
 };
 

@@ -93,28 +93,23 @@ static bool is_ours(void)
 /* The buffers since the last pause began; only for the fetching thread. */
 static unsigned fetched;
 
-/* The last stop that the fetching thread has seen: the number of the change, and when. */
-static uint32_t stop;
-static uint64_t stop_ns;
-
-static void note_stop(void)
-{
-    uint32_t changes = atomic_load(&host.spool->header->control.changes);
-
-    if (!(changes & 1) || changes == stop)
-        return;
-    stop = changes;
-    stop_ns = host.now_ns();
-}
-
 /* Of buffers that have come back. The collector drops the rest: what ran before the stop was seen.
  */
 static struct gv_records_unwanted unwanted(void)
 {
-    return (struct gv_records_unwanted){.since_ns = stop_ns ? stop_ns : UINT64_MAX,
-                                        .last = gv_switch_last_unrecorded(),
-                                        .all = atomic_load(&host.spool->header->control.changes) ==
-                                               stop};
+    static struct gv_records_unwanted now = {.since_ns = UINT64_MAX};
+    static uint32_t known;
+    static uint64_t looked_ns;
+    uint32_t changes = atomic_load(&host.spool->header->control.changes);
+    uint64_t now_ns = host.now_ns();
+
+    now.all = changes & 1;
+    /* One that has ended again was after the last look. */
+    if (changes != known && (now.all || changes - known > 1))
+        now.since_ns = now.all ? now_ns : looked_ns;
+    known = changes;
+    looked_ns = now_ns;
+    return now;
 }
 
 static void read_full(void)
@@ -288,7 +283,6 @@ static void follow(void)
     if (atomic_load(&recording) == GV_RECORDING_STOPPED && !is_stopped() &&
         (is_used_by_other() || stays_away))
         step_aside();
-    note_stop();
     go_back_if_possible();
 }
 

@@ -2,6 +2,7 @@
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/output.h"
+#include "cupti/unrecorded.h"
 #include "trace/mix.h"
 #include "trace/spool.h"
 
@@ -47,8 +48,7 @@ static struct gv_records_unwanted unwanted;
 
 static bool is_wanted(uint64_t start_ns, uint32_t correlation)
 {
-    return start_ns < unwanted.since_ns ||
-           !(unwanted.all || (unwanted.last && (int32_t)(unwanted.last - correlation) >= 0));
+    return start_ns < unwanted.since_ns || !(unwanted.all || gv_unrecorded_has(correlation));
 }
 
 /* ---- names and shapes of kernels ---- */
@@ -265,7 +265,7 @@ static void read_overhead(const CUpti_ActivityOverhead *overhead)
                                   .tid = is_thread ? overhead->objectId.pt.threadId : 0,
                               }};
 
-    if (is_told(overhead->overheadKind) && is_wanted(overhead->start, unwanted.last + 1))
+    if (is_told(overhead->overheadKind) && !(unwanted.all && overhead->start >= unwanted.since_ns))
         gv_output_write(&record);
 }
 

@@ -6,8 +6,8 @@
 #include "cupti/loaded.h"
 #include "cupti/output.h"
 #include "cupti/switch.h"
+#include "cupti/unrecorded.h"
 #include "trace/futex.h"
-#include "trace/spool_control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,6 @@ static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
 static uint8_t others_zeroed;             /* CUPTI's setting before ours */
 static bool is_watching;                  /* its callbacks for calls are on */
 static bool is_registered;                /* buffers and clock are ours */
-static _Atomic uint32_t last_unrecorded;
 
 void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
 {
@@ -43,21 +42,22 @@ static uint32_t *correlation_here(void)
     return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host->correlation_offset);
 }
 
-static bool is_stopped(void)
+/* The number of the change that stopped recording; 0: it is on. A forked child has no header. */
+static uint32_t stop_now(void)
 {
-    return gv_control_is_stopped(&host->spool->header->control);
+    const struct gv_spool_header *header = host->spool->header;
+    uint32_t changes = header ? atomic_load(&header->control.changes) : 0;
+
+    return changes & 1 ? changes : 0;
 }
 
 static void on_called(uint32_t correlation)
 {
-    *correlation_here() = correlation;
-    if (__builtin_expect(is_stopped(), 0))
-        atomic_store_explicit(&last_unrecorded, correlation, memory_order_relaxed);
-}
+    uint32_t stop = stop_now();
 
-uint32_t gv_switch_last_unrecorded(void)
-{
-    return atomic_load_explicit(&last_unrecorded, memory_order_relaxed);
+    *correlation_here() = correlation;
+    if (__builtin_expect(stop, 0))
+        gv_unrecorded_note(stop, correlation);
 }
 
 static void on_module_loaded(const CUpti_ResourceData *resource)
@@ -92,7 +92,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)
 {
     int saved_errno = errno;
 
-    if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && !is_stopped())
+    if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && !stop_now())
         on_module_loaded(resource);
     else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
              id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)

@@ -25,10 +25,6 @@ int gv_switch_on(bool or_less, enum gv_recording *recording);
 /* The program may copy between devices from now on. `now`: we are on. */
 void gv_switch_records_peers(bool now);
 
-/* CUPTI's number of the last call that was made while recording was stopped; 0: none. Numbers grow.
- * Any thread. */
-uint32_t gv_switch_last_unrecorded(void);
-
 /* Ends what on() began, in this order, except that buffers still come to us (buffers.h). Fetch
  * everything in between: after that, what CUPTI returns is another profiler's. A fetch that hangs
  * leaves the subscription to others. */

@@ -208,11 +208,11 @@ static void make_ring(struct ring *ring, uint64_t context)
     int mode = RELAXED;
     bool is_made;
 
+    atomic_store(&ring->context, context);
     if (gv_driver_calls.thread_exchange_capture_mode(&mode) != 0) {
         atomic_store(&ring->state, RING_FAILED);
         return;
     }
-    atomic_store(&ring->context, context);
     is_made = make_events(ring);
     gv_driver_calls.thread_exchange_capture_mode(&mode);
     atomic_store(&ring->state, is_made ? RING_READY : RING_FAILED);
@@ -236,16 +236,21 @@ static bool is_left(struct ring *ring)
     return true;
 }
 
-/* One that was never used, or whose context is gone. */
+/* One that was never used, or whose context is gone. Another thread may be making one for the same
+ * context, or may have made it since the caller looked. */
 static struct ring *new_ring(struct ring *rings, uint64_t context)
 {
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct ring *ring = &rings[i];
         uint32_t state = atomic_load(&ring->state);
 
-        if ((state != RING_NONE && state != RING_GONE) ||
-            !atomic_compare_exchange_strong(&ring->state, &state, RING_MAKING))
+        if (state == RING_READY && atomic_load(&ring->context) == context)
+            return ring;
+        if (state == RING_READY || state == RING_FAILED)
             continue;
+        if (state == RING_MAKING ||
+            !atomic_compare_exchange_strong(&ring->state, &state, RING_MAKING))
+            return NULL;
         if (is_left(ring)) {
             make_ring(ring, context);
             return atomic_load(&ring->state) == RING_READY ? ring : NULL;
@@ -263,10 +268,11 @@ static struct ring *ring_of(uint64_t context)
     for (size_t i = 0; rings && i < CONTEXTS; i++) {
         uint32_t state = atomic_load_explicit(&rings[i].state, memory_order_acquire);
 
-        if (state == RING_READY && atomic_load(&rings[i].context) == context)
-            return &rings[i];
         if (state == RING_MAKING) /* perhaps for this one */
             return NULL;
+        if ((state == RING_READY || state == RING_FAILED) &&
+            atomic_load(&rings[i].context) == context)
+            return state == RING_READY ? &rings[i] : NULL;
     }
     return rings ? new_ring(rings, context) : NULL;
 }
@@ -550,19 +556,18 @@ static bool read_current(struct ring *ring)
 
 static bool read_ring(struct ring *ring)
 {
-    void *context = (void *)(uintptr_t)atomic_load(&ring->context);
     bool was_any = false;
 
     atomic_store(&reading, 1);
-    /* Who ends a context says so first, and then waits while we read. */
+    /* Who ends a context says so first, and then waits while we read. Before that, the ring may
+     * have become another context's. */
     if (atomic_load(&ring->state) == RING_READY &&
-        gv_driver_calls.context_set_current(context) == 0) {
+        gv_driver_calls.context_set_current((void *)(uintptr_t)atomic_load(&ring->context)) == 0) {
         was_any = read_current(ring);
         gv_driver_calls.context_set_current(NULL);
     }
     atomic_store(&reading, 0);
-    if (atomic_load(&ring->state) == RING_GONE)
-        gv_futex_wake(&reading);
+    gv_futex_wake(&reading); /* also if the ring has been made anew meanwhile */
     return was_any;
 }
 
@@ -648,10 +653,11 @@ void gv_pairs_void(uint64_t context)
         return;
     int saved_errno = gv_own_work_begin();
     for (size_t i = 0; i < CONTEXTS; i++) {
-        uint32_t ready = RING_READY;
+        uint32_t ready = RING_READY, failed = RING_FAILED;
 
-        if (!context || atomic_load(&rings[i].context) == context)
-            atomic_compare_exchange_strong(&rings[i].state, &ready, RING_GONE);
+        if ((!context || atomic_load(&rings[i].context) == context) &&
+            !atomic_compare_exchange_strong(&rings[i].state, &ready, RING_GONE))
+            atomic_compare_exchange_strong(&rings[i].state, &failed, RING_GONE);
     }
     while (atomic_load(&reading) && gv_futex_wait_until(&reading, 1, end_ns))
         continue;

@@ -16,6 +16,7 @@ MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVER
 # steps.py runs their steps. The last one needs no package.
 PROGRAMS = {"resnet18, training": "program_torch_resnet.py", "gpt2, training": "program_torch_gpt.py",
             "JAX, training": "program_jax.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
+            "PyTorch, decoding without a graph": "program_torch_eager.py",
             "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver.py"}
 TIMES = ("wall", "CPU time of the thread", "CPU time of the process")
 

@@ -96,6 +96,13 @@ class Sampled(harness.Case):
         self.run_twice([harness.program("gpu_work"), "reset", "30"])
         self.run_twice([harness.program("gpu_work"), "contexts", "20"])
 
+    def test_a_context_that_is_retained_and_released_keeps_its_events(self):
+        log = self.path("calls")
+        trace = self.work("retained", 1, env={"GV_SIM_LOG": log})
+        self.assertGreater(trace.value("SELECT count(*) FROM gpu_sample"), 4)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(file.read().count("cuEventCreate "), 259)  # two for each of 128 pairs, and three
+
     def test_forked_children(self):
         trace = self.work("forks", 200)
         self.assertGreater(trace.value("SELECT count(*) FROM gpu_sample"), 10)

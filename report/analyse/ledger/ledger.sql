@@ -54,11 +54,17 @@ SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
 -- name: callee
 -- The package's function that the program's own line calls in this stack; wrappers are passed by.
 SELECT function || ' in ' || CASE WHEN file LIKE '%-packages/%' THEN substr(file, instr(file, '-packages/') + 10)
-        ELSE substr(file, instr(file, '/lib/python3.') + 13 + instr(substr(file, instr(file, '/lib/python3.') + 13), '/')) END
+        ELSE substr(file, instr(file, '/lib/python3.') + 13 + instr(substr(file, instr(file, '/lib/python3.') + 13), '/')) END, depth
 FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
     AND function NOT GLOB '_*' AND function NOT GLOB '*._*' AND function NOT GLOB '*<*'
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
-ORDER BY depth DESC LIMIT 1;
+UNION ALL -- without Python: the other library's function
+SELECT f.function || ' in ' || replace(f.library, rtrim(f.library, replace(f.library, '/', '')), ''), f.depth
+FROM frame f, stack_place s JOIN place p ON p.id = s.place
+WHERE f.stack = ?1 AND s.stack = ?1 AND f.function NOT NULL AND f.library IS NOT p.library
+    AND NOT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND kind = 'python')
+    AND f.depth = (SELECT min(depth) - 1 FROM frame WHERE stack = ?1 AND library IS p.library AND function IS p.function)
+ORDER BY 2 DESC LIMIT 1;
 
 -- name: copies_back
 -- Whether the process ?2 copies both to the device and back at the place ?1, at least every other of ?3 steps.

@@ -79,13 +79,17 @@ static void wait_for_somebody(void)
     }
 }
 
-/* Ten kernels that are not recorded, most of which run when recording is on again. */
-static void queued(void)
+/* Ten kernels that are not recorded, most of which run when recording is on again; as does one that
+ * was launched before the stop. */
+static void queued(bool is_seen)
 {
     e2e_open(&gpu);
     work(2);
+    e2e_spin(&gpu, NULL, 500000000);
+    e2e_spin(&gpu, NULL, 1000000);
     gv_stop();
-    sleep_us(300000); /* until CUPTI's thread has seen it */
+    if (is_seen) /* by CUPTI's thread */
+        sleep_us(300000);
     for (unsigned i = 0; i < 10; i++)
         e2e_spin(&gpu, NULL, 5000000);
     gv_start();
@@ -227,7 +231,9 @@ int main(int count, char **arguments)
     else if (strcmp(how, "wait") == 0)
         wait_for_somebody();
     else if (strcmp(how, "queued") == 0)
-        queued();
+        queued(true);
+    else if (strcmp(how, "queued-unseen") == 0)
+        queued(false);
     else if (strcmp(how, "early") == 0)
         early();
     else if (strcmp(how, "steps") == 0)

@@ -5,32 +5,9 @@
 
 static _Thread_local struct gv_cupti_call call;
 
-/* Calls that put work on the GPU and are under way. Switching records on or off meanwhile makes
- * CUPTI crash, once in many thousand times. */
-static _Atomic int launching;
-
-static bool launches(unsigned symbol)
-{
-    static const char *const names[] = {"cuLaunch", "cuMemcpy", "cuMemset", "cuGraphLaunch"};
-    const char *name = gv_cupti_driver()->symbol_name(symbol);
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
-bool gv_cupti_is_launching(void)
-{
-    return atomic_load(&launching) > 0;
-}
-
 static uint32_t enter(unsigned symbol)
 {
     static _Atomic uint32_t next = 1;
-    call.launches = gv_cupti_settings.strict && launches(symbol);
-    if (call.launches)
-        atomic_fetch_add(&launching, 1);
     call.cbid = gv_cupti_cbid(symbol);
     call.correlation = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
     call.client_data = 0;
@@ -47,8 +24,6 @@ static void leave(unsigned symbol, int result)
                              (uint32_t)result);
     gv_cupti_callback_call(&call, CUPTI_API_EXIT, &result);
     call.correlation = 0;
-    if (call.launches)
-        atomic_fetch_sub(&launching, 1);
 }
 
 static void jit(enum gv_sim_jit_kind kind, uint64_t start_ns, uint64_t end_ns)

@@ -5,6 +5,7 @@
 #include "preload/base/budget.h"
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/calls.h"
+#include "preload/hooks/facts.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/stacks.h"
@@ -668,6 +669,34 @@ static void while_recording_is_stopped_the_rest_is_followed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, close_recording)
 
+static void a_primary_context_ends_with_its_last_use(void **state)
+{
+    (void)state;
+    assert_int_equal(gv_primary_ending(2), 0); /* unknown */
+    assert_true(gv_primary_may_end(2));
+    for (int i = 0; i < 3; i++)
+        gv_primary_note(2, 0xc2);
+    assert_int_equal(gv_primary_ending(2), 0xc2);
+    assert_false(gv_primary_may_end(2));
+    assert_false(gv_primary_may_end(2));
+    assert_true(gv_primary_may_end(2));
+    assert_true(gv_primary_may_end(2)); /* of a use that nobody saw */
+    gv_primary_note(2, 0xc2);
+    gv_primary_note(2, 0xc2);
+    assert_int_equal(gv_primary_reset(2), 0xc2);
+    assert_true(gv_primary_may_end(2));
+}
+
+static void what_ends_with_a_green_context(void **state)
+{
+    (void)state;
+    gv_primary_note(3, 0xc3);
+    assert_int_equal(gv_green_ending(0x9), 0x9); /* no context */
+    gv_green_made_context();
+    assert_int_equal(gv_green_ending(0x9), 0); /* one of which the handle is not known */
+    assert_int_equal(gv_primary_ending(3), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -685,6 +714,8 @@ int main(void)
         TEST(nodes_of_graphs_leave_room_for_code),
         TEST(an_exception_closes_the_call_that_it_passes),
         TEST(while_recording_is_stopped_the_rest_is_followed),
+        TEST(a_primary_context_ends_with_its_last_use),
+        TEST(what_ends_with_a_green_context),
     };
 
     return cmocka_run_group_tests_name("hooked calls", tests, NULL, NULL);

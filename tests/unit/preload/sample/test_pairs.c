@@ -40,7 +40,7 @@ const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
 /* An event's address is its place; a stream is done at once. */
 static uint64_t event_ns[512];
 static _Atomic uint32_t events, recorded, queries;
-static int capturing, capture_result, record_result, mode_now;
+static int capturing, capture_result, create_result, record_result, mode_now;
 static uintptr_t context_of_stream;
 static _Atomic uintptr_t context_now;
 static _Atomic bool is_stuck;       /* nothing ends */
@@ -51,7 +51,7 @@ static int create_event(void **event, unsigned flags)
     assert_int_equal(flags, 0);
     assert_int_equal(mode_now, 2);
     *event = &event_ns[atomic_fetch_add(&events, 1) % 512];
-    return 0;
+    return create_result;
 }
 
 static int create_stream(void **stream, unsigned flags)
@@ -319,6 +319,24 @@ static void any_number_of_contexts_have_events_one_after_another(void **state)
     }
 }
 
+static void a_context_that_can_have_no_events_is_asked_once(void **state)
+{
+    unsigned made;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        create_result = 2;
+        assert_false(begins());
+        made = atomic_load(&events);
+        assert_false(begins());
+        assert_int_equal(atomic_load(&events), made);
+        create_result = 0;
+        gv_pairs_void(CONTEXT);
+    }
+    assert_true(begins()); /* the next one with this handle can */
+    gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+}
+
 static void a_child_uses_nothing_of_its_parents(void **state)
 {
     uint64_t token = atomic_exchange(&gv_process_own.token, 99);
@@ -350,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_lost_sample_is_no_wait),
         cmocka_unit_test(events_are_not_used_after_their_context),
         cmocka_unit_test(any_number_of_contexts_have_events_one_after_another),
+        cmocka_unit_test(a_context_that_can_have_no_events_is_asked_once),
         cmocka_unit_test(a_child_uses_nothing_of_its_parents),
         cmocka_unit_test(after_the_last_one_nothing_is_chosen),
     };

@@ -579,6 +579,29 @@ static void a_line_that_works_and_waits(void **state)
                      1);
 }
 
+/* Stacks of threads that run are taken with GPUVERIFY_IDLE_STACKS=native. */
+static void native_code_says_what_it_calls(void **state)
+{
+    (void)state;
+    totals_execute(
+        "UPDATE process SET executable = '/home/a/app'; INSERT INTO stack VALUES (1, 1, 1);"
+        "INSERT INTO frame (stack, depth, kind, function, library) VALUES"
+        " (1, 0, 'native', '__printf_fp', '/lib/x86_64-linux-gnu/libc.so.6'),"
+        " (1, 1, 'native', 'fprintf', '/lib/x86_64-linux-gnu/libc.so.6'),"
+        " (1, 2, 'native', 'main', '/home/a/app'),"
+        " (1, 3, 'native', '__libc_start_main', '/lib/x86_64-linux-gnu/libc.so.6')");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 80 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 80 * MS, 10 * MS, 2);
+    for (int i = 0; i < 7; i++)
+        look_at(1, (25 + 8 * i) * MS, "'R', -1", 1);
+    make();
+    assert_int_equal(totals_number("SELECT title = 'running native code on the CPU, mostly fprintf "
+                                   "in libc.so.6' FROM finding WHERE id = 1"),
+                     1);
+}
+
 /* Four times a library works, then loads what lies in no file: a compiler without Python's frames.
  */
 static void a_library_that_builds_code(void **state)
@@ -813,6 +836,8 @@ static void a_program_started_for_each_task(void **state)
     (void)state;
     tasks(2, "");
     assert_int_equal(totals_number(restarts), 0);
+    totals_execute("UPDATE process SET end_ns = start_ns"); /* this ends, too */
+    make();
     tasks(3, "other.py");
     assert_int_equal(totals_number(restarts), 0);
     tasks(3, "task.py");
@@ -1534,6 +1559,7 @@ int main(void)
         TEST(by_minute),
         TEST(without_a_gpu_side),
         TEST(a_program_started_for_each_task),
+        TEST(native_code_says_what_it_calls),
         TEST(steps_of_less_than_a_millisecond),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
