@@ -85,8 +85,7 @@ static void on_node(const CUpti_GraphData *graph, bool is_clone)
         return;
     if (is_clone && gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
         return;
-    if (!host->note_node(node, original))
-        gv_output_count_lost();
+    host->note_node(node, original, graph->nodeType == CU_GRAPH_NODE_TYPE_GRAPH);
 }
 
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)

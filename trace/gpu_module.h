@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (11u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (12u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -67,9 +67,10 @@ struct gv_gpu_host {
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
-    /* The calling thread's call added this node to a graph, or cloned `original` (0: none). Neither
-     * allocates nor locks. False: it is lost. */
-    bool (*note_node)(uint64_t node, uint64_t original);
+    /* The calling thread's call added this node to a graph, or cloned `original` (0: none).
+     * `is_graph`: the node is a graph itself. Neither allocates nor locks, and counts what is
+     * lost. */
+    void (*note_node)(uint64_t node, uint64_t original, bool is_graph);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 16u
+#define GV_SPOOL_VERSION 17u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -94,11 +94,13 @@ enum gv_record_flags {
     GV_RECORD_HAS_STREAM = 1u << 1, /* `stream` is known (0 is the default stream) */
     GV_RECORD_HAS_BYTES = 1u << 2,
     GV_RECORD_HAS_CONTEXT = 1u << 3,
-    GV_RECORD_NESTED = 1u << 4,     /* LOAD: made inside another hooked call */
-    GV_RECORD_UNWOUND = 1u << 5,    /* CALL: left by an exception; `result` means nothing */
-    GV_RECORD_IN_OBJECT = 1u << 6,  /* LOAD: the text is the file that the image is mapped from */
-    GV_RECORD_REPRESENTS = 1u << 7, /* STACK_OF_CALL: it is that of an earlier call of its site */
-    GV_RECORD_HAS_SECOND = 1u << 7, /* CALL: `stream` is a second object */
+    GV_RECORD_NESTED = 1u << 4,       /* LOAD: made inside another hooked call */
+    GV_RECORD_INSTANTIATED = 1u << 4, /* GRAPH_NODE: the call instantiates a graph */
+    GV_RECORD_IS_GRAPH = 1u << 5,     /* GRAPH_NODE: it is a graph itself, a child */
+    GV_RECORD_UNWOUND = 1u << 5,      /* CALL: left by an exception; `result` means nothing */
+    GV_RECORD_IN_OBJECT = 1u << 6,    /* LOAD: the text is the file that the image is mapped from */
+    GV_RECORD_REPRESENTS = 1u << 7,   /* STACK_OF_CALL: it is that of an earlier call of its site */
+    GV_RECORD_HAS_SECOND = 1u << 7,   /* CALL: `stream` is a second object */
 };
 
 /* The second object of a call that makes physical memory: CUmemLocationType and the number. */
@@ -732,6 +734,7 @@ struct gv_spool_lost {
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
     _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */
+    _Atomic uint64_t graph_nodes;    /* without a record */
 };
 
 enum gv_gpu_state {

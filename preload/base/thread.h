@@ -41,6 +41,7 @@ struct gv_thread {
     bool writing;             /* a group of records, see gv_thread_begin_group() */
     uint8_t open_to;          /* enum gv_spool_room: who may write into its segment */
     bool adds_node;           /* to a graph: the current call */
+    bool makes_graph;         /* that can be launched: the current call */
     uint32_t sample_in;       /* preload/stacks/samples.h: calls until one is chosen, */
     uint64_t sample_until_ns; /* and when it is too old */
     uintptr_t stack_high;     /* of the thread's stack: [low, high); 0: unknown */

@@ -35,14 +35,16 @@ extern struct gv_gpu_graphs gv_graphs;
 static inline void gv_call_begins_graph(void)
 {
     atomic_fetch_add(&gv_graphs.begun, 1);
+    gv_thread.makes_graph = true;
 }
 static inline void gv_call_made_graph(void)
 {
     atomic_fetch_add(&gv_graphs.ended, 1);
+    gv_thread.makes_graph = false;
 }
 
 /* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */
-bool gv_graph_node_note(uint64_t node, uint64_t original);
+void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph);
 
 /* PEERS: before the real call, so that CUPTI reports its copy. */
 void gv_call_expect_peers(struct gv_call *call);

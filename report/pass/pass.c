@@ -10,6 +10,9 @@
 
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY: what polls return */
 
+/* Of all processes: in memory each takes up to 85 bytes. */
+#define NODES_MOST (1u << 19)
+
 struct gv_pass {
     struct gv_pass_sorted *calls, *operations, *untimed;
     struct gv_beside stacks, folds;
@@ -109,7 +112,7 @@ static int find_node(struct gv_pass *pass, sqlite3_value **row, int64_t *found)
          (uint64_t)sqlite3_value_int64(row[OP_GRAPH_NODE])}};
 
     *found = is_null(row[OP_GRAPH_NODE]) ? 0 : gv_key_map_find(&pass->nodes, &key);
-    if (*found || is_null(row[OP_GRAPH_NODE]))
+    if (*found || is_null(row[OP_GRAPH_NODE]) || pass->nodes.used >= NODES_MOST)
         return 0;
     *found = NODE(pass->nodes.used + 1, 0);
     return gv_key_map_add(&pass->nodes, &key, *found);
@@ -212,7 +215,9 @@ static int take_node(void *context, sqlite3_stmt *row)
         {(uint64_t)sqlite3_column_int64(row, 0), (uint64_t)sqlite3_column_int64(row, 1)}};
     uint32_t stack = id_of(sqlite3_column_value(row, 2));
 
-    return gv_key_map_add(&pass->nodes, &key, NODE(pass->nodes.used + 1, stack));
+    return pass->nodes.used < NODES_MOST
+               ? gv_key_map_add(&pass->nodes, &key, NODE(pass->nodes.used + 1, stack))
+               : 0;
 }
 
 int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)

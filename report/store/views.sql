@@ -947,7 +947,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, range, stack, Python stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, graph node, stack, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss WHERE what NOT IN ('stack', 'native stack') OR class = 'its copy is gone';

@@ -1,7 +1,9 @@
 """Which lines asked for the GPU's time: the workloads of kernels/lines on the simulator, which knows."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import sys
 import unittest
 
@@ -108,6 +110,16 @@ class NodesOfGraphs(LinesCase):
             self.assertIn(f"graph_nodes.c:{line.line}".encode(), timeline)
             self.assertIn(f"(graph_nodes.c:{line.line});spin ", folded)
         self.assertNotIn("captured at", folded)
+
+    def test_lines_are_known_while_the_program_runs(self):
+        self.start([harness.built("kernels/lines/graph_nodes"), "60"],
+                   env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"), "GPUVERIFY_GRAPHS": "nodes"})
+
+        def have_lines():
+            with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(harness.Trace(self.path("trace.db"))) as trace:
+                return trace.value("SELECT count(DISTINCT graph_node) FROM gpu_ops WHERE node_stack IS NOT NULL") >= 4
+
+        harness.wait_for(have_lines, "nodes have lines", 10)
 
     def test_a_table_of_each_graph(self):
         truth, _ = self.record()

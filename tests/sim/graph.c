@@ -210,14 +210,18 @@ static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stre
     }
 }
 
-/* The nodes that take time. */
+/* The nodes that take time. Those of child graphs run as nodes of the whole, behind its own
+ * (`next`) and without having been made or cloned (driver 580). */
 static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_stream *stream,
-                       uint64_t start_ns, uint32_t id)
+                       uint64_t start_ns, const struct gv_sim_exec *exec, uint64_t *next)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         const struct gv_sim_node *node = graph->nodes.list[i];
         struct gv_sim_operation work;
         uint64_t end_ns = start_ns + node->finish_ns;
+        uint64_t number = graph == exec->graph
+                              ? gv_sim_node_id(node)
+                              : gv_sim_node_id(exec->graph->nodes.list[0]) + (*next)++;
         const char *name;
         if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
             if (gv_sim_cuFuncGetName(&name, node->function))
@@ -229,12 +233,12 @@ static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_str
             gv_sim_trace_set(&work, &node->fill);
         } else {
             if (node->child)
-                tell_nodes(node->child, stream, end_ns - node->duration_ns, id);
+                tell_nodes(node->child, stream, end_ns - node->duration_ns, exec, next);
             continue;
         }
         work.async = true;
-        work.graph = id;
-        work.graph_node = gv_sim_node_id(node);
+        work.graph = exec->id;
+        work.graph_node = number;
         gv_sim_trace_work(stream, end_ns, node->duration_ns, &work);
     }
 }
@@ -244,7 +248,8 @@ static void tell(const struct gv_sim_exec *exec, const struct gv_sim_stream *str
 {
     struct gv_sim_operation work = {.kind = GV_SIM_OPERATION_GRAPH, .graph = exec->id};
     gv_sim_trace_work(stream, end_ns, exec->total_ns, &work);
-    tell_nodes(exec->graph, stream, end_ns - exec->total_ns, exec->id);
+    uint64_t next = exec->graph->nodes.count;
+    tell_nodes(exec->graph, stream, end_ns - exec->total_ns, exec, &next);
 }
 
 CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)

@@ -22,7 +22,7 @@ struct gv_sim_node *gv_sim_node_new(struct gv_sim_graph *graph, CUgraphNodeType 
 uint64_t gv_sim_node_id(const void *node)
 {
     const struct gv_sim_node *n = node;
-    return gv_sim_is(node, GV_SIM_NODE) ? (uint64_t)n->graph->id << 32 | (n->index + 1) : 0;
+    return gv_sim_is(node, GV_SIM_NODE) ? (uint64_t)n->graph->id << 32 | n->index : 0;
 }
 
 struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction handle,

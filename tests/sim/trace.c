@@ -116,7 +116,7 @@ void gv_sim_trace_node(const struct gv_sim_node *node, const struct gv_sim_node 
 {
     const struct gv_sim_tracer *tracer = atomic_load(&gv_sim_tracer);
     if (tracer)
-        tracer->node(node, original);
+        tracer->node(node, original, (int)node->type);
 }
 
 void gv_sim_trace_jit(enum gv_sim_jit_kind kind, uint64_t start_ns)

@@ -82,8 +82,9 @@ struct gv_sim_tracer {
     void (*context)(bool made, void *context);
     void (*stream)(bool made, void *context, void *stream);
     void (*initialised)(void);
-    /* A node was made, or with `original` the last one was made as a clone of that. */
-    void (*node)(const void *node, const void *original);
+    /* A node was made, or with `original` the last one was made as a clone of that. `type`: a
+     * CUgraphNodeType. */
+    void (*node)(const void *node, const void *original, int type);
 };
 
 struct gv_sim_tracing {

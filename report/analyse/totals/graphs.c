@@ -31,19 +31,35 @@ static int new_graph(struct gv_graph_totals *totals, int64_t process, int64_t *g
     return 0;
 }
 
-/* The graph whose launch the operation belongs to; `line`: its node's, or NULL. */
-static int launched(struct gv_graph_totals *totals, const struct gv_pass_operation *operation,
-                    const struct gv_graph_line *line, int64_t process, int64_t *graph)
+/* The launch that the call made, or the one to forget for it: which ended first. */
+static struct gv_graph_launch *launch_of(struct gv_graph_totals *totals, int64_t call)
 {
-    struct gv_graph_launch *launch =
-        &totals->launches[(uint64_t)operation->call % GV_GRAPH_LAUNCHES];
+    struct gv_graph_launch *launch = totals->launches;
+
+    if (totals->latest && totals->latest->call == call)
+        return totals->latest;
+    for (size_t i = 0; i < GV_GRAPH_LAUNCHES; i++) {
+        if (totals->launches[i].call == call)
+            return &totals->launches[i];
+        if (launch->call &&
+            (!totals->launches[i].call || totals->launches[i].end_ns < launch->end_ns))
+            launch = &totals->launches[i];
+    }
+    return launch;
+}
+
+/* The graph whose launch the operation belongs to; `known`: its node's, or NO_GRAPH. */
+static int launched(struct gv_graph_totals *totals, const struct gv_pass_operation *operation,
+                    int64_t known, int64_t process, int64_t *graph)
+{
+    struct gv_graph_launch *launch = totals->latest = launch_of(totals, operation->call);
     int error = 0;
 
     if (launch->call != operation->call) {
         error = end_launch(totals, launch);
-        *launch = (struct gv_graph_launch){operation->call, line ? line->graph : NO_GRAPH,
-                                           operation->key.at_ns, operation->key.end_ns};
-        if (!error && !line)
+        *launch = (struct gv_graph_launch){operation->call, known, operation->key.at_ns,
+                                           operation->key.end_ns};
+        if (!error && known == NO_GRAPH)
             error = new_graph(totals, process, &launch->graph);
     } else if (operation->key.end_ns > launch->end_ns) {
         launch->end_ns = operation->key.end_ns;
@@ -74,7 +90,7 @@ static int new_line(struct gv_graph_totals *totals, const struct gv_graph_line *
 
 /* Of a node that has not been seen before. */
 static int find_line(struct gv_graph_totals *totals, const struct gv_pass_operation *operation,
-                     int64_t graph, int64_t name)
+                     int64_t graph, int64_t name, uint32_t *number)
 {
     struct gv_graph_line line = {
         .graph = graph,
@@ -83,37 +99,45 @@ static int find_line(struct gv_graph_totals *totals, const struct gv_pass_operat
         .copy_kind = operation->kind == GV_GPU_COPY ? operation->copy_kind & 255 : 0};
     int error = gv_place_of_stack(totals->trace, totals->places, operation->stack, &line.place);
 
-    while (!error && totals->node_count <= operation->node) {
-        error = gv_array_room(&totals->line_of_node, totals->node_count, &totals->node_room,
-                              sizeof(*totals->line_of_node));
+    return error ? error : new_line(totals, &line, number);
+}
+
+static int node_of(struct gv_graph_totals *totals, uint32_t number, struct gv_graph_node **node)
+{
+    int error = 0;
+
+    while (!error && totals->node_count <= number) {
+        error = gv_array_room(&totals->nodes, totals->node_count, &totals->node_room,
+                              sizeof(*totals->nodes));
         if (!error)
-            totals->line_of_node[totals->node_count++] = 0;
+            totals->nodes[totals->node_count++] = (struct gv_graph_node){0};
     }
-    return error ? error : new_line(totals, &line, &totals->line_of_node[operation->node]);
+    *node = error ? NULL : &totals->nodes[number];
+    return error;
 }
 
 int gv_graph_totals_take(struct gv_graph_totals *totals, const struct gv_pass_operation *operation,
                          int64_t process, int64_t name)
 {
-    uint32_t number =
-        operation->node < totals->node_count ? totals->line_of_node[operation->node] : 0;
+    struct gv_graph_node *node;
     int64_t graph;
     int error;
 
     if (!operation->node || operation->call <= 0)
         return 0;
-    error =
-        launched(totals, operation, number ? &totals->lines[number - 1] : NULL, process, &graph);
+    error = node_of(totals, operation->node, &node);
+    if (!error)
+        error = launched(totals, operation, (int64_t)node->graph - 1, process, &graph);
     if (error || graph == NO_GRAPH)
         return error;
     totals->graphs[graph].operations++;
-    if (!number) {
-        error = find_line(totals, operation, graph, name);
-        number = error ? 0 : totals->line_of_node[operation->node];
+    if (!node->graph) {
+        node->graph = (uint32_t)graph + 1;
+        error = find_line(totals, operation, graph, name, &node->line);
     }
-    return number ? gv_duration_total_add(&totals->lines[number - 1].time,
-                                          operation->key.end_ns - operation->key.at_ns, 1)
-                  : error;
+    return node->line ? gv_duration_total_add(&totals->lines[node->line - 1].time,
+                                              operation->key.end_ns - operation->key.at_ns, 1)
+                      : error;
 }
 
 int gv_graph_totals_end(struct gv_graph_totals *totals)
@@ -134,5 +158,5 @@ void gv_graph_totals_free(struct gv_graph_totals *totals)
     gv_key_map_free(&totals->line_numbers);
     free(totals->graphs);
     free(totals->lines);
-    free(totals->line_of_node);
+    free(totals->nodes);
 }

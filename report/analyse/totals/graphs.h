@@ -39,11 +39,14 @@ struct gv_graph_totals {
     struct gv_graph_line *lines;
     size_t line_count, line_room;
     struct gv_key_map line_numbers;
-    uint32_t *line_of_node; /* + 1 */
+    struct gv_graph_node {
+        uint32_t graph, line; /* + 1; 0: not seen yet, or no sums of it */
+    } * nodes;
     size_t node_count, node_room;
     struct gv_graph_launch {
         int64_t call, graph, start_ns, end_ns;
     } launches[GV_GRAPH_LAUNCHES];
+    struct gv_graph_launch *latest;
 };
 
 /* An operation that is a node; `name`: its row of gpu_name. 0 or -errno. */

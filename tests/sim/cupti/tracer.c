@@ -74,9 +74,11 @@ static void stream(bool made, void *context_handle, void *handle)
                                &data);
 }
 
-static void node(const void *node, const void *original)
+static void node(const void *node, const void *original, int type)
 {
-    CUpti_GraphData graph = {.node = (CUgraphNode)node, .originalNode = (CUgraphNode)original};
+    CUpti_GraphData graph = {.node = (CUgraphNode)node,
+                             .originalNode = (CUgraphNode)original,
+                             .nodeType = (CUgraphNodeType)type};
     CUpti_ResourceData data = {.resourceDescriptor = &graph};
     gv_cupti_callback_resource(original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
                                         : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,

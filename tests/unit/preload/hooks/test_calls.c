@@ -546,6 +546,61 @@ static void what_has_no_room_is_counted_by_class(void **state)
     assert_true(left > gv_spool_writer_left(&gv_process.spool));
 }
 
+static uint32_t nodes_written(uint8_t flags)
+{
+    const struct gv_spool_segment *segment = segment_of(gv_thread.serial, 0);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; segment && i < GV_SPOOL_SEGMENT_RECORDS; i++)
+        count += segment->records[i].head.kind == GV_RECORD_GRAPH_NODE &&
+                 segment->records[i].head.flags == flags;
+    return count;
+}
+
+static uint64_t nodes_lost(void)
+{
+    return atomic_load(&gv_process.spool.header->lost.graph_nodes);
+}
+
+static void nodes_of_graphs_are_those_that_calls_add_and_clones(void **state)
+{
+    struct gv_call call = {0};
+
+    (void)state;
+    gv_graph_node_note(1, 0, false); /* of a thread that never made a call while it recorded */
+    assert_int_equal(nodes_lost(), 0);
+    gv_graph_node_note(2, 1, false);
+    assert_int_equal(nodes_lost(), 1);
+    make(GV_ID_cuStreamQuery, 0, 1, (struct gv_facts){0});
+    gv_graph_node_note(3, 0, false); /* of a call that is not recorded */
+    begin(&call, GV_ID_cuGraphAddKernelNode, &(struct gv_facts){0});
+    gv_graph_node_note(4, 0, false);
+    gv_call_end(&call, 0, &(struct gv_facts){0});
+    gv_call_begins_graph();
+    begin(&call, GV_ID_cuGraphInstantiateWithFlags, &(struct gv_facts){0});
+    gv_graph_node_note(5, 0, true);
+    gv_graph_node_note(5, 4, true);
+    gv_call_made_graph();
+    gv_call_end(&call, 0, &(struct gv_facts){0});
+    assert_int_equal(nodes_written(GV_RECORD_MORE), 1);
+    assert_int_equal(nodes_written(GV_RECORD_MORE | GV_RECORD_INSTANTIATED | GV_RECORD_IS_GRAPH),
+                     1);
+    assert_int_equal(nodes_written(0), 0);
+    assert_int_equal(nodes_lost(), 1);
+}
+
+static void nodes_of_graphs_leave_room_for_code(void **state)
+{
+    uint64_t node = 1;
+
+    (void)state;
+    make(GV_ID_cuStreamQuery, 0, 1, (struct gv_facts){0});
+    while (nodes_lost() == 0)
+        gv_graph_node_note(++node, 1, false);
+    write_kind(&gv_thread, GV_RECORD_NAME, 1);
+    assert_int_equal(atomic_load(&gv_process.spool.header->gpu.lost), 0);
+}
+
 static void an_exception_closes_the_call_that_it_passes(void **state)
 {
     enum { SEARCH = 1, CLEANUP = 2 };
@@ -655,6 +710,8 @@ int main(void)
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(a_childs_half_of_a_call_is_not_recorded),
         TEST(what_has_no_room_is_counted_by_class),
+        TEST(nodes_of_graphs_are_those_that_calls_add_and_clones),
+        TEST(nodes_of_graphs_leave_room_for_code),
         TEST(an_exception_closes_the_call_that_it_passes),
         TEST(while_recording_is_stopped_the_rest_is_followed),
         TEST(a_primary_context_ends_with_its_last_use),
