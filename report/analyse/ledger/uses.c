@@ -108,6 +108,8 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     uint64_t of = piece->what == GV_ACCOUNT_GRAPH             ? 0
                   : after || piece->what == GV_ACCOUNT_KERNEL ? after
                                                               : piece->what + UINT64_C(1);
+    bool copies = piece->what == GV_ACCOUNT_COPY || piece->what == GV_ACCOUNT_COPY_PAGEABLE ||
+                  piece->what == GV_ACCOUNT_SET;
 
     if (!lane->use_count || piece->what >= GV_ACCOUNTS ||
         (gv_account_say(piece->what).group != GV_ACCOUNT_BUSY &&
@@ -123,6 +125,8 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
         int64_t from_ns = piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns;
         int64_t to_ns = piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns;
         note(use, of, to_ns - from_ns);
+        use->collective_ns += piece->what == GV_ACCOUNT_COLLECTIVE ? to_ns - from_ns : 0;
+        use->copy_ns += copies ? to_ns - from_ns : 0;
     }
 }
 
@@ -135,22 +139,27 @@ struct sums {
     double values[GV_USE_VALUES], known_ns[GV_USE_VALUES];
 };
 
+/* In the time to which it belongs: copies alone leave all but memory and the link empty. */
 static double scaled(const struct gv_ledger_use *use, int value)
 {
-    double length_ns = (double)(use->to_ns - use->from_ns);
-    double tenths = use->values[value] * length_ns / (double)use->busy_ns;
+    const bool copies = value == GV_USE_DRAM || value == GV_USE_PCIE;
+    double ns = (double)(use->busy_ns - (copies ? 0 : use->copy_ns));
+    double tenths = use->values[value] * (double)(use->to_ns - use->from_ns);
 
-    return use->values[value] < 0 || tenths < VALUE_MOST ? tenths : VALUE_MOST;
+    return ns <= 0 ? 0 : tenths < VALUE_MOST * ns ? tenths / ns : VALUE_MOST;
 }
 
 static enum kind kind_of(const struct gv_ledger_use *use)
 {
-    int kind = 0;
-
-    while (kind < KIND_NOT_FULL &&
-           (scaled(use, kinds[kind].told[0]) >= kinds[kind].least) == (kind == KIND_HALF_EMPTY))
-        kind++;
-    return (enum kind)kind;
+    for (int i = 0; i < KIND_NOT_FULL; i++) {
+        bool is_high = scaled(use, kinds[i].told[0]) >= kinds[i].least;
+        if (i == KIND_COLLECTIVE   ? use->collective_ns > use->busy_ns / 2
+            : i == KIND_COPYING    ? use->copy_ns > use->busy_ns / 2
+            : i == KIND_HALF_EMPTY ? !is_high
+                                   : is_high)
+            return (enum kind)i;
+    }
+    return KIND_NOT_FULL;
 }
 
 static void add(struct sums *sums, const struct gv_ledger_use *use)
