@@ -85,35 +85,19 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
 
 /* ---- what the lane did meanwhile ---- */
 
-/* Boyer and Moore: what one kernel has more than all others. */
-static void note(struct gv_ledger_use *use, uint64_t of, int64_t ns)
-{
-    use->busy_ns += ns;
-    if (of && use->of == of) {
-        use->same_ns += ns;
-    } else if (use->same_ns >= ns || !of) {
-        use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
-    } else {
-        use->of = of;
-        use->same_ns = ns - use->same_ns;
-    }
-}
-
 void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
-                        const struct gv_ledger_piece *piece)
+                        const struct gv_ledger_piece *piece, bool is_back)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
-    /* A graph has any kernels, and so has what no call is known of. */
+    const uint32_t what = piece->what;
+    /* A graph has any kernels, and so has a call of which no kernel is known. */
     uint64_t after = ledger->pairs[piece->pair].after;
-    uint64_t of = piece->what == GV_ACCOUNT_GRAPH             ? 0
-                  : after || piece->what == GV_ACCOUNT_KERNEL ? after
-                                                              : piece->what + UINT64_C(1);
-    bool copies = piece->what == GV_ACCOUNT_COPY || piece->what == GV_ACCOUNT_COPY_PAGEABLE ||
-                  piece->what == GV_ACCOUNT_SET;
+    bool is_any = what == GV_ACCOUNT_GRAPH || (what == GV_ACCOUNT_KERNEL && !(uint32_t)after);
+    uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
+    bool copies =
+        what == GV_ACCOUNT_COPY || what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_SET;
 
-    if (!lane->use_count || piece->what >= GV_ACCOUNTS ||
-        (gv_account_say(piece->what).group != GV_ACCOUNT_BUSY &&
-         piece->what != GV_ACCOUNT_BENCHMARK))
+    if (!lane->use_count || (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
         return;
     while (lane->use_at > 0 && lane->uses[lane->use_at - 1].to_ns > piece->from_ns)
         lane->use_at--;
@@ -122,11 +106,20 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     for (size_t i = lane->use_at; i < lane->use_count && lane->uses[i].from_ns < piece->to_ns;
          i++) {
         struct gv_ledger_use *use = &lane->uses[i];
-        int64_t from_ns = piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns;
-        int64_t to_ns = piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns;
-        note(use, of, to_ns - from_ns);
-        use->collective_ns += piece->what == GV_ACCOUNT_COLLECTIVE ? to_ns - from_ns : 0;
-        use->copy_ns += copies ? to_ns - from_ns : 0;
+        int64_t ns = (piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns) -
+                     (piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns);
+        use->busy_ns += is_back ? -ns : ns;
+        use->collective_ns += what != GV_ACCOUNT_COLLECTIVE ? 0 : is_back ? -ns : ns;
+        use->copy_ns += copies ? ns : 0;
+        /* Boyer and Moore: what one call's work has more than all others'. */
+        if (of && use->of == of && !is_back) {
+            use->same_ns += ns;
+        } else if (use->same_ns >= ns || !of) {
+            use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
+        } else if (!is_back) {
+            use->of = of;
+            use->same_ns = ns - use->same_ns;
+        }
     }
 }
 
@@ -168,10 +161,9 @@ static void add(struct sums *sums, const struct gv_ledger_use *use)
     sums->busy_ns += use->busy_ns;
     sums->mixed_ns += use->same_ns < use->busy_ns / 10 * 8 ? use->busy_ns : 0;
     for (int i = 0; i < GV_USE_VALUES; i++) {
-        if (use->values[i] < 0)
-            continue;
-        sums->values[i] += scaled(use, i) * (double)use->busy_ns;
-        sums->known_ns[i] += (double)use->busy_ns;
+        double ns = use->values[i] < 0 ? 0 : (double)use->busy_ns;
+        sums->values[i] += scaled(use, i) * ns;
+        sums->known_ns[i] += ns;
     }
 }
 

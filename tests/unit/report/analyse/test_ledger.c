@@ -1301,6 +1301,12 @@ static void collectives_may_wait(void **state)
                    "gpu_op SET shape = 9");
     samples_say("150, 100, 0, 20, 0, 0, 0");
     assert_int_equal(says("in collectives, which may wait for other ranks: SMs active 15 %"), 1);
+    /* Beside kernels they take no time of their own. */
+    for (int64_t i = 0; i < 9; i++) {
+        call(101 + i, 1, 71, (8 + 9 * i) * MS, MS / 2);
+        operation(101 + i, 2, 1, (9 + 9 * i) * MS + 1000, 8990000, 101 + i);
+    }
+    assert_int_equal(says("half empty: SMs active 15 %, occupancy 10 %, in a mix of work"), 1);
     totals_execute("DELETE FROM gpu_shape; DELETE FROM gpu_name");
 }
 
