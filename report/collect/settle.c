@@ -29,9 +29,8 @@ static int name_stacks(struct gv_database *database)
 static int find_originals(struct gv_database *database)
 {
     static const char sql[] =
-        "UPDATE graph_node AS n SET (original, stack) = (SELECT o.original, o.stack FROM "
-        "graph_node o"
-        " WHERE o.process = n.process AND o.node = n.original) WHERE n.original IS NOT NULL";
+        "UPDATE graph_node AS n SET (original, stack) = (SELECT original, stack FROM graph_node o"
+        " WHERE o.process = n.process AND o.node = n.original) WHERE original IS NOT NULL";
     int error = 0;
 
     for (int i = 0; i < GV_SETTLE_CLONES && !error; i++)

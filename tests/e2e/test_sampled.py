@@ -84,6 +84,7 @@ class Sampled(harness.Case):
         trace = self.work("attributes", 300)
         self.assertEqual(trace.rows("SELECT DISTINCT kernel FROM calls WHERE id IN (SELECT call FROM gpu_sample)"), [("spin",)])
 
+    @harness.depends_on_time("the kernel that keeps the events may end before all are launched")
     def test_no_events_left(self):
         trace = self.work("full", 1)
         self.assertLess(trace.value("SELECT count(*) FROM gpu_sample"), 161)

@@ -160,7 +160,7 @@ struct gv_ledger_lane {
 
 /* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
 struct gv_ledger_sampled {
-    uint32_t lane, phase, what, pair;
+    uint32_t lane, pair, what, phase;
     double ns, error_ns;
     int64_t count;
 };

@@ -70,163 +70,136 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-/* A cell that time is taken from; the number of a cell stays. */
-struct place {
-    uint32_t lane, phase, what, cell;
+/* A phase or minute of a lane, in which calls were measured. */
+struct share {
+    uint32_t lane;
+    double all_ns, before_ns; /* what its calls took; those that have got their time */
+    int64_t unknown_ns, busy_ns, taken_ns, passed_ns; /* taken_ns: of what is unknown */
+    int64_t moved_ns, first_ns, given_ns, given_first_ns;
 };
 
-/* Of places, and of struct gv_ledger_sampled, which begins like them. */
-static int by_place(const void *left, const void *right)
-{
-    const uint32_t *one = left, *other = right;
-    int i = 0;
-
-    while (i < 3 && one[i] == other[i])
-        i++;
-    return (one[i] > other[i]) - (one[i] < other[i]);
-}
-
-/* The cells of one account, in one lane and phase. */
-struct places {
-    const struct place *first;
+struct shares {
+    struct gv_key_map numbers;
+    struct share *of;
     size_t count;
-    int64_t ns;
 };
 
-/* `place`: the first one that is not of an earlier lane or phase. */
-static struct places places_of(const struct gv_ledger *ledger, const struct place *place,
-                               const struct place *end, const struct gv_ledger_sampled *of,
-                               uint32_t what)
+static struct share *share_of(const struct shares *shares, uint32_t lane, uint32_t phase)
 {
-    struct places found = {0};
+    int64_t number = gv_key_map_find(&shares->numbers, &(struct gv_key){{lane, phase}});
 
-    for (; place < end && place->lane == of->lane && place->phase == of->phase; place++)
-        if (place->what == what) {
-            found.first = found.count++ ? found.first : place;
-            found.ns += ledger->cells[place->cell].total_ns;
-        }
-    return found;
+    return number ? &shares->of[number - 1] : NULL;
 }
 
-/* Takes so much of the cells, of each in proportion. Returns how much of that was in the first half
- * of the phase. */
-static int64_t take_from(struct gv_ledger *ledger, const struct places *places, int64_t taken_ns)
+/* Of the cells that time is moved from; NULL: the cell is none. */
+static struct share *share_of_cell(const struct shares *shares, const struct gv_ledger_cell *cell)
 {
-    int64_t before_ns = 0, first_ns = 0;
-
-    for (size_t i = 0; i < places->count; i++) {
-        struct gv_ledger_cell *cell = &ledger->cells[places->first[i].cell];
-        int64_t ns, half_ns, until_ns;
-        if (!cell->total_ns)
-            continue;
-        until_ns = before_ns + cell->total_ns;
-        ns = (int64_t)((__int128)until_ns * taken_ns / places->ns) -
-             (int64_t)((__int128)before_ns * taken_ns / places->ns);
-        before_ns = until_ns;
-        half_ns = (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
-        cell->total_ns -= ns;
-        cell->first_ns -= half_ns;
-        if (cell->total_ns == 0)
-            cell->count = 0;
-        first_ns += half_ns;
-    }
-    return first_ns;
+    return cell->what == GV_ACCOUNT_UNKNOWN || cell->what == GV_ACCOUNT_KERNEL
+               ? share_of(shares, cell->lane, cell->phase)
+               : NULL;
 }
 
-/* Gives a time to the calls of a lane and phase, by what they took: all_ns together. */
-static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of,
-                const struct gv_ledger_sampled *end, int64_t ns, int64_t first_ns, double all_ns)
+static int list_shares(const struct gv_ledger *ledger, struct shares *shares)
 {
-    double before_ns = 0;
-    int64_t given_ns = 0, given_first_ns = 0;
     int error = 0;
 
-    for (; of < end && !error; of++) {
-        struct gv_ledger_cell *cell;
-        before_ns += of->ns;
-        int64_t until_ns = (int64_t)((double)ns * fmin(before_ns / all_ns, 1));
-        int64_t first_until_ns = (int64_t)((double)first_ns * fmin(before_ns / all_ns, 1));
-        error = gv_ledger_cell_of(
-            ledger,
-            &(struct gv_ledger_cell){
-                .lane = of->lane, .pair = of->pair, .what = of->what, .phase = of->phase},
-            &cell);
-        if (error)
-            break;
-        cell->total_ns += until_ns - given_ns;
-        cell->first_ns += first_until_ns - given_first_ns;
-        cell->count += of->count;
-        cell->error_ns += of->error_ns * fmin((double)ns / all_ns, 1);
-        given_ns = until_ns;
-        given_first_ns = first_until_ns;
+    shares->of = calloc(ledger->sampled_count, sizeof(*shares->of));
+    if (!shares->of)
+        return -ENOMEM;
+    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
+        const struct gv_ledger_sampled *of = &ledger->sampled[i];
+        struct share *share = share_of(shares, of->lane, of->phase);
+        if (!share) {
+            share = &shares->of[shares->count++];
+            share->lane = of->lane;
+            error = gv_key_map_add(&shares->numbers, &(struct gv_key){{of->lane, of->phase}},
+                                   (int64_t)shares->count);
+        }
+        share->all_ns += of->ns;
+    }
+    for (size_t i = 0; i < ledger->cell_count; i++) {
+        const struct gv_ledger_cell *cell = &ledger->cells[i];
+        struct share *share = share_of_cell(shares, cell);
+        if (share)
+            *(cell->what == GV_ACCOUNT_KERNEL ? &share->busy_ns : &share->unknown_ns) +=
+                cell->total_ns;
     }
     return error;
 }
 
-/* What is busy for sure stays busy, but is booked to the calls that were launched. */
-static int move(struct gv_ledger *ledger, const struct gv_ledger_sampled *of,
-                const struct gv_ledger_sampled *end, const struct place *place,
-                const struct place *places_end)
+/* What is busy for sure stays busy, but is booked to the calls that were launched. Their other time
+ * comes from what is unknown. */
+static void decide(struct gv_ledger *ledger, struct share *share)
 {
-    struct places unknown = places_of(ledger, place, places_end, of, GV_ACCOUNT_UNKNOWN);
-    struct places busy = places_of(ledger, place, places_end, of, GV_ACCOUNT_KERNEL);
-    int64_t taken_ns, first_ns = 0;
-    double all_ns = 0;
+    int64_t wanted_ns = share->all_ns < 9e18 ? (int64_t)share->all_ns : INT64_MAX;
 
-    for (const struct gv_ledger_sampled *one = of; one < end; one++)
-        all_ns += one->ns;
-    taken_ns = all_ns < 9e18 ? (int64_t)all_ns : INT64_MAX;
-    taken_ns = taken_ns > busy.ns ? taken_ns - busy.ns : 0;
-    if (taken_ns > unknown.ns)
-        taken_ns = unknown.ns;
-    if (taken_ns > 0)
-        first_ns = take_from(ledger, &unknown, taken_ns);
-    if (busy.ns > 0)
-        first_ns += take_from(ledger, &busy, busy.ns);
-    ledger->lanes[of->lane].computing_ns += taken_ns;
-    ledger->lanes[of->lane].is_sampled = true;
-    return busy.ns + taken_ns > 0 ? give(ledger, of, end, busy.ns + taken_ns, first_ns, all_ns) : 0;
+    share->taken_ns = wanted_ns > share->busy_ns ? wanted_ns - share->busy_ns : 0;
+    if (share->taken_ns > share->unknown_ns)
+        share->taken_ns = share->unknown_ns;
+    share->moved_ns = share->busy_ns + share->taken_ns;
+    ledger->lanes[share->lane].computing_ns += share->taken_ns;
+    ledger->lanes[share->lane].is_sampled = true;
 }
 
-static struct place *list_places(const struct gv_ledger *ledger, size_t *count)
+/* All that is busy; of what is unknown, of each cell in proportion. */
+static void take(struct gv_ledger_cell *cell, struct share *share)
 {
-    struct place *places = calloc(ledger->cell_count + 1, sizeof(*places));
+    int64_t ns = cell->total_ns, half_ns, until_ns = share->passed_ns + ns;
 
-    *count = 0;
-    for (size_t i = 0; places && i < ledger->cell_count; i++) {
-        const struct gv_ledger_cell *cell = &ledger->cells[i];
-        if (cell->what == GV_ACCOUNT_UNKNOWN || cell->what == GV_ACCOUNT_KERNEL)
-            places[(*count)++] = (struct place){cell->lane, cell->phase, cell->what, (uint32_t)i};
+    if (!ns)
+        return;
+    if (cell->what == GV_ACCOUNT_UNKNOWN) {
+        ns = (int64_t)((__int128)until_ns * share->taken_ns / share->unknown_ns) -
+             (int64_t)((__int128)share->passed_ns * share->taken_ns / share->unknown_ns);
+        share->passed_ns = until_ns;
     }
-    if (places)
-        qsort(places, *count, sizeof(*places), by_place);
-    return places;
+    half_ns = (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
+    cell->total_ns -= ns;
+    cell->first_ns -= half_ns;
+    if (cell->total_ns == 0)
+        cell->count = 0;
+    share->first_ns += half_ns;
+}
+
+/* Gives what was taken to the calls, by what they took. */
+static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of, struct share *share)
+{
+    const struct gv_ledger_cell wanted = {
+        .lane = of->lane, .pair = of->pair, .what = of->what, .phase = of->phase};
+    double part = fmin((share->before_ns += of->ns) / share->all_ns, 1);
+    int64_t until_ns = (int64_t)((double)share->moved_ns * part);
+    int64_t first_until_ns = (int64_t)((double)share->first_ns * part);
+    struct gv_ledger_cell *cell;
+    int error = share->moved_ns > 0 ? gv_ledger_cell_of(ledger, &wanted, &cell) : 0;
+
+    if (error || share->moved_ns <= 0)
+        return error;
+    cell->total_ns += until_ns - share->given_ns;
+    cell->first_ns += first_until_ns - share->given_first_ns;
+    cell->count += of->count;
+    cell->error_ns += of->error_ns * fmin((double)share->moved_ns / share->all_ns, 1);
+    share->given_ns = until_ns;
+    share->given_first_ns = first_until_ns;
+    return 0;
 }
 
 int gv_ledger_sampled_move(struct gv_ledger *ledger)
 {
-    struct gv_ledger_sampled *of = ledger->sampled, *end = of + ledger->sampled_count, *next;
-    const struct place *place, *places_end;
-    struct place *places;
-    size_t count;
-    int error = 0;
+    struct shares shares = {0};
+    int error = ledger->sampled_count ? list_shares(ledger, &shares) : 0;
 
-    if (!ledger->sampled_count)
-        return 0;
-    places = list_places(ledger, &count);
-    if (!places)
-        return -ENOMEM;
-    qsort(of, ledger->sampled_count, sizeof(*of), by_place);
-    place = places;
-    places_end = places + count;
-    for (; of < end && !error; of = next) {
-        for (next = of; next < end && next->lane == of->lane && next->phase == of->phase;)
-            next++;
-        while (place < places_end &&
-               (place->lane < of->lane || (place->lane == of->lane && place->phase < of->phase)))
-            place++;
-        error = move(ledger, of, next, place, places_end);
+    for (size_t i = 0; i < shares.count && !error; i++)
+        decide(ledger, &shares.of[i]);
+    for (size_t i = 0; i < ledger->cell_count && !error && shares.count; i++) {
+        struct share *share = share_of_cell(&shares, &ledger->cells[i]);
+        if (share)
+            take(&ledger->cells[i], share);
     }
-    free(places);
+    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
+        const struct gv_ledger_sampled *of = &ledger->sampled[i];
+        error = give(ledger, of, share_of(&shares, of->lane, of->phase));
+    }
+    gv_key_map_free(&shares.numbers);
+    free(shares.of);
     return error;
 }
