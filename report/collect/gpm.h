@@ -1,7 +1,8 @@
 /*
- * How full a device's units are, by NVML's GPU performance monitoring (GPM): Hopper and later, not
- * with MIG. A sample takes 1 to 2 ms of the calling thread, and says what was since the one before.
- * With it goes why the clocks are held down, which older devices say, too. For one thread.
+ * How much of a device's units is in use, by NVML's GPU performance monitoring (GPM): Hopper and
+ * later, not with MIG. A sample takes 1 to 2 ms of the calling thread, and says what was since the
+ * one before. With it goes what slows the device down, which older devices say, too. For one
+ * thread.
  */
 #ifndef GV_COLLECT_GPM_H
 #define GV_COLLECT_GPM_H

@@ -370,14 +370,14 @@ SELECT
     f.idle AS idle -- an idle time that shows it; id in idle
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
-CREATE VIEW gpu_use AS -- how full a device was while a process kept it busy, by samples of NVML; no row: the device does not tell
+CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM
 SELECT
     process AS process, -- id in processes
     device AS device, -- the process's number of it
     CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- as in ledger; run: all
     samples AS samples, -- that count: the process kept the device busy for two thirds of their time or more
-    busy_ns AS busy_ns, -- in them
-    words AS words, -- what it was full of; NULL: fewer than 3 samples
+    busy_ns AS busy_ns, -- of these
+    words AS words, -- what limited it; NULL: fewer than 3 samples
     sm_tenths / 10.0 AS sm_percent, -- as in samples, of the busy time
     occupancy_tenths / 10.0 AS occupancy_percent, -- the same
     tensor_tenths / 10.0 AS tensor_percent, -- the same
@@ -870,7 +870,7 @@ SELECT
     CASE WHEN d.cc_major IS NOT NULL THEN d.cc_major || '.' || d.cc_minor END AS compute_capability, -- such as 9.0
     d.multiprocessors AS multiprocessors, -- count
     d.memory_bytes AS memory_bytes, -- in all
-    d.clock_khz AS clock_khz, -- highest, of the multiprocessors
+    d.clock_khz AS clock_khz, -- highest, of the SMs
     d.memory_clock_khz AS memory_clock_khz, -- highest, of the memory
     p.driver_version AS driver_version -- 13000 is CUDA 13.0
 FROM device d LEFT JOIN process p ON p.id = d.process;
@@ -888,7 +888,7 @@ SELECT
     m.bytes AS memory_bytes -- of the device, at most; NULL: unknown
 FROM other_process o LEFT JOIN other_process_memory m ON m.other = o.id;
 
-CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms
+CREATE VIEW samples AS -- one sample of a device from NVML, every 100 ms
 SELECT
     s.id AS id, -- increases
     s.uuid AS uuid, -- of the device
@@ -897,23 +897,23 @@ SELECT
     s.memory_percent AS memory_percent, -- share of the time in which memory was read or written
     s.memory_used_bytes AS memory_used_bytes, -- by all processes
     s.power_mw AS power_mw, -- milliwatts
-    s.sm_clock_mhz AS sm_clock_mhz, -- of the multiprocessors
+    s.sm_clock_mhz AS sm_clock_mhz, -- of the SMs
     s.memory_clock_mhz AS memory_clock_mhz, -- of the memory
     s.temperature_c AS temperature_c, -- degrees Celsius
-    g.duration_ns AS gpm_ns, -- until then: what the columns with sm to nvlink are of; NULL: not in this sample, or no GPM
-    g.sm_tenths / 10.0 AS sm_percent, -- of the multiprocessors had work
-    g.occupancy_tenths / 10.0 AS occupancy_percent, -- warps, of those that fit
-    g.tensor_tenths / 10.0 AS tensor_percent, -- of what the tensor cores can begin
-    g.dram_tenths / 10.0 AS dram_percent, -- of the bandwidth of the device's memory
-    g.fp64_tenths / 10.0 AS fp64_percent, -- of what the units for double precision can begin, without tensor cores
-    g.fp32_tenths / 10.0 AS fp32_percent, -- of those for single precision
-    g.fp16_tenths / 10.0 AS fp16_percent, -- of those for half precision
+    g.duration_ns AS gpm_ns, -- time before at_ns that sm_percent to nvlink_rx_mib cover; NULL: no GPM in this sample
+    g.sm_tenths / 10.0 AS sm_percent, -- of the SMs had work
+    g.occupancy_tenths / 10.0 AS occupancy_percent, -- resident warps, of the most
+    g.tensor_tenths / 10.0 AS tensor_percent, -- of the tensor cores' peak
+    g.dram_tenths / 10.0 AS dram_percent, -- of the bandwidth of DRAM
+    g.fp64_tenths / 10.0 AS fp64_percent, -- of the FP64 units' peak, without tensor cores
+    g.fp32_tenths / 10.0 AS fp32_percent, -- of the FP32 units' peak
+    g.fp16_tenths / 10.0 AS fp16_percent, -- of the FP16 units' peak
     g.pcie_tenths / 10.0 AS pcie_percent, -- of the speed of the PCIe link, in its fuller direction
     g.pcie_tx_mib AS pcie_tx_mib, -- sent by the device, MiB/s
     g.pcie_rx_mib AS pcie_rx_mib, -- received by it, MiB/s
     g.nvlink_tx_mib AS nvlink_tx_mib, -- sent, MiB/s, all links
     g.nvlink_rx_mib AS nvlink_rx_mib, -- received, MiB/s
-    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS clocks_held -- what holds the clocks down: power, heat, limit (another one, such as clocks that were set); NULL: nothing, or not known
+    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS slowed_by -- what slows the device down: power, heat, limit (another one, such as clocks that were set); NULL: nothing, or not known
 FROM sample s LEFT JOIN sample_gpm g ON g.sample = s.id;
 
 CREATE VIEW jits AS -- one compilation by the driver, or search for compiled code

@@ -43,9 +43,9 @@ class Doctor(harness.Case):
         for with_gpm, state, count in ({"GV_SIM_GPM": self.path("gpm")}, "fine", "1 of 1"), ({}, "note", "0 of 1"):
             checks = {check["what"]: check for check in
                       self.doctor("--no-trial", env={"LD_LIBRARY_PATH": folders, **with_gpm})}
-            self.assertEqual(checks["GPU counters"]["state"], state)
-            self.assertTrue(checks["GPU counters"]["found"].startswith(count + " GPUs"))
-        self.assertNotIn("GPU counters", [check["what"] for check in self.doctor("--no-trial")])
+            self.assertEqual(checks["GPM"]["state"], state)
+            self.assertTrue(checks["GPM"]["found"].startswith(count + " GPUs"))
+        self.assertNotIn("GPM", [check["what"] for check in self.doctor("--no-trial")])
 
     def test_native_stacks(self):
         name = "native stacks"

@@ -118,7 +118,7 @@ class Findings(harness.Case):
         self.assertRegex(told, r"but waited: \d+, the worst for\s+[^ ]+ ms\s+\(s\d+\s+module-load,\s+verdict\.c:\d+ load\)")
 
     def test_kernels_that_leave_most_of_the_gpu_empty(self):
-        self.assertRegex(" ".join(self.told("underfilled").split()), r"busy .* the GPU's multiprocessors filled to [\d.]+ %")
+        self.assertRegex(" ".join(self.told("underfilled").split()), r"busy .* the GPU's SMs filled to [\d.]+ %")
 
     def test_each_account_is_documented(self):
         with open(os.path.join(harness.SOURCE, "report/analyse/ledger/accounts.def"), encoding="utf-8") as table:

@@ -126,16 +126,16 @@ class NodesOfGraphs(LinesCase):
         rows = json.loads(self.command("report", self.path("trace.db"), "--section", "graphs", "--format", "json").out)
         rows = rows["sections"]["graphs"]
         graphs = [row for row in rows if row["line"] is None]
-        self.assertEqual([(row["nodes"], row["of_a_launch_ns"], round(row["share"], 3)) for row in graphs],
+        self.assertEqual([(row["nodes"], row["per_launch_ns"], round(row["share"], 3)) for row in graphs],
                          [(6, 640000, 1), (4, 400000, 1)])
         for row in graphs:
-            self.assertAlmostEqual(row["median_ns"], row["of_a_launch_ns"], delta=1000)
+            self.assertAlmostEqual(row["median_ns"], row["per_launch_ns"], delta=1000)
         (_, hand), (_, captured) = [(row["graph"], [each for each in rows if each["graph"] == row["graph"] and each["line"]])
                                     for row in graphs]
         lines = sorted(line.line for line in truth)
         self.assertEqual([(row["line"].split()[0], row["nodes"], row["median_ns"]) for row in captured],
                          [(f"graph_nodes.c:{lines[1]}", 1, 280000), (f"graph_nodes.c:{lines[0]}", 3, 40000)])
-        self.assertEqual([(row["line"].split()[0], row["nodes"], row["of_a_launch_ns"]) for row in hand],
+        self.assertEqual([(row["line"].split()[0], row["nodes"], row["per_launch_ns"]) for row in hand],
                          [(f"graph_nodes.c:{lines[1]}", 1, 280000), (f"graph_nodes.c:{lines[2]}", 1, 150000),
                           (f"graph_nodes.c:{lines[0]}", 3, 120000), (f"graph_nodes.c:{lines[3]}", 1, 90000)])
 

@@ -139,10 +139,10 @@ class OtherProcesses(harness.Case):
 
     def test_the_summary_says_who_was_there_while_work_waited(self):
         told, = self.told(1500000000, 9000000000, "INSERT INTO other_process_memory VALUES (1, 3221225472)")
-        self.assertRegex(told, r"^Another process used the GPU, too, from 1\.50 s to 9\.00 s, with up to 3\.00 GiB: python3, "
-                         r"process 77; then were 7\d % of the time in which queued work waited$")
+        self.assertRegex(told, r"^Another process also used the GPU from 1\.50 s to 9\.00 s, with up to 3\.00 GiB: python3, "
+                         r"process 77; present for 7\d % of the time in which queued work waited$")
         told, = self.told(1500000000, 9000000000, "UPDATE other_process SET pid = NULL")
-        self.assertIn(": one of another container; ", told)
+        self.assertIn(", in another container; ", told)
         self.assertEqual(self.told(1500000000, 3000000000), [])
         self.assertEqual(self.told(1500000000, 9000000000, "UPDATE other_process SET uuid = 'GPU-2'"), [])
 
@@ -155,7 +155,7 @@ class OtherProcesses(harness.Case):
                                  (slow_from, slow_from))
                 database.commit()
             said = self.command("report", self.path("job.db"), "-s", "findings", sim=False, env={"COLUMNS": "400"}).out
-            self.assertEqual(re.findall(r"then were (.*)", said), told)
+            self.assertEqual(re.findall(r"; present for (.*)", said), told)
 
     def test_one_of_another_container_has_no_number(self):
         with open(os.path.join(self.machine, str((1 << 22) + 1)), "w", encoding="utf-8"):

@@ -144,9 +144,8 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
              100 * (double)all_ns / (double)seen_ns, *kernel ? ", mostly " : "", kernel,
              100 * (double)line_ns / (double)all_ns);
     if (numbers.of[0]) {
-        gv_format_add(
-            finding.title, sizeof(finding.title),
-            "; most of the time is in kernels with fewer blocks than the GPU has multiprocessors");
+        gv_format_add(finding.title, sizeof(finding.title),
+                      "; most of the time is in kernels with fewer blocks than the GPU has SMs");
         snprintf(finding.fix, sizeof(finding.fix),
                  "Give these kernels more blocks, or run several at a time, in streams of their "
                  "own: a part of the GPU has nothing to do.");
@@ -158,8 +157,8 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
     return error ? error : add(beside, &finding, 0);
 }
 
-/* What the device was full of for most of its busy time, at the line that has most of that; and
- * what held its clocks down. */
+/* What limited the device for most of its busy time, at the line that has most of that; and what
+ * slowed it down. */
 static int find_use(struct beside *beside, uint32_t number)
 {
     struct gv_ledger_finding use = of_lane(beside, number, GV_ACCOUNT_USE);
@@ -184,12 +183,12 @@ static int find_use(struct beside *beside, uint32_t number)
     say_use(&use, &used);
     if (!error && *use.fix && !is_told)
         error = add(beside, &use, 0);
-    if (error || !used.held || used.held_ns <= busy_ns / 2)
+    if (error || !used.slowed_by || used.slowed_ns <= busy_ns / 2)
         return error;
     snprintf(clocks.title, sizeof(clocks.title),
-             "the GPU is slowed down by %s for %.0f %% of the time that it is busy", used.held,
-             100 * (double)used.held_ns / (double)used.busy_ns);
-    snprintf(clocks.fix, sizeof(clocks.fix), "%s", used.held_advice);
+             "the GPU is slowed down by %s for %.0f %% of the time that it is busy", used.slowed_by,
+             100 * (double)used.slowed_ns / (double)used.busy_ns);
+    snprintf(clocks.fix, sizeof(clocks.fix), "%s", used.slowed_advice);
     return add(beside, &clocks, 0);
 }
 

@@ -93,7 +93,7 @@ SELECT EXISTS (SELECT 1 FROM frame i JOIN frame e ON e.stack = i.stack AND e.dep
 
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
-SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FROM other_process o
+SELECT coalesce(o.name || ', process ' || o.pid, 'in another container') FROM other_process o
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
 WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
@@ -177,7 +177,7 @@ SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmu
     AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
 
 -- name: main_kernel
--- Whether most of the time of kernels is of those with fewer blocks than the device has multiprocessors; the kernel that
+-- Whether most of the time of kernels is of those with fewer blocks than the device has SMs; the kernel that
 -- has half of the time of all, or more.
 SELECT coalesce((SELECT 2 * u.value > k.value FROM fact u, fact k WHERE u.key = 'underfilled_ns' AND k.key = 'kernel_time_ns'), 0),
     (SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1);

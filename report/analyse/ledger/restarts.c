@@ -20,9 +20,9 @@
 /* A process with a lane. */
 struct process {
     int64_t begin_ns, end_ns;
-    int64_t aside_ns; /* before its main phase, and behind it */
-    uint64_t same;    /* equal if it is the same program, started by the same process */
-    uint32_t lane;    /* the one that computes most */
+    int64_t outside_ns; /* before its main phase, and behind it */
+    uint64_t same;      /* equal if it is the same program, started by the same process */
+    uint32_t lane;      /* the one that computes most */
 };
 
 struct reading {
@@ -63,7 +63,7 @@ static int take_process(void *context, sqlite3_stmt *row)
     reading->list[reading->count++] = (struct process){
         .begin_ns = most->begin_ns,
         .end_ns = most->end_ns,
-        .aside_ns = most->main_ns - most->begin_ns + most->end_ns - most->main_end_ns,
+        .outside_ns = most->main_ns - most->begin_ns + most->end_ns - most->main_end_ns,
         .same = same_of(row),
         .lane = (uint32_t)(most - lanes),
     };
@@ -85,8 +85,8 @@ static const struct process *next_of(const struct reading *reading, const struct
     return next;
 }
 
-/* Between two of them, nobody works for longer than what a start takes: then it is a part of it,
- * as is the end of the one before. */
+/* Lost: each later process's time outside its main phase, and the gap before it, up to as long
+ * again. */
 static int find_after(const struct reading *reading, const struct process *first,
                       struct gv_ledger_findings *findings)
 {
@@ -103,7 +103,7 @@ static int find_after(const struct reading *reading, const struct process *first
     while ((next = next_of(reading, last))) {
         int64_t between_ns = next->begin_ns - last->end_ns;
         finding.lost_ns +=
-            next->aside_ns + (between_ns < next->aside_ns ? between_ns : next->aside_ns);
+            next->outside_ns + (between_ns < next->outside_ns ? between_ns : next->outside_ns);
         finding.count++;
         if (lanes[next->lane].computing_ns > lanes[finding.lane].computing_ns)
             finding.lane = next->lane;
@@ -113,8 +113,9 @@ static int find_after(const struct reading *reading, const struct process *first
     if (finding.count < STARTS_LEAST || finding.lost_ns < finding.phase_ns / LOST_LEAST)
         return 0;
     snprintf(finding.title, sizeof(finding.title),
-             "%" PRId64 " processes of the same program, one after the other: starting and ending "
-             "them anew took %s of %s",
+             "%" PRId64
+             " processes of the same program ran one after the other: starting and ending "
+             "them took %s of %s",
              finding.count, gv_format_duration(lost, finding.lost_ns),
              gv_format_duration(all, finding.phase_ns));
     snprintf(finding.fix, sizeof(finding.fix), "%s", gv_account_say(finding.what).advice);

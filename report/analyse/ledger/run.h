@@ -110,7 +110,7 @@ enum gv_use_value {
     GV_USE_NONE = GV_USE_VALUES
 };
 
-/* A time of which NVML said how full the device was. */
+/* A sample of GPM: how much of the device's units was in use. */
 struct gv_ledger_use {
     int64_t from_ns, to_ns, reasons;
     int64_t busy_ns, same_ns; /* that the lane worked; and one call's work, more than all others' */

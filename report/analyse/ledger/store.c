@@ -90,7 +90,7 @@ static int keep_fixes(sqlite3 *trace, const struct gv_ledger_findings *findings)
     return error;
 }
 
-/* How full the device was: of each phase, and of the run. */
+/* What limited the device: of each phase, and of the run. */
 static int store_uses(const struct gv_ledger *ledger, sqlite3_stmt *add, uint32_t number)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[number];
@@ -101,8 +101,8 @@ static int store_uses(const struct gv_ledger *ledger, sqlite3_stmt *add, uint32_
         int64_t values[5 + GV_USE_VALUES] = {lane->process, lane->device, phase};
         error = gv_ledger_use_sum(ledger, number, phase, &used);
         const char *text = *used.words ? used.words : NULL;
-        if (used.held)
-            gv_format_add(used.words, sizeof(used.words), "; slowed down by %s", used.held);
+        if (used.slowed_by)
+            gv_format_add(used.words, sizeof(used.words), "; slowed down by %s", used.slowed_by);
         values[3] = used.samples;
         values[4] = used.busy_ns;
         for (int i = 0; i < GV_USE_VALUES; i++)

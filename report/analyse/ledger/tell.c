@@ -159,7 +159,7 @@ static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger
     if (error || !*other.text)
         return error;
     snprintf(finding->title, sizeof(finding->title),
-             "work that was queued waited, and another process used the GPU, too: %s", other.text);
+             "queued work waited while another process also used the GPU: %s", other.text);
     snprintf(finding->fix, sizeof(finding->fix),
              "Kernels of two processes take turns: let it run alone on the GPU, and look again.");
     return 0;
@@ -287,10 +287,10 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
              finding->what == GV_ACCOUNT_GC && finding->phase == GV_LEDGER_END ? ""
              : verdict && finding->what == GV_ACCOUNT_DATA && verdict->beside == GV_ACCOUNT_IMPORT
                  ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
-                   "starting them again; and import only what they need."
+                   "restarting them, and import only what they need."
              : waits_for_starts(finding, verdict)
                  ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
-                   "starting them again; and do less when one starts."
+                   "restarting them, and do less when one starts."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
@@ -308,8 +308,7 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
                  finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
     if (waits_for_starts(finding, verdict))
         gv_format_add(finding->title, sizeof(finding->title),
-                      "; it mostly waits for workers to start, which they did %d times",
-                      verdict->times);
+                      "; mostly for workers to start, which happened %d times", verdict->times);
     if (!error && !detail)
         error = say_callee(telling, finding, most->stack);
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)

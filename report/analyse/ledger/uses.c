@@ -1,4 +1,4 @@
-/* How full a device was while a lane kept it busy, by samples of NVML, which take 0.1 s or more. A
+/* What limited a device while a lane kept it busy, by samples of GPM, which take 0.1 s or more. A
  * sample counts if the lane worked for most of its time; its values are scaled to that. */
 #include "report/analyse/ledger/uses.h"
 
@@ -200,7 +200,7 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
     int64_t from_ns = borders[phase < GV_LEDGER_PHASES ? phase : 0];
     int64_t to_ns = borders[phase < GV_LEDGER_PHASES ? phase + 1 : GV_LEDGER_PHASES];
-    int64_t held_ns[CLOCKS] = {0}, others = 0;
+    int64_t slowed_ns[CLOCKS] = {0}, others = 0;
     const int64_t values[] = {lane->process, lane->device, from_ns, to_ns};
     struct sums sums[KINDS] = {0}, all = {0};
     enum kind most = KIND_NOT_FULL;
@@ -215,7 +215,7 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
         add(&all, use);
         add(&sums[kind_of(use)], use);
         for (size_t k = 0; k < CLOCKS; k++)
-            held_ns[k] += use->reasons & clocks[k].bits ? use->busy_ns : 0;
+            slowed_ns[k] += use->reasons & clocks[k].bits ? use->busy_ns : 0;
     }
     used->samples = all.samples;
     used->busy_ns = all.busy_ns;
@@ -231,13 +231,13 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
         say(used, &sums[most], most, sums[most].mixed_ns > sums[most].busy_ns / 2);
     else
         say(used, &all, KIND_NOT_FULL, true);
-    for (size_t k = 0; k < CLOCKS && !used->held; k++) {
-        used->held_ns = held_ns[k];
-        used->held = held_ns[k] > all.busy_ns / 2 ? clocks[k].words : NULL;
-        used->held_advice = clocks[k].advice;
+    for (size_t k = 0; k < CLOCKS && !used->slowed_by; k++) {
+        used->slowed_ns = slowed_ns[k];
+        used->slowed_by = slowed_ns[k] > all.busy_ns / 2 ? clocks[k].words : NULL;
+        used->slowed_advice = clocks[k].advice;
     }
     error = gv_database_number(ledger->trace, sql_has_sharing, values, 4, &others);
     if (!error && others)
-        gv_format_add(used->words, sizeof(used->words), "; work of other processes is in this");
+        gv_format_add(used->words, sizeof(used->words), "; includes work of other processes");
     return error;
 }

@@ -1,4 +1,4 @@
-/* How full a lane's device was while it was busy (uses.c). */
+/* What limited a lane's device while it was busy (uses.c). */
 #ifndef GV_LEDGER_USES_H
 #define GV_LEDGER_USES_H
 
@@ -8,9 +8,9 @@
 struct gv_ledger_used {
     int64_t samples, busy_ns;     /* that count, and the busy time in them */
     int64_t means[GV_USE_VALUES]; /* tenths of a percent; below 0: not known */
-    int64_t kind_ns, held_ns;     /* of that: as `words` says; clocks held down by `held` */
-    const char *advice, *held, *held_advice; /* held NULL: not most of the time */
-    char words[256];                         /* "": too few samples */
+    int64_t kind_ns, slowed_ns;   /* of that: as `words` says; slowed down by `slowed_by` */
+    const char *advice, *slowed_by, *slowed_advice; /* slowed_by NULL: not most of the time */
+    char words[256];                                /* "": too few samples */
 };
 
 /* Reads the samples of all lanes. 0 or -errno. */

@@ -199,8 +199,10 @@ static void machine_gpm(struct gv_doctor *doctor)
     if (gv_doctor_listen(machine_say_gpm, NULL, GV_GPM_MOST_MS, said, sizeof(said), &status) != 0 ||
         sscanf(said, "%u %u", &devices, &with_gpm) != 2 || devices == 0)
         return;
-    gv_doctor_add(doctor, with_gpm ? GV_CHECK_FINE : GV_CHECK_NOTE, "GPU counters", NULL,
-                  "%u of %u GPUs say how full they are (GPM: Hopper and later, without MIG)",
+    gv_doctor_add(doctor, with_gpm ? GV_CHECK_FINE : GV_CHECK_NOTE, "GPM", NULL,
+                  with_gpm ? "%u of %u GPUs report use of SMs, DRAM and tensor cores (GPM)"
+                           : "%u of %u GPUs report use of their units (GPM): needs Hopper or "
+                             "later, without MIG",
                   with_gpm, devices);
 }
 

@@ -134,7 +134,7 @@ FROM (SELECT device, uuid, which, start_ns, start_ns + duration_ns AS end_ns,
         WHERE o.start_ns IS NOT NULL AND o.duration_ns IS NOT NULL))
 GROUP BY which ORDER BY 1, uuid;
 
--- name: small-kernels: kernels with fewer blocks than the device has multiprocessors
+-- name: small-kernels: kernels with fewer blocks than the device has SMs
 SELECT o.name, o.grid_x * o.grid_y * o.grid_z AS blocks, d.multiprocessors,
     count(*) AS count, sum(o.duration_ns) AS total_ns
 FROM gpu_ops o JOIN devices d ON d.process = o.process AND d.device = o.device
@@ -180,7 +180,7 @@ SELECT uuid, at_ns / 1000000000 AS second, avg(gpu_percent) AS gpu_percent,
     max(memory_used_bytes) AS memory_used_bytes, avg(power_mw) / 1000.0 AS watts,
     max(temperature_c) AS temperature_c, avg(sm_percent) AS sm_percent, avg(occupancy_percent) AS occupancy_percent,
     avg(tensor_percent) AS tensor_percent, avg(dram_percent) AS dram_percent, avg(pcie_percent) AS pcie_percent,
-    max(clocks_held) AS clocks_held
+    max(slowed_by) AS slowed_by
 FROM samples GROUP BY uuid, second ORDER BY uuid, second;
 
 -- name: in-flight: calls that had not returned

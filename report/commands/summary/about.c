@@ -215,7 +215,7 @@ static int say_other(void *context, sqlite3_stmt *row)
     char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES], size[GV_FORMAT_BYTES];
 
     gv_text_say(summary->out, 2, "", summary->columns,
-                "Another process used the GPU, too, from %s to %s%s%s: %.100s; then were %.200s",
+                "Another process also used the GPU from %s to %s%s%s%.110s; present for %.200s",
                 gv_format_duration(from, gv_time_column(row, 0)),
                 gv_format_duration(to, gv_time_column(row, 1)), bytes > 0 ? ", with up to " : "",
                 bytes > 0 ? gv_format_size(size, bytes) : "", gv_database_text(row, 3),

@@ -226,9 +226,9 @@ static void print_missing(const struct gv_summary *summary)
 
 static void print_whole_graphs(const struct gv_summary *summary)
 {
-    print_note(summary, "Most of the GPU's time is in graphs, of which only the whole is seen:"
-                        " gpuverify run --graphs nodes shows the lines inside. A launch of a graph"
-                        " then takes 2 to 9 times as long.");
+    print_note(summary, "Most GPU time is in graphs, each recorded only as a whole: gpuverify run"
+                        " --graphs nodes shows the lines inside. A graph launch then takes 2 to 9"
+                        " times as long.");
 }
 
 static void print_lost(const struct gv_summary *summary, int64_t lost)

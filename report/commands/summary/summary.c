@@ -281,8 +281,8 @@ int gv_summary_say_busy(const struct gv_summary *summary, const struct gv_summar
         add(text, "%smostly %.200s", use ? "; " : "", facts->top_kernel);
     if (gv_run_facts_underfilled(facts) >= GV_SUMMARY_UNDERFILLED &&
         gv_run_facts_filled(facts) < GV_SUMMARY_UNDERFILLED)
-        add(text, "; the GPU's multiprocessors filled to %.*f %%",
-            gv_run_facts_filled(facts) < 0.0995 ? 1 : 0, 100 * gv_run_facts_filled(facts));
+        add(text, "; the GPU's SMs filled to %.*f %%", gv_run_facts_filled(facts) < 0.0995 ? 1 : 0,
+            100 * gv_run_facts_filled(facts));
     if (facts->kernels_run > 0)
         add(text, "; %s%s kernel%s in all", some ? "at least " : "",
             gv_format_count(count, facts->kernels_run), gv_format_plural(facts->kernels_run));

@@ -70,7 +70,7 @@ other AS (SELECT o.id AS id, o.name AS name, o.pid AS pid, o.first_ns AS first_n
     FROM lane l JOIN device d ON d.process = l.process AND d.device = l.device JOIN other_process o ON o.uuid = d.uuid
         LEFT JOIN other_process_memory m ON m.other = o.id
     WHERE l.process = ?1 AND l.device = ?2)
-SELECT first_ns, last_ns, coalesce(bytes, 0), coalesce(name || ', process ' || pid, 'one of another container') || iif(count(*) OVER () > 1,
+SELECT first_ns, last_ns, coalesce(bytes, 0), coalesce(': ' || name || ', process ' || pid, ', in another container') || iif(count(*) OVER () > 1,
         ', and ' || (count(*) OVER () - 1) || ' more', ''),
     iif(is_queued, printf('%.0f %% of the time in which queued work waited', 100 * queued_ns / all_queued_ns), '')
     || iif(is_queued AND is_slow, ' and ', '') || iif(is_slow, printf('%d of %d slow steps', slow, all_slow), '')

@@ -5,8 +5,8 @@
  * report no utilisation and no power, as some do). GV_SIM_NVML_DEVICES: the number of devices,
  * default 1. GV_SIM_MACHINE: each lists the processes of this folder (tests/sim/machine.c).
  * GV_SIM_GPM: a file with what GPM says from now on, such as "2=41 3=12.5", by the numbers of
- * nvml.h, and "clocks=4", why they are held down. A program writes it as its work changes. Without
- * it there is no GPM.
+ * nvml.h, and "clocks=4", what slows the device down. A program writes it as its work changes.
+ * Without it there is no GPM.
  */
 #include <dirent.h>
 #include <stdbool.h>

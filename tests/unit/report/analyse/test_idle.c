@@ -231,8 +231,8 @@ static void waits_for_workers_to_start(void **state)
         kernel(9, 1, 1000 * (1 + starts) + 80, 10000);
         totals_keep();
         assert_int_equal(
-            totals_number("SELECT sum(title LIKE '%; it mostly waits for workers to start, which "
-                          "they did 3 times' AND fix LIKE '%persistent_workers=True%') "
+            totals_number("SELECT sum(title LIKE '%; mostly for workers to start, which "
+                          "happened 3 times' AND fix LIKE '%persistent_workers=True%') "
                           "FROM findings WHERE what = 'data'"),
             starts == 3);
         totals_execute("DELETE FROM idle_sample; DELETE FROM call; DELETE FROM gpu_op");

@@ -692,7 +692,7 @@ static void queued_beside_another_process(void **state)
     operation(1, 1, 1, 10 * MS, 10 * MS, 1);
     operation(2, 1, 1, 60 * MS, 10 * MS, 2);
     make();
-    assert_int_equal(totals_number("SELECT title LIKE '%another process used the GPU, too: app, "
+    assert_int_equal(totals_number("SELECT title LIKE '%another process also used the GPU: app, "
                                    "process 42' FROM finding WHERE what = 'queued' AND phase = 1"),
                      1);
     assert_int_equal(totals_number("SELECT title LIKE '%another process%' FROM finding"
@@ -842,8 +842,8 @@ static void a_program_started_for_each_task(void **state)
     assert_int_equal(totals_number(restarts), 0);
     tasks(3, "task.py");
     assert_int_equal(totals_number(restarts), 2 * (70 + 20) * MS);
-    assert_int_equal(totals_number("SELECT id = 1 AND title LIKE '3 processes of the same program, "
-                                   "one after the other: starting and ending them anew took 180 "
+    assert_int_equal(totals_number("SELECT id = 1 AND title LIKE '3 processes of the same program "
+                                   "ran one after the other: starting and ending them took 180 "
                                    "ms of 340 ms' "
                                    "FROM finding WHERE what = 'restarts'"),
                      1);
@@ -1218,7 +1218,7 @@ static void a_default_stream_that_others_do_not_wait_for(void **state)
     assert_int_equal(found("serialised"), -1);
 }
 
-/* ---- how full the device is ---- */
+/* ---- what limits the device ---- */
 
 /* Ten samples of 9 ms each. */
 static void samples_say(const char *values)
@@ -1238,7 +1238,7 @@ static void samples_say(const char *values)
     totals_execute(sql);
 }
 
-/* What the device was full of, in its main phase. */
+/* What limited the device, in its main phase. */
 static int64_t says(const char *words)
 {
     char sql[512];
@@ -1356,7 +1356,7 @@ static void others_work_is_in_the_samples(void **state)
     totals_execute("INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES "
                    "('GPU-a', 40000000, 60000000, 1, 1)");
     assert_int_equal(
-        says("memory-bound: DRAM 84 %, tensor cores 3 %; work of other processes is in this"), 1);
+        says("memory-bound: DRAM 84 %, tensor cores 3 %; includes work of other processes"), 1);
     totals_execute("UPDATE other_process SET uuid = 'GPU-b'");
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
     totals_execute("DELETE FROM other_process");
