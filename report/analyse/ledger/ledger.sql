@@ -102,13 +102,27 @@ WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_n
 SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10 FROM other_process o
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2;
 
+-- name: find_uses
+-- The samples of GPM by the device's first id, in the order of time: each of many lanes reads only those of its own time.
+DROP TABLE IF EXISTS temp.ledger_gpm;
+CREATE TEMP TABLE ledger_gpm (device INTEGER, at_ns INTEGER, sample INTEGER, PRIMARY KEY (device, at_ns, sample)) WITHOUT ROWID;
+INSERT INTO temp.ledger_gpm
+SELECT d.id, s.at_ns, s.id FROM sample_gpm g JOIN sample s ON s.id = g.sample
+    JOIN (SELECT uuid, min(id) AS id FROM device GROUP BY uuid) d ON d.uuid = s.uuid
+WHERE g.duration_ns > 0 AND g.sm_tenths >= 0 AND g.dram_tenths >= 0;
+
 -- name: uses
--- The samples of GPM of the device ?2 of the process ?1.
-SELECT s.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
+-- The samples of GPM of the device ?2 of the process ?1, to the first that ends at ?4 or later.
+SELECT u.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
     g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths
-FROM sample_gpm g JOIN sample s ON s.id = g.sample
-WHERE s.uuid = (SELECT uuid FROM device WHERE process = ?1 AND device = ?2) AND g.duration_ns > 0
-    AND g.sm_tenths >= 0 AND g.dram_tenths >= 0 AND s.at_ns > ?3 AND s.at_ns - g.duration_ns < ?4 ORDER BY s.at_ns;
+FROM (SELECT min(id) AS id FROM device WHERE uuid = (SELECT uuid FROM device WHERE process = ?1 AND device = ?2)) d
+    CROSS JOIN temp.ledger_gpm u ON u.device = d.id AND u.at_ns > ?3
+        AND u.at_ns <= coalesce((SELECT min(n.at_ns) FROM temp.ledger_gpm n WHERE n.device = d.id AND n.at_ns >= ?4), ?4)
+    CROSS JOIN sample_gpm g ON g.sample = u.sample
+WHERE u.at_ns - g.duration_ns < ?4 ORDER BY u.at_ns;
+
+-- name: drop_uses
+DROP TABLE temp.ledger_gpm;
 
 -- name: lock_around
 -- The line at which threads with the stack ?1 wait for a lock, if the stack ?2 is elsewhere in the same function: that

@@ -72,7 +72,7 @@ static int take_use(void *context, sqlite3_stmt *row)
 
 int gv_ledger_uses_read(struct gv_ledger *ledger)
 {
-    int error = 0;
+    int error = gv_database_script(ledger->trace, sql_find_uses, NULL, 0);
 
     for (size_t i = 0; i < ledger->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[i];
@@ -80,7 +80,7 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
         if (lane->device >= 0)
             error = gv_database_each(ledger->trace, sql_uses, values, 4, take_use, lane);
     }
-    return error;
+    return error ? error : gv_database_script(ledger->trace, sql_drop_uses, NULL, 0);
 }
 
 /* ---- what the lane did meanwhile ---- */
