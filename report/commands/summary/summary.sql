@@ -57,19 +57,26 @@ max(0, min({end}, o.last_ns + 1000000000 * o.ended) - max({start}, o.first_ns - 
 -- name: other_process
 -- The other process that was there for most of what it may explain of a lane: more than half of the time in which queued work
 -- waited, if that is 1 % of the run; or more than half of the slow steps, and half as many again as its part of the run.
+-- Whoever was there for more than half of them was there in the middle one: there may be many others.
 WITH queued AS (SELECT start_ns, start_ns + duration_ns AS end_ns FROM idle_time
     WHERE process = ?1 AND device = ?2 AND reason = 'queued' AND gap IS NOT NULL),
 steps AS (SELECT s.start_ns AS start_ns, s.start_ns + s.duration_ns AS end_ns, s.duration_ns AS ns, row_number() OVER (ORDER BY s.duration_ns) AS number,
         count(*) OVER () AS count
     FROM lane l JOIN step s ON s.series = l.series AND NOT s.warmup WHERE l.process = ?1 AND l.device = ?2),
 slow AS (SELECT s.start_ns AS start_ns, s.end_ns AS end_ns FROM steps m JOIN steps s ON 2 * s.ns >= 3 * m.ns WHERE m.number = (m.count + 1) / 2),
+middle AS (
+    SELECT min(start_ns) AS start_ns, min(end_ns) AS end_ns FROM (SELECT start_ns, end_ns, total(end_ns - start_ns) OVER (ORDER BY start_ns) AS until_ns,
+            total(end_ns - start_ns) OVER () AS all_ns FROM queued) WHERE 2 * until_ns >= all_ns
+    UNION ALL SELECT start_ns, end_ns FROM (SELECT start_ns, end_ns, row_number() OVER (ORDER BY start_ns) AS number, count(*) OVER () AS count FROM slow)
+    WHERE number = (count + 1) / 2),
 other AS (SELECT o.id AS id, o.name AS name, o.pid AS pid, o.first_ns AS first_ns, o.last_ns AS last_ns, m.bytes AS bytes,
         {within(l.begin_ns, l.end_ns)} * 1.0 / max(1, l.end_ns - l.begin_ns) AS present, l.end_ns - l.begin_ns AS run_ns,
         (SELECT total({within(start_ns, end_ns)}) FROM queued) AS queued_ns, (SELECT total(end_ns - start_ns) FROM queued) AS all_queued_ns,
         (SELECT total({within(start_ns, end_ns)} > 0) FROM slow) AS slow, (SELECT count(*) FROM slow) AS all_slow
     FROM lane l JOIN device d ON d.process = l.process AND d.device = l.device JOIN other_process o ON o.uuid = d.uuid
         LEFT JOIN other_process_memory m ON m.other = o.id
-    WHERE l.process = ?1 AND l.device = ?2)
+    WHERE l.process = ?1 AND l.device = ?2
+        AND o.id IN (SELECT o.id FROM middle CROSS JOIN other_process o WHERE {within(start_ns, end_ns)} > 0))
 SELECT first_ns, last_ns, coalesce(bytes, 0), coalesce(': ' || name || ', process ' || pid, ', in another container') || iif(count(*) OVER () > 1,
         ', and ' || (count(*) OVER () - 1) || ' more', ''),
     iif(is_queued, printf('%.0f %% of the time in which queued work waited', 100 * queued_ns / all_queued_ns), '')
