@@ -30,12 +30,9 @@ struct gv_gpm;
 /* `library`: of dlopen, which stays open for as long. NULL: no memory. */
 struct gv_gpm *gv_gpm_open(void *library);
 void gv_gpm_close(struct gv_gpm *gpm);
-
 /* Whether the device has GPM at all. */
 bool gv_gpm_is_there(const struct gv_gpm *gpm, void *device);
-
-/* Whether there is something to say: not if the last sample of this device (its number and NVML's
- * handle) was a short while ago. */
+/* Whether there is something new of a device (its number, NVML's handle). */
 bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *device, struct gv_gpm_sample *sample);
 
 #endif

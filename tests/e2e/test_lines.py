@@ -139,6 +139,14 @@ class NodesOfGraphs(LinesCase):
                          [(f"graph_nodes.c:{lines[1]}", 1, 280000), (f"graph_nodes.c:{lines[2]}", 1, 150000),
                           (f"graph_nodes.c:{lines[0]}", 3, 120000), (f"graph_nodes.c:{lines[3]}", 1, 90000)])
 
+    @unittest.skipUnless(os.path.exists(harness.built("kernels", "graph_lines_static")), "nvcc was not there")
+    def test_launches_of_the_runtime(self):
+        result = self.run_well([harness.built("kernels", "graph_lines_static"), "20"], env={
+            "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"), "GPUVERIFY_GRAPHS": "nodes"})
+        found = expectations.estimates(self.trace().database)
+        self.assertEqual({line: one.launches for line, one in found.items()},
+                         {line: asked.calls for line, asked in expectations.said(result.out).items()})
+
     def test_without_stacks_there_are_no_lines(self):
         _, trace = self.record(GPUVERIFY_STACKS="off")
         self.assertEqual(trace.rows("SELECT line FROM gpu_lines"), [(None,)])

@@ -273,7 +273,7 @@ CASES = [(f"lines: {name}", own_case(expected.WORKLOADS[name])) for name in OWN]
 CASES += [(f"lines: {script}", package_case(script, package)) for script, package in PACKAGES]
 CASES += [(f"lines: cost of {script}", cost_case(script, package)) for script, package in PACKAGES]
 CASES += [("lines in graphs: C", spinning_graph_case("lines/graph_nodes")),
-          ("lines in graphs: CUDA C++", spinning_graph_case("graph_lines_real")),
+          ("lines in graphs: CUDA C++", spinning_graph_case("graph_lines_static_real")),
           ("lines in graphs: torch.cuda.graph", torch_graph_case),
           ("lines in graphs: torch.compile", asking_graph_case("torch_graph_lines.py", "torch", "compiled")),
           ("lines in graphs: JAX", asking_graph_case("jax_graph_lines.py", "jax"))]

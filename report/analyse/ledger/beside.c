@@ -162,38 +162,35 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
  * what held its clocks down. */
 static int find_use(struct beside *beside, uint32_t number)
 {
-    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_USE);
-    const struct gv_ledger_row *most = NULL;
+    struct gv_ledger_finding use = of_lane(beside, number, GV_ACCOUNT_USE);
+    struct gv_ledger_finding clocks = of_lane(beside, number, GV_ACCOUNT_CLOCKS);
     struct gv_ledger_used used;
-    bool computes_most = false;
-    int64_t busy_ns = 0;
+    bool is_told = false;
+    int64_t busy_ns = 0, most_ns = 0;
     int error = gv_ledger_use_sum(beside->ledger, number, GV_LEDGER_MAIN, &used);
 
     for (size_t i = 0; i < beside->rows->count; i++) {
         const struct gv_ledger_row *row = &beside->rows->rows[i];
-        if (row->lane != number || row->phase != GV_LEDGER_MAIN || row->what >= GV_ACCOUNTS ||
-            gv_account_say(row->what).group != GV_ACCOUNT_BUSY)
+        if (row->lane != number || row->phase != GV_LEDGER_MAIN || row->what > GV_ACCOUNT_SET)
             continue;
         busy_ns += row->total_ns;
-        most = most && most->total_ns >= row->total_ns ? most : row;
+        use.place = row->total_ns > most_ns ? row->place : use.place;
+        most_ns = row->total_ns > most_ns ? row->total_ns : most_ns;
     }
     if (used.kind_ns <= busy_ns / 2)
         *used.words = '\0';
-    finding.place = most ? most->place : 0;
     if (!error)
-        error = find_computing(beside, number, &used, &computes_most);
-    if (!error && *used.words && *used.advice && !computes_most) {
-        say_use(&finding, &used);
-        error = add(beside, &finding, 0);
-    }
+        error = find_computing(beside, number, &used, &is_told);
+    say_use(&use, &used);
+    if (!error && *use.fix && !is_told)
+        error = add(beside, &use, 0);
     if (error || !used.held || used.held_ns <= busy_ns / 2)
         return error;
-    finding = of_lane(beside, number, GV_ACCOUNT_CLOCKS);
-    snprintf(finding.title, sizeof(finding.title),
+    snprintf(clocks.title, sizeof(clocks.title),
              "the GPU is slowed down by %s for %.0f %% of the time that it is busy", used.held,
              100 * (double)used.held_ns / (double)used.busy_ns);
-    snprintf(finding.fix, sizeof(finding.fix), "%s", used.held_advice);
-    return add(beside, &finding, 0);
+    snprintf(clocks.fix, sizeof(clocks.fix), "%s", used.held_advice);
+    return add(beside, &clocks, 0);
 }
 
 /* ---- operations that waited ---- */

@@ -262,7 +262,7 @@ static int book_in_part(struct gv_ledger *ledger, uint32_t number,
 
     if (ledger->by_minute)
         return book_in_minutes(ledger, number, piece);
-    gv_ledger_use_note(ledger, number, piece);
+    gv_ledger_use_note(ledger, number, piece, false);
     for (uint32_t phase = 0; phase < GV_LEDGER_PHASES && !error; phase++)
         error = book_in_phase(ledger, number, phase, piece,
                               piece->from_ns >=
@@ -300,6 +300,11 @@ void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *fro
     *to_ns = *to_ns < of.high_ns ? *to_ns : of.high_ns;
     cell->total_ns -= within(*from_ns, *to_ns, of.low_ns, of.high_ns);
     cell->first_ns -= within_half(*from_ns, *to_ns, of);
+    if (*to_ns > *from_ns)
+        gv_ledger_use_note(ledger, number,
+                           &(const struct gv_ledger_piece){
+                               .from_ns = *from_ns, .to_ns = *to_ns, .what = cell->what},
+                           true);
 }
 
 /* The part of `ns` that `share` of `of` is, rounded down. */

@@ -115,7 +115,8 @@ struct gv_ledger_use {
     int64_t from_ns, to_ns, reasons;
     int64_t busy_ns, same_ns; /* that the lane worked; and one call's work, more than all others' */
     uint64_t of;              /* that call */
-    int16_t values[GV_USE_VALUES]; /* tenths of a percent; -1: not known */
+    int64_t collective_ns, copy_ns; /* of busy_ns: collectives, and copies or sets, alone */
+    int16_t values[GV_USE_VALUES];  /* tenths of a percent; -1: not known */
 };
 
 struct gv_ledger_lane {

@@ -85,33 +85,19 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
 
 /* ---- what the lane did meanwhile ---- */
 
-/* Boyer and Moore: what one kernel has more than all others. */
-static void note(struct gv_ledger_use *use, uint64_t of, int64_t ns)
-{
-    use->busy_ns += ns;
-    if (of && use->of == of) {
-        use->same_ns += ns;
-    } else if (use->same_ns >= ns || !of) {
-        use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
-    } else {
-        use->of = of;
-        use->same_ns = ns - use->same_ns;
-    }
-}
-
 void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
-                        const struct gv_ledger_piece *piece)
+                        const struct gv_ledger_piece *piece, bool is_back)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
-    /* A graph has any kernels, and so has what no call is known of. */
+    const uint32_t what = piece->what;
+    /* A graph has any kernels, and so has a call of which no kernel is known. */
     uint64_t after = ledger->pairs[piece->pair].after;
-    uint64_t of = piece->what == GV_ACCOUNT_GRAPH             ? 0
-                  : after || piece->what == GV_ACCOUNT_KERNEL ? after
-                                                              : piece->what + UINT64_C(1);
+    bool is_any = what == GV_ACCOUNT_GRAPH || (what == GV_ACCOUNT_KERNEL && !(uint32_t)after);
+    uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
+    bool copies =
+        what == GV_ACCOUNT_COPY || what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_SET;
 
-    if (!lane->use_count || piece->what >= GV_ACCOUNTS ||
-        (gv_account_say(piece->what).group != GV_ACCOUNT_BUSY &&
-         piece->what != GV_ACCOUNT_BENCHMARK))
+    if (!lane->use_count || (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
         return;
     while (lane->use_at > 0 && lane->uses[lane->use_at - 1].to_ns > piece->from_ns)
         lane->use_at--;
@@ -120,9 +106,20 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     for (size_t i = lane->use_at; i < lane->use_count && lane->uses[i].from_ns < piece->to_ns;
          i++) {
         struct gv_ledger_use *use = &lane->uses[i];
-        int64_t from_ns = piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns;
-        int64_t to_ns = piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns;
-        note(use, of, to_ns - from_ns);
+        int64_t ns = (piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns) -
+                     (piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns);
+        use->busy_ns += is_back ? -ns : ns;
+        use->collective_ns += what != GV_ACCOUNT_COLLECTIVE ? 0 : is_back ? -ns : ns;
+        use->copy_ns += copies ? ns : 0;
+        /* Boyer and Moore: what one call's work has more than all others'. */
+        if (of && use->of == of && !is_back) {
+            use->same_ns += ns;
+        } else if (use->same_ns >= ns || !of) {
+            use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
+        } else if (!is_back) {
+            use->of = of;
+            use->same_ns = ns - use->same_ns;
+        }
     }
 }
 
@@ -135,22 +132,27 @@ struct sums {
     double values[GV_USE_VALUES], known_ns[GV_USE_VALUES];
 };
 
+/* In the time to which it belongs: copies alone leave all but memory and the link empty. */
 static double scaled(const struct gv_ledger_use *use, int value)
 {
-    double length_ns = (double)(use->to_ns - use->from_ns);
-    double tenths = use->values[value] * length_ns / (double)use->busy_ns;
+    const bool copies = value == GV_USE_DRAM || value == GV_USE_PCIE;
+    double ns = (double)(use->busy_ns - (copies ? 0 : use->copy_ns));
+    double tenths = use->values[value] * (double)(use->to_ns - use->from_ns);
 
-    return use->values[value] < 0 || tenths < VALUE_MOST ? tenths : VALUE_MOST;
+    return ns <= 0 ? 0 : tenths < VALUE_MOST * ns ? tenths / ns : VALUE_MOST;
 }
 
 static enum kind kind_of(const struct gv_ledger_use *use)
 {
-    int kind = 0;
-
-    while (kind < KIND_NOT_FULL &&
-           (scaled(use, kinds[kind].told[0]) >= kinds[kind].least) == (kind == KIND_HALF_EMPTY))
-        kind++;
-    return (enum kind)kind;
+    for (int i = 0; i < KIND_NOT_FULL; i++) {
+        bool is_high = scaled(use, kinds[i].told[0]) >= kinds[i].least;
+        if (i == KIND_COLLECTIVE   ? use->collective_ns > use->busy_ns / 2
+            : i == KIND_COPYING    ? use->copy_ns > use->busy_ns / 2
+            : i == KIND_HALF_EMPTY ? !is_high
+                                   : is_high)
+            return (enum kind)i;
+    }
+    return KIND_NOT_FULL;
 }
 
 static void add(struct sums *sums, const struct gv_ledger_use *use)
@@ -159,10 +161,9 @@ static void add(struct sums *sums, const struct gv_ledger_use *use)
     sums->busy_ns += use->busy_ns;
     sums->mixed_ns += use->same_ns < use->busy_ns / 10 * 8 ? use->busy_ns : 0;
     for (int i = 0; i < GV_USE_VALUES; i++) {
-        if (use->values[i] < 0)
-            continue;
-        sums->values[i] += scaled(use, i) * (double)use->busy_ns;
-        sums->known_ns[i] += (double)use->busy_ns;
+        double ns = use->values[i] < 0 ? 0 : (double)use->busy_ns;
+        sums->values[i] += scaled(use, i) * ns;
+        sums->known_ns[i] += ns;
     }
 }
 

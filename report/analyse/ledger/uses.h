@@ -15,9 +15,9 @@ struct gv_ledger_used {
 
 /* Reads the samples of all lanes. 0 or -errno. */
 int gv_ledger_uses_read(struct gv_ledger *ledger);
-/* A piece of busy time, almost in the order of time. */
+/* A piece of busy time, almost in the order of time; is_back: of a collective, now another's. */
 void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t lane,
-                        const struct gv_ledger_piece *piece);
+                        const struct gv_ledger_piece *piece, bool is_back);
 /* phase: enum gv_ledger_phase, or GV_LEDGER_PHASES: all. 0 or -errno. */
 int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t lane, unsigned phase,
                       struct gv_ledger_used *used);

@@ -245,7 +245,10 @@ static int take_gpu_line(void *context, sqlite3_stmt *row)
     char *text = context, place[GV_SUMMARY_TEXT_BYTES / 4];
 
     gv_frame_text(&frame, place, sizeof(place));
-    add(text, "%s%s%.0f %% %s", text[0] ? ", " : "of it ",
+    add(text, "%s%s%.0f %% %s",
+        strstr(text, "of it ") ? ", "
+        : text[0]              ? "; of it "
+                               : "of it ",
         sqlite3_column_double(row, 5) > GV_SUMMARY_EXACT ? "about " : "",
         sqlite3_column_double(row, 4) * 100, place);
     return 0;
@@ -253,24 +256,29 @@ static int take_gpu_line(void *context, sqlite3_stmt *row)
 
 static int take_words(void *context, sqlite3_stmt *row)
 {
-    snprintf(context, GV_SUMMARY_TEXT_BYTES, "%s", (const char *)sqlite3_column_text(row, 0));
+    snprintf(context, GV_SUMMARY_TEXT_BYTES, "%s", gv_database_text(row, 0));
     return 0;
 }
 
-static int say_lines(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES])
+int gv_summary_say_busy(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                        char out[GV_SUMMARY_TEXT_BYTES])
 {
     const struct gv_run_facts *facts = summary->facts;
+    const int64_t values[] = {ledger->lanes[0].process, ledger->lanes[0].device,
+                              ledger->stepped ? GV_SUMMARY_MAIN : GV_SUMMARY_PHASES};
     bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
                 gv_run_facts_lacks_launches(facts);
     char *text = out, count[GV_FORMAT_BYTES];
-    int error;
 
     out[0] = '\0';
-    error = gv_database_each(summary->trace, sql_gpu_lines, NULL, 0, take_gpu_line, out);
-    if (!out[0] && facts->graph_time_ns > facts->kernel_time_ns)
-        add(text, "mostly graphs");
-    else if (!out[0] && facts->top_kernel[0])
-        add(text, "mostly %.200s", facts->top_kernel);
+    int error = gv_database_each(summary->trace, sql_use, values, 3, take_words, out);
+    const size_t use = strlen(out);
+    if (!error)
+        error = gv_database_each(summary->trace, sql_gpu_lines, NULL, 0, take_gpu_line, out);
+    if (!out[use] && facts->graph_time_ns > facts->kernel_time_ns)
+        add(text, "%smostly graphs", use ? "; " : "");
+    else if (!out[use] && facts->top_kernel[0])
+        add(text, "%smostly %.200s", use ? "; " : "", facts->top_kernel);
     if (gv_run_facts_underfilled(facts) >= GV_SUMMARY_UNDERFILLED &&
         gv_run_facts_filled(facts) < GV_SUMMARY_UNDERFILLED)
         add(text, "; the GPU's multiprocessors filled to %.*f %%",
@@ -282,24 +290,6 @@ static int say_lines(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_
         add(text, "%s %s graph%s%s", facts->kernels_run > 0 ? "," : ";",
             gv_format_count(count, facts->graphs), gv_format_plural(facts->graphs),
             facts->kernels_run > 0 ? "" : " in all");
-    return error;
-}
-
-int gv_summary_say_busy(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
-                        char out[GV_SUMMARY_TEXT_BYTES])
-{
-    const struct gv_summary_lane *lane = &ledger->lanes[0];
-    const int64_t values[] = {lane->process, lane->device,
-                              ledger->stepped ? GV_SUMMARY_MAIN : GV_SUMMARY_PHASES};
-    char use[GV_SUMMARY_TEXT_BYTES] = "";
-    int error = say_lines(summary, out);
-
-    if (!error)
-        error = gv_database_each(summary->trace, sql_use, values, 3, take_words, use);
-    if (!error && use[0]) {
-        add(use, "%s%s", out[0] && out[0] != ';' ? "; " : "", out);
-        memcpy(out, use, sizeof(use));
-    }
     return error;
 }
 

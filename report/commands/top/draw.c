@@ -209,22 +209,11 @@ static void draw_nvml(const struct draw *draw, const char *uuid)
         fprintf(draw->out, " %s ago", gv_format_duration(number, draw_age(draw->top, at_ns)));
 }
 
-/* What of the GPU was full. */
-static void draw_use(const struct draw *draw, const char *uuid)
-{
-    const struct gv_live_row *row = NULL;
-
-    while ((row = gv_live_page_find(&draw->top->view.page, "use", uuid, row))) {
-        fputs("  ", draw->out);
-        gv_format_text(draw->out, row->two, 12, 0);
-        fprintf(draw->out, " %" PRId64 " %%", (row->count + 5) / 10);
-    }
-}
-
 static void draw_device(const struct draw *draw, const struct gv_live_row *gpu)
 {
     const struct gv_top *top = draw->top;
     const struct gv_live_row *busy = gv_live_page_find(&top->view.page, "busy", gpu->one, NULL);
+    const struct gv_live_row *use = NULL;
     const char *unseen = draw_row(draw, "side")->two;
     double levels[DRAW_LEVELS];
     char number[GV_FORMAT_BYTES];
@@ -245,7 +234,11 @@ static void draw_device(const struct draw *draw, const struct gv_live_row *gpu)
                     gv_colour(stdout, GV_COLOUR_NONE));
     }
     draw_nvml(draw, gpu->one);
-    draw_use(draw, gpu->one);
+    while ((use = gv_live_page_find(&top->view.page, "use", gpu->one, use))) {
+        fputs("  ", draw->out);
+        gv_format_text(draw->out, use->two, 12, 0);
+        fprintf(draw->out, " %" PRId64 " %%", (use->count + 5) / 10);
+    }
     fputc('\n', draw->out);
 }
 

@@ -1301,6 +1301,40 @@ static void only_samples_of_a_busy_device(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM lane_use"), 0);
 }
 
+/* Without kernels the multiprocessors are empty: that is no fault of kernels. */
+static void copies_leave_multiprocessors_empty(void **state)
+{
+    (void)state;
+    busy_with(1, 2, 3 * MS);
+    samples_say("10, 0, 0, 20, 0, 220, 0");
+    assert_int_equal(says("copying: PCIe 22 % of its speed"), 1);
+    /* Two thirds kernels, one third copies. */
+    busy_with(1, 1, 3 * MS);
+    totals_execute("UPDATE gpu_op SET kind = 2 WHERE id % 3 = 0; UPDATE call SET api = 72 WHERE id "
+                   "% 3 = 0; UPDATE api SET gpu_work = 3 WHERE id = 72");
+    samples_say("600, 300, 400, 20, 0, 220, 0");
+    assert_int_equal(says("tensor cores 60 %, in a mix of work"), 1);
+}
+
+static void collectives_may_wait(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    totals_execute("INSERT INTO gpu_name (id, process, number, name) VALUES (9, 1, 9, "
+                   "'ncclDevKernel_AllReduce');"
+                   "INSERT INTO gpu_shape (id, process, number, name) VALUES (9, 1, 9, 9); UPDATE "
+                   "gpu_op SET shape = 9");
+    samples_say("150, 100, 0, 20, 0, 0, 0");
+    assert_int_equal(says("in collectives, which may wait for other ranks: SMs active 15 %"), 1);
+    /* Beside kernels they take no time of their own. */
+    for (int64_t i = 0; i < 9; i++) {
+        call(101 + i, 1, 71, (8 + 9 * i) * MS, MS / 2);
+        operation(101 + i, 2, 1, (9 + 9 * i) * MS + 1000, 8990000, 101 + i);
+    }
+    assert_int_equal(says("half empty: SMs active 15 %, occupancy 10 %, in a mix of work"), 1);
+    totals_execute("DELETE FROM gpu_shape; DELETE FROM gpu_name");
+}
+
 /* Then nobody knows which of them the values are of. */
 static void several_kernels_in_a_sample(void **state)
 {
@@ -1580,6 +1614,8 @@ int main(void)
         TEST(a_device_that_computes),
         TEST(what_the_device_is_full_of),
         TEST(only_samples_of_a_busy_device),
+        TEST(copies_leave_multiprocessors_empty),
+        TEST(collectives_may_wait),
         TEST(several_kernels_in_a_sample),
         TEST(others_work_is_in_the_samples),
         TEST(findings_of_a_full_device),
