@@ -1,0 +1,70 @@
+/* gpuverify look: what a process does with its GPU right now, from outside (report/look). */
+#include "report/commands/commands.h"
+#include "report/commands/look/print.h"
+#include "report/look/watch.h"
+#include "report/show/message.h"
+#include "report/show/value_text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_SECONDS      5
+#define LOOK_SECONDS_MOST 600
+#define LOOK_STEP_NS      250000000
+
+/* Says why it cannot be looked at. */
+static void look_refuse(uint32_t pid, int error)
+{
+    struct gv_outside_status status;
+    char why[512];
+
+    if (error == -ESRCH && gv_outside_status(pid, &status) == 0 && status.state == 'Z')
+        gv_message("process %u (%s) has ended; only its parent, %u, has not noticed", pid,
+                   status.name, status.parent);
+    else if (error == -ESRCH)
+        gv_message("there is no process %u here. In a container or another PID namespace it has "
+                   "another number: look there, or from the host",
+                   pid);
+    else if (error == -ENOEXEC)
+        gv_message("process %u is one of the Linux kernel's, or has 32 bits: there is nothing to "
+                   "look at",
+                   pid);
+    else if (error == -EPERM && gv_outside_status(pid, &status) == 0) {
+        gv_outside_refusal(pid, &status, why, sizeof(why));
+        gv_message("this user may not read process %u (%s): %s", pid, status.name, why);
+    } else
+        gv_message("cannot look at process %u: %s", pid, strerror(-error));
+}
+
+static int look_at(uint32_t pid, unsigned looks, int64_t step_ns, bool json)
+{
+    struct gv_look look;
+    int error = gv_look_watch(&look, pid, looks, step_ns);
+
+    if (error)
+        look_refuse(pid, error);
+    else if (json)
+        error = gv_look_print_json(&look, stdout);
+    else
+        error = gv_look_print(&look, stdout);
+    gv_look_free(&look);
+    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}
+
+int gv_command_look(const struct gv_arguments *arguments)
+{
+    int64_t seconds = gv_arguments_number(arguments, GV_OPTION_look_seconds, LOOK_SECONDS), pid;
+    bool once = gv_arguments_has(arguments, GV_OPTION_look_once);
+    bool json = strcmp(gv_arguments_text(arguments, GV_OPTION_look_format, "text"), "json") == 0;
+
+    if (seconds < 1 || seconds > LOOK_SECONDS_MOST)
+        return gv_arguments_refuse(arguments->command, "--seconds takes 1 to %d",
+                                   LOOK_SECONDS_MOST);
+    if (gv_value_number(arguments->operands[0], &pid) || pid < 1 || pid > INT_MAX)
+        return gv_arguments_refuse(arguments->command, "'%s' is no process's number",
+                                   arguments->operands[0]);
+    unsigned looks = once ? 1 : (unsigned)(seconds * 1000000000 / LOOK_STEP_NS);
+    return look_at((uint32_t)pid, looks, LOOK_STEP_NS, json);
+}

@@ -1,0 +1,249 @@
+#include "report/commands/look/print.h"
+
+#include "report/analyse/ledger/accounts.h"
+#include "report/analyse/names/stack_text.h"
+#include "report/look/tell.h"
+#include "report/show/format.h"
+#include "report/show/json.h"
+#include "report/show/rows.h"
+#include "report/show/terminal.h"
+#include "report/show/text_lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_FRAMES 40u
+
+/* ---- for people ---- */
+
+static void print_head(const struct gv_look *look, FILE *out)
+{
+    char age[GV_FORMAT_BYTES] = "";
+
+    if (look->age_s >= 0)
+        gv_format_duration(age, look->age_s * 1000000000);
+    gv_text_say(out, 2, "", gv_terminal_columns(out),
+                "%s: pid %u%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
+                age[0] ? ", since " : "", age, look->looks, gv_format_plural(look->looks),
+                look->seconds, look->has_ended ? "; it has ended meanwhile" : "");
+}
+
+/* How many of the threads from `first` on say the same, and have not been printed. */
+static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
+                             bool *printed)
+{
+    const struct gv_look_thread *thread = &look->thread[first];
+    char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128], share[64];
+    unsigned same = 0;
+
+    gv_look_say(look, &thread->part[0], what, sizeof(what));
+    for (size_t i = first; i < look->threads; i++) {
+        if (printed[i] || !gv_look_matters(look, &look->thread[i]))
+            continue;
+        gv_look_say(look, &look->thread[i].part[0], other, sizeof(other));
+        if (i != first && (strcmp(what, other) != 0 || look->thread[i].tid == look->pid))
+            continue;
+        printed[i] = true;
+        same++;
+    }
+    snprintf(name, sizeof(name), "%s", thread->name);
+    if (same > 1)
+        gv_format_add(name, sizeof(name), " and %u more", same - 1);
+    snprintf(share, sizeof(share), "%u of %u", thread->part[0].looks, thread->looks);
+    gv_rows_number(rows, thread->tid);
+    gv_rows_text(rows, name);
+    gv_rows_text(rows, share);
+    gv_rows_text(rows, what);
+    for (size_t i = 1; i < thread->parts && same == 1; i++) {
+        gv_look_say(look, &thread->part[i], what, sizeof(what));
+        snprintf(share, sizeof(share), "%u of %u", thread->part[i].looks, thread->looks);
+        gv_rows_null(rows);
+        gv_rows_null(rows);
+        gv_rows_text(rows, share);
+        gv_rows_text(rows, what);
+    }
+    return same;
+}
+
+static int print_threads(const struct gv_look *look, FILE *out)
+{
+    static const struct gv_column columns[] = {
+        {"thread", GV_COLUMN_NUMBER},
+        {"name", GV_COLUMN_TEXT},
+        {"looks", GV_COLUMN_TEXT},
+        {"what it did", GV_COLUMN_TEXT},
+    };
+    bool printed[GV_OUTSIDE_THREADS * 2] = {false};
+    size_t own = 0, others = 0;
+    struct gv_rows rows;
+    int error;
+
+    fputc('\n', out);
+    gv_rows_begin(&rows, out, GV_FORMAT_TABLE, columns, sizeof(columns) / sizeof(columns[0]), NULL);
+    for (size_t i = 0; i < look->threads && i < sizeof(printed); i++) {
+        own += look->thread[i].is_own;
+        others += !look->thread[i].is_own && !gv_look_matters(look, &look->thread[i]);
+        if (!printed[i] && gv_look_matters(look, &look->thread[i]))
+            print_thread(look, &rows, i, printed);
+    }
+    error = gv_rows_end(&rows);
+    if (own + others)
+        fprintf(out, "Not listed: %zu of CUDA's own threads, %zu others that wait.\n", own, others);
+    return error;
+}
+
+struct frames {
+    FILE *out;
+    struct gv_json *json;
+    unsigned count;
+};
+
+static int print_frame(void *context, sqlite3_stmt *row)
+{
+    struct frames *frames = context;
+    char text[GV_LOOK_SAID_BYTES];
+    const struct gv_frame_names names = {
+        .function = (const char *)sqlite3_column_text(row, 1),
+        .library = (const char *)sqlite3_column_text(row, 2),
+        .file = (const char *)sqlite3_column_text(row, 3),
+        .line = sqlite3_column_int64(row, 4),
+        .address = sqlite3_column_int64(row, 5),
+    };
+
+    if (frames->count++ == LOOK_FRAMES)
+        return 1;
+    if (frames->json) {
+        gv_json_open(frames->json, NULL, '{');
+        gv_json_text(frames->json, "kind", (const char *)sqlite3_column_text(row, 0));
+        gv_json_text(frames->json, "function", names.function);
+        gv_json_text(frames->json, "library", names.library);
+        gv_json_text(frames->json, "file", names.file);
+        gv_json_known(frames->json, "line", names.line, names.line > 0);
+        gv_json_close(frames->json, '}');
+        return 0;
+    }
+    gv_frame_text(&names, text, sizeof(text));
+    fputs("  ", frames->out);
+    gv_format_text(frames->out, text, gv_terminal_columns(frames->out) - 2, 0);
+    fputc('\n', frames->out);
+    return 0;
+}
+
+static int each_frame(const struct gv_look *look, int64_t stack, struct frames *frames)
+{
+    int ended = gv_database_each(look->trace.handle,
+                                 "SELECT kind, function, library, file, line, address FROM frames"
+                                 " WHERE stack = ?1 ORDER BY depth",
+                                 &stack, 1, print_frame, frames);
+
+    return ended < 0 ? ended : 0;
+}
+
+static int print_stack(const struct gv_look *look, FILE *out)
+{
+    const struct gv_look_thread *focus = gv_look_focus(look);
+    struct frames frames = {.out = out};
+
+    if (!focus || !focus->parts || !focus->part[0].stack)
+        return 0;
+    fprintf(out, "\nStack of %u, innermost first, in %u of %u look%s:\n", focus->tid,
+            focus->part[0].looks, look->looks, gv_format_plural(look->looks));
+    return each_frame(look, focus->part[0].stack, &frames);
+}
+
+static void print_notes(const struct gv_look *look, FILE *out, int columns)
+{
+    if (look->may_not_stop)
+        gv_text_say(out, 2, "  ", columns,
+                    "What running threads do natively is not known: they may not be stopped "
+                    "(ptrace) here.");
+    if (look->python_unknown)
+        gv_text_say(out, 2, "  ", columns,
+                    "It has an interpreter of Python that is not known here: no lines of it.");
+    if (look->is_recorded)
+        gv_text_say(out, 2, "  ", columns, "gpuverify records it: gpuverify top %u says more.",
+                    look->pid);
+}
+
+int gv_look_print(const struct gv_look *look, FILE *out)
+{
+    char summary[GV_LOOK_SAID_BYTES], advice[GV_LOOK_SAID_BYTES];
+    int columns = gv_terminal_columns(out), error;
+
+    print_head(look, out);
+    fputc('\n', out);
+    gv_look_sum_up(look, -1, summary, advice);
+    gv_text_lines(out, 0, "", summary, columns);
+    if (advice[0])
+        gv_text_lines(out, 2, "  ", advice, columns);
+    print_notes(look, out, columns);
+    error = print_threads(look, out);
+    if (!error)
+        error = print_stack(look, out);
+    return error ? error : fflush(out) ? -errno : 0;
+}
+
+/* ---- JSON ---- */
+
+static int json_part(const struct gv_look *look, const struct gv_look_part *part,
+                     struct gv_json *json)
+{
+    struct frames frames = {.json = json};
+    char text[GV_LOOK_SAID_BYTES];
+    int error;
+
+    gv_look_say(look, part, text, sizeof(text));
+    gv_json_open(json, NULL, '{');
+    gv_json_number(json, "looks", part->looks);
+    gv_json_text(json, "text", text);
+    gv_json_text(json, "call", part->call[0] ? part->call : NULL);
+    gv_json_text(json, "account", part->call[0] ? NULL : gv_account_say(part->what).name);
+    gv_json_text(json, "detail", part->detail[0] ? part->detail : NULL);
+    gv_json_text(json, "where", part->where[0] ? part->where : NULL);
+    gv_json_known(json, "waits_for", part->waits_for, part->waits_for);
+    gv_json_open(json, "frames", '[');
+    error = part->stack ? each_frame(look, part->stack, &frames) : 0;
+    gv_json_close(json, ']');
+    gv_json_close(json, '}');
+    return error;
+}
+
+int gv_look_print_json(const struct gv_look *look, FILE *out)
+{
+    char summary[GV_LOOK_SAID_BYTES], advice[GV_LOOK_SAID_BYTES];
+    const struct gv_look_thread *focus = gv_look_focus(look);
+    struct gv_json json;
+    int error = 0;
+
+    gv_look_sum_up(look, -1, summary, advice);
+    gv_json_begin(&json, out, '{');
+    gv_json_number(&json, "pid", look->pid);
+    gv_json_text(&json, "command", look->command);
+    gv_json_known(&json, "age_s", look->age_s, look->age_s >= 0);
+    gv_json_number(&json, "looks", look->looks);
+    gv_json_real(&json, "seconds", look->seconds);
+    gv_json_bool(&json, "ended", look->has_ended);
+    gv_json_bool(&json, "uses_cuda", look->uses_cuda);
+    gv_json_text(&json, "summary", summary);
+    gv_json_text(&json, "advice", advice[0] ? advice : NULL);
+    gv_json_known(&json, "thread", focus ? focus->tid : 0, focus);
+    gv_json_open(&json, "threads", '[');
+    for (size_t i = 0; i < look->threads && !error; i++) {
+        const struct gv_look_thread *thread = &look->thread[i];
+        gv_json_open(&json, NULL, '{');
+        gv_json_number(&json, "tid", thread->tid);
+        gv_json_text(&json, "name", thread->name);
+        gv_json_number(&json, "looks", thread->looks);
+        gv_json_number(&json, "in_calls", thread->in_calls);
+        gv_json_bool(&json, "is_cuda_own", thread->is_own);
+        gv_json_open(&json, "did", '[');
+        for (size_t k = 0; k < thread->parts && !error; k++)
+            error = json_part(look, &thread->part[k], &json);
+        gv_json_close(&json, ']');
+        gv_json_close(&json, '}');
+    }
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
+    return error ? error : fflush(out) ? -errno : 0;
+}
