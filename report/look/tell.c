@@ -41,6 +41,25 @@ static const char *class_words(enum gv_api_class class)
     }
 }
 
+/* What follows "is"; the ledger's words (accounts.def), where they do. */
+static const char *account_words(unsigned what)
+{
+    switch (what) {
+    case GV_ACCOUNT_GC:
+        return "collecting Python's garbage";
+    case GV_ACCOUNT_NO_REQUEST:
+        return "waiting for requests";
+    case GV_ACCOUNT_BENCHMARK:
+        return "trying kernels in an autotuner";
+    case GV_ACCOUNT_GPUVERIFY:
+        return "inside gpuverify";
+    case GV_ACCOUNT_UNKNOWN:
+        return "waiting for something";
+    default:
+        return gv_account_say(what).meaning;
+    }
+}
+
 static const struct gv_look_thread *find(const struct gv_look *look, uint32_t tid)
 {
     for (size_t i = 0; i < look->threads; i++)
@@ -54,13 +73,19 @@ void gv_look_say(const struct gv_look *look, const struct gv_look_part *part, ch
 {
     const struct gv_look_thread *other = find(look, part->waits_for);
 
+    const char *at = part->where[0] ? " at " : "", *beside;
+    char room[GV_LOOK_TEXT_BYTES];
+
     if (part->call[0])
-        snprintf(out, size, "%s %s%s%s", class_words(part->class), part->call,
-                 part->where[0] ? ": " : "", part->where);
-    else
-        gv_idle_say(part->what == GV_ACCOUNT_UNKNOWN ? "waiting"
-                                                     : gv_account_say(part->what).meaning,
-                    part->detail, part->where, out, size);
+        snprintf(out, size, "%s %s%s%s%s", class_words(part->class),
+                 strchr(part->call, '.') ? "a call of " : "", part->call, at, part->where);
+    else {
+        beside = gv_idle_detail_beside(part->detail[0] ? part->detail : NULL, part->where, room,
+                                       sizeof(room));
+        snprintf(out, size, "is %s%s%s%s%s%s", account_words(part->what),
+                 part->what == GV_ACCOUNT_GIL && at[0] ? ", held at " : at, part->where,
+                 beside ? " (" : "", beside ? beside : "", beside ? ")" : "");
+    }
     if (other && part->what != GV_ACCOUNT_GIL)
         gv_format_add(out, size, " (thread %u, %s, has the lock)", other->tid, other->name);
 }
@@ -205,16 +230,15 @@ void gv_look_sum_up(const struct gv_look *look, int busy, char summary[GV_LOOK_S
     }
     say_thread(look, focus, name, sizeof(name));
     gv_look_say(look, part, what, sizeof(what));
-    gv_format_add(summary, GV_LOOK_SAID_BYTES, "%s: %s%s %s, in %u of %u look%s",
+    gv_format_add(summary, GV_LOOK_SAID_BYTES, "%s: %s %s, in %u of %u look%s",
                   !look->uses_cuda ? "It does not use CUDA"
                   : part->class == GV_CLASS_COLLECTIVE
                       ? "Waits for other ranks, or hangs"
                       : say_gpu(part->class == GV_CLASS_SYNC, busy),
-                  name, part->call[0] ? "" : ",", what, part->looks, look->looks,
-                  gv_format_plural(look->looks));
+                  name, what, part->looks, look->looks, gv_format_plural(look->looks));
     if (focus->parts > 1 && !MOSTLY(part->looks, look->looks)) {
         gv_look_say(look, &focus->part[1], what, sizeof(what));
-        gv_format_add(summary, GV_LOOK_SAID_BYTES, "; and %s, in %u", what, focus->part[1].looks);
+        gv_format_add(summary, GV_LOOK_SAID_BYTES, "; it %s, in %u", what, focus->part[1].looks);
     }
     gv_format_add(summary, GV_LOOK_SAID_BYTES, ".");
     say_advice(part, busy, advice, GV_LOOK_SAID_BYTES);

@@ -6,7 +6,8 @@
 
 #define GV_LOOK_SAID_BYTES 2048u
 
-/* "waits for the GPU in cuStreamSynchronize: train.py:88 step", "sleeping: train.py:5 nap". */
+/* "waits for the GPU in cuStreamSynchronize at train.py:88 step", "is sleeping at train.py:5 nap".
+ */
 void gv_look_say(const struct gv_look *look, const struct gv_look_part *part, char *out,
                  size_t size);
 

@@ -47,7 +47,8 @@ struct watched {
 struct known_stack {
     int64_t row;
     char call[GV_OUTSIDE_NAME_BYTES];
-    bool is_of_cuda; /* nothing else is on it */
+    char inside[GV_OUTSIDE_NAME_BYTES]; /* the library of the innermost frame, below libc's */
+    bool is_of_cuda;                    /* nothing else is on it */
 };
 
 struct watch {
@@ -127,6 +128,12 @@ static int object_row(struct watch *watch, const struct gv_outside_object *objec
     return gv_key_map_add(&watch->object_rows, &key, *row);
 }
 
+static bool is_of_libc(const char *name)
+{
+    return name && (strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libpthread", 10) == 0 ||
+                    name[0] == '[');
+}
+
 static int store_native(struct watch *watch, struct known_stack *stack, int64_t depth,
                         uint64_t address)
 {
@@ -137,11 +144,12 @@ static int store_native(struct watch *watch, struct known_stack *stack, int64_t 
 
     if (error)
         return error;
-    if (object && gv_look_is_library(object->path))
+    bool is_library = object && gv_look_is_library(object->path);
+    if (is_library)
         function = gv_look_function(&watch->calls, object, address);
-    else
-        stack->is_of_cuda &= name && (strncmp(name, "libc.so", 7) == 0 || name[0] == '[' ||
-                                      strncmp(name, "libpthread", 10) == 0);
+    stack->is_of_cuda &= is_library || is_of_libc(name);
+    if (!stack->inside[0] && !is_of_libc(name))
+        snprintf(stack->inside, sizeof(stack->inside), "%.63s", is_library ? name : "-");
     /* The outermost comes last. */
     if (gv_look_is_call(function))
         snprintf(stack->call, sizeof(stack->call), "%s", function);
@@ -568,9 +576,13 @@ static int take_look(void *context, const struct gv_idle_look *seen)
     part.stack = stack ? stack->row : 0;
     part.waits_for = sample->waits_for_gil ? sample->holder : sample->owner;
     watch->watched[index].is_own &= stack && stack->is_of_cuda && !stack->call[0];
-    if (stack && stack->call[0]) {
-        int api = gv_api_find(stack->call);
-        snprintf(part.call, sizeof(part.call), "%s", stack->call);
+    const char *call = !stack                                                 ? ""
+                       : stack->call[0]                                       ? stack->call
+                       : stack->is_of_cuda || strcmp(stack->inside, "-") == 0 ? ""
+                                                                              : stack->inside;
+    if (call[0]) {
+        int api = gv_api_find(call);
+        snprintf(part.call, sizeof(part.call), "%s", call);
         part.what = GV_ACCOUNT_UNKNOWN;
         part.class = api == GV_API_UNKNOWN ? GV_CLASS_COUNT : gv_api_rows[api].class;
         gv_stack_where(watch->look->trace.handle, stack->row, part.where, sizeof(part.where));

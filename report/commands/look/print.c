@@ -23,10 +23,11 @@ static void print_head(const struct gv_look *look, FILE *out)
 
     if (look->age_s >= 0)
         gv_format_duration(age, look->age_s * 1000000000);
-    gv_text_say(out, 2, "", gv_terminal_columns(out),
-                "%s: pid %u%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
-                age[0] ? ", since " : "", age, look->looks, gv_format_plural(look->looks),
-                look->seconds, look->has_ended ? "; it has ended meanwhile" : "");
+    gv_text_say(out, 0, "", gv_terminal_columns(out),
+                "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
+                age[0] ? ", started " : "", age, age[0] ? " ago" : "", look->looks,
+                gv_format_plural(look->looks), look->seconds,
+                look->has_ended ? "; it has ended meanwhile" : "");
 }
 
 /* How many of the threads from `first` on say the same, and have not been printed. */
