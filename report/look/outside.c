@@ -116,7 +116,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     return 0;
 }
 
-int64_t gv_outside_age_s(uint32_t pid)
+int64_t gv_outside_age_ns(uint32_t pid)
 {
     unsigned long long start = 0;
     char text[1024], up[64];
@@ -130,7 +130,7 @@ int64_t gv_outside_age_s(uint32_t pid)
         read_path("/proc/uptime", up, sizeof(up)) <= 0)
         return -1;
     double age = strtod(up, NULL) - (double)start / (double)sysconf(_SC_CLK_TCK);
-    return age > 0 ? (int64_t)age : 0;
+    return age > 0 ? (int64_t)(age * 1e9) : 0;
 }
 
 /* ---- memory ---- */

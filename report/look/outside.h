@@ -66,8 +66,8 @@ int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size);
 bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size);
 /* What its open file is: a path, or "socket:[1]"; "": unknown. */
 void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size);
-/* Seconds since its start; -1: unknown. */
-int64_t gv_outside_age_s(uint32_t pid);
+/* Since its start, to a hundredth of a second; -1: unknown. */
+int64_t gv_outside_age_ns(uint32_t pid);
 
 /* The files with code that it has mapped, by address. */
 struct gv_outside_object {

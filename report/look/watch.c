@@ -25,6 +25,7 @@
 #define STACKS_MOST     4096u /* later ones are not told apart */
 #define NAMES_S         3     /* for the names of native frames, after the looks */
 #define LOOK_MOST_NS    2000000000u
+#define LET_GO_NS       20000
 #define AT_NS           1000000 /* from one look to the next in the trace in memory */
 #define MUTEX_OWNER     8u      /* glibc's pthread_mutex_t: lock, count, owner */
 #define MUTEX_CONTENDED 2u
@@ -220,6 +221,13 @@ static int stack_number(struct watch *watch, size_t *number)
     return gv_key_map_add(&watch->stack_numbers, &key, (int64_t)*number);
 }
 
+/* One that did not stop in time would stay stopped. */
+static void let_go(void)
+{
+    while (gv_running_stack_let_go())
+        gv_pause_ns(LET_GO_NS);
+}
+
 static void take_native(struct watch *watch, uint32_t tid, const struct sample *sample)
 {
     struct gv_running_stack *taken = &watch->taken;
@@ -238,6 +246,7 @@ static void take_native(struct watch *watch, uint32_t tid, const struct sample *
     } else {
         error = gv_running_stack_take(watch->look->pid, tid, taken);
         watch->look->may_not_stop |= error == -EPERM;
+        let_go();
     }
     if (error || !taken->stack.size)
         return;
@@ -449,8 +458,6 @@ static int look_often(struct watch *watch, int64_t step_ns)
         error = look_once(watch, look->looks);
         look->looks += !error;
     }
-    while (gv_running_stack_let_go())
-        gv_pause_ns(1000000);
     look->seconds = (double)(gv_monotonic_ns() - start_ns) / 1e9;
     return error == -ESRCH && look->looks ? 0 : error;
 }
@@ -644,7 +651,7 @@ static int open_watch(struct watch *watch)
     gv_outside_text(look->pid, "cmdline", look->command, sizeof(look->command));
     if (!look->command[0])
         snprintf(look->command, sizeof(look->command), "%s", look->status.name);
-    look->age_s = gv_outside_age_s(look->pid);
+    look->age_ns = gv_outside_age_ns(look->pid);
     watch->calls.pid = look->pid;
     watch->unwinder = gv_unwinder_open();
     if (!watch->unwinder)

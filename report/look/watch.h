@@ -46,7 +46,7 @@ struct gv_look {
     uint32_t pid;
     struct gv_outside_status status; /* at the last look */
     char command[GV_LOOK_TEXT_BYTES];
-    int64_t age_s;
+    int64_t age_ns;
     unsigned looks;
     double seconds;
     bool has_ended;      /* meanwhile */

@@ -21,8 +21,8 @@ static void print_head(const struct gv_look *look, FILE *out)
 {
     char age[GV_FORMAT_BYTES] = "";
 
-    if (look->age_s >= 0)
-        gv_format_duration(age, look->age_s * 1000000000);
+    if (look->age_ns >= 0)
+        gv_format_duration(age, look->age_ns);
     gv_text_say(out, 0, "", gv_terminal_columns(out),
                 "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
                 age[0] ? ", started " : "", age, age[0] ? " ago" : "", look->looks,
@@ -221,7 +221,7 @@ int gv_look_print_json(const struct gv_look *look, FILE *out)
     gv_json_begin(&json, out, '{');
     gv_json_number(&json, "pid", look->pid);
     gv_json_text(&json, "command", look->command);
-    gv_json_known(&json, "age_s", look->age_s, look->age_s >= 0);
+    gv_json_known(&json, "age_ns", look->age_ns, look->age_ns >= 0);
     gv_json_number(&json, "looks", look->looks);
     gv_json_real(&json, "seconds", look->seconds);
     gv_json_bool(&json, "ended", look->has_ended);
