@@ -352,7 +352,7 @@ struct mapping {
     char path[GV_OUTSIDE_PATH_BYTES];
 };
 
-static bool read_mapping(const char *line, struct mapping *mapping)
+static bool read_mapping(const char *line, const char *root, struct mapping *mapping)
 {
     static const char deleted[] = " (deleted)";
     int path = 0;
@@ -361,7 +361,8 @@ static bool read_mapping(const char *line, struct mapping *mapping)
                &mapping->high, &mapping->offset, &mapping->inode, &path) < 4 ||
         path == 0 || mapping->high <= mapping->low)
         return false;
-    snprintf(mapping->path, sizeof(mapping->path), "%s", line + path);
+    snprintf(mapping->path, sizeof(mapping->path), "%s%s", line[path] == '/' ? root : "",
+             line + path);
     size_t length = strcspn(mapping->path, "\n"), tail = strlen(deleted);
     mapping->path[length] = '\0';
     /* The file may be there again: its build id tells whether it is the same. */
@@ -370,15 +371,28 @@ static bool read_mapping(const char *line, struct mapping *mapping)
     return mapping->path[0] == '/' || strcmp(mapping->path, "[vdso]") == 0;
 }
 
+/* What leads to its files: those of another container are below its root. */
+static void find_root(uint32_t pid, char *root, size_t size)
+{
+    char ours[64] = "", theirs[64] = "", path[64];
+
+    root[0] = '\0';
+    snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+    if (readlink("/proc/self/ns/mnt", ours, sizeof(ours) - 1) > 0 &&
+        readlink(path, theirs, sizeof(theirs) - 1) > 0 && strcmp(ours, theirs) != 0)
+        snprintf(root, size, "/proc/%u/root", pid);
+}
+
 int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
 {
-    char path[64], *line = NULL;
+    char path[64], root[64], *line = NULL;
     struct mapping mapping;
     size_t size = 0;
     FILE *maps;
     int error = 0;
 
     objects->count = 0;
+    find_root(pid, root, sizeof(root));
     snprintf(path, sizeof(path), "/proc/%u/maps", pid);
     maps = fopen(path, "re");
     if (!maps)
@@ -386,7 +400,7 @@ int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
     while (!error && objects->count < GV_OUTSIDE_OBJECTS && getline(&line, &size, maps) > 0) {
         struct gv_outside_object *last =
             objects->count ? &objects->object[objects->count - 1] : NULL;
-        if (!read_mapping(line, &mapping))
+        if (!read_mapping(line, root, &mapping))
             continue;
         if (last && mapping.offset && strcmp(last->path, mapping.path) == 0) {
             last->high = mapping.high;

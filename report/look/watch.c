@@ -658,8 +658,7 @@ static int open_watch(struct watch *watch)
         return -ENOMEM;
     error = gv_database_open_output(&look->trace, ":memory:");
     if (!error)
-        error = gv_database_script(look->trace.handle,
-                                   "INSERT INTO process (id, identity) VALUES (1, 1)", NULL, 0);
+        error = GV_ADD(&look->trace, process, .id = 1, .identity = 1, .pid = look->pid);
     if (!error)
         error = read_objects(watch);
     return error ? error : find_python(watch);

@@ -22,9 +22,9 @@ def line(kind, how):
 
 class Look(harness.Case):
 
-    def begin(self, kind, how, **options):
+    def begin(self, kind, how, before=(), **options):
         argv = [harness.program("looked_at"), how] if kind == "c" else [sys.executable, PROGRAM + ".py", how]
-        process = self.start(argv, preload=False, stdin=subprocess.PIPE, text=True, **options)
+        process = self.start([*before, *argv], preload=False, stdin=subprocess.PIPE, text=True, **options)
         self.assertEqual(process.stdout.readline(), "ready\n")
         harness.pause(0.1)
         return process
@@ -155,6 +155,19 @@ class Processes(Look):
         err = self.refused(process.pid, user=65534)
         self.assertRegex(err, rf"this user may not read process {process.pid} \(e2e_looked_at\): it belongs to another user: "
                          f"sudo gpuverify look {process.pid}")
+        self.end(process)
+
+    def test_one_of_a_container(self):
+        """Its files are below its root, not where its mappings say."""
+        harness.need_root(self, "cannot make a container")
+        inside = 'mount -t tmpfs none "$0" && cp "$1" "$0/program" && exec "$0/program" sync'
+        hidden = self.path("hidden")
+        os.mkdir(hidden)
+        process = self.start(["unshare", "-m", "sh", "-c", inside, hidden, harness.program("looked_at")], preload=False,
+                             stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertFalse(os.listdir(hidden))
+        self.assertRegex(self.look(process)["summary"], rf"waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
         self.end(process)
 
     def test_where_it_is_forbidden(self):
