@@ -7,6 +7,9 @@
 #include <ctype.h>
 #include <fnmatch.h>
 
+/* More than these are not looked into. */
+#define LIBRARIES_MOST 32u
+
 struct gv_look_library {
     uint64_t base, high;
     struct gv_symbols symbols;
@@ -42,7 +45,8 @@ const char *gv_look_function(struct gv_look_calls *calls, const struct gv_outsid
     for (size_t i = 0; i < calls->count; i++)
         if (calls->library[i].base == object->base && calls->library[i].high == object->high)
             return gv_symbols_function(&calls->library[i].symbols, address - 1);
-    if (gv_array_room(&calls->library, calls->count, &calls->room, sizeof(calls->library[0])))
+    if (calls->count == LIBRARIES_MOST ||
+        gv_array_room(&calls->library, calls->count, &calls->room, sizeof(calls->library[0])))
         return NULL;
     struct gv_look_library *library = &calls->library[calls->count++];
     *library = (struct gv_look_library){.base = object->base, .high = object->high};

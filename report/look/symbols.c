@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define DYNAMIC_MOST 512u
-#define SYMBOLS_MOST (1u << 20)
-#define TEXT_MOST    (64u << 20)
+#define SYMBOLS_MOST (1u << 18)
+#define TEXT_MOST    (16u << 20)
 #define BUCKETS_MOST (1u << 20)
 
 struct tables {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOSTLY(looks, all) (4 * (looks) >= 3 * (all))
+#define LOCKS_MOST         64u /* in a circle */
 #define BUSY_PERCENT       90
 #define IDLE_PERCENT       5
 
@@ -110,23 +111,21 @@ const struct gv_look_thread *gv_look_focus(const struct gv_look *look)
     }
     if (focus && focus->in_calls)
         return focus;
-    for (size_t i = 0; i < look->threads; i++) {
-        const struct gv_look_thread *thread = &look->thread[i];
-        waits_for = focus && focus->parts ? find(look, focus->part[0].waits_for) : NULL;
-        /* One that works, while the main thread waits for it, or for anything. */
-        if (!waits_for && thread->runs_python && !only_waits(thread) &&
-            (!focus || only_waits(focus)))
-            focus = thread;
-    }
+    waits_for = focus && focus->parts ? find(look, focus->part[0].waits_for) : NULL;
+    /* One that works, while the main thread waits for anything. */
+    for (size_t i = 0; i < look->threads && !waits_for && (!focus || only_waits(focus)); i++)
+        if (look->thread[i].runs_python && !only_waits(&look->thread[i]))
+            focus = &look->thread[i];
     return focus;
 }
 
-bool gv_look_matters(const struct gv_look *look, const struct gv_look_thread *thread)
+bool gv_look_matters(const struct gv_look *look, const struct gv_look_thread *focus,
+                     const struct gv_look_thread *thread)
 {
     if (thread->is_own || !thread->parts)
         return false;
     return thread->tid == look->pid || thread->runs_python || thread->in_calls ||
-           thread->part[0].waits_for || thread == gv_look_focus(look) ||
+           thread->part[0].waits_for || thread == focus ||
            thread->part[0].what == GV_ACCOUNT_NATIVE || thread->part[0].what == GV_ACCOUNT_PYTHON;
 }
 
@@ -146,7 +145,7 @@ static uint32_t find_deadlock(const struct gv_look *look)
 {
     for (size_t i = 0; i < look->threads; i++) {
         const struct gv_look_thread *at = &look->thread[i];
-        for (size_t steps = 0; at && steps < look->threads; steps++) {
+        for (size_t steps = 0; at && steps < LOCKS_MOST; steps++) {
             at = at->parts && at->part[0].what != GV_ACCOUNT_GIL &&
                          MOSTLY(at->part[0].looks, look->looks)
                      ? find(look, at->part[0].waits_for)
@@ -241,5 +240,9 @@ void gv_look_sum_up(const struct gv_look *look, int busy, char summary[GV_LOOK_S
         gv_format_add(summary, GV_LOOK_SAID_BYTES, "; it %s, in %u", what, focus->part[1].looks);
     }
     gv_format_add(summary, GV_LOOK_SAID_BYTES, ".");
-    say_advice(part, busy, advice, GV_LOOK_SAID_BYTES);
+    if (look->uses_cuda)
+        say_advice(part, busy, advice, GV_LOOK_SAID_BYTES);
+    else
+        snprintf(advice, GV_LOOK_SAID_BYTES, "If it started the program: gpuverify look %u --tree.",
+                 look->pid);
 }

@@ -15,7 +15,8 @@ void gv_look_say(const struct gv_look *look, const struct gv_look_part *part, ch
 const struct gv_look_thread *gv_look_focus(const struct gv_look *look);
 
 /* Whether it is worth a line: not one of CUDA's own, nor one that only waits for others. */
-bool gv_look_matters(const struct gv_look *look, const struct gv_look_thread *thread);
+bool gv_look_matters(const struct gv_look *look, const struct gv_look_thread *focus,
+                     const struct gv_look_thread *thread);
 
 /* One sentence on what it does, and what to do; `advice` may be empty. `busy`: percent of the
  * process's GPUs, as the driver says; -1: not known. */

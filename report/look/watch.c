@@ -22,18 +22,19 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define STACKS_MOST     4096u /* later ones are not told apart */
-#define NAMES_S         3     /* for the names of native frames, after the looks */
-#define LOOK_MOST_NS    2000000000u
-#define LET_GO_NS       20000
-#define AT_NS           1000000 /* from one look to the next in the trace in memory */
-#define MUTEX_OWNER     8u      /* glibc's pthread_mutex_t: lock, count, owner */
-#define MUTEX_CONTENDED 2u
+#define STACKS_MOST       1024u /* later ones are not told apart */
+#define SAMPLE_PATH_BYTES 128u
+#define NAMES_S           3 /* for the names of native frames, after the looks */
+#define LOOK_MOST_NS      2000000000u
+#define LET_GO_NS         20000
+#define AT_NS             1000000 /* from one look to the next in the trace in memory */
+#define MUTEX_OWNER       8u      /* glibc's pthread_mutex_t: lock, count, owner */
+#define MUTEX_CONTENDED   2u
 
 struct sample {
     struct gv_outside_thread thread;
     enum gv_idle_target target;
-    char path[GV_OUTSIDE_PATH_BYTES];
+    char path[SAMPLE_PATH_BYTES];
     bool is_there, waits_for_gil, has_gil, collects, in_python;
     uint32_t holder, owner; /* of the GIL; of the lock that it waits for */
     uint32_t child;
@@ -399,6 +400,8 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     for (*index = 0; *index < look->threads; ++*index)
         if (look->thread[*index].tid == tid)
             return 0;
+    if (look->threads == GV_OUTSIDE_THREADS)
+        return 0;
     error = gv_array_room(&look->thread, look->threads, &look->room, sizeof(look->thread[0]));
     if (!error)
         error =
@@ -436,7 +439,7 @@ static int look_once(struct watch *watch, unsigned at)
     watch->late_ns = gv_monotonic_ns() + LOOK_MOST_NS;
     for (size_t i = 0; i < count && !error; i++) {
         error = find_thread(watch, tids[i], &index);
-        if (!error && (i == 0 || gv_monotonic_ns() < watch->late_ns))
+        if (!error && index < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
             error = take_sample(watch, index, at);
     }
     return error;

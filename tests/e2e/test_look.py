@@ -122,6 +122,58 @@ class Situations(Look):
         self.end(process)
 
 
+class Several(Look):
+
+    def test_who_uses_a_gpu(self):
+        first, second = self.begin("c", "sync"), self.begin("py", "sleep")
+        seen = {row["pid"]: row["text"] for row in json.loads(self.command("look", "--format", "json", sim=False).out)["processes"]}
+        self.assertRegex(seen[first.pid], "the main thread waits for the GPU in cuStreamSynchronize at ")
+        self.assertRegex(seen[second.pid], "the main thread is sleeping at ")
+        text = self.command("look", sim=False, env={"COLUMNS": "200"}).out
+        self.assertRegex(text, rf"\n *{first.pid} .* 1 of 1 +waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
+        self.end(first)
+        self.end(second)
+
+    @harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+    def test_a_rank_that_others_wait_for(self):
+        launcher = self.write("launch.py", """import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, sys.argv[1], "sleep" if rank == 2 else "sync"],
+                          env={**os.environ, "RANK": str(rank)}, stdout=subprocess.PIPE) for rank in range(4)]
+for process in ranks:
+    process.stdout.readline()
+print("ready", flush=True)
+sys.stdin.readline()
+for process in ranks:
+    process.kill()
+    process.wait()
+""")
+        process = self.start([sys.executable, launcher, PROGRAM + ".py"], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        seen = json.loads(self.command("look", str(process.pid), "--tree", "--seconds", "1", "--format", "json", sim=False).out)
+        self.assertRegex(seen["summary"], rf"\ARank 2 may hold up the others: it is sleeping at {line('py', 'sleep')} sleep\. Ranks 0, 1, 3: "
+                         rf"each waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\.\Z")
+        self.assertEqual([row["rank"] for row in seen["processes"]], [0, 1, 2, 3])
+        self.assertIn(f"gpuverify look {process.pid} --tree", self.command("look", str(process.pid), "--once", sim=False).out)
+        process.communicate("\n", timeout=harness.SOON_S)
+
+    def test_what_the_driver_says(self):
+        process = self.begin("c", "sync")
+        machine = self.path("machine")
+        os.mkdir(machine)
+        self.write(os.path.join(machine, str(process.pid)), "")
+        env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml"), "GV_SIM_MACHINE": machine}
+        seen = json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False, env=env).out)
+        self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
+        self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, [process.pid]))
+        text = self.command("look", str(process.pid), "--once", sim=False, env=env).out
+        self.assertIn("\nGPU 0  busy 97 %  memory 1.00 GiB of 80.0 GiB  (this process 100 MiB)  1980 MHz  1 process", text)
+        for how in ("hang", "refuse"):
+            text = self.command("look", str(process.pid), "--once", sim=False, env={**env, "GV_SIM_NVML": how}).out
+            self.assertRegex(text.replace("\n", " "), "The GPU is busy, or hangs: the main thread")
+        self.end(process)
+
+
 class Processes(Look):
 
     def refused(self, pid, **options):

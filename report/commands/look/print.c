@@ -30,9 +30,9 @@ static void print_head(const struct gv_look *look, FILE *out)
                 look->has_ended ? "; it has ended meanwhile" : "");
 }
 
-/* How many of the threads from `first` on say the same, and have not been printed. */
+/* With those behind it that say the same. Returns how many. */
 static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
-                             bool *printed)
+                             bool *wanted)
 {
     const struct gv_look_thread *thread = &look->thread[first];
     char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128], share[64];
@@ -40,12 +40,12 @@ static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, s
 
     gv_look_say(look, &thread->part[0], what, sizeof(what));
     for (size_t i = first; i < look->threads; i++) {
-        if (printed[i] || !gv_look_matters(look, &look->thread[i]))
+        if (!wanted[i])
             continue;
         gv_look_say(look, &look->thread[i].part[0], other, sizeof(other));
         if (i != first && (strcmp(what, other) != 0 || look->thread[i].tid == look->pid))
             continue;
-        printed[i] = true;
+        wanted[i] = false;
         same++;
     }
     snprintf(name, sizeof(name), "%s", thread->name);
@@ -75,19 +75,22 @@ static int print_threads(const struct gv_look *look, FILE *out)
         {"looks", GV_COLUMN_TEXT},
         {"what it did", GV_COLUMN_TEXT},
     };
-    bool printed[GV_OUTSIDE_THREADS * 2] = {false};
+    const struct gv_look_thread *focus = gv_look_focus(look);
+    bool wanted[GV_OUTSIDE_THREADS];
     size_t own = 0, others = 0;
     struct gv_rows rows;
     int error;
 
     fputc('\n', out);
     gv_rows_begin(&rows, out, GV_FORMAT_TABLE, columns, sizeof(columns) / sizeof(columns[0]), NULL);
-    for (size_t i = 0; i < look->threads && i < sizeof(printed); i++) {
+    for (size_t i = 0; i < look->threads; i++) {
+        wanted[i] = gv_look_matters(look, focus, &look->thread[i]);
         own += look->thread[i].is_own;
-        others += !look->thread[i].is_own && !gv_look_matters(look, &look->thread[i]);
-        if (!printed[i] && gv_look_matters(look, &look->thread[i]))
-            print_thread(look, &rows, i, printed);
+        others += !look->thread[i].is_own && !wanted[i];
     }
+    for (size_t i = 0; i < look->threads; i++)
+        if (wanted[i])
+            print_thread(look, &rows, i, wanted);
     error = gv_rows_end(&rows);
     if (own + others)
         fprintf(out, "Not listed: %zu of CUDA's own threads, %zu others that wait.\n", own, others);
@@ -153,6 +156,41 @@ static int print_stack(const struct gv_look *look, FILE *out)
     return each_frame(look, focus->part[0].stack, &frames);
 }
 
+static void print_gpu(const struct gv_look_gpu *gpu, uint32_t number, int64_t own_bytes, FILE *out)
+{
+    char used[GV_FORMAT_BYTES], total[GV_FORMAT_BYTES], own[GV_FORMAT_BYTES];
+
+    fprintf(out, "GPU %u  ", number);
+    if (gpu->busy >= 0)
+        fprintf(out, "busy %d %%  ", gpu->busy);
+    if (gpu->used_bytes >= 0)
+        fprintf(out, "memory %s of %s  ", gv_format_size(used, gpu->used_bytes),
+                gv_format_size(total, gpu->total_bytes));
+    if (own_bytes >= 0)
+        fprintf(out, "(this process %s)  ", gv_format_size(own, own_bytes));
+    if (gpu->sm_mhz >= 0)
+        fprintf(out, "%d MHz  ", gpu->sm_mhz);
+    fprintf(out, "%u process%s  ", gpu->users, gpu->users == 1 ? "" : "es");
+    gv_format_text(out, gpu->name, 96, 0);
+    fputc('\n', out);
+}
+
+/* Those of the process; or all, if the driver names none. `pid` 0: all. */
+static void print_gpus(const struct gv_look_gpus *gpus, uint32_t pid, FILE *out)
+{
+    bool knows = false;
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        knows |= pid && gv_look_gpu_is_of(&gpus->gpu[i], pid, NULL);
+    if (gpus->count)
+        fputc('\n', out);
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        int64_t bytes = -1;
+        if (gv_look_gpu_is_of(&gpus->gpu[i], pid, &bytes) || !knows)
+            print_gpu(&gpus->gpu[i], i, bytes, out);
+    }
+}
+
 static void print_notes(const struct gv_look *look, FILE *out, int columns)
 {
     if (look->may_not_stop)
@@ -167,18 +205,19 @@ static void print_notes(const struct gv_look *look, FILE *out, int columns)
                     look->pid);
 }
 
-int gv_look_print(const struct gv_look *look, FILE *out)
+int gv_look_print(const struct gv_look *look, const struct gv_look_gpus *gpus, FILE *out)
 {
     char summary[GV_LOOK_SAID_BYTES], advice[GV_LOOK_SAID_BYTES];
     int columns = gv_terminal_columns(out), error;
 
     print_head(look, out);
     fputc('\n', out);
-    gv_look_sum_up(look, -1, summary, advice);
+    gv_look_sum_up(look, gv_look_gpus_busy(gpus, look->pid), summary, advice);
     gv_text_lines(out, 0, "", summary, columns);
     if (advice[0])
         gv_text_lines(out, 2, "  ", advice, columns);
     print_notes(look, out, columns);
+    print_gpus(gpus, look->pid, out);
     error = print_threads(look, out);
     if (!error)
         error = print_stack(look, out);
@@ -210,14 +249,35 @@ static int json_part(const struct gv_look *look, const struct gv_look_part *part
     return error;
 }
 
-int gv_look_print_json(const struct gv_look *look, FILE *out)
+static void json_gpus(const struct gv_look_gpus *gpus, struct gv_json *json)
+{
+    gv_json_open(json, "gpus", '[');
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        const struct gv_look_gpu *gpu = &gpus->gpu[i];
+        gv_json_open(json, NULL, '{');
+        gv_json_number(json, "gpu", i);
+        gv_json_text(json, "name", gpu->name);
+        gv_json_known(json, "busy_percent", gpu->busy, gpu->busy >= 0);
+        gv_json_known(json, "memory_used_bytes", gpu->used_bytes, gpu->used_bytes >= 0);
+        gv_json_known(json, "memory_total_bytes", gpu->total_bytes, gpu->total_bytes >= 0);
+        gv_json_known(json, "sm_mhz", gpu->sm_mhz, gpu->sm_mhz >= 0);
+        gv_json_open(json, "processes", '[');
+        for (uint32_t k = 0; k < gpu->users; k++)
+            gv_json_number(json, NULL, gpu->user[k].pid);
+        gv_json_close(json, ']');
+        gv_json_close(json, '}');
+    }
+    gv_json_close(json, ']');
+}
+
+int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gpus, FILE *out)
 {
     char summary[GV_LOOK_SAID_BYTES], advice[GV_LOOK_SAID_BYTES];
     const struct gv_look_thread *focus = gv_look_focus(look);
     struct gv_json json;
     int error = 0;
 
-    gv_look_sum_up(look, -1, summary, advice);
+    gv_look_sum_up(look, gv_look_gpus_busy(gpus, look->pid), summary, advice);
     gv_json_begin(&json, out, '{');
     gv_json_number(&json, "pid", look->pid);
     gv_json_text(&json, "command", look->command);
@@ -229,6 +289,7 @@ int gv_look_print_json(const struct gv_look *look, FILE *out)
     gv_json_text(&json, "summary", summary);
     gv_json_text(&json, "advice", advice[0] ? advice : NULL);
     gv_json_known(&json, "thread", focus ? focus->tid : 0, focus);
+    json_gpus(gpus, &json);
     gv_json_open(&json, "threads", '[');
     for (size_t i = 0; i < look->threads && !error; i++) {
         const struct gv_look_thread *thread = &look->thread[i];
@@ -246,5 +307,80 @@ int gv_look_print_json(const struct gv_look *look, FILE *out)
     }
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
+    return error ? error : fflush(out) ? -errno : 0;
+}
+
+/* ---- several processes ---- */
+
+static int print_table(const struct gv_look_processes *processes, FILE *out)
+{
+    static const struct gv_column columns[] = {
+        {"pid", GV_COLUMN_NUMBER},        {"rank", GV_COLUMN_NUMBER},
+        {"GPU memory", GV_COLUMN_SIZE},   {"command", GV_COLUMN_TEXT},
+        {"what it does", GV_COLUMN_TEXT},
+    };
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, out, GV_FORMAT_TABLE, columns, sizeof(columns) / sizeof(columns[0]), NULL);
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct gv_look_process *process = &processes->process[i];
+        gv_rows_number(&rows, process->pid);
+        if (process->rank >= 0)
+            gv_rows_number(&rows, process->rank);
+        else
+            gv_rows_null(&rows);
+        if (process->bytes >= 0)
+            gv_rows_number(&rows, process->bytes);
+        else
+            gv_rows_null(&rows);
+        snprintf(share, sizeof(share), "%u of %u", process->looks_at_it, process->looks);
+        gv_rows_text(&rows, process->looks ? share : NULL);
+        gv_rows_text(&rows, process->did[0] ? process->did : process->said);
+        gv_rows_text(&rows, process->command);
+    }
+    return gv_rows_end(&rows);
+}
+
+static void json_processes(const struct gv_look_processes *processes, const char *summary,
+                           const struct gv_look_gpus *gpus, FILE *out)
+{
+    struct gv_json json;
+
+    gv_json_begin(&json, out, '{');
+    gv_json_text(&json, "summary", summary[0] ? summary : NULL);
+    json_gpus(gpus, &json);
+    gv_json_open(&json, "processes", '[');
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct gv_look_process *process = &processes->process[i];
+        gv_json_open(&json, NULL, '{');
+        gv_json_number(&json, "pid", process->pid);
+        gv_json_known(&json, "rank", process->rank, process->rank >= 0);
+        gv_json_known(&json, "gpu_bytes", process->bytes, process->bytes >= 0);
+        gv_json_text(&json, "command", process->command);
+        gv_json_text(&json, "text", process->said);
+        gv_json_close(&json, '}');
+    }
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
+}
+
+int gv_look_print_processes(const struct gv_look_processes *processes,
+                            const struct gv_look_gpus *gpus, bool is_job, bool is_json, FILE *out)
+{
+    char summary[GV_LOOK_SAID_BYTES] = "";
+    int error = 0;
+
+    if (is_job)
+        gv_look_ranks_say(processes, summary);
+    if (is_json) {
+        json_processes(processes, summary, gpus, out);
+    } else {
+        if (summary[0])
+            gv_text_lines(out, 0, "", summary, gv_terminal_columns(out));
+        print_gpus(gpus, 0, out);
+        fputc('\n', out);
+        error = print_table(processes, out);
+        fputs("gpuverify look PID shows one of them in full.\n", out);
+    }
     return error ? error : fflush(out) ? -errno : 0;
 }
