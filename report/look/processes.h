@@ -17,6 +17,7 @@ struct gv_look_process {
     char said[GV_LOOK_SAID_BYTES]; /* what it does, or why that cannot be seen */
     char did[GV_LOOK_SAID_BYTES]; /* of its thread that says most: "waits for the GPU in ..."; "" */
     bool waits;                   /* for the GPU, or for other ranks */
+    unsigned looks, looks_at_it;  /* all, and those in which it did that */
 };
 
 struct gv_look_processes {
