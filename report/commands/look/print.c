@@ -316,9 +316,10 @@ static int print_table(const struct gv_look_processes *processes, FILE *out)
 {
     static const struct gv_column columns[] = {
         {"pid", GV_COLUMN_NUMBER},        {"rank", GV_COLUMN_NUMBER},
-        {"GPU memory", GV_COLUMN_SIZE},   {"command", GV_COLUMN_TEXT},
-        {"what it does", GV_COLUMN_TEXT},
+        {"GPU memory", GV_COLUMN_SIZE},   {"looks", GV_COLUMN_TEXT},
+        {"what it does", GV_COLUMN_TEXT}, {"command", GV_GIVES_WAY(1, GV_COLUMN_TEXT)},
     };
+    char share[64];
     struct gv_rows rows;
 
     gv_rows_begin(&rows, out, GV_FORMAT_TABLE, columns, sizeof(columns) / sizeof(columns[0]), NULL);
