@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import harness
+import promises
 
 PROGRAM = os.path.join(harness.SOURCE, harness.PROGRAMS, "looked_at")
 
@@ -162,6 +163,9 @@ for process in ranks:
         self.assertRegex(seen["summary"], rf"\ARank 2 may hold up the others: it is sleeping at {line('py', 'sleep')} sleep\. Ranks 0, 1, 3: "
                          rf"each waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\.\Z")
         self.assertEqual([row["rank"] for row in seen["processes"]], [0, 1, 2, 3])
+        env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml")}
+        others = json.loads(self.command("look", str(process.pid), "--tree", "--once", "--format", "json", sim=False, env=env).out)
+        promises.check(self, "gpuverify look, of several processes", [seen, others])
         self.assertIn(f"gpuverify look {process.pid} --tree", self.command("look", str(process.pid), "--once", sim=False).out)
         process.communicate("\n", timeout=harness.SOON_S)
 
@@ -172,6 +176,11 @@ for process in ranks:
         self.write(os.path.join(machine, str(process.pid)), "")
         env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml"), "GV_SIM_MACHINE": machine}
         seen = json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False, env=env).out)
+        locked = self.begin("c", "lock")
+        more = [self.look(locked), json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False,
+                                                           env={**env, "GV_SIM_NVML": "refuse"}).out)]
+        promises.check(self, "gpuverify look", [seen, *more])
+        self.end(locked)
         self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
         self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, [process.pid]))
         text = self.command("look", str(process.pid), "--once", sim=False, env=env).out
