@@ -116,7 +116,6 @@ static void watch(struct gv_look_process *process, unsigned looks, int64_t step_
     if (focus && focus->parts) {
         gv_look_say(&look, &focus->part[0], process->did, sizeof(process->did));
         process->looks = look.looks;
-        process->looks_at_it = focus->part[0].looks;
         process->waits =
             focus->part[0].class == GV_CLASS_SYNC || focus->part[0].class == GV_CLASS_COLLECTIVE;
     }

@@ -17,7 +17,7 @@ struct gv_look_process {
     char said[GV_LOOK_SAID_BYTES]; /* what it does, or why that cannot be seen */
     char did[GV_LOOK_SAID_BYTES]; /* of its thread that says most: "waits for the GPU in ..."; "" */
     bool waits;                   /* for the GPU, or for other ranks */
-    unsigned looks, looks_at_it;  /* all, and those in which it did that */
+    unsigned looks;               /* in which it was looked at; 0: it was not */
 };
 
 struct gv_look_processes {

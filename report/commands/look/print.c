@@ -156,39 +156,59 @@ static int print_stack(const struct gv_look *look, FILE *out)
     return each_frame(look, focus->part[0].stack, &frames);
 }
 
-static void print_gpu(const struct gv_look_gpu *gpu, uint32_t number, int64_t own_bytes, FILE *out)
+static void known(struct gv_rows *rows, int64_t number)
 {
-    char used[GV_FORMAT_BYTES], total[GV_FORMAT_BYTES], own[GV_FORMAT_BYTES];
-
-    fprintf(out, "GPU %u  ", number);
-    if (gpu->busy >= 0)
-        fprintf(out, "busy %d %%  ", gpu->busy);
-    if (gpu->used_bytes >= 0)
-        fprintf(out, "memory %s of %s  ", gv_format_size(used, gpu->used_bytes),
-                gv_format_size(total, gpu->total_bytes));
-    if (own_bytes >= 0)
-        fprintf(out, "(this process %s)  ", gv_format_size(own, own_bytes));
-    if (gpu->sm_mhz >= 0)
-        fprintf(out, "%d MHz  ", gpu->sm_mhz);
-    fprintf(out, "%u process%s  ", gpu->users, gpu->users == 1 ? "" : "es");
-    gv_format_text(out, gpu->name, 96, 0);
-    fputc('\n', out);
+    if (number < 0)
+        gv_rows_null(rows);
+    else
+        gv_rows_number(rows, number);
 }
 
-/* Those of the process; or all, if the driver names none. `pid` 0: all. */
-static void print_gpus(const struct gv_look_gpus *gpus, uint32_t pid, FILE *out)
+/* Those of the process `pid`; all, if that is 0, or the driver names none. */
+static int print_gpus(const struct gv_look_gpus *gpus, uint32_t pid, FILE *out,
+                      struct gv_json *json)
 {
+    static const struct gv_column columns[] = {
+        {"gpu", GV_COLUMN_NUMBER},
+        {"name", GV_COLUMN_TEXT},
+        {"busy_percent", GV_COLUMN_NUMBER},
+        {"sm_mhz", GV_COLUMN_NUMBER},
+        {"memory_total_bytes", GV_COLUMN_SIZE},
+        {"memory_used_bytes", GV_COLUMN_SIZE},
+        {"own_bytes", GV_COLUMN_SIZE},
+        {"processes", GV_COLUMN_NUMBER},
+    };
+    static const struct gv_column words[] = {
+        {"GPU", GV_COLUMN_NUMBER}, {"name", GV_COLUMN_TEXT},        {"busy %", GV_COLUMN_NUMBER},
+        {"MHz", GV_COLUMN_NUMBER}, {"memory", GV_COLUMN_SIZE},      {"used", GV_COLUMN_SIZE},
+        {"by it", GV_COLUMN_SIZE}, {"processes", GV_COLUMN_NUMBER},
+    };
     bool knows = false;
+    struct gv_rows rows;
 
     for (uint32_t i = 0; i < gpus->count; i++)
         knows |= pid && gv_look_gpu_is_of(&gpus->gpu[i], pid, NULL);
-    if (gpus->count)
+    if (!json && gpus->count)
         fputc('\n', out);
+    if (!json && !gpus->count)
+        return 0;
+    gv_rows_begin(&rows, out, json ? GV_FORMAT_JSON : GV_FORMAT_TABLE, json ? columns : words,
+                  sizeof(columns) / sizeof(columns[0]), json);
     for (uint32_t i = 0; i < gpus->count; i++) {
+        const struct gv_look_gpu *gpu = &gpus->gpu[i];
         int64_t bytes = -1;
-        if (gv_look_gpu_is_of(&gpus->gpu[i], pid, &bytes) || !knows)
-            print_gpu(&gpus->gpu[i], i, bytes, out);
+        if (!gv_look_gpu_is_of(gpu, pid, &bytes) && knows)
+            continue;
+        gv_rows_number(&rows, i);
+        gv_rows_text(&rows, gpu->name);
+        known(&rows, gpu->busy);
+        known(&rows, gpu->sm_mhz);
+        known(&rows, gpu->total_bytes);
+        known(&rows, gpu->used_bytes);
+        known(&rows, bytes);
+        gv_rows_number(&rows, gpu->users);
     }
+    return gv_rows_end(&rows);
 }
 
 static void print_notes(const struct gv_look *look, FILE *out, int columns)
@@ -217,8 +237,9 @@ int gv_look_print(const struct gv_look *look, const struct gv_look_gpus *gpus, F
     if (advice[0])
         gv_text_lines(out, 2, "  ", advice, columns);
     print_notes(look, out, columns);
-    print_gpus(gpus, look->pid, out);
-    error = print_threads(look, out);
+    error = print_gpus(gpus, look->pid, out, NULL);
+    if (!error)
+        error = print_threads(look, out);
     if (!error)
         error = print_stack(look, out);
     return error ? error : fflush(out) ? -errno : 0;
@@ -249,27 +270,6 @@ static int json_part(const struct gv_look *look, const struct gv_look_part *part
     return error;
 }
 
-static void json_gpus(const struct gv_look_gpus *gpus, struct gv_json *json)
-{
-    gv_json_open(json, "gpus", '[');
-    for (uint32_t i = 0; i < gpus->count; i++) {
-        const struct gv_look_gpu *gpu = &gpus->gpu[i];
-        gv_json_open(json, NULL, '{');
-        gv_json_number(json, "gpu", i);
-        gv_json_text(json, "name", gpu->name);
-        gv_json_known(json, "busy_percent", gpu->busy, gpu->busy >= 0);
-        gv_json_known(json, "memory_used_bytes", gpu->used_bytes, gpu->used_bytes >= 0);
-        gv_json_known(json, "memory_total_bytes", gpu->total_bytes, gpu->total_bytes >= 0);
-        gv_json_known(json, "sm_mhz", gpu->sm_mhz, gpu->sm_mhz >= 0);
-        gv_json_open(json, "processes", '[');
-        for (uint32_t k = 0; k < gpu->users; k++)
-            gv_json_number(json, NULL, gpu->user[k].pid);
-        gv_json_close(json, ']');
-        gv_json_close(json, '}');
-    }
-    gv_json_close(json, ']');
-}
-
 int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gpus, FILE *out)
 {
     char summary[GV_LOOK_SAID_BYTES], advice[GV_LOOK_SAID_BYTES];
@@ -289,7 +289,9 @@ int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gp
     gv_json_text(&json, "summary", summary);
     gv_json_text(&json, "advice", advice[0] ? advice : NULL);
     gv_json_known(&json, "thread", focus ? focus->tid : 0, focus);
-    json_gpus(gpus, &json);
+    gv_json_open(&json, "gpus", '[');
+    error = print_gpus(gpus, look->pid, out, &json);
+    gv_json_close(&json, ']');
     gv_json_open(&json, "threads", '[');
     for (size_t i = 0; i < look->threads && !error; i++) {
         const struct gv_look_thread *thread = &look->thread[i];
@@ -312,75 +314,63 @@ int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gp
 
 /* ---- several processes ---- */
 
-static int print_table(const struct gv_look_processes *processes, FILE *out)
+static int print_table(const struct gv_look_processes *processes, FILE *out, struct gv_json *json)
 {
     static const struct gv_column columns[] = {
+        {"pid", GV_COLUMN_NUMBER},     {"rank", GV_COLUMN_NUMBER},
+        {"gpu_bytes", GV_COLUMN_SIZE}, {"looks", GV_COLUMN_NUMBER},
+        {"text", GV_COLUMN_TEXT},      {"command", GV_GIVES_WAY(1, GV_COLUMN_TEXT)},
+    };
+    static const struct gv_column words[] = {
         {"pid", GV_COLUMN_NUMBER},        {"rank", GV_COLUMN_NUMBER},
-        {"GPU memory", GV_COLUMN_SIZE},   {"looks", GV_COLUMN_TEXT},
+        {"GPU memory", GV_COLUMN_SIZE},   {"looks", GV_COLUMN_NUMBER},
         {"what it does", GV_COLUMN_TEXT}, {"command", GV_GIVES_WAY(1, GV_COLUMN_TEXT)},
     };
-    char share[64];
     struct gv_rows rows;
 
-    gv_rows_begin(&rows, out, GV_FORMAT_TABLE, columns, sizeof(columns) / sizeof(columns[0]), NULL);
+    gv_rows_begin(&rows, out, json ? GV_FORMAT_JSON : GV_FORMAT_TABLE, json ? columns : words,
+                  sizeof(columns) / sizeof(columns[0]), json);
     for (size_t i = 0; i < processes->count; i++) {
         const struct gv_look_process *process = &processes->process[i];
         gv_rows_number(&rows, process->pid);
-        if (process->rank >= 0)
-            gv_rows_number(&rows, process->rank);
-        else
-            gv_rows_null(&rows);
-        if (process->bytes >= 0)
-            gv_rows_number(&rows, process->bytes);
-        else
-            gv_rows_null(&rows);
-        snprintf(share, sizeof(share), "%u of %u", process->looks_at_it, process->looks);
-        gv_rows_text(&rows, process->looks ? share : NULL);
+        known(&rows, process->rank);
+        known(&rows, process->bytes);
+        gv_rows_number(&rows, process->looks);
         gv_rows_text(&rows, process->did[0] ? process->did : process->said);
         gv_rows_text(&rows, process->command);
     }
     return gv_rows_end(&rows);
 }
 
-static void json_processes(const struct gv_look_processes *processes, const char *summary,
-                           const struct gv_look_gpus *gpus, FILE *out)
-{
-    struct gv_json json;
-
-    gv_json_begin(&json, out, '{');
-    gv_json_text(&json, "summary", summary[0] ? summary : NULL);
-    json_gpus(gpus, &json);
-    gv_json_open(&json, "processes", '[');
-    for (size_t i = 0; i < processes->count; i++) {
-        const struct gv_look_process *process = &processes->process[i];
-        gv_json_open(&json, NULL, '{');
-        gv_json_number(&json, "pid", process->pid);
-        gv_json_known(&json, "rank", process->rank, process->rank >= 0);
-        gv_json_known(&json, "gpu_bytes", process->bytes, process->bytes >= 0);
-        gv_json_text(&json, "command", process->command);
-        gv_json_text(&json, "text", process->said);
-        gv_json_close(&json, '}');
-    }
-    gv_json_close(&json, ']');
-    gv_json_end(&json, '}');
-}
-
 int gv_look_print_processes(const struct gv_look_processes *processes,
                             const struct gv_look_gpus *gpus, bool is_job, bool is_json, FILE *out)
 {
     char summary[GV_LOOK_SAID_BYTES] = "";
-    int error = 0;
+    struct gv_json json;
+    int error;
 
     if (is_job)
         gv_look_ranks_say(processes, summary);
     if (is_json) {
-        json_processes(processes, summary, gpus, out);
+        gv_json_begin(&json, out, '{');
+        gv_json_text(&json, "summary", summary[0] ? summary : NULL);
+        gv_json_open(&json, "gpus", '[');
+    } else if (summary[0]) {
+        gv_text_lines(out, 0, "", summary, gv_terminal_columns(out));
+    }
+    error = print_gpus(gpus, 0, out, is_json ? &json : NULL);
+    if (is_json) {
+        gv_json_close(&json, ']');
+        gv_json_open(&json, "processes", '[');
     } else {
-        if (summary[0])
-            gv_text_lines(out, 0, "", summary, gv_terminal_columns(out));
-        print_gpus(gpus, 0, out);
         fputc('\n', out);
-        error = print_table(processes, out);
+    }
+    if (!error)
+        error = print_table(processes, out, is_json ? &json : NULL);
+    if (is_json) {
+        gv_json_close(&json, ']');
+        gv_json_end(&json, '}');
+    } else {
         fputs("gpuverify look PID shows one of them in full.\n", out);
     }
     return error ? error : fflush(out) ? -errno : 0;
