@@ -26,6 +26,7 @@
 #define SAMPLE_PATH_BYTES 128u
 #define NAMES_S           3 /* for the names of native frames, after the looks */
 #define LOOK_MOST_NS      2000000000u
+#define TRIES             3
 #define LET_GO_NS         20000
 #define AT_NS             1000000 /* from one look to the next in the trace in memory */
 #define MUTEX_OWNER       8u      /* glibc's pthread_mutex_t: lock, count, owner */
@@ -229,27 +230,39 @@ static void let_go(void)
         gv_pause_ns(LET_GO_NS);
 }
 
-static void take_native(struct watch *watch, uint32_t tid, const struct sample *sample)
+static int take_running(struct watch *watch, uint32_t tid)
+{
+    int error = gv_running_stack_take(watch->look->pid, tid, &watch->taken);
+
+    watch->look->may_not_stop |= error == -EPERM;
+    let_go();
+    return error;
+}
+
+static void take_native(struct watch *watch, uint32_t tid, struct sample *sample)
 {
     struct gv_running_stack *taken = &watch->taken;
-    int error = 0;
+    int error = -EAGAIN;
 
     watch->chain.count = 0;
-    if (!gv_unwind_is_there())
-        return;
-    if (sample->thread.sp) {
+    /* Who is in a short system call at that moment is hardly in one the next time, or in a long
+     * one, for which it needs no stop. */
+    for (int tries = 0; gv_unwind_is_there() && error == -EAGAIN && tries < TRIES; tries++) {
+        if (tries && gv_outside_thread(watch->look->pid, tid, &sample->thread))
+            return;
+        if (!sample->thread.sp) {
+            error = take_running(watch, tid);
+            continue;
+        }
         memset(&taken->stack, 0, sizeof(taken->stack));
         taken->stack.pc = sample->thread.pc;
         taken->stack.sp = sample->thread.sp;
         taken->stack.bytes = taken->bytes;
         taken->stack.size = gv_outside_read_some(watch->look->pid, taken->bytes, taken->stack.sp,
                                                  sizeof(taken->bytes));
-    } else {
-        error = gv_running_stack_take(watch->look->pid, tid, taken);
-        watch->look->may_not_stop |= error == -EPERM;
-        let_go();
+        error = taken->stack.size ? 0 : -EFAULT;
     }
-    if (error || !taken->stack.size)
+    if (error)
         return;
     taken->stack.generation = watch->generation;
     gv_unwinder_walk(watch->unwinder, &taken->stack, &watch->chain);
@@ -369,7 +382,6 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
     if (error)
         return error == -ESRCH ? 0 : error;
     sample->is_there = true;
-    ask_call(watch, thread->tid, sample);
     sample->holder = watch->python.holder;
     sample->has_gil = watch->python.holder == thread->tid;
     sample->collects = sample->has_gil && watch->python.collects;
@@ -384,6 +396,7 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
         sample->in_python = watch->frame_count > 0;
         error = stack_number(watch, &sample->stack);
     }
+    ask_call(watch, thread->tid, sample);
     thread->looks++;
     thread->runs_python |= sample->in_python;
     thread->had_gil |= sample->has_gil;

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +73,19 @@ class Situations(Look):
                 seen = self.check(kind, "sync", rf"\AThe GPU is busy, or hangs: the main thread waits for the GPU in {call} "
                                   r"at .*, in \d+ of \d+ looks\.\Z", None, call)
                 self.assertIn("a kernel or a collective does not end", seen["advice"])
+
+    def test_a_wait_that_spins(self):
+        """In a driver whose own functions have no names."""
+        shutil.copy(harness.built(harness.PROGRAMS, "libe2e_spinning_driver.so"), self.path("libcuda.so.1"))
+        script = self.write("spins.py", 'import ctypes\ncuda = ctypes.CDLL("./libcuda.so.1")\nprint("ready", flush=True)\n'
+                            "cuda.cuCtxSynchronize()\n")
+        process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        seen = self.look(process)
+        self.assertRegex(seen["summary"], r"\AThe GPU is busy, or hangs: the main thread waits for the GPU in cuCtxSynchronize at spins\.py:4 ",
+                         json.dumps(seen, indent=1))
+        self.end(process)
 
     def test_sleeping(self):
         for kind in ("py", "c"):
