@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define ANSWER_MS 3000
+#define ANSWER_MS 2000
 #define CLOCK_SM  1
 
 struct rates {

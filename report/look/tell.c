@@ -173,14 +173,15 @@ static void say_deadlock(const struct gv_look *look, uint32_t tid, char *out, si
     gv_format_add(out, size, ".");
 }
 
-static const char *say_gpu(bool waits, int busy)
+static const char *say_gpu(bool waits, bool in_call, int busy)
 {
     if (waits)
         return busy < 0               ? "The GPU is busy, or hangs"
                : busy >= BUSY_PERCENT ? "The GPU is busy"
                : busy <= IDLE_PERCENT ? "Hangs, or waits for another process: the GPU does nothing"
                                       : "The GPU is partly busy";
-    return busy < 0               ? "The host does not wait for the GPU"
+    return busy < 0
+               ? in_call ? "The host is inside a CUDA call" : "The host does not wait for the GPU"
            : busy >= BUSY_PERCENT ? "The GPU is busy, and the host goes on meanwhile"
            : busy <= IDLE_PERCENT ? "The GPU is idle"
                                   : "The GPU is partly busy";
@@ -233,7 +234,7 @@ void gv_look_sum_up(const struct gv_look *look, int busy, char summary[GV_LOOK_S
                   !look->uses_cuda ? "It does not use CUDA"
                   : part->class == GV_CLASS_COLLECTIVE
                       ? "Waits for other ranks, or hangs"
-                      : say_gpu(part->class == GV_CLASS_SYNC, busy),
+                      : say_gpu(part->class == GV_CLASS_SYNC, part->call[0], busy),
                   name, what, part->looks, look->looks, gv_format_plural(look->looks));
     if (focus->parts > 1 && !MOSTLY(part->looks, look->looks)) {
         gv_look_say(look, &focus->part[1], what, sizeof(what));

@@ -24,8 +24,8 @@
 
 #define STACKS_MOST       1024u /* later ones are not told apart */
 #define SAMPLE_PATH_BYTES 128u
-#define NAMES_S           3 /* for the names of native frames, after the looks */
-#define LOOK_MOST_NS      2000000000u
+#define NAMES_S           2 /* for the names of native frames, after the looks */
+#define LOOK_MOST_NS      1000000000u
 #define TRIES             3
 #define LET_GO_NS         20000
 #define AT_NS             1000000 /* from one look to the next in the trace in memory */
@@ -559,13 +559,14 @@ static int find_static_call(void *context, sqlite3_stmt *row)
 
 static int find_static_calls(struct watch *watch)
 {
+    static const char sql[] =
+        "SELECT function FROM frame WHERE stack = ?1 AND kind <> 'python' ORDER BY depth";
     int error = 0;
 
     for (size_t i = 0; i < watch->stacks && !error; i++)
-        error = gv_database_each(watch->look->trace.handle,
-                                 "SELECT function FROM frame WHERE stack = ?1 AND kind <> 'python'"
-                                 " ORDER BY depth",
-                                 &watch->stack[i].row, 1, find_static_call, &watch->stack[i]);
+        if (!watch->stack[i].call[0])
+            error = gv_database_each(watch->look->trace.handle, sql, &watch->stack[i].row, 1,
+                                     find_static_call, &watch->stack[i]);
     return error;
 }
 

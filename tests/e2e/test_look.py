@@ -77,15 +77,16 @@ class Situations(Look):
     def test_a_wait_that_spins(self):
         """In a driver whose own functions have no names."""
         shutil.copy(harness.built(harness.PROGRAMS, "libe2e_spinning_driver.so"), self.path("libcuda.so.1"))
-        script = self.write("spins.py", 'import ctypes\ncuda = ctypes.CDLL("./libcuda.so.1")\nprint("ready", flush=True)\n'
-                            "cuda.cuCtxSynchronize()\n")
-        process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
-        self.assertEqual(process.stdout.readline(), "ready\n")
-        harness.pause(0.1)
-        seen = self.look(process)
-        self.assertRegex(seen["summary"], r"\AThe GPU is busy, or hangs: the main thread waits for the GPU in cuCtxSynchronize at spins\.py:4 ",
-                         json.dumps(seen, indent=1))
-        self.end(process)
+        for call, said in (("cuCtxSynchronize", "waits for the GPU in"), ("cublasSgemm_v2", "is in")):
+            with self.subTest(call):
+                script = self.write("spins.py", 'import ctypes\ncuda = ctypes.CDLL("./libcuda.so.1")\nprint("ready", flush=True)\n'
+                                    f"cuda.{call}()\n")
+                process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                harness.pause(0.1)
+                seen = self.look(process)
+                self.assertRegex(seen["summary"], rf"the main thread {said} {call} at spins\.py:4 ", json.dumps(seen, indent=1))
+                self.end(process)
 
     def test_sleeping(self):
         for kind in ("py", "c"):

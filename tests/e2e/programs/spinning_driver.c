@@ -5,6 +5,7 @@
 
 int cuInit(unsigned flags);
 int cuCtxSynchronize(void);
+int cublasSgemm_v2(void);
 
 static volatile unsigned long spins;
 
@@ -27,6 +28,15 @@ EXPORT int cuInit(unsigned flags)
 EXPORT int cuCtxSynchronize(void)
 {
     int result = spin(5);
+
+    spins++;
+    return result;
+}
+
+/* One call of a library is inside another. */
+EXPORT int cublasSgemm_v2(void)
+{
+    int result = cuCtxSynchronize();
 
     spins++;
     return result;
