@@ -76,8 +76,8 @@ static void a_call_without_a_name(void **state)
 {
     called(1, 20, "libcuda.so.1", "");
     expect(-1,
-           "The host does not wait for the GPU: the main thread is in a call of libcuda.so.1, in"
-           " 20 of 20 looks.");
+           "The host is inside a CUDA call: the main thread is in a call of libcuda.so.1, in 20 of"
+           " 20 looks.");
 }
 
 static void a_worker_says_more_than_who_waits_for_it(void **state)
