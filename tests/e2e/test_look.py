@@ -126,7 +126,8 @@ class Situations(Look):
         process = self.begin("py", "sync")
         text = self.command("look", str(process.pid), "--once", sim=False, env={"COLUMNS": "200"}).out
         self.assertRegex(text, rf"\A.*looked_at\.py sync: pid {process.pid}, started .* ago, looked at 1 time in 0\.\d s\n")
-        self.assertRegex(text, rf"\n *{process.pid} +python\S* +1 of 1 +waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\n")
+        self.assertRegex(text,
+                         rf"\n *{process.pid} +python\S* +1 of 1 +waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\n")
         self.assertRegex(text, rf"\nStack of {process.pid}, .*:\n(  .*\n)*  libcuda.so.1 cuCtxSynchronize\n(  .*\n)*"
                          rf"  {line('py', 'sync')} sync\n  looked_at.py:\d+ <module>\n")
         self.end(process)
