@@ -68,8 +68,15 @@ void gv_buffers_recycle(struct gv_buffer *buffer);
 /* The module's thread: maps more buffers if the pool is low. */
 void gv_buffers_refill(void);
 
+/* What is left out: all that began since then, if `all`; otherwise that of unrecorded calls. */
+struct gv_records_unwanted {
+    uint64_t since_ns;
+    bool all;
+};
+
 /* (records.c) Writes all records of a full buffer into the spool; not `have_calls`: without the
  * numbers of their calls, which nobody knows. Returns CUPTI's error if it cannot continue. */
-CUptiResult gv_records_read(struct gv_buffer *buffer, bool have_calls);
+CUptiResult gv_records_read(struct gv_buffer *buffer, bool have_calls,
+                            struct gv_records_unwanted unwanted);
 
 #endif

@@ -35,9 +35,6 @@
 #define BACK_AFTER_NS 300000000u
 #define BACK_EVERY_NS 100000000u
 
-/* How long a call that is under way is waited for, while others wait. */
-#define HOLD_MOST_NS 20000000u
-
 static struct gv_gpu_host host;
 
 enum request {
@@ -85,7 +82,7 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_store(&gpu->failed, 1);
 }
 
-/* What CUPTI returns otherwise belongs to another profiler, or is not wanted. */
+/* What CUPTI returns otherwise belongs to another profiler. */
 static bool is_ours(void)
 {
     uint32_t now = atomic_load(&recording);
@@ -96,14 +93,34 @@ static bool is_ours(void)
 /* The buffers since the last pause began; only for the fetching thread. */
 static unsigned fetched;
 
+/* Of buffers that have come back. The collector drops the rest: what ran before the stop was seen.
+ */
+static struct gv_records_unwanted unwanted(void)
+{
+    static struct gv_records_unwanted now = {.since_ns = UINT64_MAX};
+    static uint32_t known;
+    static uint64_t looked_ns;
+    uint32_t changes = atomic_load(&host.spool->header->control.changes);
+    uint64_t now_ns = host.now_ns();
+
+    now.all = changes & 1;
+    /* One that has ended again was after the last look. */
+    if (changes != known && (now.all || changes - known > 1))
+        now.since_ns = now.all ? now_ns : looked_ns;
+    known = changes;
+    looked_ns = now_ns;
+    return now;
+}
+
 static void read_full(void)
 {
-    struct gv_buffer *buffer, *next;
+    struct gv_buffer *buffer = gv_buffers_full(), *next;
+    struct gv_records_unwanted left_out = unwanted();
 
-    for (buffer = gv_buffers_full(); buffer; buffer = next) {
+    for (; buffer; buffer = next) {
         next = buffer->next;
         fetched++;
-        note_failure(gv_records_read(buffer, have_calls), "cuptiActivityGetNextRecord");
+        note_failure(gv_records_read(buffer, have_calls, left_out), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
@@ -189,21 +206,18 @@ static void note_recording(enum gv_recording now, uint64_t at_ns)
         gv_output_text(host.other->file, bytes);
 }
 
-static void step_aside(enum gv_recording why)
+static void step_aside(void)
 {
     uint64_t before_ns = host.now_ns();
 
     if (is_ours()) {
-        bool held = host.hold(HOLD_MOST_NS);
         gv_switch_records_off();
-        if (held)
-            host.release();
         gv_buffers_mark();
         flush_until_none();
         gv_switch_off();
     }
-    if (atomic_load(&recording) != (uint32_t)why)
-        note_recording(why, before_ns);
+    if (atomic_load(&recording) != GV_RECORDING_OTHER)
+        note_recording(GV_RECORDING_OTHER, before_ns);
 }
 
 static bool is_stopped(void)
@@ -249,13 +263,8 @@ static void go_back_if_possible(void)
     if (gv_buffers_are_others())
         note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
                      "cuptiActivityFlushAll");
-    if (!host.hold(HOLD_MOST_NS)) {
-        atomic_store(&recording, before);
-        return;
-    }
     error = gv_switch_on(true, &now);
     on_ns = host.now_ns();
-    host.release();
     if (error) {
         atomic_store(&recording, before);
         stays_away = true;
@@ -266,20 +275,14 @@ static void go_back_if_possible(void)
     }
 }
 
-/* The fetching thread may have seen a stop, and be about to leave. */
-static _Atomic bool is_leaving;
-
-/* While recording is stopped, CUPTI would only cost the program time. */
+/* A process that begins stopped does without CUPTI until it is started. After that CUPTI stays on:
+ * switching its records beside launching threads crashes now and then (docs/limits.md), and without
+ * them, launches of graphs would take longer. */
 static void follow(void)
 {
-    bool was_stopped = atomic_load(&recording) == GV_RECORDING_STOPPED;
-
-    atomic_store(&is_leaving, true);
-    if (is_ours() && is_stopped())
-        step_aside(GV_RECORDING_STOPPED);
-    atomic_store(&is_leaving, false);
-    if (was_stopped && !is_stopped() && (is_used_by_other() || stays_away))
-        step_aside(GV_RECORDING_OTHER);
+    if (atomic_load(&recording) == GV_RECORDING_STOPPED && !is_stopped() &&
+        (is_used_by_other() || stays_away))
+        step_aside();
     go_back_if_possible();
 }
 
@@ -296,7 +299,7 @@ static void fulfil(void)
     if (what & WISH_PEERS)
         gv_switch_records_peers(is_ours());
     if (what & WISH_LEAVE)
-        step_aside(GV_RECORDING_OTHER);
+        step_aside();
     if (what & WISH_FOLLOW)
         follow();
     atomic_store(&fulfilled, until);
@@ -523,14 +526,10 @@ static void yield(uint64_t patience_ns)
         wish(WISH_LEAVE, patience_ns);
 }
 
-static void follow_control(uint64_t patience_ns)
+static void go_on(uint64_t patience_ns)
 {
-    if (!patience_ns) {
-        if (ask(ASKED_A_WISH))
-            wake(); /* with each request, the thread follows */
-    } else if (atomic_load(&is_leaving) || !is_ours()) {
+    if (!is_ours())
         wish(WISH_FOLLOW, patience_ns);
-    }
 }
 
 static void record_peers(uint64_t patience_ns)
@@ -551,7 +550,7 @@ const struct gv_gpu_module gv_gpu_module = {
     .fetch = fetch,
     .record_peers = record_peers,
     .yield = yield,
-    .follow_control = follow_control,
+    .go_on = go_on,
     .library = library,
     .buffer_callbacks = gv_switch_buffer_callbacks,
 };

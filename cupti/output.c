@@ -23,7 +23,10 @@ void gv_output_start(struct gv_spool_writer *writer)
 
 void gv_output_count_lost(void)
 {
-    atomic_fetch_add_explicit(&spool->header->gpu.lost, 1, memory_order_relaxed);
+    struct gv_spool_header *header = spool->header;
+
+    if (header) /* a forked child has none */
+        atomic_fetch_add_explicit(&header->gpu.lost, 1, memory_order_relaxed);
 }
 
 void gv_output_count_cost(enum gv_own_cost what, uint64_t duration_ns)

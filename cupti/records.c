@@ -2,6 +2,7 @@
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/output.h"
+#include "cupti/unrecorded.h"
 #include "trace/mix.h"
 #include "trace/spool.h"
 
@@ -41,7 +42,14 @@ AT(CUpti_ActivityJit, start, 16);
 AT(CUpti_ActivityJit, correlationId, 32);
 AT(CUpti_ActivityJit, cacheSize, 48);
 
-static bool have_calls; /* of the buffer that is being read */
+/* Of the buffer that is being read. */
+static bool have_calls;
+static struct gv_records_unwanted unwanted;
+
+static bool is_wanted(uint64_t start_ns, uint32_t correlation)
+{
+    return start_ns < unwanted.since_ns || !(unwanted.all || gv_unrecorded_has(correlation));
+}
 
 /* ---- names and shapes of kernels ---- */
 
@@ -167,14 +175,17 @@ static void write_operation(const struct operation *operation)
 
 /* Writes an operation of a record of CUPTI's, with the fields that its kind alone has. */
 #define WRITE(what, from, ...)                                                                     \
-    write_operation(&(struct operation){.kind = (what),                                            \
-                                        .start = (from)->start,                                    \
-                                        .end = (from)->end,                                        \
-                                        .device = (from)->deviceId,                                \
-                                        .context = (from)->contextId,                              \
-                                        .stream = (from)->streamId,                                \
-                                        .correlation = (from)->correlationId,                      \
-                                        __VA_ARGS__})
+    do {                                                                                           \
+        if (is_wanted((from)->start, (from)->correlationId))                                       \
+            write_operation(&(struct operation){.kind = (what),                                    \
+                                                .start = (from)->start,                            \
+                                                .end = (from)->end,                                \
+                                                .device = (from)->deviceId,                        \
+                                                .context = (from)->contextId,                      \
+                                                .stream = (from)->streamId,                        \
+                                                .correlation = (from)->correlationId,              \
+                                                __VA_ARGS__});                                     \
+    } while (0)
 
 static void read_kernel(const CUpti_ActivityKernel9 *kernel)
 {
@@ -228,7 +239,8 @@ static void read_jit(const CUpti_ActivityJit *jit)
                                   .correlation = have_calls ? jit->correlationId : 0,
                               }};
 
-    gv_output_write(&record);
+    if (is_wanted(jit->start, jit->correlationId))
+        gv_output_write(&record);
 }
 
 /* CUPTI's own upkeep is not caused by the program. */
@@ -253,7 +265,7 @@ static void read_overhead(const CUpti_ActivityOverhead *overhead)
                                   .tid = is_thread ? overhead->objectId.pt.threadId : 0,
                               }};
 
-    if (is_told(overhead->overheadKind))
+    if (is_told(overhead->overheadKind) && !(unwanted.all && overhead->start >= unwanted.since_ns))
         gv_output_write(&record);
 }
 
@@ -289,12 +301,14 @@ static void read_record(const CUpti_Activity *record)
     }
 }
 
-CUptiResult gv_records_read(struct gv_buffer *buffer, bool with_calls)
+CUptiResult gv_records_read(struct gv_buffer *buffer, bool with_calls,
+                            struct gv_records_unwanted without)
 {
     CUpti_Activity *record = NULL;
     CUptiResult result;
 
     have_calls = with_calls;
+    unwanted = without;
     while ((result = gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record)) ==
            CUPTI_SUCCESS)
         read_record(record);

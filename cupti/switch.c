@@ -4,7 +4,9 @@
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/loaded.h"
+#include "cupti/output.h"
 #include "cupti/switch.h"
+#include "cupti/unrecorded.h"
 #include "trace/futex.h"
 
 #include <errno.h>
@@ -40,6 +42,24 @@ static uint32_t *correlation_here(void)
     return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host->correlation_offset);
 }
 
+/* The number of the change that stopped recording; 0: it is on. A forked child has no header. */
+static uint32_t stop_now(void)
+{
+    const struct gv_spool_header *header = host->spool->header;
+    uint32_t changes = header ? atomic_load(&header->control.changes) : 0;
+
+    return changes & 1 ? changes : 0;
+}
+
+static void on_called(uint32_t correlation)
+{
+    uint32_t stop = stop_now();
+
+    *correlation_here() = correlation;
+    if (__builtin_expect(stop, 0))
+        gv_unrecorded_note(stop, correlation);
+}
+
 static void on_module_loaded(const CUpti_ResourceData *resource)
 {
     const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
@@ -55,6 +75,31 @@ static void on_module_loaded(const CUpti_ResourceData *resource)
         hurry();
 }
 
+/* CUPTI calls back for each node of a graph that is instantiated, too, once as created and once as
+ * a clone. */
+static void on_node(const CUpti_GraphData *graph, bool is_clone)
+{
+    uint64_t node = 0, original = 0;
+
+    if (!graph || gv_cupti.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS)
+        return;
+    if (is_clone && gv_cupti.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
+        return;
+    host->note_node(node, original, graph->nodeType == CU_GRAPH_NODE_TYPE_GRAPH);
+}
+
+static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)
+{
+    int saved_errno = errno;
+
+    if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && !stop_now())
+        on_module_loaded(resource);
+    else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+             id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+        on_node(resource->resourceDescriptor, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    errno = saved_errno;
+}
+
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                  const void *data)
 {
@@ -63,12 +108,9 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (call->callbackSite == CUPTI_API_ENTER)
-            *correlation_here() = call->correlationId;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
-        int saved_errno = errno;
-
-        on_module_loaded(data);
-        errno = saved_errno;
+            on_called(call->correlationId);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        on_resource(id, data);
     }
 }
 
@@ -159,6 +201,11 @@ static bool is_correlated(const char *name)
     return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
 }
 
+static void watch_resource(CUpti_CallbackId id)
+{
+    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+}
+
 static int watch_calls(void)
 {
     CUptiResult unnamed_with = CUPTI_SUCCESS;
@@ -183,8 +230,11 @@ static int watch_calls(void)
     /* Operations without their calls are useless. */
     if (watched == 0)
         return refuse(unnamed_with, "cuptiGetCallbackName");
-    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    watch_resource(CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    if (host->graph_nodes && gv_cupti.cuptiGetGraphNodeId) {
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+        watch_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+    }
     is_watching = true;
     return 0;
 }

@@ -3,11 +3,15 @@
 #include "trace/same_text.h"
 
 #include <stdatomic.h>
-#include <string.h>
+
+/* How CUDA names such calls; known at compile time. */
+#define END(symbol) &(symbol)[sizeof(symbol) > 6 ? sizeof(symbol) - 6 : 0]
+#define PER_THREAD(symbol)                                                                         \
+    (!__builtin_strcmp(END(symbol), "_ptsz") || !__builtin_strcmp(END(symbol), "_ptds"))
 
 const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
-    [GV_ID_##symbol] = {#symbol, GV_KIND_##kind, GV_CLASS_OF_##kind},
+    [GV_ID_##symbol] = {#symbol, GV_KIND_##kind, GV_CLASS_OF_##kind, PER_THREAD(#symbol)},
 #include "trace/calls.inc"
 };
 
@@ -112,7 +116,7 @@ bool gv_api_is_runtime(const char *name)
 
 bool gv_api_is_per_thread(const char *name)
 {
-    const char *end = name + strlen(name);
+    int api = gv_api_find(name);
 
-    return end - name > 5 && (gv_same_text(end - 5, "_ptsz") || gv_same_text(end - 5, "_ptds"));
+    return api != GV_API_UNKNOWN && gv_api_rows[api].per_thread;
 }

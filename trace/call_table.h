@@ -128,6 +128,7 @@ struct gv_api_row {
     const char *name;
     enum gv_call_kind kind;
     enum gv_api_class class;
+    bool per_thread; /* stream 0 is its thread's own stream */
 };
 
 struct gv_call_kind_row {
@@ -179,8 +180,9 @@ int gv_api_find(const char *name);
 enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name);
 /* GV_CLASS_COUNT: there is no such class. */
 enum gv_api_class gv_api_class_find(const char *class_name);
-/* By a call's name: whether it is a runtime call; whether stream 0 is its thread's own stream. */
+/* By a call's name, also of one that the table lacks: whether it is a runtime call. */
 bool gv_api_is_runtime(const char *name);
+/* Of a call by its exact name: as its row says. */
 bool gv_api_is_per_thread(const char *name);
 
 #endif

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (10u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (12u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -60,17 +60,17 @@ struct gv_gpu_host {
     intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;
-    bool graph_nodes;
+    bool graph_nodes; /* graphs node by node, with the calls that added them */
     const struct gv_gpu_other *other;
     const struct gv_gpu_graphs *graphs;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
-    /* No call that puts work on the GPU is under way or begins until release(); false: one takes
-     * longer than `patience_ns` (preload/process/hold.h). */
-    bool (*hold)(uint64_t patience_ns);
-    void (*release)(void);
+    /* The calling thread's call added this node to a graph, or cloned `original` (0: none).
+     * `is_graph`: the node is a graph itself. Neither allocates nor locks, and counts what is
+     * lost. */
+    void (*note_node)(uint64_t node, uint64_t original, bool is_graph);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 
@@ -101,10 +101,10 @@ struct gv_gpu_module {
      * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
-    /* The process stopped recording, or goes on (trace/spool_control.h): leaves CUPTI, or comes
-     * back. Waits for that for `patience_ns`; 0: not at all. The module's thread also looks by
-     * itself, with each fetch, because commands may change it from outside. Any thread. */
-    void (*follow_control)(uint64_t patience_ns);
+    /* The process goes on recording (trace/spool_control.h): waits until CUPTI is on, for at most
+     * `patience_ns`. It is on already, unless the process began stopped. The module's thread also
+     * looks by itself, with each fetch, because commands may say it from outside. Any thread. */
+    void (*go_on)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
     /* To be registered instead of another profiler's callbacks, which they call (host->other). */

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 15u
+#define GV_SPOOL_VERSION 17u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -81,6 +81,7 @@ enum gv_record_kind {
     GV_RECORD_COLLECTIVE = 30, /* the group's call is a collective of NCCL */
     GV_RECORD_INSIDE = 31, /* a further call that CUPTI numbers, inside the group's call of NCCL */
     GV_RECORD_GPU_SAMPLE = 32, /* how long a call's work took, by two events (preload/sample) */
+    GV_RECORD_GRAPH_NODE = 33, /* the group's call added a node to a graph, or cloned one */
 };
 
 /*
@@ -93,11 +94,13 @@ enum gv_record_flags {
     GV_RECORD_HAS_STREAM = 1u << 1, /* `stream` is known (0 is the default stream) */
     GV_RECORD_HAS_BYTES = 1u << 2,
     GV_RECORD_HAS_CONTEXT = 1u << 3,
-    GV_RECORD_NESTED = 1u << 4,     /* LOAD: made inside another hooked call */
-    GV_RECORD_UNWOUND = 1u << 5,    /* CALL: left by an exception; `result` means nothing */
-    GV_RECORD_IN_OBJECT = 1u << 6,  /* LOAD: the text is the file that the image is mapped from */
-    GV_RECORD_REPRESENTS = 1u << 7, /* STACK_OF_CALL: it is that of an earlier call of its site */
-    GV_RECORD_HAS_SECOND = 1u << 7, /* CALL: `stream` is a second object */
+    GV_RECORD_NESTED = 1u << 4,       /* LOAD: made inside another hooked call */
+    GV_RECORD_INSTANTIATED = 1u << 4, /* GRAPH_NODE: the call instantiates a graph */
+    GV_RECORD_IS_GRAPH = 1u << 5,     /* GRAPH_NODE: it is a graph itself, a child */
+    GV_RECORD_UNWOUND = 1u << 5,      /* CALL: left by an exception; `result` means nothing */
+    GV_RECORD_IN_OBJECT = 1u << 6,    /* LOAD: the text is the file that the image is mapped from */
+    GV_RECORD_REPRESENTS = 1u << 7,   /* STACK_OF_CALL: it is that of an earlier call of its site */
+    GV_RECORD_HAS_SECOND = 1u << 7,   /* CALL: `stream` is a second object */
 };
 
 /* The second object of a call that makes physical memory: CUmemLocationType and the number. */
@@ -364,6 +367,15 @@ struct gv_record_inside {
     uint64_t reserved[5];
 };
 
+/* Nodes have the numbers of cuptiGetGraphNodeId(). */
+struct gv_record_graph_node {
+    struct gv_record_head head;
+    uint64_t node;
+    uint64_t original;      /* which it is a clone of; 0: it was added */
+    uint64_t call_start_ns; /* of the call, whose record may be lost; 0: of no call that is known */
+    uint64_t reserved[4];
+};
+
 /* See struct gv_spool_control. */
 struct gv_record_change {
     struct gv_record_head head;
@@ -562,6 +574,7 @@ union gv_record {
     struct gv_record_context device_of_context;
     struct gv_record_host host;
     struct gv_record_recording recording;
+    struct gv_record_graph_node graph_node;
     struct gv_record_change change;
     struct gv_record_collective collective;
     struct gv_record_inside inside;
@@ -721,6 +734,7 @@ struct gv_spool_lost {
     _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
     _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
     _Atomic uint64_t ranges;         /* ranges and marks without a record, or without its end */
+    _Atomic uint64_t graph_nodes;    /* without a record */
 };
 
 enum gv_gpu_state {
@@ -882,6 +896,8 @@ _Static_assert(sizeof(struct gv_record_recording) == GV_SPOOL_RECORD_BYTES, "gv_
 _Static_assert(sizeof(struct gv_record_collective) == GV_SPOOL_RECORD_BYTES,
                "gv_record_collective");
 _Static_assert(sizeof(struct gv_record_inside) == GV_SPOOL_RECORD_BYTES, "gv_record_inside");
+_Static_assert(sizeof(struct gv_record_graph_node) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_graph_node");
 _Static_assert(sizeof(struct gv_record_change) == GV_SPOOL_RECORD_BYTES, "gv_record_change");
 _Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
                "gv_record_idle_sample");

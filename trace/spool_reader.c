@@ -290,6 +290,8 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->lost_host_functions =
         atomic_load_explicit(&header->lost.host_functions, memory_order_relaxed);
     status->lost_ranges = atomic_load_explicit(&header->lost.ranges, memory_order_relaxed);
+    status->lost_graph_nodes =
+        atomic_load_explicit(&header->lost.graph_nodes, memory_order_relaxed);
     status->changes = atomic_load_explicit(&header->control.changes, memory_order_relaxed);
     status->gpu = atomic_load_explicit(&header->gpu.state, memory_order_acquire);
     status->cupti_version = atomic_load_explicit(&header->gpu.cupti_version, memory_order_relaxed);

@@ -83,6 +83,7 @@ struct gv_spool_status {
     uint64_t lost_python_stacks;
     uint64_t lost_host_functions;
     uint64_t lost_ranges;
+    uint64_t lost_graph_nodes;
     uint32_t gpu; /* enum gv_gpu_state */
     uint32_t cupti_version;
     uint64_t gpu_dropped;

@@ -194,12 +194,14 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
 
 void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
 {
-    if (!writer->header)
+    struct gv_spool_header *header = writer->header;
+
+    if (!header)
         return;
-    munmap(writer->header, writer->mapped_bytes);
+    writer->header = NULL; /* before: a child's other threads may look */
+    munmap(header, writer->mapped_bytes);
     if (discard)
         unlink(writer->path);
-    writer->header = NULL;
     writer->ring = NULL;
     writer->objects = NULL;
 }

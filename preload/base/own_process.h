@@ -8,7 +8,6 @@
 #ifndef GV_BASE_OWN_PROCESS_H
 #define GV_BASE_OWN_PROCESS_H
 
-#include "trace/futex.h"
 #include "trace/session.h"
 #include "trace/settings.h"
 #include "trace/spool_writer.h"
@@ -45,9 +44,8 @@ extern struct gv_process gv_process;
 struct gv_process_own {
     /* Not 0 while it records, and unique to each recording process. */
     _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;
-    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter`, or are held */
+    _Atomic uint64_t open;        /* the token; 0 while calls wait for `gpu_starter` */
     _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
-    _Atomic uint32_t held;        /* futex: 1: calls wait until it is 0 (preload/process/hold.h) */
     /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
     _Atomic(_Atomic uint32_t *) changes;
     _Atomic uint32_t stage; /* of its attachment (preload/process/process.c); 0: new */
@@ -70,25 +68,6 @@ static inline bool gv_process_is_stopped(void)
     _Atomic uint32_t *changes = atomic_load_explicit(&gv_process_own.changes, memory_order_relaxed);
 
     return atomic_load_explicit(changes, memory_order_relaxed) & 1;
-}
-
-/* Ends `held` or `gpu_starter`, and lets calls begin if the other is over too: whoever ends the
- * last of them sees that. Any thread. */
-static inline void gv_process_end_wait(_Atomic uint32_t *reason)
-{
-    uint64_t closed = 0;
-
-    atomic_store(reason, 0);
-    if (!atomic_load(&gv_process_own.gpu_starter) && !atomic_load(&gv_process_own.held))
-        atomic_compare_exchange_strong(&gv_process_own.open, &closed,
-                                       atomic_load(&gv_process_own.token));
-    gv_futex_wake(reason);
-}
-
-/* Calls that are held begin now. Any thread. */
-static inline void gv_process_let_calls_begin(void)
-{
-    gv_process_end_wait(&gv_process_own.held);
 }
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */

@@ -13,6 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* preload/base/budget.h */
+struct gv_budget {
+    int64_t left_ns; /* negative: borrowed */
+    uint64_t at_ns;  /* when it last grew; 0: never */
+};
+
 /* The fields that every call uses come first, in two cache lines: after a driver call, few of
  * our lines are still cached. */
 struct gv_thread {
@@ -34,6 +40,8 @@ struct gv_thread {
     bool joining;             /* it is attaching the process, or joining */
     bool writing;             /* a group of records, see gv_thread_begin_group() */
     uint8_t open_to;          /* enum gv_spool_room: who may write into its segment */
+    bool adds_node;           /* to a graph: the current call */
+    bool makes_graph;         /* that can be launched: the current call */
     uint32_t sample_in;       /* preload/stacks/samples.h: calls until one is chosen, */
     uint64_t sample_until_ns; /* and when it is too old */
     uintptr_t stack_high;     /* of the thread's stack: [low, high); 0: unknown */
@@ -48,8 +56,7 @@ struct gv_thread {
     uint32_t sample_gap;
     uint32_t sample_rest;
     uint32_t sample_of;
-    int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
-    uint64_t budget_at_ns; /* when it last grew; 0: never */
+    struct gv_budget stacks, pairs;
     uint64_t run_delay_ns; /* preload/hooks/run_delay.c: as last read, */
     uint64_t left_cpu;     /* when it had left its CPU this often, plus one; 0: never read */
     uint32_t sequence;     /* of the next segment */
@@ -58,8 +65,6 @@ struct gv_thread {
     uint32_t copy_chunks;           /* preload/stacks/stack_copy.c */
     uint64_t copy_serial;           /* 0: it is not finished */
     struct gv_pair *pair;           /* preload/sample/pairs.h: around its call; NULL: none */
-    int64_t pairs_ns;               /* what they may cost now, */
-    uint64_t pairs_at_ns;           /* and when that last grew */
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };
 

@@ -11,7 +11,6 @@
 #include "preload/sample/pairs.h"
 #include "preload/stacks/samples.h"
 #include "preload/stacks/stacks.h"
-#include "trace/futex.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,8 +19,6 @@
 /* Smaller allocations of device memory are ordinary: allocators ask CUDA for 2 MB and more at a
  * time, and a GPU has tens of thousands of MB. */
 #define GV_ALLOCATION_BYTES (1u << 20)
-
-#define HELD_MOST_NS 100000000u /* who holds calls does so for less than a millisecond */
 
 /* Why a sampled call gets a stack; any other number is its `one_of`. */
 #define GV_NOT_CHOSEN    0u
@@ -79,32 +76,12 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->jumped_ns = 0;
     thread->launched = 0;
     thread->loaded = 0;
+    thread->adds_node = false;
     atomic_store_explicit(&slot->stream, facts->stream, memory_order_release);
     atomic_store_explicit(&slot->detail, call->kernel, memory_order_release);
     thread->correlation = 0;
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_release);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
-    /* The caller looks whether it may make the call: not before this (preload/process/hold.c). */
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-/* The call is noted, so that who holds calls sees it; if he did before, it waits. A handler's call
- * meanwhile waits as well. */
-__attribute__((noinline)) static void
-stay_out_while_held(struct gv_call *call, struct gv_thread *thread, const struct gv_facts *facts)
-{
-    uint64_t end_ns = gv_monotonic_ns() + HELD_MOST_NS;
-    int saved_errno = gv_own_work_begin();
-
-    while (atomic_load(&gv_process_own.held)) {
-        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
-        thread->depth = 0;
-        if (!gv_futex_wait_until(&gv_process_own.held, 1, end_ns))
-            gv_process_let_calls_begin(); /* CUPTI hangs */
-        thread->depth = 1;
-        enter_outermost(call, thread, facts);
-    }
-    gv_own_work_end(saved_errno);
 }
 
 /* A signal handler with a stack of its own, at any address. */
@@ -182,8 +159,6 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         return;
     if (call->depth == 0) {
         enter_outermost(call, thread, facts);
-        if (atomic_load_explicit(&gv_process_own.held, memory_order_relaxed))
-            stay_out_while_held(call, thread, facts);
         return;
     }
     if (thread->writing) { /* a handler, not a part of the call whose record is being written */
@@ -239,9 +214,6 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
         call->live = true;
         thread->depth = 1;
         enter_outermost(call, thread, facts);
-        /* Again: who closes after the first look finds this call. */
-        if (__builtin_expect(!gv_thread_may_call(thread), 0))
-            stay_out_while_held(call, thread, facts);
     }
     call->is_own_work = is_in_cupti(call);
     if (call->is_own_work)
@@ -545,7 +517,7 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
 
     if (gv_stacks_wanted(duration_ns))
         return true;
-    if (facts->what >= GV_FACT_STACK ||
+    if (facts->what >= GV_FACT_STACK || gv_thread.adds_node ||
         (allocates && (is_failure(call, result) || is_much(call, facts))))
         return gv_stacks_possible();
     return is_failure(call, result) && gv_stacks_wanted_of_failed(call->api);
@@ -570,12 +542,13 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
-    gv_budget_grow(thread, end_ns);
+    gv_budget_grow(&thread->stacks, GV_BUDGET_STACKS_OF_1000, end_ns);
     /* The stack of a call that was left is gone; this one is later. */
     if (!(facts->flags & GV_RECORD_UNWOUND) &&
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
         struct gv_stack_site site = site_of(call, facts, can_wait);
 
+        site.is_node = thread->adds_node;
         site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
@@ -631,8 +604,8 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
 static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
-    return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
-           !gv_run_delay_wanted(duration_ns) && thread->context &&
+    return result == 0 && facts->what == GV_FACT_NONE && !thread->adds_node &&
+           !gv_stacks_wanted(duration_ns) && !gv_run_delay_wanted(duration_ns) && thread->context &&
            (call->kernel ||
             (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
            is_frequent(call, facts) && thread->next < thread->end &&
@@ -752,12 +725,12 @@ static void note_unloading(void)
                                        gv_clock_now_ns());
 }
 
-void gv_call_before_unload_all(void)
+void gv_call_before_unload_all(uint64_t context)
 {
     note_unloading();
     gv_names_void_loaded();
     gv_contexts_void();
-    gv_pairs_void();
+    gv_pairs_void(context);
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)

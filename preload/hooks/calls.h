@@ -35,11 +35,16 @@ extern struct gv_gpu_graphs gv_graphs;
 static inline void gv_call_begins_graph(void)
 {
     atomic_fetch_add(&gv_graphs.begun, 1);
+    gv_thread.makes_graph = true;
 }
 static inline void gv_call_made_graph(void)
 {
     atomic_fetch_add(&gv_graphs.ended, 1);
+    gv_thread.makes_graph = false;
 }
+
+/* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */
+void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph);
 
 /* PEERS: before the real call, so that CUPTI reports its copy. */
 void gv_call_expect_peers(struct gv_call *call);
@@ -48,7 +53,7 @@ void gv_call_expect_peers(struct gv_call *call);
 void gv_call_made_context(const struct gv_call *call, int device);
 
 /* UNLOADS_ALL: before the real call. */
-void gv_call_before_unload_all(void);
+void gv_call_before_unload_all(uint64_t context);
 
 /* UNLOADS: before the real call, because another thread may get the handle as soon as it is
  * free. */

@@ -13,7 +13,10 @@
 
 #define DEVICES 64
 
-static _Atomic uint64_t primaries[DEVICES];
+static struct {
+    _Atomic uint64_t context;
+    _Atomic uint32_t uses; /* that we know of: as many as there are, or fewer */
+} primaries[DEVICES];
 
 static bool is_known(int device)
 {
@@ -22,13 +25,27 @@ static bool is_known(int device)
 
 void gv_primary_note(int device, uint64_t context)
 {
-    if (is_known(device))
-        atomic_store(&primaries[device], context);
+    if (!is_known(device))
+        return;
+    atomic_store(&primaries[device].context, context);
+    atomic_fetch_add(&primaries[device].uses, 1);
+}
+
+bool gv_primary_may_end(int device)
+{
+    uint32_t uses = is_known(device) ? atomic_load(&primaries[device].uses) : 0;
+
+    while (uses > 0 && !atomic_compare_exchange_weak(&primaries[device].uses, &uses, uses - 1))
+        continue;
+    return uses <= 1;
 }
 
 uint64_t gv_primary_reset(int device)
 {
-    return is_known(device) ? atomic_exchange(&primaries[device], 0) : 0;
+    if (!is_known(device))
+        return 0;
+    atomic_store(&primaries[device].uses, 0);
+    return atomic_exchange(&primaries[device].context, 0);
 }
 
 uint64_t gv_primary_released(int device)
@@ -42,6 +59,23 @@ uint64_t gv_primary_released(int device)
     result = gv_driver_calls.primary_context_get_state(device, &flags, &active);
     gv_own_work_end(saved_errno);
     return result == 0 && !active ? gv_primary_reset(device) : 0;
+}
+
+static _Atomic bool greens_are_contexts;
+
+void gv_green_made_context(void)
+{
+    atomic_store(&greens_are_contexts, true);
+}
+
+uint64_t gv_green_ending(uint64_t green)
+{
+    return atomic_load(&greens_are_contexts) ? 0 : green;
+}
+
+uint64_t gv_primary_ending(int device)
+{
+    return is_known(device) ? gv_green_ending(atomic_load(&primaries[device].context)) : 0;
 }
 
 /* The contexts whose device is recorded, by a part of the handle. Two that share a cell are

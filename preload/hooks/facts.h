@@ -89,13 +89,20 @@ void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_fac
 
 /* ---- contexts and their devices (contexts.c) ---- */
 
-/* Notes the device's primary context. */
+/* One use of the device's primary context was added. */
 void gv_primary_note(int device, uint64_t context);
+/* One use is about to be released, which may be the last one. */
+bool gv_primary_may_end(int device);
 /* The device was reset: returns the context that ended; 0: unknown. */
 uint64_t gv_primary_reset(int device);
 /* One use was released: returns the context that ended with the last use; 0: none did, or
  * unknown. */
 uint64_t gv_primary_released(int device);
+/* A green context was made a context. */
+void gv_green_made_context(void);
+/* What ends with a green context, or a device's primary one; 0: unknown, or several. */
+uint64_t gv_green_ending(uint64_t green);
+uint64_t gv_primary_ending(int device);
 /* The current context; 0: none. */
 uint64_t gv_context_current(void);
 /* The device of the current context, which is `context`; -1: unknown, or recorded already. */

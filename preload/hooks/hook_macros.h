@@ -131,7 +131,8 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 
 #define GV_STACK GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_STACK;)
 
-#define GV_UNLOADS_ALL GV_WHEN(gv_phase == GV_BEFORE, gv_call_before_unload_all();)
+#define GV_UNLOADS_ALL(context)                                                                    \
+    GV_WHEN(gv_phase == GV_BEFORE, gv_call_before_unload_all(GV_BITS(context));)
 
 #define GV_RUNS(is_callback, function, data)                                                       \
     GV_WHEN(gv_phase == GV_BEGUN, gv_host_function_wrap(&gv_call, &gv_facts, is_callback,          \
@@ -146,13 +147,16 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_ON_DEVICE(device)                                                                           \
     GV_WHEN(GV_DONE && (pointer), gv_primary_note(device, GV_BITS(*(pointer)));)
 #define GV_RELEASES_PRIMARY(device)                                                                \
-    GV_UNLOADS_ALL                                                                                 \
+    GV_WHEN(gv_phase == GV_BEFORE && gv_primary_may_end(device),                                   \
+            gv_call_before_unload_all(gv_primary_ending(device));)                                 \
     GV_WHEN(GV_DONE, gv_facts.object = gv_primary_released(device);)
 #define GV_RESETS_PRIMARY(device)                                                                  \
-    GV_UNLOADS_ALL                                                                                 \
+    GV_UNLOADS_ALL(gv_primary_ending(device))                                                      \
     GV_WHEN(GV_DONE, gv_facts.object = gv_primary_reset(device);)
+#define GV_ENDS_GREEN(green) GV_UNLOADS_ALL(gv_green_ending(GV_BITS(green)))
+#define GV_MADE_OF_GREEN     GV_WHEN(GV_DONE, gv_green_made_context();)
 #define GV_RESETS_CURRENT                                                                          \
-    GV_UNLOADS_ALL                                                                                 \
+    GV_UNLOADS_ALL(0)                                                                              \
     GV_WHEN(gv_phase == GV_BEFORE, gv_facts.object = gv_context_current();)
 
 #define GV_RUN_FACTS(phase, facts)                                                                 \

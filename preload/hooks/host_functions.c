@@ -141,8 +141,8 @@ static void run_callback(void *stream, int result, void *data)
 /* True also if that is unknown. Asking is allowed during any capture, and does not disturb it. */
 static bool may_be_captured(const struct gv_call *call, const struct gv_facts *facts)
 {
-    int api = gv_api_is_per_thread(gv_api_rows[call->api].name) ? GV_ID_cuStreamIsCapturing_ptsz
-                                                                : GV_ID_cuStreamIsCapturing;
+    int api = gv_api_rows[call->api].per_thread ? GV_ID_cuStreamIsCapturing_ptsz
+                                                : GV_ID_cuStreamIsCapturing;
     int (*is_capturing)(void *, int *) = (int (*)(void *, int *))gv_real_driver[api];
     int status = NOT_CAPTURED, result;
 

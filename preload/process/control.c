@@ -55,12 +55,12 @@ static void apply(bool stop)
     if (!gv_process_is_recording() || !(gv_thread_is_live(thread) || gv_thread_join(thread)) ||
         !change(thread, stop))
         return;
-    module = gv_gpu_recording();
+    module = stop ? NULL : gv_gpu_recording();
     if (!module)
         return;
     int saved_errno = gv_own_work_begin();
     /* What this thread launches next is seen. */
-    module->follow_control(stop ? 0 : PATIENCE_NS);
+    module->go_on(PATIENCE_NS);
     gv_own_work_end(saved_errno);
 }
 

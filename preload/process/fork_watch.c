@@ -44,7 +44,6 @@ static void in_child(void)
     atomic_store(&gv_process_own.token, 0);
     atomic_store(&gv_process_own.open, 0);
     atomic_store(&gv_process_own.gpu_starter, 0);
-    atomic_store(&gv_process_own.held, 0);
     atomic_store(&gv_process_own.stage, 0);
     atomic_store(&gv_process_own.changes, NULL);
 }

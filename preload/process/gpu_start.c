@@ -10,7 +10,6 @@
 #include "preload/bind/entry_points.h"
 #include "preload/bind/other_profilers.h"
 #include "preload/hooks/calls.h"
-#include "preload/process/hold.h"
 #include "preload/sample/pairs.h"
 #include "trace/futex.h"
 #include "trace/gpu_module.h"
@@ -262,8 +261,7 @@ static bool start_module(void)
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,
-            .hold = gv_hold_calls,
-            .release = gv_process_let_calls_begin,
+            .note_node = gv_graph_node_note,
             .start_thread = gv_own_thread_start,
         };
         reason = start_beside();
@@ -335,6 +333,14 @@ static bool close_to_others(struct gv_process_own *own, const struct gv_thread *
     return true;
 }
 
+/* Any thread. */
+static void open_to_others(struct gv_process_own *own)
+{
+    atomic_store(&own->open, atomic_load(&own->token));
+    atomic_store(&own->gpu_starter, 0);
+    gv_futex_wake(&own->gpu_starter);
+}
+
 static void await_starter(struct gv_process_own *own)
 {
     uint64_t end_ns = gv_monotonic_ns() + START_PATIENCE_MS * 1000000u;
@@ -342,7 +348,7 @@ static void await_starter(struct gv_process_own *own)
 
     while ((starter = atomic_load(&own->gpu_starter)) != 0)
         if (!gv_futex_wait_until(&own->gpu_starter, starter, end_ns))
-            gv_process_end_wait(&own->gpu_starter); /* nobody waits for it again */
+            open_to_others(own); /* nobody waits for it again */
 }
 
 void gv_gpu_await_start(const struct gv_thread *thread)
@@ -375,7 +381,7 @@ void gv_gpu_leave_start(struct gv_thread *thread)
         atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
     }
     thread->writing = false;
-    gv_process_end_wait(&own->gpu_starter);
+    open_to_others(own);
 }
 
 void gv_gpu_start(struct gv_thread *thread)
@@ -389,7 +395,7 @@ void gv_gpu_start(struct gv_thread *thread)
     /* Another thread may have just done it. */
     if (atomic_load(&started_token) != gv_process_token_now())
         start_here(thread);
-    gv_process_end_wait(&own->gpu_starter);
+    open_to_others(own);
 }
 
 const struct gv_gpu_module *gv_gpu_recording(void)

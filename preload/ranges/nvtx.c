@@ -101,11 +101,15 @@ __attribute__((noinline)) static uint32_t number_of_wide(const wchar_t *wide)
     return number_of(text);
 }
 
+/* The handle of a domain whose ranges are not recorded, and what a tool's stands for. No number of
+ * a text is as large. */
+#define NOT_WANTED UINT32_MAX
+
 static uint32_t domain_of(uint64_t handle)
 {
     if (__builtin_expect(tool_of(GV_NVTX_CORE2, AT_create_a) != NULL, 0))
         return handle ? gv_texts_bound(GV_TEXT_OF_DOMAIN, handle, 0) : 0;
-    return gv_texts_know(handle) ? (uint32_t)handle : 0;
+    return gv_texts_know(handle) || handle == NOT_WANTED ? (uint32_t)handle : 0;
 }
 
 static uint32_t string_of(uint64_t handle)
@@ -142,6 +146,8 @@ static void say_event(enum gv_range_kind kind, uint32_t domain, const nvtx_event
 {
     struct gv_range range = {.domain = domain};
 
+    if (domain == NOT_WANTED)
+        return;
     if (event && event->bytes >= sizeof *event) {
         range.category = event->category;
         if (event->category)
@@ -182,24 +188,39 @@ static uint64_t handle_of(enum gv_text_key key, gv_nvtx_function *tool, uint64_t
     return handle;
 }
 
+static void say_pop(uint32_t domain)
+{
+    if (domain != NOT_WANTED)
+        gv_ranges_pop(domain);
+}
+
+static void say_end(uint32_t domain, range_id id)
+{
+    if (domain != NOT_WANTED)
+        gv_ranges_end(id);
+}
+
 static const struct {
     const char *name;
-    bool only_asks;
+    enum { SHOWN, EACH, ASKS } how;
 } library_domains[] = {
-#define GV_LIBRARY_DOMAIN(name, only_asks) {name, only_asks},
+#define GV_LIBRARY_DOMAIN(name, how) {name, how},
 #include "trace/library_domains.def"
 #undef GV_LIBRARY_DOMAIN
 };
 
 static uint64_t domain_handle(gv_nvtx_function *tool, uint64_t handle, const char *name)
 {
-    bool only_asks = false;
+    int how = SHOWN;
 
     for (size_t i = 0; name && i < sizeof library_domains / sizeof library_domains[0]; i++)
-        only_asks |= library_domains[i].only_asks && strcmp(name, library_domains[i].name) == 0;
-    if (only_asks && !tool && gv_process.settings.ranges != GV_RANGES_ALL)
+        if (strcmp(name, library_domains[i].name) == 0)
+            how = library_domains[i].how;
+    if (gv_process.settings.ranges == GV_RANGES_ALL)
+        how = SHOWN;
+    if (how == ASKS && !tool)
         return 0;
-    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, number_of(name));
+    return handle_of(GV_TEXT_OF_DOMAIN, tool, handle, how == SHOWN ? number_of(name) : NOT_WANTED);
 }
 
 /* ---- the functions ---- */
@@ -305,8 +326,7 @@ int gv_nvtx_attach(gv_nvtx_get_table *get_table, gv_nvtx_initialize *tool)
 
 static uint8_t is_enabled(uint64_t domain)
 {
-    (void)domain;
-    return 1;
+    return domain_of(domain) != NOT_WANTED;
 }
 
 static void forget_slots(const struct gv_nvtx_extension *extension)

@@ -1,5 +1,6 @@
 #include "preload/sample/pairs.h"
 
+#include "preload/base/budget.h"
 #include "preload/base/clock.h"
 #include "preload/base/lazy_memory.h"
 #include "preload/base/own_thread.h"
@@ -20,11 +21,6 @@
 
 /* Of each site, so many are chosen: the first ones, and then one in so much time. */
 #define SAMPLE_EVERY_NS 100000000u
-
-/* A pair costs the thread 3 us. So many thousandths of the time in which it makes calls, and no
- * more at once than those of 20 ms. */
-#define BUDGET_OF_1000   3
-#define BUDGET_ACTIVE_NS 20000000u
 
 #define STACK_BYTES      (256u << 10)
 #define LOOK_LEAST_NS    20000000u
@@ -62,7 +58,7 @@ struct gv_pair {
     uint64_t after_ns;         /* when the second event was in the stream */
 };
 
-enum ring_state { RING_NONE, RING_MAKING, RING_READY, RING_GONE };
+enum ring_state { RING_NONE, RING_MAKING, RING_READY, RING_GONE, RING_FAILED };
 
 /* The events of a context. */
 struct ring {
@@ -150,19 +146,6 @@ static uint32_t choose(const struct gv_pair_call *call)
     return of;
 }
 
-static bool affords(struct gv_thread *thread, uint64_t now_ns)
-{
-    uint64_t active_ns = now_ns - thread->pairs_at_ns;
-
-    if (active_ns > BUDGET_ACTIVE_NS)
-        active_ns = BUDGET_ACTIVE_NS;
-    thread->pairs_at_ns = now_ns;
-    thread->pairs_ns += (int64_t)(active_ns * BUDGET_OF_1000 / 1000);
-    if (thread->pairs_ns > BUDGET_ACTIVE_NS * BUDGET_OF_1000 / 1000)
-        thread->pairs_ns = BUDGET_ACTIVE_NS * BUDGET_OF_1000 / 1000;
-    return thread->pairs_ns > 0;
-}
-
 /* A call that waited for a lock of the driver does not pay for that. */
 static void pay(struct gv_thread *thread, uint64_t start_ns, bool is_new)
 {
@@ -174,7 +157,7 @@ static void pay(struct gv_thread *thread, uint64_t start_ns, bool is_new)
         atomic_fetch_add_explicit(&costs()[GV_OWN_COST_PAIRS].total_ns, took_ns,
                                   memory_order_relaxed);
     }
-    thread->pairs_ns -= (int64_t)(took_ns < HELD_NS ? took_ns : HELD_NS);
+    gv_budget_spend(&thread->pairs, took_ns, HELD_NS);
 }
 
 /* What the driver has of an attribute: its number, and its value from the eighth byte on. */
@@ -225,14 +208,56 @@ static void make_ring(struct ring *ring, uint64_t context)
     int mode = RELAXED;
     bool is_made;
 
+    atomic_store(&ring->context, context);
     if (gv_driver_calls.thread_exchange_capture_mode(&mode) != 0) {
-        atomic_store(&ring->state, RING_GONE);
+        atomic_store(&ring->state, RING_FAILED);
         return;
     }
-    atomic_store(&ring->context, context);
     is_made = make_events(ring);
     gv_driver_calls.thread_exchange_capture_mode(&mode);
-    atomic_store(&ring->state, is_made ? RING_READY : RING_GONE);
+    atomic_store(&ring->state, is_made ? RING_READY : RING_FAILED);
+}
+
+/* Whether nobody uses it any more: our thread reads no ring, and no thread is in a call with one of
+ * its pairs. Then it is as new. */
+static bool is_left(struct ring *ring)
+{
+    if (atomic_load(&reading))
+        return false;
+    for (size_t i = 0; i < PAIRS; i++) {
+        uint32_t done = PAIR_DONE;
+
+        if (!atomic_compare_exchange_strong(&ring->pairs[i].state, &done, PAIR_FREE) &&
+            done == PAIR_TAKEN)
+            return false;
+    }
+    ring->base_ns = 0;
+    ring->knows_empty = false;
+    return true;
+}
+
+/* One that was never used, or whose context is gone. Another thread may be making one for the same
+ * context, or may have made it since the caller looked. */
+static struct ring *new_ring(struct ring *rings, uint64_t context)
+{
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct ring *ring = &rings[i];
+        uint32_t state = atomic_load(&ring->state);
+
+        if (state == RING_READY && atomic_load(&ring->context) == context)
+            return ring;
+        if (state == RING_READY || state == RING_FAILED)
+            continue;
+        if (state == RING_MAKING ||
+            !atomic_compare_exchange_strong(&ring->state, &state, RING_MAKING))
+            return NULL;
+        if (is_left(ring)) {
+            make_ring(ring, context);
+            return atomic_load(&ring->state) == RING_READY ? ring : NULL;
+        }
+        atomic_store(&ring->state, RING_GONE);
+    }
+    return NULL;
 }
 
 /* The ring of the current context; NULL: it has none now. */
@@ -241,21 +266,15 @@ static struct ring *ring_of(uint64_t context)
     struct ring *rings = gv_lazy_memory(&ring_memory, CONTEXTS * sizeof *rings);
 
     for (size_t i = 0; rings && i < CONTEXTS; i++) {
-        struct ring *ring = &rings[i];
-        uint32_t state = atomic_load_explicit(&ring->state, memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&rings[i].state, memory_order_acquire);
 
-        if (state == RING_READY && atomic_load(&ring->context) == context)
-            return ring;
-        if (state == RING_MAKING)
+        if (state == RING_MAKING) /* perhaps for this one */
             return NULL;
-        if (state != RING_NONE)
-            continue;
-        if (!atomic_compare_exchange_strong(&ring->state, &state, RING_MAKING))
-            return NULL;
-        make_ring(ring, context);
-        return atomic_load(&ring->state) == RING_READY ? ring : NULL;
+        if ((state == RING_READY || state == RING_FAILED) &&
+            atomic_load(&rings[i].context) == context)
+            return state == RING_READY ? &rings[i] : NULL;
     }
-    return NULL;
+    return rings ? new_ring(rings, context) : NULL;
 }
 
 static struct gv_pair *claim(struct ring *ring)
@@ -282,7 +301,7 @@ static void *stream_of(const struct gv_pair_call *call)
 {
     uint64_t stream = call->stream;
 
-    if (stream == 0 && gv_api_is_per_thread(gv_api_rows[call->api].name))
+    if (stream == 0 && gv_api_rows[call->api].per_thread)
         stream = THREADS_STREAM;
     return (void *)(uintptr_t)stream;
 }
@@ -336,7 +355,8 @@ bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
     if (left) /* of a call that was left */
         drop(left);
     start_ns = gv_clock_now_ns();
-    if (!thread->context || !affords(thread, start_ns)) {
+    gv_budget_grow(&thread->pairs, GV_BUDGET_PAIRS_OF_1000, start_ns);
+    if (!thread->context || thread->pairs.left_ns <= 0) {
         gv_own_cost_spare(costs(), GV_OWN_COST_PAIRS);
         return false;
     }
@@ -536,19 +556,18 @@ static bool read_current(struct ring *ring)
 
 static bool read_ring(struct ring *ring)
 {
-    void *context = (void *)(uintptr_t)atomic_load(&ring->context);
     bool was_any = false;
 
     atomic_store(&reading, 1);
-    /* Who ends a context says so first, and then waits while we read. */
+    /* Who ends a context says so first, and then waits while we read. Before that, the ring may
+     * have become another context's. */
     if (atomic_load(&ring->state) == RING_READY &&
-        gv_driver_calls.context_set_current(context) == 0) {
+        gv_driver_calls.context_set_current((void *)(uintptr_t)atomic_load(&ring->context)) == 0) {
         was_any = read_current(ring);
         gv_driver_calls.context_set_current(NULL);
     }
     atomic_store(&reading, 0);
-    if (atomic_load(&ring->state) == RING_GONE)
-        gv_futex_wake(&reading);
+    gv_futex_wake(&reading); /* also if the ring has been made anew meanwhile */
     return was_any;
 }
 
@@ -625,7 +644,7 @@ const char *gv_pairs_start(void)
     return NULL;
 }
 
-void gv_pairs_void(void)
+void gv_pairs_void(uint64_t context)
 {
     struct ring *rings = atomic_load(&ring_memory);
     uint64_t end_ns = gv_monotonic_ns() + READ_PATIENCE_NS;
@@ -634,9 +653,11 @@ void gv_pairs_void(void)
         return;
     int saved_errno = gv_own_work_begin();
     for (size_t i = 0; i < CONTEXTS; i++) {
-        uint32_t ready = RING_READY;
+        uint32_t ready = RING_READY, failed = RING_FAILED;
 
-        atomic_compare_exchange_strong(&rings[i].state, &ready, RING_GONE);
+        if ((!context || atomic_load(&rings[i].context) == context) &&
+            !atomic_compare_exchange_strong(&rings[i].state, &ready, RING_GONE))
+            atomic_compare_exchange_strong(&rings[i].state, &failed, RING_GONE);
     }
     while (atomic_load(&reading) && gv_futex_wait_until(&reading, 1, end_ns))
         continue;

@@ -8,7 +8,8 @@
  * Not chosen: calls inside other calls; calls that name no stream, or one that is being captured or
  * is of another context; launches with an attribute that would mean something else with an event
  * beside them. Nothing here waits for the GPU: where there are no free events, a sample is lost.
- * Events are made at a context's first chosen call, and end with their context.
+ * Events are made at a context's first chosen call, for 16 contexts at a time, and end with their
+ * context.
  *
  * The hooks ask only if gv_pairs_are_on, before and after the real call, on its thread.
  */
@@ -41,10 +42,9 @@ bool gv_pairs_allow(const void *attributes, unsigned count);
 /* cuInit() has succeeded, in a process that is to be sampled. NULL, or why it is not. */
 const char *gv_pairs_start(void);
 
-/* Contexts are about to end: events made so far are not used any more, and no call of ours with
- * them is under way when this returns, unless it takes more than a second. A process has the events
- * of 16 contexts in all, as those of a context that lives on are not found again. */
-void gv_pairs_void(void);
+/* A context is about to end; 0: any of them. Its events are not used any more, and no call of ours
+ * with them is under way when this returns, unless it takes more than a second. */
+void gv_pairs_void(uint64_t context);
 
 /* Has what has ended written, within `patience_ns`. False: it took longer. `is_last`: nothing is
  * sampled from now on. Also in a signal handler. */

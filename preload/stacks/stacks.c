@@ -20,6 +20,10 @@
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 GV_HOT uint8_t gv_stacks_chosen_traits;
+/* What a call adds to a graph runs as often as the graph: it gets its own, up to so many in the
+ * process. */
+#define GV_STACKS_OF_NODES 16384u
+static atomic_uint of_nodes;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
 /* How much a thread may owe when it takes the first stack of a site: for a call that can wait, and
@@ -255,7 +259,7 @@ bool gv_stacks_wanted_of_failed(unsigned api)
 /* True for one of `of` calls, not in step with the program's loops. */
 static bool is_sample(const struct gv_thread *thread, unsigned of)
 {
-    return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
+    return (gv_mix(0, thread->stacks.at_ns) >> 32) % of == 0;
 }
 
 /* Of the thread as it stands; 0: it has no stack, or cannot be told. */
@@ -276,7 +280,7 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
                                 uint32_t one_of)
 {
     uint64_t native = gv_stack_site_hash(thread, site), start_ns;
-    int64_t budget_ns = thread->budget_ns;
+    int64_t budget_ns = thread->stacks.left_ns;
     bool may_be_first =
         budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
     uint32_t one = sites_at(native), site_of_top = 0;
@@ -310,11 +314,11 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
 }
 
 /* Whatever it costs. */
-static void write_exactly(struct gv_thread *thread)
+static void write_exactly(struct gv_thread *thread, uint64_t native, uint32_t one_of)
 {
     uint64_t start_ns = gv_clock_now_ns();
 
-    write_own(thread, 0, 0, GV_STACK_ROOM_WAITS);
+    write_own(thread, native, one_of, GV_STACK_ROOM_WAITS);
     gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS,
                     gv_clock_now_ns() - start_ns);
 }
@@ -323,7 +327,8 @@ bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_s
 {
     bool is_new;
 
-    return thread->budget_ns > -GV_STACKS_FIRST_LATER_NS && !gv_known_is_full(&gv_stack_sites) &&
+    return thread->stacks.left_ns > -GV_STACKS_FIRST_LATER_NS &&
+           !gv_known_is_full(&gv_stack_sites) &&
            !gv_known_find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new) &&
            gv_stacks_possible();
 }
@@ -334,7 +339,9 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site,
 
     if (can_take(thread)) {
         if (gv_stacks_least_ns == 0)
-            write_exactly(thread);
+            write_exactly(thread, 0, 0);
+        else if (site->is_node && atomic_fetch_add(&of_nodes, 1) < GV_STACKS_OF_NODES)
+            write_exactly(thread, gv_stack_site_hash(thread, site), one_of);
         else
             write_within_budget(thread, site, one_of);
     }

@@ -43,6 +43,7 @@ struct gv_stack_site {
     uint64_t object;  /* kernel, graph or function; 0: none */
     uint16_t api;
     bool can_wait; /* a wait that the program asked for, or a call that was not slow */
+    bool is_node;  /* it added a node to a graph, which may run many times */
     bool is_short; /* a wait that the program asked for, of less than GV_STACKS_OWN_WAIT_NS */
 };
 

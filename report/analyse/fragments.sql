@@ -104,9 +104,9 @@ WHERE c.stream IS NOT NULL
     AND (coalesce(c.result, 0) = 0 OR NOT a.begins_capture AND c.result IN (901, 904))
 
 -- define: is_captured(call)
--- Whether a call's stream was being captured, by temp.capture (report/analyse/gpu_unseen.h). The last
--- capture of the stream alone: a program may capture in each of its steps.
-coalesce((SELECT capture.end_ns FROM temp.capture WHERE capture.stream = {call}.stream
+-- Whether the stream of a call of the process ?1 was being captured, by temp.capture (report/analyse/gpu_unseen.h).
+-- The last capture of the stream alone: a program may capture in each of its steps.
+coalesce((SELECT capture.end_ns FROM temp.capture WHERE capture.process = ?1 AND capture.stream = {call}.stream
     AND capture.start_ns <= {call}.start_ns ORDER BY capture.start_ns DESC LIMIT 1) >= {call}.start_ns, 0)
 
 -- define: without_number(word)

@@ -35,8 +35,8 @@ int gv_gpu_unseen_read(sqlite3 *trace, struct gv_gpu_unseen_list *list);
 bool gv_gpu_unseen_overlaps(const struct gv_gpu_unseen_list *list, int64_t process,
                             int64_t start_ns, int64_t end_ns);
 
-/* Makes temp.capture, the captures of a process, for the fragment is_captured; until the next one,
- * or the closing. 0 or -errno. */
+/* Makes temp.capture, the captures of a process or of all (0), for the fragment is_captured; until
+ * the next one, or the closing. 0 or -errno. */
 int gv_gpu_captured_open(sqlite3 *trace, int64_t process);
 int gv_gpu_captured_close(sqlite3 *trace);
 

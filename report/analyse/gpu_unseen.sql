@@ -1,31 +1,31 @@
 -- name: open_captured
--- The captures of the process ?1, as temp.capture. Captures of several streams at a time are rare:
+-- The captures of the process ?1, or of all (0), as temp.capture. Captures of several streams at a time are rare:
 -- who waits joins the last one.
 DROP TABLE IF EXISTS temp.capture;
 -- Integers by declaration: an index does not help to compare a column without a type.
-CREATE TEMP TABLE capture (stream INTEGER, start_ns INTEGER, end_ns INTEGER);
+CREATE TEMP TABLE capture (process INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER);
 INSERT INTO temp.capture
-SELECT stream, CASE WHEN begins THEN start_ns ELSE -9223372036854775807 END,
+SELECT process, stream, CASE WHEN begins THEN start_ns ELSE -9223372036854775807 END,
     CASE WHEN begins THEN next_ns ELSE end_ns END
 FROM (
-    SELECT stream, start_ns, end_ns, begins,
+    SELECT process, stream, start_ns, end_ns, begins,
         lead(end_ns, 1, 9223372036854775807) OVER marks AS next_ns,
         lag(begins, 1, 0) OVER marks AS begun
-    FROM ({capture_marks} AND t.process = ?1)
-    WINDOW marks AS (PARTITION BY stream ORDER BY start_ns))
+    FROM ({capture_marks} AND ?1 IN (0, t.process))
+    WINDOW marks AS (PARTITION BY process, stream ORDER BY start_ns))
 WHERE begins OR NOT begun;
-CREATE INDEX temp.capture_started ON capture (start_ns);
+CREATE INDEX temp.capture_started ON capture (process, start_ns);
 INSERT INTO temp.capture
-SELECT stream, start_ns, end_ns
+SELECT process, stream, start_ns, end_ns
 FROM (
-    SELECT c.stream AS stream, c.start_ns AS start_ns, (SELECT k.end_ns FROM temp.capture k
-        WHERE k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) AS end_ns
+    SELECT t.process AS process, c.stream AS stream, c.start_ns AS start_ns, (SELECT k.end_ns FROM temp.capture k
+        WHERE k.process = t.process AND k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) AS end_ns
     FROM call c JOIN thread t ON t.id = c.thread
-    WHERE EXISTS (SELECT 1 FROM temp.capture) AND t.process = ?1 AND c.stream IS NOT NULL
+    WHERE EXISTS (SELECT 1 FROM temp.capture) AND ?1 IN (0, t.process) AND c.stream IS NOT NULL
         AND c.result = 0
         AND c.api IN (SELECT id FROM api WHERE awaits_event))
 WHERE end_ns >= start_ns;
-CREATE INDEX temp.capture_stream ON capture (stream, start_ns);
+CREATE INDEX temp.capture_stream ON capture (process, stream, start_ns);
 
 -- name: close_captured
 DROP TABLE IF EXISTS temp.capture;
@@ -115,7 +115,7 @@ SELECT EXISTS (SELECT 1 FROM gpu_change WHERE process = ?1);
 -- name: capture_changes
 -- What is launched in the times that another profiler began leaves no operation either.
 INSERT INTO temp.capture
-SELECT NULL, launched_ns, changed_ns FROM ({unseen}) WHERE changed_ns IS NOT NULL;
+SELECT ?1, NULL, launched_ns, changed_ns FROM ({unseen}) WHERE changed_ns IS NOT NULL;
 
 -- name: count
 -- What was launched by the process ?1 and never seen, as losses. ?2: when the GPU side began; ?3:

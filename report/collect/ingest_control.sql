@@ -35,14 +35,14 @@ FROM (SELECT *, lag(gpu || coalesce(profiler, ''), 1, coalesce((SELECT gpu || co
 WHERE gpu || coalesce(profiler, '') <> before;
 
 -- name: drop_unrecorded
--- CUPTI may go on for some time after a stop. When it leaves, it gives what still runs, without times. When it
--- comes back, it may give what a call has launched that began before.
+-- CUPTI goes on while recording is stopped, and its records are dropped only once its thread has seen the stop. When
+-- it leaves for another profiler, it gives what still runs, without times.
 DROP TABLE IF EXISTS temp.span;
 CREATE TEMP TABLE span (at_ns INTEGER PRIMARY KEY, until_ns INTEGER);
 INSERT INTO temp.span SELECT at_ns, until_ns
 FROM (SELECT gpu, at_ns, lead(at_ns, 1, {never}) OVER (ORDER BY at_ns) AS until_ns
     FROM gpu_change WHERE process = ?1)
-WHERE gpu IN ('stopped', 'between');
+WHERE gpu = 'stopped';
 DELETE FROM gpu_op WHERE EXISTS (SELECT 1 FROM temp.span)
     AND place IN (SELECT id FROM gpu_place WHERE process = ?1)
     AND CASE WHEN start_ns IS NOT NULL THEN call IS NULL AND start_ns < (SELECT until_ns FROM temp.span

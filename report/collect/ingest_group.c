@@ -164,6 +164,62 @@ static int store_inside(struct gv_ingest *ingest, const union gv_record *records
     return error;
 }
 
+/* ---- nodes of graphs ---- */
+
+static int store_clone(struct gv_ingest *ingest, uint64_t node, uint64_t original)
+{
+    return original ? gv_database_run(ingest->database, GV_STATEMENT_GRAPH_NODE_CLONED, "iii",
+                                      ingest->process, (int64_t)node, (int64_t)original)
+                    : 0;
+}
+
+/*
+ * In a graph that can be launched, the driver makes nodes of child graphs nodes of the whole. They
+ * have the numbers behind its own, child by child, and CUPTI does not tell of them (measured:
+ * driver 580). What comes behind a child graph within a child is not known.
+ */
+static int store_moved(struct gv_ingest *ingest, const union gv_record *records, size_t count,
+                       uint64_t call_start_ns)
+{
+    uint64_t whole = UINT64_MAX, next = 0;
+    int error = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count && !error; i++) {
+            const struct gv_record_graph_node *node = &records[i].graph_node;
+            uint64_t graph = node->node >> 32;
+
+            if (node->head.kind != GV_RECORD_GRAPH_NODE || !node->original ||
+                !(node->head.flags & GV_RECORD_INSTANTIATED) ||
+                node->call_start_ns != call_start_ns)
+                continue;
+            if (pass == 0 && graph <= whole) {
+                whole = graph;
+                next = node->node + 1;
+            } else if (pass == 1 && graph != whole) {
+                if (node->head.flags & GV_RECORD_IS_GRAPH)
+                    return 0;
+                error = store_clone(ingest, next++, node->node);
+            }
+        }
+    return error;
+}
+
+/* Those that the call added with which the group ends; 0: its stack is not known. */
+static int store_nodes(struct gv_ingest *ingest, const union gv_record *records, size_t count,
+                       int64_t stack)
+{
+    const struct gv_record_call *call = &records[count].call;
+    int error = store_moved(ingest, records, count, call->start_ns);
+
+    for (size_t i = 0; i < count && !error; i++)
+        if (records[i].head.kind == GV_RECORD_GRAPH_NODE && !records[i].graph_node.original &&
+            records[i].graph_node.call_start_ns == call->start_ns)
+            error = gv_database_run(ingest->database, GV_STATEMENT_GRAPH_NODE_ADDED, "iii",
+                                    ingest->process, (int64_t)records[i].graph_node.node, stack);
+    return error;
+}
+
 /* ---- calls ---- */
 
 /* Gives the loads inside this call its row. */
@@ -388,7 +444,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     const struct gv_record_run_delay *delay = NULL;
     const struct gv_record_host *launch = NULL;
     const struct gv_record_collective *collective = NULL;
-    int64_t id;
+    int64_t id, of_call;
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
@@ -403,6 +459,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 module = 0;
             outer_start_ns = 0;
             id = *ingest->next_call;
+            of_call = stack.of_call_start_ns == record->call.start_ns ? stack.of_call : 0;
             error = store_call(ingest, thread, &record->call, 1, module, &stack);
             if (!error && delay)
                 error = gv_ingest_delay_call(ingest, thread, delay, &record->call, id);
@@ -410,6 +467,8 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 error = store_host_launch(ingest, launch, &record->call, id);
             if (!error && i > 0)
                 error = store_inside(ingest, records, i, id);
+            if (!error && i > 0)
+                error = store_nodes(ingest, records, i, of_call);
             if (!error && collective)
                 error = store_collective(ingest, collective, &record->call, id);
             module = 0;
@@ -446,6 +505,9 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             collective = &record->collective;
             break;
         case GV_RECORD_INSIDE: /* with its call */
+            break;
+        case GV_RECORD_GRAPH_NODE: /* those that are no clones: with their call */
+            error = store_clone(ingest, record->graph_node.node, record->graph_node.original);
             break;
         case GV_RECORD_HOST_FUNCTION:
             error = store_host_function(ingest, thread, &record->host);

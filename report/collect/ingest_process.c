@@ -74,6 +74,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
         {"host function", "", now.lost_host_functions, old->lost_host_functions},
         {"range", "", now.lost_ranges, old->lost_ranges},
+        {"graph node", "", now.lost_graph_nodes, old->lost_graph_nodes},
     };
     if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",

@@ -75,6 +75,7 @@ DELETE FROM main.jit WHERE start_ns < ?1;
 DELETE FROM main.overhead WHERE start_ns < ?1;
 DELETE FROM main.host_function WHERE start_ns + duration_ns < ?1;
 DELETE FROM main.idle_sample WHERE at_ns < ?1;
+DELETE FROM main.sample_gpm WHERE sample IN (SELECT id FROM main.sample WHERE at_ns < ?1);
 DELETE FROM main.sample WHERE at_ns < ?1;
 DELETE FROM main.load WHERE start_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = load.call);
 DELETE FROM main.gpu_module WHERE at_ns < ?1 AND NOT EXISTS (SELECT 1 FROM main.call WHERE id = gpu_module.call);

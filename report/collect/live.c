@@ -114,7 +114,7 @@ static int take_fact(void *context, sqlite3_stmt *row)
             continue;
         fact->count = sqlite3_column_type(row, 3) == SQLITE_NULL ? 0 : sqlite3_column_int64(row, 3);
         /* A time that goes on may be corrected: a sum never goes down. */
-        if (i == GV_LIVE_nvml || sqlite3_column_int64(row, 4) > fact->ns)
+        if (i == GV_LIVE_nvml || i == GV_LIVE_use || sqlite3_column_int64(row, 4) > fact->ns)
             fact->ns = sqlite3_column_int64(row, 4);
     }
     return 0;

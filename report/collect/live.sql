@@ -49,4 +49,10 @@ UNION ALL SELECT 'nvml', s.uuid, w.what, CASE w.what WHEN 'percent' THEN s.gpu_p
         ELSE s.sm_clock_mhz END, s.at_ns
 FROM (SELECT *, max(id) FROM sample WHERE id > (SELECT max(id) - 64 FROM sample) GROUP BY uuid) s
     JOIN (SELECT 'percent' AS what UNION ALL SELECT 'bytes' UNION ALL SELECT 'milliwatts' UNION ALL SELECT 'C'
-        UNION ALL SELECT 'MHz') w;
+        UNION ALL SELECT 'MHz') w
+UNION ALL SELECT 'use', uuid, unit, tenths, tenths * 1000000
+FROM (SELECT uuid, unit, CASE unit WHEN 'SMs' THEN sm_tenths WHEN 'DRAM' THEN dram_tenths ELSE tensor_tenths END AS tenths
+    FROM (SELECT s.uuid AS uuid, g.*, max(g.sample) FROM sample_gpm g JOIN sample s ON s.id = g.sample
+        WHERE g.sample > (SELECT max(sample) - 256 FROM sample_gpm) AND g.duration_ns > 0 GROUP BY s.uuid)
+        JOIN (SELECT 'SMs' AS unit UNION ALL SELECT 'DRAM' UNION ALL SELECT 'tensor cores'))
+WHERE tenths IS NOT NULL;

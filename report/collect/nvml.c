@@ -1,12 +1,15 @@
 #include "report/collect/nvml.h"
 
+#include "report/collect/gpm.h"
 #include "report/store/row.h"
 #include "trace/futex.h"
 #include "trace/text.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +19,7 @@
 
 /* ---- the library ---- */
 
-#define GV_NVML_DEVICES    64
+#define GV_NVML_DEVICES    GV_GPM_DEVICES
 #define GV_NVML_UUID_BYTES 96
 
 /* Unknown values are -1. */
@@ -30,6 +33,9 @@ struct gv_nvml_sample {
     int64_t sm_mhz;
     int64_t memory_mhz;
     int64_t temperature_c;
+    unsigned device;
+    bool has_gpm; /* `gpm` says something */
+    struct gv_gpm_sample gpm;
 };
 
 #define GV_NVML_CLOCK_SM     1
@@ -69,6 +75,7 @@ struct gv_nvml_process {
 
 struct gv_nvml {
     void *library;
+    struct gv_gpm *gpm; /* NULL: no memory */
     /* NULL: a library that lacks it. *count: the room, and then how many there are. */
     int (*processes)(void *device, unsigned *count, struct gv_nvml_process *processes);
 #define GV_NVML(field, symbol, parameters) int(*field) parameters;
@@ -125,6 +132,7 @@ static struct gv_nvml *nvml_open(void)
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (nvml->library && look_up(nvml) && nvml->init() == 0) {
         find_devices(nvml);
+        nvml->gpm = gv_gpm_open(nvml->library);
         return nvml;
     }
     if (nvml->library)
@@ -137,6 +145,7 @@ static void nvml_close(struct gv_nvml *nvml)
 {
     if (!nvml)
         return;
+    gv_gpm_close(nvml->gpm);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -149,6 +158,7 @@ static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml
     struct gv_nvml_memory memory;
     unsigned value;
 
+    sample->device = device;
     memcpy(sample->uuid, nvml->device_at[device].uuid, sizeof(sample->uuid));
     sample->at_ns = (int64_t)gv_monotonic_ns();
     bool known = nvml->utilization(handle, &rates) == 0;
@@ -216,6 +226,8 @@ struct gv_sampler {
     bool ending;
     unsigned count;
     struct gv_nvml_sample samples[GV_SAMPLES_WAITING];
+    atomic_bool
+        is_used[GV_NVML_DEVICES]; /* one of the trace: of others, GPM is not worth its cost */
     unsigned other_count;
     struct gv_other others[GV_OTHERS];
     bool pids_known; /* the session's own processes are listed by the numbers that we know */
@@ -315,6 +327,8 @@ static void *sampler_run(void *context)
     do {
         clock_gettime(CLOCK_MONOTONIC, &next);
         for (unsigned i = 0; i < nvml->devices; i++) {
+            sample.has_gpm = nvml->gpm && atomic_load(&sampler->is_used[i]) &&
+                             gv_gpm_take(nvml->gpm, i, nvml->device_at[i].handle, &sample.gpm);
             nvml_ask(nvml, i, &sample);
             sampler_add(sampler, &sample);
             if (rounds % GV_OTHERS_EVERY == 0)
@@ -416,6 +430,18 @@ static void settle_others(struct gv_sampler *sampler, bool committed)
     }
 }
 
+static int store_gpm(struct gv_database *database, const struct gv_gpm_sample *gpm)
+{
+    struct gv_row_sample_gpm row = {.sample = gv_database_last_id(database),
+                                    .duration_ns = gpm->duration_ns,
+                                    .pcie_tenths = gv_row_known(gpm->pcie_tenths),
+                                    .clock_reasons = gv_row_known(gpm->clock_reasons)};
+
+#define GV_GPM(column, number, factor) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
+#include "report/collect/gpm.def"
+    return gv_row_add(database, GV_TABLE_sample_gpm, &row, 1);
+}
+
 static int store_known(struct gv_sampler *sampler, struct gv_database *database, uint64_t epoch_ns)
 {
     int error = gv_database_begin(database);
@@ -427,6 +453,11 @@ static int store_known(struct gv_sampler *sampler, struct gv_database *database,
                                 sample->at_ns - (int64_t)epoch_ns, sample->gpu_percent,
                                 sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
                                 sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
+        if (error || sqlite3_changes(database->handle) == 0)
+            continue;
+        atomic_store(&sampler->is_used[sample->device], true);
+        if (sample->has_gpm)
+            error = store_gpm(database, &sample->gpm);
     }
     if (!error)
         error = store_others(sampler, database, epoch_ns);
@@ -477,4 +508,18 @@ void gv_samples_close(struct gv_samples *samples)
     pthread_cond_destroy(&sampler->ending_changed);
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);
+}
+
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
+{
+    struct gv_nvml *nvml = nvml_open();
+
+    *devices = *with_gpm = 0;
+    if (!nvml)
+        return -ENOENT;
+    *devices = nvml->devices;
+    for (unsigned i = 0; i < nvml->devices && nvml->gpm; i++)
+        *with_gpm += gv_gpm_is_there(nvml->gpm, nvml->device_at[i].handle);
+    nvml_close(nvml);
+    return 0;
 }

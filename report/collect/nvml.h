@@ -1,7 +1,8 @@
 /*
  * Samples the GPUs through NVIDIA's management library every GV_SAMPLES_MS while a program runs:
  * utilisation, memory, power, clocks, temperature. Once a second it also lists which processes
- * outside the session use them. For the collector.
+ * outside the session use them, and two to five times a second, less in long runs, how full the
+ * units of the session's own are (gpm.h). For the collector.
  *
  * Sampling has its own thread: a driver in trouble may not answer for long, and the collector must
  * continue storing. The thread starts with the first device in the trace. Without the library there
@@ -29,5 +30,9 @@ void gv_samples_take(struct gv_samples *samples, struct gv_database *database, u
 
 /* Ends the thread, or abandons it if it does not answer. */
 void gv_samples_close(struct gv_samples *samples);
+
+/* How many devices the machine has, and how many of them say how full they are. With a driver in
+ * trouble, it may never return. 0; -ENOENT: no library, or it refuses. */
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm);
 
 #endif

@@ -23,6 +23,21 @@ static int name_stacks(struct gv_database *database)
     return error;
 }
 
+/* A clone may be one of a clone. */
+#define GV_SETTLE_CLONES 8
+
+static int find_originals(struct gv_database *database)
+{
+    static const char sql[] =
+        "UPDATE graph_node AS n SET (original, stack) = (SELECT original, stack FROM graph_node o"
+        " WHERE o.process = n.process AND o.node = n.original) WHERE original IS NOT NULL";
+    int error = 0;
+
+    for (int i = 0; i < GV_SETTLE_CLONES && !error; i++)
+        error = gv_database_script(database->handle, sql, NULL, 0);
+    return error;
+}
+
 static void tell(const char *path, const char *what, int error)
 {
     if (error)
@@ -38,6 +53,7 @@ void gv_settle(struct gv_database *database, const char *path)
     tell(path, "sort in little memory",
          gv_database_script(database->handle, "PRAGMA cache_size = -2048", NULL, 0));
     tell(path, "name the stacks", name_stacks(database));
+    tell(path, "find what graphs were made of", find_originals(database));
     error = gv_pass_open(&pass, database->handle, 0);
     tell(path, "read the calls", error);
     if (!error)

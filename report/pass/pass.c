@@ -3,18 +3,24 @@
 #include "report/pass_pass.inc"
 #include "report/store/beside.h"
 #include "report/store/id_table.h"
+#include "report/store/key_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY: what polls return */
 
+/* Of all processes: in memory each takes up to 85 bytes. */
+#define NODES_MOST (1u << 19)
+
 struct gv_pass {
     struct gv_pass_sorted *calls, *operations, *untimed;
     struct gv_beside stacks, folds;
     struct gv_pass_times *places;
-    size_t place_count; /* one more than the highest id */
-    int error;          /* of a row */
+    size_t place_count;            /* one more than the highest id */
+    struct gv_id_table process_of; /* a place */
+    struct gv_key_map nodes;       /* by process and node: its number, and the stack */
+    int error;                     /* of a row */
 };
 
 enum call_column {
@@ -96,24 +102,44 @@ static int take_call(struct gv_pass *pass, sqlite3_value **row)
     return gv_pass_sorted_add(pass->calls, &call);
 }
 
+/* A node's number, and below that its stack. */
+#define NODE(number, stack) ((int64_t)((uint64_t)(number) << 32 | (stack)))
+
+static int find_node(struct gv_pass *pass, sqlite3_value **row, int64_t *found)
+{
+    const struct gv_key key = {
+        {(uint64_t)gv_id_table_get(&pass->process_of, id_of(row[OP_PLACE]), 0),
+         (uint64_t)sqlite3_value_int64(row[OP_GRAPH_NODE])}};
+
+    *found = is_null(row[OP_GRAPH_NODE]) ? 0 : gv_key_map_find(&pass->nodes, &key);
+    if (*found || is_null(row[OP_GRAPH_NODE]) || pass->nodes.used >= NODES_MOST)
+        return 0;
+    *found = NODE(pass->nodes.used + 1, 0);
+    return gv_key_map_add(&pass->nodes, &key, *found);
+}
+
 static int take_operation(struct gv_pass *pass, sqlite3_value **row)
 {
     int64_t start_ns = gv_time_limited(sqlite3_value_int64(row[OP_START]));
     int64_t duration_ns = gv_time_limited_duration(sqlite3_value_int64(row[OP_DURATION]));
-    int64_t kind = sqlite3_value_int64(row[OP_KIND]);
+    int64_t kind = sqlite3_value_int64(row[OP_KIND]), node;
+    int error = find_node(pass, row, &node);
     const struct gv_pass_operation operation = {
         .key = {start_ns, sqlite3_value_int64(row[OP_ID]), start_ns + duration_ns},
         .call = sqlite3_value_int64(row[OP_CALL]),
         .bytes = sqlite3_value_int64(row[OP_BYTES]),
         .place = id_of(row[OP_PLACE]),
         .shape = id_of(row[OP_SHAPE]),
+        .node = (uint32_t)((uint64_t)node >> 32),
+        .stack = (uint32_t)node,
         .copy_kind = sqlite3_value_int(row[OP_COPY_KIND]),
         .kind = kind > 0 && kind <= UINT8_MAX ? (uint8_t)kind : 0,
         .has_start = !is_null(row[OP_START]),
-        .in_graph = !is_null(row[OP_GRAPH_NODE]),
         .is_of_thread = sqlite3_value_int(row[OP_IS_OF_THREAD]) != 0,
     };
 
+    if (error)
+        return error;
     if (!operation.has_start || is_null(row[OP_DURATION]))
         return gv_pass_sorted_add(pass->untimed, &operation);
     if (operation.place < pass->place_count) {
@@ -171,11 +197,9 @@ static int read_rows(struct gv_pass *pass, sqlite3 *trace, int which, const char
 
 static int read_places(struct gv_pass *pass, sqlite3 *trace)
 {
-    struct gv_id_table places = {0};
-    int error = gv_id_table_read(&places, trace, "SELECT id, 1 FROM gpu_place");
+    int error = gv_id_table_read(&pass->process_of, trace, "SELECT id, process FROM gpu_place");
 
-    pass->place_count = places.rows;
-    gv_id_table_free(&places);
+    pass->place_count = pass->process_of.rows;
     pass->places = calloc(pass->place_count + 1, sizeof(*pass->places));
     if (!error && !pass->places)
         error = -ENOMEM;
@@ -184,11 +208,25 @@ static int read_places(struct gv_pass *pass, sqlite3 *trace)
     return error;
 }
 
+static int take_node(void *context, sqlite3_stmt *row)
+{
+    struct gv_pass *pass = context;
+    const struct gv_key key = {
+        {(uint64_t)sqlite3_column_int64(row, 0), (uint64_t)sqlite3_column_int64(row, 1)}};
+    uint32_t stack = id_of(sqlite3_column_value(row, 2));
+
+    return pass->nodes.used < NODES_MOST
+               ? gv_key_map_add(&pass->nodes, &key, NODE(pass->nodes.used + 1, stack))
+               : 0;
+}
+
 int gv_pass_open(struct gv_pass **made, sqlite3 *trace, int64_t thread)
 {
     struct gv_pass *pass = *made = calloc(1, sizeof(*pass));
     int error = pass ? read_places(pass, trace) : -ENOMEM;
 
+    if (!error)
+        error = gv_database_each(trace, sql_nodes, NULL, 0, take_node, pass);
     if (!error)
         error = gv_pass_sorted_open(&pass->calls, sizeof(struct gv_pass_call));
     if (!error)
@@ -218,6 +256,8 @@ void gv_pass_close(struct gv_pass *pass)
     gv_pass_sorted_close(pass->calls);
     gv_pass_sorted_close(pass->operations);
     gv_pass_sorted_close(pass->untimed);
+    gv_id_table_free(&pass->process_of);
+    gv_key_map_free(&pass->nodes);
     free(pass->places);
     free(pass);
 }

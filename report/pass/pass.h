@@ -34,10 +34,11 @@ struct gv_pass_operation {
     int64_t call; /* 0: not known */
     int64_t bytes;
     uint32_t place, shape;
+    uint32_t node;  /* of a graph, numbered in this pass; 0: none */
+    uint32_t stack; /* of the call that added the node; 0: not known */
     int32_t copy_kind;
-    uint8_t kind;   /* enum gv_gpu_kind */
-    bool has_start; /* of untimed ones */
-    bool in_graph;
+    uint8_t kind;      /* enum gv_gpu_kind */
+    bool has_start;    /* of untimed ones */
     bool is_of_thread; /* of gv_pass_open() */
 };
 

@@ -119,6 +119,16 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 INSERT INTO stack (process, number)
 SELECT ?1, min(0, coalesce(min(number), 0)) - 1 FROM stack WHERE process = ?1;
 
+-- name: GRAPH_NODE_ADDED
+-- CUPTI also says of a clone that it was added.
+INSERT OR IGNORE INTO graph_node (process, node, stack) VALUES (?1, ?2, nullif(?3, 0));
+
+-- name: GRAPH_NODE_CLONED
+-- Of a clone of one that is not stored yet, once the trace is complete.
+INSERT OR REPLACE INTO graph_node (process, node, original, stack)
+SELECT ?1, ?2, CASE WHEN o.node IS NULL THEN ?3 ELSE o.original END, o.stack
+FROM (SELECT 1) LEFT JOIN graph_node o ON o.process = ?1 AND o.node = ?3;
+
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 

@@ -66,14 +66,16 @@ SELECT
     o.graph_node AS graph_node, -- the node, if it was recorded as a node of a graph
     p.context AS cupti_context, -- CUPTI's number of the context
     p.stream AS cupti_stream, -- CUPTI's number of the stream: tells streams apart where stream is NULL
-    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory -- of a copy from or to the host: pageable, pinned or managed
+    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory, -- of a copy from or to the host: pageable, pinned or managed
+    gn.stack AS node_stack -- of a node: the stack of the call that added it to the graph; id in stacks
 FROM gpu_op o
     LEFT JOIN gpu_place p ON p.id = o.place
     LEFT JOIN gpu_shape s ON s.id = o.shape
     LEFT JOIN gpu_name n ON n.id = s.name
     LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15
     LEFT JOIN call c ON c.id = o.call
-    LEFT JOIN stream st ON st.id = c.stream;
+    LEFT JOIN stream st ON st.id = c.stream
+    LEFT JOIN graph_node gn ON gn.process = p.process AND gn.node = o.graph_node;
 
 CREATE VIEW loads AS -- one load of code, also inside another call
 SELECT
@@ -367,6 +369,24 @@ SELECT
     f.stall AS stall, -- a stall that shows it; id in stalls
     f.idle AS idle -- an idle time that shows it; id in idle
 FROM finding f LEFT JOIN place p ON p.id = f.place;
+
+CREATE VIEW gpu_use AS -- how full a device was while a process kept it busy, by samples of NVML; no row: the device does not tell
+SELECT
+    process AS process, -- id in processes
+    device AS device, -- the process's number of it
+    CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- as in ledger; run: all
+    samples AS samples, -- that count: the process kept the device busy for two thirds of their time or more
+    busy_ns AS busy_ns, -- in them
+    words AS words, -- what it was full of; NULL: fewer than 3 samples
+    sm_tenths / 10.0 AS sm_percent, -- as in samples, of the busy time
+    occupancy_tenths / 10.0 AS occupancy_percent, -- the same
+    tensor_tenths / 10.0 AS tensor_percent, -- the same
+    dram_tenths / 10.0 AS dram_percent, -- the same
+    fp64_tenths / 10.0 AS fp64_percent, -- the same
+    fp32_tenths / 10.0 AS fp32_percent, -- the same
+    fp16_tenths / 10.0 AS fp16_percent, -- the same
+    pcie_tenths / 10.0 AS pcie_percent -- the same
+FROM lane_use;
 
 CREATE VIEW facts AS -- what is true of the run beside its ledger
 SELECT
@@ -879,8 +899,22 @@ SELECT
     s.power_mw AS power_mw, -- milliwatts
     s.sm_clock_mhz AS sm_clock_mhz, -- of the multiprocessors
     s.memory_clock_mhz AS memory_clock_mhz, -- of the memory
-    s.temperature_c AS temperature_c -- degrees Celsius
-FROM sample s;
+    s.temperature_c AS temperature_c, -- degrees Celsius
+    g.duration_ns AS gpm_ns, -- until then: what the columns with sm to nvlink are of; NULL: not in this sample, or no GPM
+    g.sm_tenths / 10.0 AS sm_percent, -- of the multiprocessors had work
+    g.occupancy_tenths / 10.0 AS occupancy_percent, -- warps, of those that fit
+    g.tensor_tenths / 10.0 AS tensor_percent, -- of what the tensor cores can begin
+    g.dram_tenths / 10.0 AS dram_percent, -- of the bandwidth of the device's memory
+    g.fp64_tenths / 10.0 AS fp64_percent, -- of what the units for double precision can begin, without tensor cores
+    g.fp32_tenths / 10.0 AS fp32_percent, -- of those for single precision
+    g.fp16_tenths / 10.0 AS fp16_percent, -- of those for half precision
+    g.pcie_tenths / 10.0 AS pcie_percent, -- of the speed of the PCIe link, in its fuller direction
+    g.pcie_tx_mib AS pcie_tx_mib, -- sent by the device, MiB/s
+    g.pcie_rx_mib AS pcie_rx_mib, -- received by it, MiB/s
+    g.nvlink_tx_mib AS nvlink_tx_mib, -- sent, MiB/s, all links
+    g.nvlink_rx_mib AS nvlink_rx_mib, -- received, MiB/s
+    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS clocks_held -- what holds the clocks down: power, heat, limit (another one, such as clocks that were set); NULL: nothing, or not known
+FROM sample s LEFT JOIN sample_gpm g ON g.sample = s.id;
 
 CREATE VIEW jits AS -- one compilation by the driver, or search for compiled code
 SELECT
@@ -913,7 +947,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, host function, range, stack, Python stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, range, graph node, stack, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss WHERE what NOT IN ('stack', 'native stack') OR class = 'its copy is gone';

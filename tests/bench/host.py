@@ -368,8 +368,9 @@ def bench_waits(bench):
 RANGES = [("own", "nobody", 20, 1), ("nvtx", "nobody", 20, 1), ("mark", "nobody", 20, 1),
           ("nvtx", "a tool that does nothing", 20, 1), ("mark", "a tool that does nothing", 20, 1),
           ("own", "gpuverify", 20, 1), ("nvtx", "gpuverify", 20, 1), ("mark", "gpuverify", 20, 1),
-          ("nvtx", "gpuverify", 20, 1000), ("nvtx", "gpuverify", 200, 1000), ("nvtx", "gpuverify", 20, 20000)]
-SAID = {"own": "a push and its pop with gpuverify.h", "nvtx": "a push and its pop with NVTX", "mark": "a mark with NVTX"}
+          ("library", "gpuverify", 20, 1), ("nvtx", "gpuverify", 20, 1000), ("nvtx", "gpuverify", 200, 1000), ("nvtx", "gpuverify", 20, 20000)]
+SAID = {"own": "a push and its pop with gpuverify.h", "nvtx": "a push and its pop with NVTX", "mark": "a mark with NVTX",
+        "library": "a push and its pop in a library's domain"}
 
 
 def bench_ranges(bench):

@@ -1,9 +1,12 @@
-"""A decoding loop: the replay of a CUDA graph, and a synchronisation of the stream, each step."""
+"""A decoding loop: the replay of a CUDA graph, and a synchronisation of the stream, each step. With STEPS_EAGER, the
+launches of its kernels instead."""
+
+import os
 
 import steps
 
 (torch,) = steps.need("torch")
-LAYERS = 48
+LAYERS, EAGER = 48, "STEPS_EAGER" in os.environ
 torch.manual_seed(1)
 weights = [torch.randn(1024, 1024, device="cuda", dtype=torch.float16) / 32 for _ in range(LAYERS)]
 state = torch.randn(1, 1024, device="cuda", dtype=torch.float16)
@@ -27,9 +30,12 @@ with torch.no_grad(), torch.cuda.stream(stream):
 
 
 def step():
-    graph.replay()
+    if EAGER:
+        decode()
+    else:
+        graph.replay()
     stream.synchronize()
 
 
-with torch.cuda.stream(stream):
+with torch.no_grad(), torch.cuda.stream(stream):
     steps.run(step)

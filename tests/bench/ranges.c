@@ -1,9 +1,9 @@
 /*
- * Costs of ranges: bench_ranges own|nvtx|mark TEXT_BYTES TEXTS
+ * Costs of ranges: bench_ranges own|nvtx|library|mark TEXT_BYTES TEXTS
  *
- * Pushes and pops with gpuverify.h or NVTX, or marks with NVTX: 200 bursts of 1000, with so many
- * different texts, and a pause between them in which a collector keeps up. Prints the median of a
- * pair, or of a mark.
+ * Pushes and pops with gpuverify.h or NVTX, or in the domain of a library, or marks with NVTX: 200
+ * bursts of 1000, with so many different texts, and a pause between them in which a collector keeps
+ * up. Prints the median of a pair, or of a mark.
  */
 #include "nvtx/gpuverify.h"
 
@@ -49,14 +49,30 @@ static void nvtx(const char *text)
     nvtxRangePop();
 }
 
+/* One of those that name each operation (trace/library_domains.def). */
+static void library(const char *text)
+{
+    static nvtxDomainHandle_t domain;
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                   .message.ascii = text};
+
+    if (!domain)
+        domain = nvtxDomainCreateA("libcudf");
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxDomainRangePop(domain);
+}
+
 int main(int argc, char **argv)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int bytes = argc > 3 ? atoi(argv[2]) : 0, count = argc > 3 ? atoi(argv[3]) : 0;
-    void (*say)(const char *text) = argc < 2                       ? own
-                                    : strcmp(argv[1], "nvtx") == 0 ? nvtx
-                                    : strcmp(argv[1], "mark") == 0 ? nvtxMarkA
-                                                                   : own;
+    void (*say)(const char *text) = argc < 2                          ? own
+                                    : strcmp(argv[1], "nvtx") == 0    ? nvtx
+                                    : strcmp(argv[1], "library") == 0 ? library
+                                    : strcmp(argv[1], "mark") == 0    ? nvtxMarkA
+                                                                      : own;
     double burst_ns[BURSTS];
 
     if (bytes < 8 || bytes > MOST || count < 1 || count > TEXTS || cuInit(0) != CUDA_SUCCESS)

@@ -1,5 +1,5 @@
 """Recorded against stopped slices of one process (steps.py). Two processes that do the same differ by up to 5 %; the
-slices of one resolve 0.1 %."""
+slices of one resolve 0.1 %. With the default, CUPTI is in use in both (docs/control.md)."""
 
 import contextlib
 import math
@@ -11,10 +11,12 @@ from ground import CHECKOUT, finish, place, query, spool_of
 from programs import Missing, Program
 
 PAIRS = 30
-MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVERIFY_STACKS": "off"}), "default": ("default", {})}
+MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVERIFY_STACKS": "off"}), "default": ("default", {}),
+         "sampled": ("sampled", {}), "torch.profiler alone": ("plain", {"STEPS_PROFILER": "torch"})}
 # steps.py runs their steps. The last one needs no package.
 PROGRAMS = {"resnet18, training": "program_torch_resnet.py", "gpt2, training": "program_torch_gpt.py",
             "JAX, training": "program_jax.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
+            "PyTorch, decoding without a graph": "program_torch_eager.py",
             "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver.py"}
 TIMES = ("wall", "CPU time of the thread", "CPU time of the process")
 
@@ -65,9 +67,11 @@ def run(bench, path, mode, more, pairs):
             program.end()
         finally:
             program.kill()
-        trace = finish(bench, folder)
-        stacks = {name: query(trace, f"SELECT total({name}) FROM own_cost WHERE what = 'stacks'") for name in ("count", "total_ns")}
-        stacks["lost"] = query(trace, "SELECT total(count) FROM not_taken")
+        stacks = dict.fromkeys(("count", "total_ns", "lost"))
+        if mode != "plain":
+            trace = finish(bench, folder)
+            stacks = {name: query(trace, f"SELECT total({name}) FROM own_cost WHERE what = 'stacks'") for name in ("count", "total_ns")}
+            stacks["lost"] = query(trace, "SELECT total(count) FROM not_taken")
         return [(words[at], *map(int, words[at + 1:at + 5])) for at in range(0, len(words), 5)], used_s, stacks
 
 
@@ -77,6 +81,8 @@ def measure(bench, name, file):
         return
     rows = []
     for mode, (kind, more) in MODES.items():
+        if kind == "plain" and "torch" not in file:
+            continue
         try:
             found, used_s, stacks = run(bench, os.path.join(CHECKOUT, "tests", "bench", file), kind, more,
                                         bench.scaled(PAIRS, 2))

@@ -5,11 +5,13 @@ end of stdin:
 
 N             makes N steps; answers `total_ns p10_ns p50_ns`
 slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slices of 0.1 s: in each pair one with
-              recording and one without, in random order. Answers, for all of them, `on|off wall_ns thread_ns
+              recording and one without, in random order; with STEPS_PROFILER=torch, with PyTorch's profiler
+              instead of gpuverify. Answers, for all of them, `on|off wall_ns thread_ns
               process_ns steps`; the middle two are CPU times, of this thread and of the process
 """
 
 import ctypes
+import os
 import random
 import sys
 import time
@@ -36,9 +38,29 @@ def slice_of(step, count):
     return [clock() - start for clock, start in zip(clocks, before)]
 
 
-def slices(step, pairs):
+class TorchProfiler:
+    now = None
+
+    def start(self):
+        self.now = __import__("torch.profiler").profiler.profile()
+        self.now.start()
+
+    def stop(self):
+        if self.now:
+            self.now.stop()
+        self.now = None
+
+
+def switches():
+    if os.environ.get("STEPS_PROFILER") == "torch":
+        profiler = TorchProfiler()
+        return {"on": profiler.start, "off": profiler.stop}
     library = ctypes.CDLL(None)
-    change = {"on": library.gv_start, "off": library.gv_stop}
+    return {"on": library.gv_start, "off": library.gv_stop}
+
+
+def slices(step, pairs):
+    change = switches()
     start, count = time.perf_counter(), 0
     while time.perf_counter() < start + pairs * SLICE_S:
         step()

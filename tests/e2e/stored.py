@@ -132,6 +132,7 @@ output("days", "query.txt", "query", "{}", "SELECT * FROM minutes WHERE minute_n
        "ORDER BY minute_ns, what, process, name")
 output("lines", "report.txt", "report", "{}", "-s", "findings", "-s", "gpu_lines")
 output("lines", "report.csv", "report", "{}", "-f", "csv", "-s", "gpu_lines")
+output("graphs", "report.txt", "report", "{}", "-s", "findings", "-s", "gpu_lines", "-s", "graphs")
 output("lines", "query.txt", "query", "{}", "gpu-lines")
 output("lines", "export.folded", "export", "{}", "--to", "folded")
 output("lines", "export.svg", "export", "{}", "--to", "svg")

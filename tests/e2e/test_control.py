@@ -52,6 +52,18 @@ class FromInside(harness.Case):
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NULL"), 0)
         self.assertEqual(periods(trace, "gpu", "gpu"), ["seen", "stopped", "seen"])
 
+    def check_queued(self, trace):
+        self.assertEqual(launches(trace), 7)
+        self.assertEqual(trace.value("SELECT count(call) FROM gpu_ops"), 7)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 7)
+        self.assertEqual(trace.rows("SELECT * FROM losses WHERE count > 0"), [])
+
+    def test_work_that_runs_after_a_start_but_was_launched_before(self):
+        self.check_queued(self.recorded("queued"))
+
+    def test_a_stop_that_is_over_before_it_is_noticed(self):
+        self.check_queued(self.recorded("queued-unseen"))
+
     def test_without_the_gpu_side(self):
         trace = self.recorded("parts", GPUVERIFY_GPU="off")
         self.check_parts(trace)
@@ -93,7 +105,10 @@ class FromInside(harness.Case):
         self.assertRegex(said, "the slowest, number 7, took [^ ]+ ms longer, mostly in `read`: the GPU was idle")
 
     def test_often_beside_launching_threads(self):
-        trace = self.recorded("often")
+        log = self.path("kinds")
+        trace = self.recorded("often", GV_SIM_CUPTI_LOG=log)
+        with open(log, encoding="utf-8") as file:
+            self.assertNotIn("disable", file.read())  # that would crash a program now and then
         self.assertEqual(len(periods(trace)), 1001)
         self.assertGreater(launches(trace), 0)
         self.assertEqual(trace.value("SELECT max(number) FROM recording_change"), 2000)
@@ -113,8 +128,11 @@ class FromInside(harness.Case):
         self.assertEqual(self.recorded("made-before").rows("SELECT kind FROM gpu_ops"), [("graph",)])
 
     def test_a_graph_that_was_made_while_recording_was_stopped(self):
-        # CUPTI would crash if its launch were recorded as a whole.
-        trace = self.recorded("made-while-stopped")
+        self.assertEqual(self.recorded("made-while-stopped").rows("SELECT kind FROM gpu_ops"), [("graph",)])
+
+    def test_a_graph_that_was_made_before_the_first_start(self):
+        # CUPTI, which was off, would crash if its launch were recorded as a whole.
+        trace = self.recorded("made-while-stopped", GPUVERIFY_START="later")
         self.assertEqual(trace.rows("SELECT o.kind, c.class FROM gpu_ops o JOIN calls c ON c.id = o.call"),
                          [("kernel", "launch")] * 2)
 

@@ -36,6 +36,17 @@ class Doctor(harness.Case):
         self.assertIn("simulated GPU 0", checks["device"]["found"])
         self.assertIn("libgpuverify.so", checks["library"]["found"])
 
+    def test_gpu_counters(self):
+        folders = f"{harness.simulator()}:{harness.simulator()}/nvml"
+        with open(self.path("gpm"), "w", encoding="utf-8"):
+            pass
+        for with_gpm, state, count in ({"GV_SIM_GPM": self.path("gpm")}, "fine", "1 of 1"), ({}, "note", "0 of 1"):
+            checks = {check["what"]: check for check in
+                      self.doctor("--no-trial", env={"LD_LIBRARY_PATH": folders, **with_gpm})}
+            self.assertEqual(checks["GPU counters"]["state"], state)
+            self.assertTrue(checks["GPU counters"]["found"].startswith(count + " GPUs"))
+        self.assertNotIn("GPU counters", [check["what"] for check in self.doctor("--no-trial")])
+
     def test_native_stacks(self):
         name = "native stacks"
         checks = {check["what"]: check for check in self.doctor("--no-trial", preexec_fn=harness.refuse_ptrace)}

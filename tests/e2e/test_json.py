@@ -29,7 +29,7 @@ DOCUMENTS = {
     "gpuverify report": [("add", ["report", "{}"]), ("add", ["report", "{}", "-s", "timeline", "-s", "samples"]),
                          ("lazy_launch", ["report", "{}"]), ("starved", ["report", "{}"]),
                          ("hostile", ["report", "{}"]), ("lines", ["report", "{}"]), ("sampled", ["report", "{}"]),
-                         ("days", ["report", "{}"]), ("job", ["report", "{}"])],
+                         ("days", ["report", "{}"]), ("graphs", ["report", "{}"]), ("job", ["report", "{}"])],
     "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],
     "gpuverify stalls": [("lazy_launch", ["stalls", "{}", "--all"]), ("hostile", ["stalls", "{}"])],
 }

@@ -176,7 +176,8 @@ for process in ranks:
         self.assertEqual(process.stdout.readline(), "ready\n")
         harness.pause(0.1)
         seen = json.loads(self.command("look", str(process.pid), "--tree", "--seconds", "1", "--format", "json", sim=False).out)
-        self.assertRegex(seen["summary"], rf"\ARank 2 may hold up the others: it is sleeping at {line('py', 'sleep')} sleep\. Ranks 0, 1, 3: "
+        self.assertRegex(seen["summary"],
+                         rf"\ARank 2 may hold up the others: it is sleeping at {line('py', 'sleep')} sleep\. Ranks 0, 1, 3: "
                          rf"each waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\.\Z")
         self.assertEqual([row["rank"] for row in seen["processes"]], [0, 1, 2, 3])
         env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml")}

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import time
 import unittest
 
 import harness
+import stored
 
 # Asks for the free memory until told to end; argument: seconds.
 ASK = """
@@ -126,6 +128,34 @@ class OtherProcesses(harness.Case):
             "SELECT name, started, ended, last_ns - first_ns FROM other_processes")
         self.assertEqual((name, started, ended), (NAME, 1, 1))
         self.assertLess(seen_ns, 3e9)
+
+    def told(self, first_ns, last_ns, *changes):
+        """What the summary says of another process that was seen so long, on a device with 0.6 s of queued time."""
+        path = self.path("lines.db")
+        stored.make_anew("lines", path, "INSERT INTO other_process (id, uuid, pid, name, first_ns, last_ns, started, ended) VALUES"
+                         f" (1, 'GPU-1', 77, 'python3', {first_ns}, {last_ns}, 0, 0)", *changes)
+        said = self.command("report", path, "-s", "findings", sim=False, env={"COLUMNS": "400"}).out
+        return re.findall(r"Another process .*", said)
+
+    def test_the_summary_says_who_was_there_while_work_waited(self):
+        told, = self.told(1500000000, 9000000000, "INSERT INTO other_process_memory VALUES (1, 3221225472)")
+        self.assertRegex(told, r"^Another process used the GPU, too, from 1\.50 s to 9\.00 s, with up to 3\.00 GiB: python3, "
+                         r"process 77; then were 7\d % of the time in which queued work waited$")
+        told, = self.told(1500000000, 9000000000, "UPDATE other_process SET pid = NULL")
+        self.assertIn(": one of another container; ", told)
+        self.assertEqual(self.told(1500000000, 3000000000), [])
+        self.assertEqual(self.told(1500000000, 9000000000, "UPDATE other_process SET uuid = 'GPU-2'"), [])
+
+    def test_the_summary_says_who_was_there_when_steps_were_slow(self):
+        self.told(3000000000, 4000000000)
+        self.command("merge", self.path("lines.db"), "-o", self.path("job.db"), sim=False)
+        for slow_from, told in (3000000000, ["7 of 7 slow steps"]), (7000000000, []):
+            with contextlib.closing(sqlite3.connect(self.path("job.db"))) as database:
+                database.execute("UPDATE step SET duration_ns = iif(start_ns BETWEEN ? AND ? + 600000000, 160000000, 99000000)",
+                                 (slow_from, slow_from))
+                database.commit()
+            said = self.command("report", self.path("job.db"), "-s", "findings", sim=False, env={"COLUMNS": "400"}).out
+            self.assertEqual(re.findall(r"then were (.*)", said), told)
 
     def test_one_of_another_container_has_no_number(self):
         with open(os.path.join(self.machine, str((1 << 22) + 1)), "w", encoding="utf-8"):

@@ -186,6 +186,16 @@ class Nvtx(harness.Case):
         self.assertEqual(self.run_well([RANGES, "ask"], env={"GPUVERIFY_RANGES": "all"}).out, "a tool\n")
         self.assertEqual(rows(self.trace(), "domain, message"), [("TSL", "a module")])
 
+    def test_a_library_that_names_each_operation(self):
+        for env in ({}, {"NVTX_INJECTION64_PATH": TOOL}):
+            trace = self.recorded("each", env=env)
+            self.assertEqual(rows(trace, "domain, message, duration_ns > 0"), [(None, "of the program", 1)])
+            os.remove(trace.path)
+        trace = self.recorded("each", env={"GPUVERIFY_RANGES": "all"})
+        self.assertEqual(sorted(rows(trace, "kind, domain, message"), key=str), [
+            ("mark", "libcudf", "read_parquet"), ("push", "libcudf", "read_parquet"), ("push", None, "of the program"),
+            ("start", "libcudf", "read_parquet")])
+
     def test_another_tool_gets_everything_too(self):
         counts = os.path.join(self.dir, "counts")
         env = {"NVTX_INJECTION64_PATH": TOOL, "NVTX_TOOL_COUNTS": counts}

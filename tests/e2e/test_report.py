@@ -46,6 +46,7 @@ class Report(harness.Case):
                                " SELECT 200 + i, 3, 4, 1510000000 + i * 30000000, 900, 0 FROM n;"
                                "INSERT INTO range (thread, kind, text, start_ns, duration_ns)"
                                " SELECT 3, 2, 1, start_ns - 10, 20 FROM call WHERE thread = 3;"
+                               "UPDATE gpu_op SET graph_node = id WHERE kind = 1;"
                                "INSERT INTO older_name VALUES (1, 'calls'), (2, 'data');"
                                "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)"
                                " INSERT INTO older SELECT i, 1, w, w / 2 + 1, 1,"

@@ -84,6 +84,7 @@ class Sampled(harness.Case):
         trace = self.work("attributes", 300)
         self.assertEqual(trace.rows("SELECT DISTINCT kernel FROM calls WHERE id IN (SELECT call FROM gpu_sample)"), [("spin",)])
 
+    @harness.depends_on_time("the kernel that keeps the events may end before all are launched")
     def test_no_events_left(self):
         trace = self.work("full", 1)
         self.assertLess(trace.value("SELECT count(*) FROM gpu_sample"), 161)
@@ -94,6 +95,13 @@ class Sampled(harness.Case):
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_sample s JOIN calls c ON c.id = s.call WHERE c.result <> 0"), 0)
         self.run_twice([harness.program("gpu_work"), "reset", "30"])
         self.run_twice([harness.program("gpu_work"), "contexts", "20"])
+
+    def test_a_context_that_is_retained_and_released_keeps_its_events(self):
+        log = self.path("calls")
+        trace = self.work("retained", 1, env={"GV_SIM_LOG": log})
+        self.assertGreater(trace.value("SELECT count(*) FROM gpu_sample"), 4)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(file.read().count("cuEventCreate "), 259)  # two for each of 128 pairs, and three
 
     def test_forked_children(self):
         trace = self.work("forks", 200)

@@ -53,6 +53,45 @@ class Samples(harness.Case):
             "SELECT DISTINCT gpu_percent, memory_percent, power_mw, temperature_c FROM samples"),
             [(None, None, None, 54)])
 
+    @harness.depends_on_time("there is a sample of GPM every 200 ms")
+    def test_how_full_the_units_are(self):
+        with open(self.path("gpm"), "w", encoding="utf-8") as file:
+            file.write("2=41.5 3=12 5=3 10=84 11=0 12=20.04 20=1000 21=54083 61=7 clocks=5")
+        trace = self.run_busy(GV_SIM_GPM=self.path("gpm"), GV_SIM_NVML_DEVICES="2")
+        self.assertEqual(trace.rows(
+            "SELECT DISTINCT sm_percent, occupancy_percent, tensor_percent, dram_percent, fp64_percent, fp32_percent,"
+            " fp16_percent, pcie_percent, pcie_tx_mib, pcie_rx_mib, nvlink_tx_mib, nvlink_rx_mib, clocks_held"
+            " FROM samples WHERE gpm_ns IS NOT NULL"),
+            [(41.5, 12, 3, 84, 0, 20, None, 90, 1000, 54083, 7, None, "power")])
+        self.assertGreaterEqual(trace.value("SELECT min(gpm_ns) FROM samples"), 100000000)
+        self.assertEqual(trace.value("SELECT count(*) FROM samples s JOIN samples n ON n.gpm_ns IS NOT NULL"
+                                     " WHERE s.gpm_ns IS NOT NULL AND s.id < n.id AND s.at_ns > n.at_ns - n.gpm_ns + 20000000"), 0)
+
+        exported = self.command("export", self.path("trace.db"), "--to", "perfetto", "-o", "-").out
+        for counter in "SMs active", "DRAM", "tensor cores", "PCIe received":
+            self.assertIn(counter, exported)
+        for line in "SMs active", "occupancy", "tensor cores", "DRAM", "PCIe":
+            self.assertRegex(self.command("report", self.path("trace.db"), "-s", "samples").out, rf"(?m)^{line} .*mean ")
+
+    @harness.depends_on_time("a sample of GPM takes 200 ms, and three are needed")
+    def test_what_a_busy_gpu_was_full_of(self):
+        said = {"2=98 3=50 5=3 10=84": "memory-bound: DRAM 84 %, tensor cores 3 %", "2=41 3=12 5=0 10=9": "half empty: SMs active 41 %, occupancy 12 %"}
+        folders = f"{harness.simulator()}:{harness.simulator()}/nvml"
+        for numbers, words in said.items():
+            with open(self.path("gpm"), "w", encoding="utf-8") as file:
+                file.write(numbers)
+            for work, times in ("accelerated", 2), ("idle", 0):
+                told = self.command("run", "-o", self.path(work + ".db"), "--", harness.workload("verdicts/verdict"), work, "1500",
+                                    sim=True, status=None, env={"LD_LIBRARY_PATH": folders, "GV_SIM_GPM": self.path("gpm"), "GPUVERIFY_GPU": "auto",
+                                         "COLUMNS": "400"})
+                self.assertEqual(" ".join((told.out + told.err).split()).count(words), times, told)
+                os.remove(self.path(work + ".db"))
+
+    def test_without_gpm_nothing_is_claimed(self):
+        trace = self.run_busy()
+        self.assertEqual(trace.rows("SELECT DISTINCT gpm_ns, sm_percent, clocks_held FROM samples"), [(None, None, None)])
+        self.assertEqual(trace.rows("SELECT * FROM sample_gpm"), [])
+
     def test_no_library_no_samples(self):
         self.assertEqual(self.run_busy(here=False).rows("SELECT * FROM samples"), [])
 

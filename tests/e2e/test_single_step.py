@@ -118,6 +118,18 @@ class SingleStep(harness.Case):
         self.assertEqual(trace.rows("SELECT kernel, count(*) FROM calls WHERE class = 'launch'"),
                          [("empty", self.outer)])
 
+    def test_a_call_is_chosen_and_put_between_events(self):
+        self.step("pair", 0, GPUVERIFY_GPU="sampled")
+        trace = self.trace(losses=True)
+        self.check_inner(trace)
+        self.assertEqual(trace.value("SELECT count(DISTINCT kernel) FROM calls WHERE class = 'launch'"), self.outer)
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), self.outer)
+        # A handler's call may be chosen, too, and be lost.
+        self.assertLessEqual(trace.value("SELECT count(*) FROM gpu_sample WHERE call IS NULL"),
+                             sum(line["lost"] for line in self.lines))
+        chosen = trace.value("SELECT count(*) FROM gpu_sample s JOIN calls c ON c.id = s.call WHERE c.class = 'launch'")
+        self.assertGreater(chosen, 0.7 * self.outer)
+
     def test_loads_names_and_unloads(self):
         self.step("load", 0)
         trace = self.trace(losses=True)

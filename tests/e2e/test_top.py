@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 
 import harness
 import stored
@@ -66,6 +67,20 @@ class Top(harness.Case):
                             r"idle .*sleeping: training_loop\.py:\d+ read_data\n",
                             r"call .*cuModuleLoadData  training_loop\.py:\d+ load\n"):
                 self.once_until(pattern, operand)
+        self.end(process)
+
+    def test_how_full_the_gpu_is(self):
+        with open(self.path("gpm"), "w", encoding="utf-8") as file:
+            file.write("2=41 5=3.6 10=84.2")
+        process = self.loop(GV_SIM_GPM=self.path("gpm"),
+                            LD_LIBRARY_PATH=f"{harness.simulator()}:{harness.simulator()}/nvml")
+        self.once_until(r"MHz  SMs 41 %  DRAM 84 %  tensor cores 4 %\n", self.path("trace.db"))
+        server = self.start([harness.gpuverify(), "metrics", "--listen", "127.0.0.1:0", self.path("trace.db")],
+                            preload=False, text=True)
+        with urllib.request.urlopen(re.search(r"http://\S+", server.stdout.readline()).group(), timeout=harness.SOON_S) as page:
+            self.assertRegex(page.read().decode(), r'\ngpuverify_gpu_use_ratio{gpu="GPU-.*",unit="DRAM"} 0\.842000000\n')
+        server.terminate()
+        server.communicate(timeout=harness.SOON_S)
         self.end(process)
 
     def test_a_call_that_does_not_return(self):

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define FUZZ_CHUNK      10u
-#define FUZZ_TABLES     64u
+#define FUZZ_TABLES     128u
 #define FUZZ_NAME_BYTES 64u
 #define FUZZ_TRACE      "trace.db"
 #define FUZZ_OUTPUT     "output"
@@ -120,6 +120,7 @@ static struct fuzz_base fuzz_bases[] = {
      " FROM call;"
      "INSERT INTO call_range SELECT thread, id, id FROM call WHERE id % 3 = 0",
      NULL, 0},
+    {FUZZ_TRACES "/graphs.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/sampled.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/lines.sql", false,
      "UPDATE meta SET value = 'recording' WHERE key = 'state';"

@@ -247,6 +247,31 @@ def samples_of_known_kernels(bench, folder):
                      for name in set(sums["on"]) & set(sums["sampled"])) + f"; a graph launch: {costs}"
 
 
+FULL_OF = {"dram": r"memory-bound: DRAM [6-9]\d %, tensor cores 0 %", "tensor": r"tensor cores [5-9]\d %", "torch": r"tensor cores [5-9]\d %",
+           "few": r"half empty: SMs active (3[5-9]|4[0-5]) %, occupancy \d+ %", "pcie": r"PCIe [7-9]\d % of its speed",
+           "mix": r"a mix: SMs active [6-9]\d %, DRAM [2-5]\d %, tensor cores 0 %", "idle": None}
+
+
+def full_of_case(what):
+    """What NVML's performance monitoring says of a program that does one thing for 3 s, on Hopper and later."""
+    def case(bench, folder):
+        done = bench.run(bench.python("gpu_full_of.py", *["torch"] * (what == "torch")) + [what, "3"], folder, True)
+        check(done.returncode == 0, done.stderr[-300:])
+        bench.recover(folder)
+        with trace_of(folder) as trace:
+            samples = one(trace, "SELECT count(gpm_ns) FROM samples")
+            said = trace.execute("SELECT words, samples FROM gpu_use WHERE phase = 'run' AND words IS NOT NULL").fetchall()
+            means = trace.execute("SELECT avg(sm_percent), avg(dram_percent), avg(tensor_percent), avg(pcie_percent) FROM samples").fetchone()
+        if not samples:
+            raise Skip("this device has no GPM")
+        said = said or [(None, 0)]
+        wanted = FULL_OF[what]
+        ending = r"(; slowed down by [a-z ]+)?(; work of other processes is in this)?"
+        check(re.fullmatch(wanted + ending, said[0][0] or "") if wanted else not said[0][0], f"{said}, {means}")
+        return f"{said[0][0]}, by {said[0][1]} of {samples} samples"
+    return times_itself(case)
+
+
 CASES = [
     ("a spin kernel of known length", a_spin_kernel_of_known_length),
     ("the kernels of a matrix product loop and CUDA events", a_matrix_product_loop),
@@ -269,4 +294,5 @@ CASES = [
     ("a module load behind a running kernel", a_load_behind_a_kernel),
     ("recording stopped and started", stopped_and_started),
     ("samples beside eight launching threads", samples_of_known_kernels),
+    *((f"what the GPU is full of: {what}", full_of_case(what)) for what in FULL_OF),
 ]

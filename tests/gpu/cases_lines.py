@@ -3,6 +3,7 @@ shares are the same, apart from what the GPU's own times differ by from run to r
 
 import collections
 import os
+import re
 import select
 import statistics
 import subprocess
@@ -164,6 +165,80 @@ class Turns:
         self.process.stdout.close()
 
 
+# Which lines what ran asked for. ?1: the script. {0}: the stack of an operation, {1}: those that count
+NAMES = """
+WITH line_of AS (SELECT stack, line, min(depth) FROM frames WHERE file LIKE '%/' || ?1 GROUP BY stack)
+SELECT o.name, coalesce(l.line, 0), sum(o.duration_ns) FROM gpu_ops o LEFT JOIN calls c ON c.id = o.call
+    LEFT JOIN line_of l ON l.stack = {0} WHERE {1} GROUP BY 1, 2"""
+# The part of a graph's time that must have the right line.
+INSIDE = 0.95
+
+
+def inside(bench, folder, command):
+    """What a program says whose graphs are recorded node by node."""
+    return record(bench, os.path.join(folder, "nodes"), command, GPUVERIFY_GRAPHS="nodes")
+
+
+def check_graphs(trace):
+    """The table of graphs has what ran in them. What to say."""
+    nodes, nodes_ns = trace.execute("SELECT count(*), total(duration_ns) FROM gpu_ops WHERE graph_node IS NOT NULL").fetchone()
+    if not nodes:
+        raise Skip("nothing ran in a graph")
+    rows, counted_ns, whole_ns = trace.execute("SELECT count(*), total(total_ns), (SELECT total(total_ns) FROM graph_total)"
+                                               " FROM graph_line").fetchone()
+    check(abs(counted_ns - nodes_ns) < 0.001 * nodes_ns, f"graph_line has {counted_ns / 1e6:.1f} of {nodes_ns / 1e6:.1f} ms")
+    return f"{nodes} nodes ran for {nodes_ns / 1e6:.1f} ms, their graphs for {whole_ns / 1e6:.1f} ms; {rows} lines and kernels"
+
+
+def spinning_graph_case(name):
+    """Kernels that spin: each line has all that it added to the graph, and what it takes."""
+    @times_itself
+    def case(bench, folder):
+        found, said = inside(bench, folder, bench.workload(name))
+        truth = expected.said(said)
+        with trace_of(found) as trace:
+            lines, told = expected.estimates(trace), check_graphs(trace)
+        for line, asked in truth.items():
+            one = lines.get(line)
+            check(one and one.launches == asked.calls and asked.ns <= one.ns < 1.1 * asked.ns, f"{line} {asked}: {one}")
+        return f"{len(truth)} lines; {told}"
+    return case
+
+
+@times_itself
+def torch_graph_case(bench, folder):
+    """A kernel of the graph has a line that launches this kernel when the program runs without a graph."""
+    script = "torch_graph_lines.py"
+    eager, _ = record(bench, os.path.join(folder, "eager"), [*bench.python(script, "torch"), "eager"], GPUVERIFY_STACKS="all")
+    with trace_of(eager) as trace:
+        known = {(name, line) for name, line, _ in trace.execute(NAMES.format("c.stack", "line > 0"), (script,))}
+    found, _ = inside(bench, folder, [*bench.python(script, "torch"), "graph"])
+    with trace_of(found) as trace:
+        told = check_graphs(trace)
+        ran = trace.execute(NAMES.format("o.node_stack", "graph_node IS NOT NULL"), (script,)).fetchall()
+    right = sum(ns for name, line, ns in ran if (name, line) in known) / sum(ns for _, _, ns in ran)
+    check(right >= INSIDE, f"{100 * right:.1f} % of the graph's time has the right line: {[row for row in ran if row[:2] not in known]}")
+    return f"{100 * right:.1f} % has the right one of {len({line for _, line, _ in ran})} lines; {told}"
+
+
+def asking_graph_case(script, package, *words):
+    """A program that says which of its lines ask for which share of what runs in graphs."""
+    @times_itself
+    def case(bench, folder):
+        found, said = inside(bench, folder, [*bench.python(script, package), *words])
+        truth = {int(line): float(share) for line, share in re.findall(r"^asks line (\d+) share (\S+)$", said, re.M)}
+        with trace_of(found) as trace:
+            told, ns = check_graphs(trace), collections.Counter()
+            for _, line, took_ns in trace.execute(NAMES.format("o.node_stack", "graph_node IS NOT NULL"), (script,)):
+                ns[line] += took_ns
+        shares = {line: took_ns / sum(ns.values()) for line, took_ns in ns.items()}
+        check(len(truth) == 2 and sum(shares.get(line, 0) for line in truth) >= INSIDE, f"{truth}: {shares}; {told}")
+        for line, share in truth.items():
+            check(abs(shares[line] - share) < 0.1, f"line {line} has {shares[line]:.2f}, not {share}; {told}")
+        return f"{shares}; {told}"
+    return case
+
+
 def cost_case(script, package):
     """A step with chosen stacks against one without stacks, in turns."""
     @times_itself
@@ -197,3 +272,8 @@ def cost_case(script, package):
 CASES = [(f"lines: {name}", own_case(expected.WORKLOADS[name])) for name in OWN]
 CASES += [(f"lines: {script}", package_case(script, package)) for script, package in PACKAGES]
 CASES += [(f"lines: cost of {script}", cost_case(script, package)) for script, package in PACKAGES]
+CASES += [("lines in graphs: C", spinning_graph_case("lines/graph_nodes")),
+          ("lines in graphs: CUDA C++", spinning_graph_case("graph_lines_static_real")),
+          ("lines in graphs: torch.cuda.graph", torch_graph_case),
+          ("lines in graphs: torch.compile", asking_graph_case("torch_graph_lines.py", "torch", "compiled")),
+          ("lines in graphs: JAX", asking_graph_case("jax_graph_lines.py", "jax"))]

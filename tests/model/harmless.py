@@ -73,8 +73,6 @@ UNREACHED = {
     (READER, "atomic_store(&reader_header(reader)->opened, 1)"): "a mark that nothing comes with",
     (READER, "return atomic_load(&header->drained) != atomic_load(&header->ends)"): (
         "whom to read first: what it reads comes behind its own status"),
-    (CALLS, "while (atomic_load(&gv_process_own.held))"): (
-        "calls are held by membarrier(), which the model does not have (tests/unit/preload/process/test_hold.c)"),
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
         "a signal handler; the store is that of leave_outermost()"),
     (CALLS, "atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns"): "code goes; a number",

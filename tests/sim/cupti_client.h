@@ -41,6 +41,7 @@ static const char *library_path;
     X(cuptiActivityRegisterTimestampCallback)                                                      \
     X(cuptiEnableCallback)                                                                         \
     X(cuptiGetCallbackName)                                                                        \
+    X(cuptiGetGraphNodeId)                                                                         \
     X(cuptiGetVersion)                                                                             \
     X(cuptiSubscribe)                                                                              \
     X(cuptiUnsubscribe)
@@ -72,6 +73,8 @@ static _Atomic int seen_count;
 static _Atomic int buffers_out;
 static _Atomic uint32_t last_correlation, modules_loaded, contexts_made;
 static _Atomic size_t cubin_bytes;
+static uint64_t nodes_made[SEEN_MAX], originals[SEEN_MAX]; /* 0: it is no clone */
+static _Atomic int node_count;
 
 static CUcontext context;
 static CUmodule module;
@@ -131,6 +134,14 @@ static inline void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpt
         cubin_bytes = loaded->pCubin && loaded->moduleId ? loaded->cubinSize : 0;
     } else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
         contexts_made++;
+    } else if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
+               cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
+        const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
+        int i = node_count++;
+        EXPECT_RESULT(cupti.cuptiGetGraphNodeId(graph->node, &nodes_made[i]), CUPTI_SUCCESS);
+        if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+            EXPECT_RESULT(cupti.cuptiGetGraphNodeId(graph->originalNode, &originals[i]),
+                          CUPTI_SUCCESS);
     }
 }
 

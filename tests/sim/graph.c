@@ -28,7 +28,11 @@ uint32_t gv_sim_graph_newest(void)
 
 struct gv_sim_graph *gv_sim_graph_new(void)
 {
-    return gv_sim_object_new(GV_SIM_GRAPH, sizeof(struct gv_sim_graph));
+    static _Atomic uint32_t last;
+    struct gv_sim_graph *graph = gv_sim_object_new(GV_SIM_GRAPH, sizeof *graph);
+    if (graph)
+        graph->id = atomic_fetch_add(&last, 1) + 1;
+    return graph;
 }
 
 void gv_sim_graph_free(struct gv_sim_graph *graph)
@@ -51,6 +55,7 @@ static int node_copy(struct gv_sim_graph *graph, struct gv_sim_node *from)
     struct gv_sim_node *node = gv_sim_node_new(graph, from->type, from->duration_ns);
     if (!node)
         return -1;
+    gv_sim_trace_node(node, from);
     from->copy = node;
     node->function = from->function;
     node->kernel = from->kernel;
@@ -87,8 +92,12 @@ static bool schedule(struct gv_sim_graph *graph, uint64_t *total_ns)
 {
     bool moved = true;
     *total_ns = 0;
-    for (size_t i = 0; i < graph->nodes.count; i++)
-        graph->nodes.list[i]->finish_ns = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        struct gv_sim_node *node = graph->nodes.list[i];
+        node->finish_ns = 0;
+        if (node->child && !schedule(node->child, &node->duration_ns))
+            return false;
+    }
     for (size_t round = 0; moved; round++) {
         if (round > graph->nodes.count + 1)
             return false;
@@ -106,6 +115,21 @@ static bool schedule(struct gv_sim_graph *graph, uint64_t *total_ns)
         }
     }
     return true;
+}
+
+/* It runs as long as the graph. NULL: no memory, or a cycle. */
+struct gv_sim_node *gv_sim_node_child(struct gv_sim_graph *graph, const struct gv_sim_graph *child)
+{
+    uint64_t total_ns = 0;
+    struct gv_sim_graph *copy = graph_copy(child);
+    struct gv_sim_node *node = copy && schedule(copy, &total_ns)
+                                   ? gv_sim_node_new(graph, CU_GRAPH_NODE_TYPE_GRAPH, total_ns)
+                                   : NULL;
+    if (node)
+        node->child = copy;
+    else if (copy)
+        gv_sim_graph_free(copy);
+    return node;
 }
 
 static CUresult instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
@@ -186,14 +210,18 @@ static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stre
     }
 }
 
-/* The nodes that take time. */
+/* The nodes that take time. Those of child graphs run as nodes of the whole, behind its own
+ * (`next`) and without having been made or cloned (driver 580). */
 static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_stream *stream,
-                       uint64_t start_ns, uint32_t id, uint64_t node_base)
+                       uint64_t start_ns, const struct gv_sim_exec *exec, uint64_t *next)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         const struct gv_sim_node *node = graph->nodes.list[i];
         struct gv_sim_operation work;
-        uint64_t end_ns = start_ns + node->finish_ns, number = node_base + i + 1;
+        uint64_t end_ns = start_ns + node->finish_ns;
+        uint64_t number = graph == exec->graph
+                              ? gv_sim_node_id(node)
+                              : gv_sim_node_id(exec->graph->nodes.list[0]) + (*next)++;
         const char *name;
         if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
             if (gv_sim_cuFuncGetName(&name, node->function))
@@ -205,12 +233,12 @@ static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_str
             gv_sim_trace_set(&work, &node->fill);
         } else {
             if (node->child)
-                tell_nodes(node->child, stream, end_ns - node->duration_ns, id, number << 16);
+                tell_nodes(node->child, stream, end_ns - node->duration_ns, exec, next);
             continue;
         }
         work.async = true;
-        work.graph = id;
-        work.graph_node = (uint64_t)id << 32 | number;
+        work.graph = exec->id;
+        work.graph_node = number;
         gv_sim_trace_work(stream, end_ns, node->duration_ns, &work);
     }
 }
@@ -220,7 +248,8 @@ static void tell(const struct gv_sim_exec *exec, const struct gv_sim_stream *str
 {
     struct gv_sim_operation work = {.kind = GV_SIM_OPERATION_GRAPH, .graph = exec->id};
     gv_sim_trace_work(stream, end_ns, exec->total_ns, &work);
-    tell_nodes(exec->graph, stream, end_ns - exec->total_ns, exec->id, 0);
+    uint64_t next = exec->graph->nodes.count;
+    tell_nodes(exec->graph, stream, end_ns - exec->total_ns, exec, &next);
 }
 
 CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)

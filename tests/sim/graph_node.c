@@ -11,10 +11,18 @@ struct gv_sim_node *gv_sim_node_new(struct gv_sim_graph *graph, CUgraphNodeType 
     node->type = type;
     node->duration_ns = duration_ns;
     node->index = graph->nodes.count;
-    if (!gv_sim_nodes_add(&graph->nodes, node))
-        return node;
-    gv_sim_object_free(node);
-    return NULL;
+    if (gv_sim_nodes_add(&graph->nodes, node)) {
+        gv_sim_object_free(node);
+        return NULL;
+    }
+    gv_sim_trace_node(node, NULL);
+    return node;
+}
+
+uint64_t gv_sim_node_id(const void *node)
+{
+    const struct gv_sim_node *n = node;
+    return gv_sim_is(node, GV_SIM_NODE) ? (uint64_t)n->graph->id << 32 | n->index : 0;
 }
 
 struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction handle,
@@ -57,6 +65,38 @@ static CUresult finish(CUgraphNode *made, struct gv_sim_node *node, const CUgrap
             return CUDA_ERROR_OUT_OF_MEMORY;
     *made = (CUgraphNode)node;
     return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                        const CUgraphNode *dependencies, size_t numDependencies,
+                                        const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    CUresult result = check(phGraphNode, hGraph, dependencies, numDependencies);
+    struct gv_sim_function *function;
+    if (!result)
+        result = nodeParams ? gv_sim_function_of(nodeParams->func, gv_sim_current(), &function)
+                            : CUDA_ERROR_INVALID_VALUE;
+    if (result)
+        return result;
+    struct gv_sim_node *node = gv_sim_node_kernel(
+        (struct gv_sim_graph *)hGraph, nodeParams->func, function,
+        gv_sim_kernel_ns(function->entry, nodeParams->kernelParams, nodeParams->extra));
+    if (node)
+        node->kernel = *nodeParams;
+    return finish(phGraphNode, node, dependencies, numDependencies);
+}
+
+CUresult gv_sim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode *dependencies, size_t numDependencies,
+                                         CUgraph childGraph)
+{
+    CUresult result = check(phGraphNode, hGraph, dependencies, numDependencies);
+    if (result || !gv_sim_is(childGraph, GV_SIM_GRAPH))
+        return result ? result : CUDA_ERROR_INVALID_VALUE;
+    return finish(
+        phGraphNode,
+        gv_sim_node_child((struct gv_sim_graph *)hGraph, (const struct gv_sim_graph *)childGraph),
+        dependencies, numDependencies);
 }
 
 CUresult gv_sim_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,

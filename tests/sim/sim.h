@@ -415,6 +415,7 @@ struct gv_sim_node {
 };
 struct gv_sim_graph {
     struct gv_sim_object object;
+    uint32_t id;
     struct gv_sim_nodes nodes;
 };
 struct gv_sim_graph *gv_sim_graph_new(void);
@@ -423,10 +424,12 @@ struct gv_sim_node *gv_sim_node_new(struct gv_sim_graph *graph, CUgraphNodeType 
                                     uint64_t duration_ns);
 struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction handle,
                                        struct gv_sim_function *function, uint64_t duration_ns);
+struct gv_sim_node *gv_sim_node_child(struct gv_sim_graph *graph, const struct gv_sim_graph *child);
 struct gv_sim_node *gv_sim_node_host(struct gv_sim_graph *graph, CUhostFn function, void *data);
 
 uint32_t gv_sim_graph_id(const void *exec); /* 0: not one */
 uint32_t gv_sim_graph_newest(void);
+uint64_t gv_sim_node_id(const void *node); /* 0: not one */
 
 /* Reports to a tracer (trace.c) */
 extern const struct gv_sim_tracer *_Atomic gv_sim_tracer;
@@ -446,6 +449,7 @@ void gv_sim_trace_set(struct gv_sim_operation *work, const struct gv_sim_fill *f
 uint32_t gv_sim_trace_correlation(void);
 void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint64_t duration_ns,
                        struct gv_sim_operation *work);
+void gv_sim_trace_node(const struct gv_sim_node *node, const struct gv_sim_node *original);
 /* These end now. */
 void gv_sim_trace_jit(enum gv_sim_jit_kind kind, uint64_t start_ns);
 void gv_sim_trace_overhead(enum gv_sim_overhead_kind kind, uint64_t start_ns);

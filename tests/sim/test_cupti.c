@@ -95,6 +95,48 @@ static void graphs(void)
     EXPECT(first->kernel.correlationId == second->kernel.correlationId);
 }
 
+/* Calls that add nodes, and their clones, whose numbers the records have. */
+static void nodes(void)
+{
+    static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                               CUPTI_ACTIVITY_KIND_INVALID};
+    uint64_t id = 0, ns = 1 * MS;
+    void *parameters[] = {&ns};
+    CUDA_KERNEL_NODE_PARAMS kernel = {.gridDimX = 1,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = 1,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = parameters};
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUgraph graph;
+    CUstream stream;
+    begin(kinds);
+    subscribe();
+    start_cuda();
+    kernel.func = spin;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT(make_graph(stream) != NULL);
+    EXPECT(node_count == 6); /* two, and each clone twice */
+    EXPECT(nodes_made[0] != nodes_made[1] && !originals[0] && !originals[1]);
+    EXPECT(nodes_made[2] == nodes_made[3] && originals[3] == nodes_made[0]);
+    EXPECT(nodes_made[4] == nodes_made[5] && originals[5] == nodes_made[1]);
+    CHECK(cuGraphCreate(&graph, 0));
+    CHECK(cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
+    EXPECT_RESULT(cupti.cuptiGetGraphNodeId(node, &id), CUPTI_SUCCESS);
+    EXPECT(node_count == 7 && nodes_made[6] == id);
+    EXPECT_RESULT(cupti.cuptiGetGraphNodeId(NULL, &id), CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    CHECK(cuGraphLaunch(exec, stream));
+    CHECK(cuStreamSynchronize(stream));
+    flush(0);
+    const struct seen *ran = find(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0);
+    EXPECT(ran && ran->kernel.graphNodeId == nodes_made[8] && originals[8] == nodes_made[6]);
+    EXPECT(ran && ran->kernel.end - ran->kernel.start == 1 * MS);
+}
+
 /* A lazy load behind a kernel: CUPTI says how long the loading took, and nothing of the wait. */
 static void code(void)
 {
@@ -172,9 +214,7 @@ static void calls_and_external_ids(void)
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        SCENARIO(kernels_copies_and_sets),
-        SCENARIO(graphs),
-        SCENARIO(code),
+        SCENARIO(kernels_copies_and_sets), SCENARIO(graphs), SCENARIO(nodes), SCENARIO(code),
         SCENARIO(calls_and_external_ids),
     };
     return run_scenarios(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);

@@ -112,6 +112,13 @@ void gv_sim_trace_set(struct gv_sim_operation *work, const struct gv_sim_fill *f
                                       .target = side_of(fill->target)};
 }
 
+void gv_sim_trace_node(const struct gv_sim_node *node, const struct gv_sim_node *original)
+{
+    const struct gv_sim_tracer *tracer = atomic_load(&gv_sim_tracer);
+    if (tracer)
+        tracer->node(node, original, (int)node->type);
+}
+
 void gv_sim_trace_jit(enum gv_sim_jit_kind kind, uint64_t start_ns)
 {
     const struct gv_sim_tracer *tracer = atomic_load(&gv_sim_tracer);
@@ -216,6 +223,7 @@ static const struct gv_sim_tracing table = {.size_bytes = sizeof table,
                                             .context_id = context_id,
                                             .stream_id = stream_id,
                                             .graph_id = gv_sim_graph_id,
+                                            .node_id = gv_sim_node_id,
                                             .newest_graph = gv_sim_graph_newest,
                                             .devices = devices,
                                             .settle = gv_sim_contexts_settle};

@@ -82,6 +82,9 @@ struct gv_sim_tracer {
     void (*context)(bool made, void *context);
     void (*stream)(bool made, void *context, void *stream);
     void (*initialised)(void);
+    /* A node was made, or with `original` the last one was made as a clone of that. `type`: a
+     * CUgraphNodeType. */
+    void (*node)(const void *node, const void *original, int type);
 };
 
 struct gv_sim_tracing {
@@ -96,6 +99,7 @@ struct gv_sim_tracing {
     bool (*stream_id)(void *stream, bool per_thread, uint32_t *id);
     uint32_t (*graph_id)(const void *exec); /* 0: not one */
     uint32_t (*newest_graph)(void);         /* the number of the last one instantiated */
+    uint64_t (*node_id)(const void *node);  /* 0: not one */
     int (*devices)(void);
     void (*settle)(void); /* waits until no call waits for the GPU with a lock of its context */
 };

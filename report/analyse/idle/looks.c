@@ -521,23 +521,27 @@ static int loader_seen(struct gv_idle_looks *looks, sqlite3_stmt *row, bool work
     return error;
 }
 
-/* How often a process started its loader's workers: so many worked one after the other. */
+static int by_first(const void *left, const void *right)
+{
+    const struct loader *one = left, *other = right;
+
+    return one->first_ns < other->first_ns ? -1 : one->first_ns > other->first_ns;
+}
+
+/* How often a process started its loader's workers: so many worked one after the other. The loaders
+ * are in the order in which they were seen. */
 static int times_started(const struct gv_idle_looks *looks, int64_t process)
 {
     int64_t until_ns = INT64_MIN;
     int times = 0;
 
-    for (const struct loader *next = looks->loaders; next; times++) {
-        next = NULL;
-        for (size_t i = 0; i < looks->loader_count; i++) {
-            const struct loader *loader = &looks->loaders[i];
-            if (loader->process == process && loader->works && loader->first_ns > until_ns &&
-                (!next || loader->last_ns < next->last_ns))
-                next = loader;
-        }
-        if (!next)
-            break;
-        until_ns = next->last_ns;
+    for (size_t i = 0; i < looks->loader_count; i++) {
+        const struct loader *loader = &looks->loaders[i];
+        if (loader->process != process || !loader->works)
+            continue;
+        times += loader->first_ns > until_ns;
+        if (loader->first_ns > until_ns || loader->last_ns < until_ns)
+            until_ns = loader->last_ns;
     }
     return times;
 }
@@ -614,6 +618,8 @@ static int name_workers(struct gv_idle_looks *looks)
 {
     char line[GV_IDLE_TEXT_BYTES], detail[2 * GV_IDLE_TEXT_BYTES];
 
+    if (looks->loader_count)
+        qsort(looks->loaders, looks->loader_count, sizeof(*looks->loaders), by_first);
     for (size_t i = 0; i < looks->verdict_count; i++) {
         struct verdict *verdict = &looks->verdicts[i];
         const struct worker *worker, *most = NULL;

@@ -1,6 +1,7 @@
 #include "report/analyse/ledger/analysis.h"
 
 #include "report/analyse/ledger/findings.h"
+#include "report/analyse/ledger/uses.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse_ledger_ledger.inc"
 #include "report/store/array.h"
@@ -136,7 +137,9 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_ledger_looks_read(ledger);
     if (!error)
         error = gv_scaled_open(&ledger->scaled, ledger->trace, ledger->pass);
-    return error ? error : gv_ledger_lanes_find(ledger);
+    if (!error)
+        error = gv_ledger_lanes_find(ledger);
+    return error || ledger->by_minute ? error : gv_ledger_uses_read(ledger);
 }
 
 static void ledger_close(struct gv_ledger *ledger)
@@ -158,6 +161,7 @@ static void ledger_close(struct gv_ledger *ledger)
         free(ledger->lanes[i].entries);
         free(ledger->lanes[i].copies);
         free(ledger->lanes[i].open);
+        free(ledger->lanes[i].uses);
     }
     for (size_t i = 0; i < ledger->verdict_count; i++)
         free(ledger->verdicts[i].detail);

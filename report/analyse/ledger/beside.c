@@ -1,6 +1,7 @@
 /* Findings of time that is in no account, or in several: each has a word of its own in
  * accounts.def, and saves nothing of itself. */
 #include "report/analyse/ledger/findings.h"
+#include "report/analyse/ledger/uses.h"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/places.h"
@@ -81,6 +82,16 @@ static int add(struct beside *beside, struct gv_ledger_finding *finding, int64_t
 
 /* ---- computing ---- */
 
+static void say_use(struct gv_ledger_finding *finding, const struct gv_ledger_used *used)
+{
+    if (!*used->words)
+        return;
+    gv_format_add(finding->title, sizeof(finding->title), "%s%s", *finding->title ? "; " : "",
+                  used->words);
+    if (*used->advice && !*finding->fix)
+        snprintf(finding->fix, sizeof(finding->fix), "%s", used->advice);
+}
+
 /* Collectives may wait for other ranks. */
 static bool computes(const struct gv_ledger_row *row)
 {
@@ -88,7 +99,8 @@ static bool computes(const struct gv_ledger_row *row)
 }
 
 /* A device that computes nearly all the time: the line that gives it most of that. */
-static int find_computing(struct beside *beside, uint32_t number)
+static int find_computing(struct beside *beside, uint32_t number, const struct gv_ledger_used *used,
+                          bool *found)
 {
     const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
     struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_COMPUTING);
@@ -139,9 +151,49 @@ static int find_computing(struct beside *beside, uint32_t number)
                  "Give these kernels more blocks, or run several at a time, in streams of their "
                  "own: a part of the GPU has nothing to do.");
     }
+    say_use(&finding, used);
+    *found = true;
     if (!error)
         error = gv_ledger_tell_managed(beside->ledger->trace, &finding);
     return error ? error : add(beside, &finding, 0);
+}
+
+/* What the device was full of for most of its busy time, at the line that has most of that; and
+ * what held its clocks down. */
+static int find_use(struct beside *beside, uint32_t number)
+{
+    struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_USE);
+    const struct gv_ledger_row *most = NULL;
+    struct gv_ledger_used used;
+    bool computes_most = false;
+    int64_t busy_ns = 0;
+    int error = gv_ledger_use_sum(beside->ledger, number, GV_LEDGER_MAIN, &used);
+
+    for (size_t i = 0; i < beside->rows->count; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        if (row->lane != number || row->phase != GV_LEDGER_MAIN || row->what >= GV_ACCOUNTS ||
+            gv_account_say(row->what).group != GV_ACCOUNT_BUSY)
+            continue;
+        busy_ns += row->total_ns;
+        most = most && most->total_ns >= row->total_ns ? most : row;
+    }
+    if (used.kind_ns <= busy_ns / 2)
+        *used.words = '\0';
+    finding.place = most ? most->place : 0;
+    if (!error)
+        error = find_computing(beside, number, &used, &computes_most);
+    if (!error && *used.words && *used.advice && !computes_most) {
+        say_use(&finding, &used);
+        error = add(beside, &finding, 0);
+    }
+    if (error || !used.held || used.held_ns <= busy_ns / 2)
+        return error;
+    finding = of_lane(beside, number, GV_ACCOUNT_CLOCKS);
+    snprintf(finding.title, sizeof(finding.title),
+             "the GPU is slowed down by %s for %.0f %% of the time that it is busy", used.held,
+             100 * (double)used.held_ns / (double)used.busy_ns);
+    snprintf(finding.fix, sizeof(finding.fix), "%s", used.held_advice);
+    return add(beside, &finding, 0);
 }
 
 /* ---- operations that waited ---- */
@@ -309,7 +361,7 @@ int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows 
     if (!error)
         error = find_in_steps(&beside);
     for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
-        error = find_computing(&beside, i);
+        error = find_use(&beside, i);
     for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
         error = find_unexpected(&beside, i);
     gv_places_free(&beside.places);

@@ -1,5 +1,5 @@
 /* Books pieces of time into cells. */
-#include "report/analyse/ledger/run.h"
+#include "report/analyse/ledger/uses.h"
 
 #include "report/store/array.h"
 
@@ -262,6 +262,7 @@ static int book_in_part(struct gv_ledger *ledger, uint32_t number,
 
     if (ledger->by_minute)
         return book_in_minutes(ledger, number, piece);
+    gv_ledger_use_note(ledger, number, piece);
     for (uint32_t phase = 0; phase < GV_LEDGER_PHASES && !error; phase++)
         error = book_in_phase(ledger, number, phase, piece,
                               piece->from_ns >=

@@ -273,6 +273,7 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         .start_ns = operation->key.at_ns,
         .end_ns = operation->key.end_ns,
         .pair = launch ? launch->pair : 0,
+        .stack = operation->stack,
         .what = operation->kind != GV_GPU_COPY          ? GV_ACCOUNT_SET
                 : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
                                                         : GV_ACCOUNT_COPY,
@@ -313,6 +314,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     int64_t end_ns = operation->key.end_ns < lane->end_ns ? operation->key.end_ns : lane->end_ns;
     struct gv_ledger_piece piece = {
         .pair = launch ? launch->pair : 0,
+        .stack = operation->stack,
         .what = is_collective                     ? GV_ACCOUNT_COLLECTIVE
                 : operation->kind == GV_GPU_GRAPH ? GV_ACCOUNT_GRAPH
                                                   : GV_ACCOUNT_KERNEL,

@@ -408,6 +408,8 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
 static int64_t weight_of(const struct gv_ledger_finding *finding)
 {
     switch (finding->what) {
+    case GV_ACCOUNT_USE:
+    case GV_ACCOUNT_CLOCKS:
     case GV_ACCOUNT_LATE_START:
     case GV_ACCOUNT_SLOW_STEPS:
     case GV_ACCOUNT_UNEXPECTED_WAITS:

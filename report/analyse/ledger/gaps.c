@@ -69,7 +69,8 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 
     for (; lane->copy_at < lane->copy_count && !error; lane->copy_at++) {
         const struct gv_ledger_span *copy = &lane->copies[lane->copy_at];
-        struct gv_ledger_piece copied = {.pair = copy->pair, .what = copy->what};
+        struct gv_ledger_piece copied = {
+            .pair = copy->pair, .stack = copy->stack, .what = copy->what};
         if (copy->start_ns >= to_ns)
             break;
         if (copy->end_ns <= piece.from_ns)

@@ -54,11 +54,17 @@ SELECT EXISTS (SELECT 1 FROM frame f JOIN place p ON p.id = ?2
 -- name: callee
 -- The package's function that the program's own line calls in this stack; wrappers are passed by.
 SELECT function || ' in ' || CASE WHEN file LIKE '%-packages/%' THEN substr(file, instr(file, '-packages/') + 10)
-        ELSE substr(file, instr(file, '/lib/python3.') + 13 + instr(substr(file, instr(file, '/lib/python3.') + 13), '/')) END
+        ELSE substr(file, instr(file, '/lib/python3.') + 13 + instr(substr(file, instr(file, '/lib/python3.') + 13), '/')) END, depth
 FROM frame WHERE stack = ?1 AND kind = 'python' AND {in_package(file)} AND file NOT LIKE '<%' AND file NOT LIKE '%/torchinductor_%'
     AND function NOT GLOB '_*' AND function NOT GLOB '*._*' AND function NOT GLOB '*<*'
     AND depth < (SELECT min(depth) FROM frame WHERE stack = ?1 AND kind = 'python' AND NOT {in_package(file)})
-ORDER BY depth DESC LIMIT 1;
+UNION ALL -- without Python: the other library's function
+SELECT f.function || ' in ' || replace(f.library, rtrim(f.library, replace(f.library, '/', '')), ''), f.depth
+FROM frame f, stack_place s JOIN place p ON p.id = s.place
+WHERE f.stack = ?1 AND s.stack = ?1 AND f.function NOT NULL AND f.library IS NOT p.library
+    AND NOT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND kind = 'python')
+    AND f.depth = (SELECT min(depth) - 1 FROM frame WHERE stack = ?1 AND library IS p.library AND function IS p.function)
+ORDER BY 2 DESC LIMIT 1;
 
 -- name: copies_back
 -- Whether the process ?2 copies both to the device and back at the place ?1, at least every other of ?3 steps.
@@ -91,6 +97,19 @@ SELECT coalesce(o.name || ', process ' || o.pid, 'one of another container') FRO
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
 WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
+-- name: has_sharing
+-- Whether other processes used it for a tenth of that time.
+SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10 FROM other_process o
+    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2;
+
+-- name: uses
+-- The samples of GPM of the device ?2 of the process ?1.
+SELECT s.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
+    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths
+FROM sample_gpm g JOIN sample s ON s.id = g.sample
+WHERE s.uuid = (SELECT uuid FROM device WHERE process = ?1 AND device = ?2) AND g.duration_ns > 0
+    AND g.sm_tenths >= 0 AND g.dram_tenths >= 0 AND s.at_ns > ?3 AND s.at_ns - g.duration_ns < ?4 ORDER BY s.at_ns;
+
 -- name: lock_around
 -- The line at which threads with the stack ?1 wait for a lock, if the stack ?2 is elsewhere in the same function: that
 -- thread has the lock. Where a package's code waits, as a queue's or a condition's does, no lock is known.
@@ -121,6 +140,12 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, nullif(?4, 0), ?5, nullif(?6, -1)
 
 -- name: keep_fix
 UPDATE finding SET fix = ?2 WHERE id = ?1;
+
+-- name: add_use
+INSERT INTO lane_use (process, device, phase, samples, busy_ns, sm_tenths, occupancy_tenths, tensor_tenths, dram_tenths,
+    fp64_tenths, fp32_tenths, fp16_tenths, pcie_tenths, words)
+VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, -1), nullif(?7, -1), nullif(?8, -1), nullif(?9, -1), nullif(?10, -1), nullif(?11, -1),
+    nullif(?12, -1), nullif(?13, -1), ?14);
 
 -- name: again
 -- A call's kind, and how often it was made; then the functions of a stack.

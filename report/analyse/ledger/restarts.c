@@ -70,12 +70,13 @@ static int take_process(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-/* The one that ends first, of those of the same program that begin later; NULL: none. */
+/* The one that ends first, of those of the same program that begin later; NULL: none. Only what is
+ * behind it in the list, as a process that took no time would follow itself. */
 static const struct process *next_of(const struct reading *reading, const struct process *one)
 {
     const struct process *next = NULL;
 
-    for (size_t i = 0; i < reading->count; i++) {
+    for (size_t i = (size_t)(one - reading->list) + 1; i < reading->count; i++) {
         const struct process *other = &reading->list[i];
         if (other->same == one->same && other->begin_ns >= one->end_ns &&
             (!next || other->end_ns < next->end_ns))

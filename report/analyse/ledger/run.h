@@ -99,8 +99,23 @@ struct gv_ledger_entry {
 
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
-    uint32_t pair, what;
+    uint32_t pair, stack, what;
     bool to_device;
+};
+
+enum gv_use_value {
+#define GV_USE_VALUE(value, words) GV_USE_##value,
+#include "report/analyse/ledger/uses.def"
+    GV_USE_VALUES,
+    GV_USE_NONE = GV_USE_VALUES
+};
+
+/* A time of which NVML said how full the device was. */
+struct gv_ledger_use {
+    int64_t from_ns, to_ns, reasons;
+    int64_t busy_ns, same_ns; /* that the lane worked; and one call's work, more than all others' */
+    uint64_t of;              /* that call */
+    int16_t values[GV_USE_VALUES]; /* tenths of a percent; -1: not known */
 };
 
 struct gv_ledger_lane {
@@ -136,8 +151,10 @@ struct gv_ledger_lane {
     uint32_t legacy_pair, legacy_stack, legacy_place;
     /* Host only: */
     bool worked, drained;
-    int64_t computing_ns; /* all busy time, for choosing a lane */
-    bool is_sampled;      /* a part of it by samples */
+    int64_t computing_ns;       /* all busy time, for choosing a lane */
+    bool is_sampled;            /* a part of it by samples */
+    struct gv_ledger_use *uses; /* by time */
+    size_t use_count, use_room, use_at;
 };
 
 /* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */

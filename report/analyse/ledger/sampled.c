@@ -4,7 +4,9 @@
 
 #include "report/store/array.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Of more pairs, the rest is not told apart. */
 #define SAMPLED_MOST 16384u
@@ -68,123 +70,136 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-/* Takes so much of the cells of an account and phase of the lane, of each in proportion. Returns
- * how much of that was in the first half of the phase. */
-static int64_t take_from(struct gv_ledger *ledger, uint32_t lane, uint32_t what, uint32_t phase,
-                         int64_t all_ns, int64_t taken_ns)
-{
-    int64_t before_ns = 0, first_ns = 0;
+/* A phase or minute of a lane, in which calls were measured. */
+struct share {
+    uint32_t lane;
+    double all_ns, before_ns; /* what its calls took; those that have got their time */
+    int64_t unknown_ns, busy_ns, taken_ns, passed_ns; /* taken_ns: of what is unknown */
+    int64_t moved_ns, first_ns, given_ns, given_first_ns;
+};
 
-    for (size_t i = 0; i < ledger->cell_count; i++) {
-        struct gv_ledger_cell *cell = &ledger->cells[i];
-        int64_t ns, half_ns, until_ns;
-        if (cell->lane != lane || cell->what != what || cell->phase != phase || !cell->total_ns)
-            continue;
-        until_ns = before_ns + cell->total_ns;
-        ns = (int64_t)((__int128)until_ns * taken_ns / all_ns) -
-             (int64_t)((__int128)before_ns * taken_ns / all_ns);
-        before_ns = until_ns;
-        half_ns = (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
-        cell->total_ns -= ns;
-        cell->first_ns -= half_ns;
-        if (cell->total_ns == 0)
-            cell->count = 0;
-        first_ns += half_ns;
-    }
-    return first_ns;
+struct shares {
+    struct gv_key_map numbers;
+    struct share *of;
+    size_t count;
+};
+
+static struct share *share_of(const struct shares *shares, uint32_t lane, uint32_t phase)
+{
+    int64_t number = gv_key_map_find(&shares->numbers, &(struct gv_key){{lane, phase}});
+
+    return number ? &shares->of[number - 1] : NULL;
 }
 
-static int64_t sum_of(const struct gv_ledger *ledger, uint32_t lane, uint32_t what, uint32_t phase)
+/* Of the cells that time is moved from; NULL: the cell is none. */
+static struct share *share_of_cell(const struct shares *shares, const struct gv_ledger_cell *cell)
 {
-    int64_t ns = 0;
-
-    for (size_t i = 0; i < ledger->cell_count; i++)
-        if (ledger->cells[i].lane == lane && ledger->cells[i].what == what &&
-            ledger->cells[i].phase == phase)
-            ns += ledger->cells[i].total_ns;
-    return ns;
+    return cell->what == GV_ACCOUNT_UNKNOWN || cell->what == GV_ACCOUNT_KERNEL
+               ? share_of(shares, cell->lane, cell->phase)
+               : NULL;
 }
 
-/* Gives a time to the calls of the lane and phase, by what they took: all_ns together. */
-static int give(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, int64_t ns,
-                int64_t first_ns, double all_ns)
+static int list_shares(const struct gv_ledger *ledger, struct shares *shares)
 {
-    double before_ns = 0;
-    int64_t given_ns = 0, given_first_ns = 0;
     int error = 0;
 
+    shares->of = calloc(ledger->sampled_count, sizeof(*shares->of));
+    if (!shares->of)
+        return -ENOMEM;
     for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
         const struct gv_ledger_sampled *of = &ledger->sampled[i];
-        struct gv_ledger_cell *cell;
-        if (of->lane != lane || of->phase != phase)
-            continue;
-        before_ns += of->ns;
-        int64_t until_ns = (int64_t)((double)ns * fmin(before_ns / all_ns, 1));
-        int64_t first_until_ns = (int64_t)((double)first_ns * fmin(before_ns / all_ns, 1));
-        error =
-            gv_ledger_cell_of(ledger,
-                              &(struct gv_ledger_cell){
-                                  .lane = lane, .pair = of->pair, .what = of->what, .phase = phase},
-                              &cell);
-        if (error)
-            break;
-        cell->total_ns += until_ns - given_ns;
-        cell->first_ns += first_until_ns - given_first_ns;
-        cell->count += of->count;
-        cell->error_ns += of->error_ns * fmin((double)ns / all_ns, 1);
-        given_ns = until_ns;
-        given_first_ns = first_until_ns;
+        struct share *share = share_of(shares, of->lane, of->phase);
+        if (!share) {
+            share = &shares->of[shares->count++];
+            share->lane = of->lane;
+            error = gv_key_map_add(&shares->numbers, &(struct gv_key){{of->lane, of->phase}},
+                                   (int64_t)shares->count);
+        }
+        share->all_ns += of->ns;
+    }
+    for (size_t i = 0; i < ledger->cell_count; i++) {
+        const struct gv_ledger_cell *cell = &ledger->cells[i];
+        struct share *share = share_of_cell(shares, cell);
+        if (share)
+            *(cell->what == GV_ACCOUNT_KERNEL ? &share->busy_ns : &share->unknown_ns) +=
+                cell->total_ns;
     }
     return error;
 }
 
-/* What is busy for sure stays busy, but is booked to the calls that were launched. */
-static int move(struct gv_ledger *ledger, uint32_t lane, uint32_t phase, double all_ns)
+/* What is busy for sure stays busy, but is booked to the calls that were launched. Their other time
+ * comes from what is unknown. */
+static void decide(struct gv_ledger *ledger, struct share *share)
 {
-    int64_t unknown_ns = sum_of(ledger, lane, GV_ACCOUNT_UNKNOWN, phase);
-    int64_t busy_ns = sum_of(ledger, lane, GV_ACCOUNT_KERNEL, phase), taken_ns, first_ns = 0;
+    int64_t wanted_ns = share->all_ns < 9e18 ? (int64_t)share->all_ns : INT64_MAX;
 
-    taken_ns = all_ns < 9e18 ? (int64_t)all_ns : INT64_MAX;
-    taken_ns = taken_ns > busy_ns ? taken_ns - busy_ns : 0;
-    if (taken_ns > unknown_ns)
-        taken_ns = unknown_ns;
-    if (taken_ns > 0)
-        first_ns = take_from(ledger, lane, GV_ACCOUNT_UNKNOWN, phase, unknown_ns, taken_ns);
-    if (busy_ns > 0)
-        first_ns += take_from(ledger, lane, GV_ACCOUNT_KERNEL, phase, busy_ns, busy_ns);
-    ledger->lanes[lane].computing_ns += taken_ns;
-    ledger->lanes[lane].is_sampled = true;
-    return busy_ns + taken_ns > 0 ? give(ledger, lane, phase, busy_ns + taken_ns, first_ns, all_ns)
-                                  : 0;
+    share->taken_ns = wanted_ns > share->busy_ns ? wanted_ns - share->busy_ns : 0;
+    if (share->taken_ns > share->unknown_ns)
+        share->taken_ns = share->unknown_ns;
+    share->moved_ns = share->busy_ns + share->taken_ns;
+    ledger->lanes[share->lane].computing_ns += share->taken_ns;
+    ledger->lanes[share->lane].is_sampled = true;
 }
 
-/* The first one of the lane and phase of a number: all of them together. */
-static double sampled_ns(const struct gv_ledger *ledger, size_t number, bool *is_first)
+/* All that is busy; of what is unknown, of each cell in proportion. */
+static void take(struct gv_ledger_cell *cell, struct share *share)
 {
-    const struct gv_ledger_sampled *of = &ledger->sampled[number];
-    double ns = 0;
+    int64_t ns = cell->total_ns, half_ns, until_ns = share->passed_ns + ns;
 
-    for (size_t i = 0; i < ledger->sampled_count; i++) {
-        const struct gv_ledger_sampled *other = &ledger->sampled[i];
-        if (other->lane != of->lane || other->phase != of->phase)
-            continue;
-        *is_first = i >= number;
-        if (!*is_first)
-            return 0;
-        ns += other->ns;
+    if (!ns)
+        return;
+    if (cell->what == GV_ACCOUNT_UNKNOWN) {
+        ns = (int64_t)((__int128)until_ns * share->taken_ns / share->unknown_ns) -
+             (int64_t)((__int128)share->passed_ns * share->taken_ns / share->unknown_ns);
+        share->passed_ns = until_ns;
     }
-    return ns;
+    half_ns = (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
+    cell->total_ns -= ns;
+    cell->first_ns -= half_ns;
+    if (cell->total_ns == 0)
+        cell->count = 0;
+    share->first_ns += half_ns;
+}
+
+/* Gives what was taken to the calls, by what they took. */
+static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of, struct share *share)
+{
+    const struct gv_ledger_cell wanted = {
+        .lane = of->lane, .pair = of->pair, .what = of->what, .phase = of->phase};
+    double part = fmin((share->before_ns += of->ns) / share->all_ns, 1);
+    int64_t until_ns = (int64_t)((double)share->moved_ns * part);
+    int64_t first_until_ns = (int64_t)((double)share->first_ns * part);
+    struct gv_ledger_cell *cell;
+    int error = share->moved_ns > 0 ? gv_ledger_cell_of(ledger, &wanted, &cell) : 0;
+
+    if (error || share->moved_ns <= 0)
+        return error;
+    cell->total_ns += until_ns - share->given_ns;
+    cell->first_ns += first_until_ns - share->given_first_ns;
+    cell->count += of->count;
+    cell->error_ns += of->error_ns * fmin((double)share->moved_ns / share->all_ns, 1);
+    share->given_ns = until_ns;
+    share->given_first_ns = first_until_ns;
+    return 0;
 }
 
 int gv_ledger_sampled_move(struct gv_ledger *ledger)
 {
-    int error = 0;
+    struct shares shares = {0};
+    int error = ledger->sampled_count ? list_shares(ledger, &shares) : 0;
 
-    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
-        bool is_first = false;
-        double ns = sampled_ns(ledger, i, &is_first);
-        if (is_first)
-            error = move(ledger, ledger->sampled[i].lane, ledger->sampled[i].phase, ns);
+    for (size_t i = 0; i < shares.count && !error; i++)
+        decide(ledger, &shares.of[i]);
+    for (size_t i = 0; i < ledger->cell_count && !error && shares.count; i++) {
+        struct share *share = share_of_cell(&shares, &ledger->cells[i]);
+        if (share)
+            take(&ledger->cells[i], share);
     }
+    for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
+        const struct gv_ledger_sampled *of = &ledger->sampled[i];
+        error = give(ledger, of, share_of(&shares, of->lane, of->phase));
+    }
+    gv_key_map_free(&shares.numbers);
+    free(shares.of);
     return error;
 }

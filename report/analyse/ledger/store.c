@@ -1,7 +1,9 @@
 /* Writes the ledger into the trace. */
 #include "report/analyse/ledger/findings.h"
+#include "report/analyse/ledger/uses.h"
 
 #include "report/analyse_ledger_ledger.inc"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <math.h>
@@ -88,23 +90,48 @@ static int keep_fixes(sqlite3 *trace, const struct gv_ledger_findings *findings)
     return error;
 }
 
+/* How full the device was: of each phase, and of the run. */
+static int store_uses(const struct gv_ledger *ledger, sqlite3_stmt *add, uint32_t number)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    struct gv_ledger_used used;
+    int error = 0;
+
+    for (unsigned phase = 0; phase <= GV_LEDGER_PHASES && lane->use_count && !error; phase++) {
+        int64_t values[5 + GV_USE_VALUES] = {lane->process, lane->device, phase};
+        error = gv_ledger_use_sum(ledger, number, phase, &used);
+        const char *text = *used.words ? used.words : NULL;
+        if (used.held)
+            gv_format_add(used.words, sizeof(used.words), "; slowed down by %s", used.held);
+        values[3] = used.samples;
+        values[4] = used.busy_ns;
+        for (int i = 0; i < GV_USE_VALUES; i++)
+            values[5 + i] = used.means[i];
+        if (!error && used.samples)
+            error = bind(add, values, 5 + GV_USE_VALUES, &text, 1);
+    }
+    return error;
+}
+
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings)
 {
-    sqlite3_stmt *adds[3] = {NULL};
-    const char *const texts[] = {sql_add_lane, sql_add_row, sql_add_finding};
+    sqlite3_stmt *adds[4] = {NULL};
+    const char *const texts[] = {sql_add_lane, sql_add_row, sql_add_finding, sql_add_use};
     int error = 0;
 
-    for (int i = 0; i < 3 && !error; i++)
+    for (int i = 0; i < 4 && !error; i++)
         error = gv_database_error(ledger->trace,
                                   sqlite3_prepare_v2(ledger->trace, texts[i], -1, &adds[i], NULL));
     for (size_t i = 0; i < ledger->lane_count && !error; i++)
         error = store_lane(adds[0], &ledger->lanes[i]);
+    for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
+        error = store_uses(ledger, adds[3], i);
     for (size_t i = 0; i < rows->count && !error; i++)
         error = store_row(ledger, adds[1], &rows->rows[i]);
     for (size_t i = 0; i < findings->count && !error; i++)
         error = store_finding(ledger, adds[2], &findings->list[i]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         sqlite3_finalize(adds[i]);
     if (!error && findings->count)
         error = gv_database_script(ledger->trace, sql_evidence, NULL, 0);

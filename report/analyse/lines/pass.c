@@ -67,7 +67,8 @@ static uint64_t duration_class(int64_t duration_ns, double classes_per_octave)
 static int find_class(struct gv_lines *lines, const struct gv_lines_class *wanted, size_t *class)
 {
     const struct gv_key key = {{(uint64_t)wanted->process,
-                                (uint64_t)wanted->name << 16 | (uint64_t)wanted->of_forward << 15 |
+                                (uint64_t)wanted->name << 17 | (uint64_t)wanted->of_node << 16 |
+                                    (uint64_t)wanted->of_forward << 15 |
                                     (uint64_t)wanted->host_only << 14 |
                                     (uint64_t)wanted->kind << 8 | (uint64_t)wanted->copy_kind,
                                 (uint64_t)wanted->capture}};
@@ -93,6 +94,26 @@ static int64_t kind_of_work(int64_t work)
     return work == GV_GPU_WORK_KERNEL  ? GV_GPU_KERNEL
            : work == GV_GPU_WORK_GRAPH ? GV_GPU_GRAPH
                                        : GV_GPU_COPY;
+}
+
+/* What a graph runs was asked for where it was added to the graph, and counts as a launch there.
+ * Only the first of a launch waited for nothing else of it. */
+static int add_node(struct gv_lines *lines, struct gv_lines_class *class,
+                    struct gv_lines_call *call, int64_t stack, int64_t amounts[GV_STRATA_AMOUNTS])
+{
+    struct gv_strata_item item = {.call = call->id, .known = GV_STRATA_OWN, .stack = stack};
+    int error;
+
+    class->capture = 0;
+    class->of_node = true;
+    error = find_class(lines, class, &item.class);
+    amounts[GV_STRATA_CALLS] = 1;
+    if (call->runs)
+        amounts[GV_STRATA_QUEUED] = 0;
+    call->runs = true;
+    for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
+        item.amounts[i] = amounts[i];
+    return error ? error : gv_strata_add(&lines->strata, &item);
 }
 
 static int add_item(struct gv_lines *lines, struct gv_lines_class *class,
@@ -215,6 +236,8 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
     class.capture = call->capture;
     if (call->id && operation->start_ns > call->start_ns)
         amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
+    if (operation->stack)
+        return add_node(lines, &class, call, operation->stack, amounts);
     return add_item(lines, &class, call, gv_mix((uint64_t)operation->shape, operation->size),
                     operation->duration_ns, amounts);
 }

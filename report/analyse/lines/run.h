@@ -32,10 +32,10 @@ struct gv_lines_call {
     uint32_t near, far; /* what came before it */
     float chance, one_of;
     uint32_t thread;
-    uint16_t alike; /* calls just before it that are the same */
-    uint8_t known;  /* enum gv_strata_known */
-    bool counted;
-    uint64_t node; /* of autograd, that it works for; 0: none */
+    uint16_t alike;     /* calls just before it that are the same */
+    uint8_t known;      /* enum gv_strata_known */
+    bool counted, runs; /* as a launch; an operation of it was taken */
+    uint64_t node;      /* of autograd, that it works for; 0: none */
 };
 
 /* The last call that made an autograd node. */
@@ -57,6 +57,7 @@ struct gv_lines_class {
     int64_t process, kind, name, copy_kind, capture;
     bool host_only;
     bool sampled;    /* some calls were measured, and of none is known when it ran */
+    bool of_node;    /* of a graph: all their stacks are known */
     bool of_forward; /* their stacks are those of the forward pass */
 };
 

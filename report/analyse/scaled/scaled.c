@@ -38,7 +38,7 @@ struct cell {
 };
 
 struct capture {
-    int64_t stream, start_ns, end_ns;
+    int64_t process, stream, start_ns, end_ns;
 };
 
 struct gv_scaled {
@@ -46,7 +46,7 @@ struct gv_scaled {
     struct gv_id_table threads, kernels, apis;
     struct sample *samples;
     size_t sample_count, sample_room;
-    struct capture *captures; /* by stream and start */
+    struct capture *captures; /* by process, stream and start */
     size_t capture_count, capture_room;
     struct cell *cells;
     size_t cell_count, cell_room;
@@ -94,55 +94,51 @@ static int take_capture(void *context, sqlite3_stmt *row)
 
     if (!error)
         scaled->captures[scaled->capture_count++] =
-            (struct capture){.stream = sqlite3_column_int64(row, 0),
-                             .start_ns = sqlite3_column_int64(row, 1),
-                             .end_ns = sqlite3_column_int64(row, 2)};
+            (struct capture){.process = sqlite3_column_int64(row, 0),
+                             .stream = sqlite3_column_int64(row, 1),
+                             .start_ns = sqlite3_column_int64(row, 2),
+                             .end_ns = sqlite3_column_int64(row, 3)};
     return error;
 }
 
 static int read_captures(struct gv_scaled *scaled)
 {
-    struct gv_id_table sampled = {0};
-    int closed, error = gv_id_table_read(&sampled, scaled->trace, sql_processes);
+    int closed, error = gv_gpu_captured_open(scaled->trace, 0);
 
-    for (size_t id = 1; id < sampled.rows && !error; id++) {
-        if (!gv_id_table_get(&sampled, (int64_t)id, 0))
-            continue;
-        error = gv_gpu_captured_open(scaled->trace, (int64_t)id);
-        if (!error)
-            error = gv_database_each(scaled->trace, sql_captures, NULL, 0, take_capture, scaled);
-        closed = gv_gpu_captured_close(scaled->trace);
-        error = error ? error : closed;
-    }
-    gv_id_table_free(&sampled);
-    return error;
+    if (!error)
+        error = gv_database_each(scaled->trace, sql_captures, NULL, 0, take_capture, scaled);
+    closed = gv_gpu_captured_close(scaled->trace);
+    return error ? error : closed;
 }
 
-static int by_stream(const void *left, const void *right)
+/* Whether a capture began before the call, or is of a stream before the call's. */
+static bool is_before(const struct capture *capture, int64_t process,
+                      const struct gv_pass_call *call)
 {
-    const struct capture *one = left, *other = right;
-
-    if (one->stream != other->stream)
-        return one->stream < other->stream ? -1 : 1;
-    return (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
+    if (capture->process != process)
+        return capture->process < process;
+    if (capture->stream != call->stream)
+        return capture->stream < call->stream;
+    return capture->start_ns <= call->key.at_ns;
 }
 
 /* What is captured runs with its graph. */
-static bool is_captured(const struct gv_scaled *scaled, const struct gv_pass_call *call)
+static bool is_captured(const struct gv_scaled *scaled, int64_t process,
+                        const struct gv_pass_call *call)
 {
     size_t low = 0, high = scaled->capture_count;
+    const struct capture *last;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct capture *capture = &scaled->captures[middle];
-        if (capture->stream < call->stream ||
-            (capture->stream == call->stream && capture->start_ns <= call->key.at_ns))
+        if (is_before(&scaled->captures[middle], process, call))
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && scaled->captures[low - 1].stream == call->stream &&
-           call->key.at_ns < scaled->captures[low - 1].end_ns;
+    last = low > 0 ? &scaled->captures[low - 1] : NULL;
+    return last && last->process == process && last->stream == call->stream &&
+           call->key.at_ns < last->end_ns;
 }
 
 /* ---- cells ---- */
@@ -168,7 +164,7 @@ static bool find_keys(const struct gv_scaled *scaled, const struct gv_pass_call 
     uint64_t place = gv_mix(call->thread, call->stream);
 
     if (!work || call->result != 0 || call->bytes < 0 ||
-        !gv_id_table_get(&scaled->threads, call->thread, 1) || is_captured(scaled, call))
+        !gv_id_table_get(&scaled->threads, call->thread, 1) || is_captured(scaled, process, call))
         return false;
     keys->size = 1;
     if (work == GV_GPU_WORK_KERNEL) {
@@ -314,8 +310,6 @@ int gv_scaled_open(struct gv_scaled **made, sqlite3 *trace, struct gv_pass *pass
         error = gv_id_table_read(&scaled->apis, trace, sql_apis);
     if (!error)
         error = read_captures(scaled);
-    if (!error && scaled->capture_count)
-        qsort(scaled->captures, scaled->capture_count, sizeof(*scaled->captures), by_stream);
     if (!error)
         error = read_calls(scaled, pass);
     free(scaled->samples);

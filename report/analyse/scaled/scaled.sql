@@ -4,9 +4,6 @@
 -- Those of the calls that have a row.
 SELECT call, duration_ns, error_ns, one_of FROM gpu_sample WHERE call IS NOT NULL ORDER BY call;
 
--- name: processes
-SELECT id, id IN (SELECT process FROM gpu_sample) FROM process;
-
 -- name: threads
 SELECT id, process, process IN (SELECT process FROM gpu_sample) FROM thread;
 
@@ -18,7 +15,8 @@ SELECT id, CASE WHEN name IS NULL THEN 0 ELSE dense_rank() OVER (ORDER BY name) 
 SELECT id, gpu_work, class = 'set' FROM api;
 
 -- name: captures
-SELECT stream, start_ns, end_ns FROM temp.capture WHERE stream IS NOT NULL;
+SELECT process, stream, start_ns, end_ns FROM temp.capture WHERE process IN (SELECT process FROM gpu_sample)
+ORDER BY process, stream, start_ns;
 
 -- name: add_row
 INSERT INTO sampled_total (kind, kernel, api, launches, samples, total_ns, error_ns)

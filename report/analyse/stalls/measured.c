@@ -66,7 +66,7 @@ static void take_op(const struct gv_stall_run *run, const struct gv_pass_operati
         .local_bytes = gv_id_table_get(&run->shapes, operation->shape, 0),
         .host_memory = operation->copy_kind >> 4,
         .place = GV_STALL_ROW(run->places, run->place_count, operation->place),
-        .in_graph = operation->in_graph,
+        .in_graph = operation->node != 0,
     };
 }
 
@@ -88,7 +88,7 @@ static int learn_place(void *context, const struct gv_pass_operation *operation)
         return 0;
     sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, operation->call, &error);
     place->tries++;
-    if (row && !place->stream && !operation->in_graph)
+    if (row && !place->stream && !operation->node)
         place->stream = sqlite3_column_int64(row, 0);
     if (row && !place->context)
         place->context = sqlite3_column_int64(row, 1);

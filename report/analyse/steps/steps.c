@@ -300,7 +300,7 @@ static int weigh(void *context, const struct gv_pass_operation *row)
     struct gv_steps *steps = context;
     double ns = (double)gv_time_difference(row->key.end_ns, row->key.at_ns);
 
-    if (row->in_graph || row->kind == GV_GPU_GRAPH) {
+    if (row->node || row->kind == GV_GPU_GRAPH) {
         steps->graphs.ns += ns;
         steps->graphs.count += row->kind == GV_GPU_GRAPH || row->call != steps->graphs.call;
         steps->graphs.call = row->call;

@@ -149,7 +149,7 @@ int gv_step_words_take(struct gv_step_words *words, const struct gv_step_call *c
 static void is_library(sqlite3_context *context, int count, sqlite3_value **values)
 {
     static const char *const domains[] = {
-#define GV_LIBRARY_DOMAIN(name, only_asks) name,
+#define GV_LIBRARY_DOMAIN(name, how) name,
 #include "trace/library_domains.def"
 #undef GV_LIBRARY_DOMAIN
     };

@@ -120,6 +120,7 @@ static int totals_line(struct gv_totals_run *run, const struct gv_pass_operation
         .kind = op->kind,
         .copy_kind = op->copy_kind,
         .shape = op->shape,
+        .stack = op->stack,
         .name = gv_id_table_get(&run->shapes, op->shape, 2),
         .size = gv_lines_size(op->bytes),
         .start_ns = op->key.at_ns,
@@ -144,6 +145,10 @@ int gv_totals_operation(void *context, const struct gv_pass_operation *operation
     error = totals_sums(run, operation, duration_ns);
     if (!error)
         error = totals_latency(run, operation);
+    if (!error && operation->node)
+        error = gv_graph_totals_take(&run->nodes_of_graphs, operation,
+                                     gv_id_table_get(&run->places, operation->place, 0),
+                                     gv_id_table_get(&run->shapes, operation->shape, 2));
     if (!error)
         error = gv_range_pass_operation(run->range_pass, operation->call, duration_ns);
     if (error || device < 0 || (uint64_t)device >= run->device_count)

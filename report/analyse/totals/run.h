@@ -13,6 +13,7 @@
 #include "report/pass/pass.h"
 #include "report/store/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
+#include "report/analyse/totals/graphs.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/part.h"
 #include "report/analyse/totals/timeline_lane.h"
@@ -127,6 +128,7 @@ struct gv_totals_run {
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns;
 
+    struct gv_graph_totals nodes_of_graphs;
     struct gv_lines *lines;
     struct gv_scaled *scaled; /* NULL: no call was measured */
     struct gv_scaled_sums sampled;

@@ -153,6 +153,24 @@ static bool memory_top_row(const struct gv_totals_run *run, size_t number, int64
     return device->peak_bytes > 0;
 }
 
+static bool graph_row(const struct gv_totals_run *run, size_t number, int64_t *values)
+{
+    const struct gv_graph *graph = &run->nodes_of_graphs.graphs[number];
+
+    GV_ROW((int64_t)number + 1, graph->process, graph->whole.count, graph->operations,
+           graph->whole.total_ns, gv_duration_total_median_ns(&graph->whole));
+    return graph->whole.count > 0;
+}
+
+static bool graph_line_row(const struct gv_totals_run *run, size_t number, int64_t *values)
+{
+    const struct gv_graph_line *line = &run->nodes_of_graphs.lines[number];
+
+    GV_ROW(line->graph + 1, line->place, line->kind, line->name, line->copy_kind, line->time.count,
+           line->time.total_ns, gv_duration_total_median_ns(&line->time));
+    return true;
+}
+
 static int store_table(struct gv_totals_run *run, const char *sql, size_t rows, row_of *row)
 {
     int64_t values[GV_STORE_COLUMNS];
@@ -257,6 +275,8 @@ int gv_totals_store(struct gv_totals_run *run)
         {sql_add_memory_line, run->memory_log.line_count, memory_line_row},
         {sql_add_memory_holder, run->memory_log.holder_count, memory_holder_row},
         {sql_add_memory_top, GV_MEMORY_ON_HOST, memory_top_row},
+        {sql_add_graph, run->nodes_of_graphs.graph_count, graph_row},
+        {sql_add_graph_line, run->nodes_of_graphs.line_count, graph_line_row},
     };
     int error = store_facts(run);
 

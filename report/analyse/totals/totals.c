@@ -120,6 +120,8 @@ static int totals_open(struct gv_totals_run *run)
     if (error)
         return error;
     totals_count_devices(run);
+    run->nodes_of_graphs.trace = run->trace;
+    run->nodes_of_graphs.places = &run->stack_places;
     run->kernel_count = 1;
     for (size_t id = 1; id < run->shapes.rows; id++) {
         size_t rank = (size_t)gv_id_table_get(&run->shapes, (int64_t)id, 0);
@@ -163,6 +165,7 @@ static void totals_close(struct gv_totals_run *run)
     free(run->launches);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
+    gv_graph_totals_free(&run->nodes_of_graphs);
     gv_places_free(&run->stack_places);
     free(run->unseen);
     free(run->unseen_times.times);
@@ -183,8 +186,9 @@ static int totals_lines(struct gv_totals_run *run)
 static int totals_read(struct gv_totals_run *run)
 {
     const struct gv_pass_consumer consumer = {run, gv_totals_call, gv_totals_operation};
+    int error = gv_pass_run(run->pass, &consumer, NULL);
 
-    return gv_pass_run(run->pass, &consumer, NULL);
+    return error ? error : gv_graph_totals_end(&run->nodes_of_graphs);
 }
 
 /* In this order. */

@@ -149,6 +149,13 @@ INSERT INTO copy_median (direction, median_ns) VALUES (?, ?);
 INSERT INTO device_total (number, device, operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns)
 VALUES (?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8);
 
+-- name: add_graph
+INSERT INTO graph_total (id, process, launches, operations, total_ns, median_ns) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: add_graph_line
+INSERT INTO graph_line (graph, place, kind, name, copy_kind, operations, total_ns, median_ns)
+VALUES (?1, nullif(?2, 0), ?3, nullif(?4, 0), nullif(?5, 0), ?6, ?7, ?8);
+
 -- name: add_error
 INSERT INTO error_total (api, result, count) VALUES (?, ?, ?);
 

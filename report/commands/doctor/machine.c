@@ -1,5 +1,6 @@
 /* Checks of the machine: the driver's files, shared memory, other tools. */
 #include "report/collect/left_sessions.h"
+#include "report/collect/nvml.h"
 #include "report/collect/running_stack.h"
 #include "report/collect/sessions.h"
 #include "report/commands/doctor/doctor.h"
@@ -23,6 +24,8 @@
 
 /* With less, a busy program may lose records: spools take at most a quarter of it. */
 #define GV_SHARED_LEAST_BYTES (256 << 20)
+/* A driver in trouble may never answer. */
+#define GV_GPM_MOST_MS 10000
 
 static void machine_driver(struct gv_doctor *doctor)
 {
@@ -174,6 +177,33 @@ static void machine_blocking(struct gv_doctor *doctor)
                   "CUDA_LAUNCH_BLOCKING=1: each launch waits until the GPU has done it");
 }
 
+/* In the child. */
+static void machine_say_gpm(const void *context)
+{
+    unsigned devices, with_gpm;
+
+    (void)context;
+    if (gv_samples_count_gpm(&devices, &with_gpm) == 0) {
+        printf("%u %u", devices, with_gpm);
+        fflush(stdout);
+    }
+}
+
+/* Nothing, if there is no NVML to ask: then there is more to say of the driver. */
+static void machine_gpm(struct gv_doctor *doctor)
+{
+    unsigned devices, with_gpm;
+    char said[64];
+    int status;
+
+    if (gv_doctor_listen(machine_say_gpm, NULL, GV_GPM_MOST_MS, said, sizeof(said), &status) != 0 ||
+        sscanf(said, "%u %u", &devices, &with_gpm) != 2 || devices == 0)
+        return;
+    gv_doctor_add(doctor, with_gpm ? GV_CHECK_FINE : GV_CHECK_NOTE, "GPU counters", NULL,
+                  "%u of %u GPUs say how full they are (GPM: Hopper and later, without MIG)",
+                  with_gpm, devices);
+}
+
 /* Only who asks for them misses something without. */
 static void machine_native_stacks(struct gv_doctor *doctor)
 {
@@ -232,6 +262,7 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
                       "no native frames: gpuverify was built without libunwind");
     machine_left_sessions(doctor);
     machine_native_stacks(doctor);
+    machine_gpm(doctor);
     machine_profilers(doctor);
     machine_blocking(doctor);
 }

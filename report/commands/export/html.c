@@ -171,7 +171,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
     char time[GV_SUMMARY_TEXT_BYTES], headline[GV_SUMMARY_TEXT_BYTES + 40];
     char busy[GV_SUMMARY_TEXT_BYTES];
     int64_t run_ns = ledger->lanes_told ? gv_summary_time_sum(&all) : 0;
-    int error = gv_summary_say_busy(&summary, busy);
+    int error = gv_summary_say_busy(&summary, ledger, busy);
 
     gv_summary_say_time(ledger, time);
     snprintf(headline, sizeof(headline), "%s: %s", ledger->stepped ? "One step" : "The run", time);

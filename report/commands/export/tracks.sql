@@ -135,15 +135,19 @@ SELECT o.id, o.place, 0, o.start_ns, o.duration_ns, CASE o.kind WHEN 1 THEN coal
     o.id AS operation, o.call, o.bytes,
     CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END
         AS host_memory,
-    o.graph_node, s.grid, s.block, s.registers, s.shared_bytes, nullif(s.local_bytes, 0) AS local_bytes, s.full_name
+    o.graph_node, gv_line_of_stack(n.stack) AS line, s.grid, s.block, s.registers, s.shared_bytes, nullif(s.local_bytes, 0) AS local_bytes, s.full_name
 FROM (SELECT id FROM (SELECT id, start_ns FROM gpu_op WHERE id > ?1 ORDER BY id LIMIT 32768) ORDER BY start_ns LIMIT 32768) p
     CROSS JOIN gpu_op o ON o.id = p.id LEFT JOIN temp.track_shape s ON s.id = o.shape
-    LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15;
+    LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15 LEFT JOIN gpu_place d ON d.id = o.place
+    LEFT JOIN graph_node n ON n.process = d.process AND n.node = o.graph_node;
 
 -- name: samples
 -- Each further column is a counter: its name, and after a comma its unit.
 SELECT s.id, (SELECT min(id) FROM devices WHERE uuid = s.uuid), s.at_ns, s.gpu_percent AS "GPU busy, %",
     s.memory_percent AS "memory busy, %", s.memory_used_bytes AS "memory used, bytes",
     s.power_mw / 1000.0 AS "power, W", s.sm_clock_mhz AS "SM clock, MHz", s.memory_clock_mhz AS "memory clock, MHz",
-    s.temperature_c AS "temperature, degrees Celsius"
+    s.temperature_c AS "temperature, degrees Celsius", s.sm_percent AS "SMs active, %", s.occupancy_percent AS "occupancy, %",
+    s.tensor_percent AS "tensor cores, %", s.dram_percent AS "DRAM, %", s.fp64_percent AS "FP64, %", s.fp32_percent AS "FP32, %",
+    s.fp16_percent AS "FP16, %", s.pcie_tx_mib AS "PCIe sent, MiB/s", s.pcie_rx_mib AS "PCIe received, MiB/s",
+    s.nvlink_tx_mib AS "NVLink sent, MiB/s", s.nvlink_rx_mib AS "NVLink received, MiB/s"
 FROM samples s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;

@@ -178,7 +178,9 @@ FROM devices GROUP BY uuid, device, name ORDER BY device;
 -- name: samples: what the devices did in each second
 SELECT uuid, at_ns / 1000000000 AS second, avg(gpu_percent) AS gpu_percent,
     max(memory_used_bytes) AS memory_used_bytes, avg(power_mw) / 1000.0 AS watts,
-    max(temperature_c) AS temperature_c
+    max(temperature_c) AS temperature_c, avg(sm_percent) AS sm_percent, avg(occupancy_percent) AS occupancy_percent,
+    avg(tensor_percent) AS tensor_percent, avg(dram_percent) AS dram_percent, avg(pcie_percent) AS pcie_percent,
+    max(clocks_held) AS clocks_held
 FROM samples GROUP BY uuid, second ORDER BY uuid, second;
 
 -- name: in-flight: calls that had not returned

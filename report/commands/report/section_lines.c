@@ -165,6 +165,11 @@ static const struct gv_sampled sampled[] = {
     {"power", "power_mw", 0, "W", 0.001},
     {"SM clock", "sm_clock_mhz", 0, "MHz", 1},
     {"temperature", "temperature_c", 100, "C", 1},
+    {"SMs active", "sm_percent", 100, "%", 1},
+    {"occupancy", "occupancy_percent", 100, "%", 1},
+    {"tensor cores", "tensor_percent", 100, "%", 1},
+    {"DRAM", "dram_percent", 100, "%", 1},
+    {"PCIe", "pcie_percent", 100, "%", 1},
 };
 
 static int samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
@@ -212,7 +217,7 @@ static int samples_device(struct gv_report *report, const char *uuid, int64_t sa
         sqlite3_stmt *rows = NULL;
         char sql[160];
         sqlite3_snprintf(sizeof(sql), sql,
-                         "SELECT at_ns, %s FROM sample WHERE uuid IS ?1 ORDER BY at_ns",
+                         "SELECT at_ns, %s FROM samples WHERE uuid IS ?1 ORDER BY at_ns",
                          sampled[i].column);
         error = gv_database_error(report->trace,
                                   sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));

@@ -115,6 +115,21 @@ SELECT gv_line(function, library, file, line) AS place, gpu_ns, share, error, la
     queued_ns / nullif(launches, 0), idle_ns, samples, gv_line(NULL, NULL, captured_file, captured_line)
 FROM gpu_lines ORDER BY place IS NULL, gpu_ns DESC, launches DESC, place LIMIT :top;
 
+-- name: graphs
+-- The first row of a graph has no line: how long it took as a whole, and what all its nodes took together.
+SELECT graph, place, node, nodes, launches, median_ns, of_launch_ns, share
+FROM (SELECT g.id AS graph, NULL AS place, NULL AS node, g.operations / g.launches AS nodes, g.launches, g.median_ns,
+        n.total_ns / g.launches AS of_launch_ns, {share(n.total_ns, g.total_ns)} AS share, g.total_ns AS all_ns,
+        g.total_ns + n.total_ns AS ns
+    FROM graph_total g JOIN (SELECT graph, sum(total_ns) AS total_ns FROM graph_line GROUP BY 1) n ON n.graph = g.id
+    UNION ALL SELECT g.id, coalesce(gv_line(p.function, p.library, p.file, p.line), '?'),
+        CASE l.kind WHEN 1 THEN coalesce(gv_kernel(k.name), 'kernel') WHEN 2 THEN coalesce(y.name, 'copy') ELSE 'memset' END,
+        (l.operations + g.launches / 2) / g.launches, g.launches, l.median_ns, l.total_ns / g.launches,
+        {share(l.total_ns, g.total_ns)}, g.total_ns, l.total_ns
+    FROM graph_line l JOIN graph_total g ON g.id = l.graph LEFT JOIN place p ON p.id = l.place
+        LEFT JOIN gpu_name k ON k.id = l.name LEFT JOIN copy_kind y ON y.id = l.copy_kind & 15)
+ORDER BY all_ns DESC, graph, ns DESC, place, node LIMIT :top;
+
 -- define: of_range(what)
 -- A mark, and a range that never ended, have no time.
 CASE WHEN kind <> 'mark' AND count > unended THEN {what} END
@@ -278,8 +293,8 @@ GROUP BY m.space, a.name, s.stack ORDER BY left DESC, m.space, a.name LIMIT :top
 
 -- name: samples
 SELECT uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw, sm_clock_mhz,
-    temperature_c
-FROM sample WHERE at_ns >= :from AND at_ns < :to ORDER BY uuid, at_ns;
+    temperature_c, sm_percent, occupancy_percent, tensor_percent, dram_percent, pcie_percent
+FROM samples WHERE at_ns >= :from AND at_ns < :to ORDER BY uuid, at_ns;
 
 -- name: processes
 SELECT p.pid, p.program, (SELECT sum(records) FROM threads t WHERE t.process = p.id), p.start_ns,

@@ -343,6 +343,7 @@ static void run_tell_left_sessions(void)
 int gv_command_run(const struct gv_arguments *arguments)
 {
     const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
+    const char *graphs = gv_arguments_text(arguments, GV_OPTION_run_graphs, NULL);
     const char *pattern = getenv("GPUVERIFY_TRACE");
     const char *place = wanted ? wanted : pattern && pattern[0] ? pattern : NULL;
     char **program = arguments->operands;
@@ -364,6 +365,8 @@ int gv_command_run(const struct gv_arguments *arguments)
         run_check_file(wanted);
     run_tell_left_sessions();
     error = gv_run_set_environment(library, wanted);
+    if (!error && graphs && setenv("GPUVERIFY_GRAPHS", graphs, 1) < 0)
+        error = -errno;
     int note = gv_run_note_open();
     if (!error)
         error = run_start(program, session);

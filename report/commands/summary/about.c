@@ -207,6 +207,22 @@ static int print_steps(const struct gv_summary *summary)
     return 0;
 }
 
+/* Who else had the GPU while queued work waited, or steps were slow. */
+static int say_other(void *context, sqlite3_stmt *row)
+{
+    const struct gv_summary *summary = context;
+    int64_t bytes = sqlite3_column_int64(row, 2);
+    char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES], size[GV_FORMAT_BYTES];
+
+    gv_text_say(summary->out, 2, "", summary->columns,
+                "Another process used the GPU, too, from %s to %s%s%s: %.100s; then were %.200s",
+                gv_format_duration(from, gv_time_column(row, 0)),
+                gv_format_duration(to, gv_time_column(row, 1)), bytes > 0 ? ", with up to " : "",
+                bytes > 0 ? gv_format_size(size, bytes) : "", gv_database_text(row, 3),
+                gv_database_text(row, 4));
+    return 0;
+}
+
 /* What gpuverify itself cost, of the time of a whole run. */
 static void print_own_cost(const struct gv_summary *summary)
 {
@@ -289,6 +305,7 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
 {
     const struct gv_totals_part *part = summary->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
     int error =
         gv_database_each(summary->trace, sql_worst_stall, values, 4, take_worst, (void *)summary);
 
@@ -296,6 +313,9 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
         error = print_start(summary, ledger);
     if (!error)
         error = print_steps(summary);
+    if (!error)
+        error = gv_database_each(summary->trace, sql_other_process, lane, 2, say_other,
+                                 (void *)summary);
     if (!error)
         print_own_cost(summary);
     return error;

@@ -224,6 +224,13 @@ static void print_missing(const struct gv_summary *summary)
                launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
 }
 
+static void print_whole_graphs(const struct gv_summary *summary)
+{
+    print_note(summary, "Most of the GPU's time is in graphs, of which only the whole is seen:"
+                        " gpuverify run --graphs nodes shows the lines inside. A launch of a graph"
+                        " then takes 2 to 9 times as long.");
+}
+
 static void print_lost(const struct gv_summary *summary, int64_t lost)
 {
     print_note(summary, "%" PRId64 " record%s lost and %s missing from these numbers.%s", lost,
@@ -284,6 +291,8 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
                                       summary->columns, &captures);
     if (!error && failed)
         error = print_errors(summary, false, named, captures);
+    if (facts->graph_time_ns > facts->kernel_time_ns)
+        print_whole_graphs(summary);
     if (facts->launches_missing > 0)
         print_missing(summary);
     if (lost > facts->launches_missing)

@@ -138,7 +138,7 @@ static int print_sums(const struct gv_summary *summary, const struct gv_summary_
                                          .text = text,
                                          .ns = gv_summary_each_ns(ledger, rest_ns)});
     if (!error)
-        error = gv_summary_say_busy(summary, text);
+        error = gv_summary_say_busy(summary, ledger, text);
     if (!error && (time.busy_ns > 0 || text[0])) {
         print_row(summary, &(struct row){.number = "",
                                          .name = "busy",
@@ -251,7 +251,13 @@ static int take_gpu_line(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES])
+static int take_words(void *context, sqlite3_stmt *row)
+{
+    snprintf(context, GV_SUMMARY_TEXT_BYTES, "%s", (const char *)sqlite3_column_text(row, 0));
+    return 0;
+}
+
+static int say_lines(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES])
 {
     const struct gv_run_facts *facts = summary->facts;
     bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost ||
@@ -276,6 +282,24 @@ int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TE
         add(text, "%s %s graph%s%s", facts->kernels_run > 0 ? "," : ";",
             gv_format_count(count, facts->graphs), gv_format_plural(facts->graphs),
             facts->kernels_run > 0 ? "" : " in all");
+    return error;
+}
+
+int gv_summary_say_busy(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                        char out[GV_SUMMARY_TEXT_BYTES])
+{
+    const struct gv_summary_lane *lane = &ledger->lanes[0];
+    const int64_t values[] = {lane->process, lane->device,
+                              ledger->stepped ? GV_SUMMARY_MAIN : GV_SUMMARY_PHASES};
+    char use[GV_SUMMARY_TEXT_BYTES] = "";
+    int error = say_lines(summary, out);
+
+    if (!error)
+        error = gv_database_each(summary->trace, sql_use, values, 3, take_words, use);
+    if (!error && use[0]) {
+        add(use, "%s%s", out[0] && out[0] != ';' ? "; " : "", out);
+        memcpy(out, use, sizeof(use));
+    }
     return error;
 }
 

@@ -13,8 +13,9 @@ int gv_summary_print_rest(const struct gv_summary *summary, const struct gv_summ
 bool gv_summary_worked(const struct gv_summary *summary, const struct gv_summary_ledger *ledger);
 /* "GPU busy 9.00 ms, idle 70.5 ms", of a step if they are told; "" without a lane. */
 void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES]);
-/* What took the GPU's busy time: "34 % of it model.py:34 forward; ..."; "" if there is none. 0 or
- * -errno. */
-int gv_summary_say_busy(const struct gv_summary *summary, char out[GV_SUMMARY_TEXT_BYTES]);
+/* What the GPU was full of while it was busy, and what took that time: "memory-bound: DRAM 84 %; of
+ * it 34 % model.py:34 forward; ..."; "" if there is none. 0 or -errno. */
+int gv_summary_say_busy(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                        char out[GV_SUMMARY_TEXT_BYTES]);
 
 #endif

@@ -40,12 +40,43 @@ SELECT f.id, f.phase, f.what, f.lost_ns, f.saves_ns, f.confidence,
 FROM finding f LEFT JOIN place p ON p.id = f.place
 WHERE f.process = ?1 AND coalesce(f.device, -1) = ?2 AND f.what <> 'unexpected-waits' ORDER BY f.id;
 
+-- name: use
+SELECT words FROM lane_use WHERE process = ?1 AND device = ?2 AND phase = ?3 AND words IS NOT NULL;
+
 -- name: start
 -- What the time before the loop was.
 SELECT what, sum(total_ns) AS ns FROM ledger_row
 WHERE process = ?1 AND coalesce(device, -1) = ?2 AND phase = 0 GROUP BY what
 HAVING ns * 20 >= (SELECT sum(total_ns) FROM ledger_row WHERE process = ?1 AND coalesce(device, -1) = ?2 AND phase = 0)
 ORDER BY ns DESC LIMIT 4;
+
+-- define: within(start, end)
+-- How much of a time another process used the device, as far as it is known: it is listed once a second.
+max(0, min({end}, o.last_ns + 1000000000 * o.ended) - max({start}, o.first_ns - 1000000000 * o.started))
+
+-- name: other_process
+-- The other process that was there for most of what it may explain of a lane: more than half of the time in which queued work
+-- waited, if that is 1 % of the run; or more than half of the slow steps, and half as many again as its part of the run.
+WITH queued AS (SELECT start_ns, start_ns + duration_ns AS end_ns FROM idle_time
+    WHERE process = ?1 AND device = ?2 AND reason = 'queued' AND gap IS NOT NULL),
+steps AS (SELECT s.start_ns AS start_ns, s.start_ns + s.duration_ns AS end_ns, s.duration_ns AS ns, row_number() OVER (ORDER BY s.duration_ns) AS number,
+        count(*) OVER () AS count
+    FROM lane l JOIN step s ON s.series = l.series AND NOT s.warmup WHERE l.process = ?1 AND l.device = ?2),
+slow AS (SELECT s.start_ns AS start_ns, s.end_ns AS end_ns FROM steps m JOIN steps s ON 2 * s.ns >= 3 * m.ns WHERE m.number = (m.count + 1) / 2),
+other AS (SELECT o.id AS id, o.name AS name, o.pid AS pid, o.first_ns AS first_ns, o.last_ns AS last_ns, m.bytes AS bytes,
+        {within(l.begin_ns, l.end_ns)} * 1.0 / max(1, l.end_ns - l.begin_ns) AS present, l.end_ns - l.begin_ns AS run_ns,
+        (SELECT total({within(start_ns, end_ns)}) FROM queued) AS queued_ns, (SELECT total(end_ns - start_ns) FROM queued) AS all_queued_ns,
+        (SELECT total({within(start_ns, end_ns)} > 0) FROM slow) AS slow, (SELECT count(*) FROM slow) AS all_slow
+    FROM lane l JOIN device d ON d.process = l.process AND d.device = l.device JOIN other_process o ON o.uuid = d.uuid
+        LEFT JOIN other_process_memory m ON m.other = o.id
+    WHERE l.process = ?1 AND l.device = ?2)
+SELECT first_ns, last_ns, coalesce(bytes, 0), coalesce(name || ', process ' || pid, 'one of another container') || iif(count(*) OVER () > 1,
+        ', and ' || (count(*) OVER () - 1) || ' more', ''),
+    iif(is_queued, printf('%.0f %% of the time in which queued work waited', 100 * queued_ns / all_queued_ns), '')
+    || iif(is_queued AND is_slow, ' and ', '') || iif(is_slow, printf('%d of %d slow steps', slow, all_slow), '')
+FROM (SELECT *, 2 * queued_ns > all_queued_ns AND 100 * all_queued_ns >= run_ns AS is_queued,
+        2 * slow > all_slow AND slow >= 1.5 * present * all_slow AS is_slow FROM other)
+WHERE is_queued OR is_slow ORDER BY queued_ns + slow * 1000000 DESC, id LIMIT 1;
 
 -- name: worst_stall
 -- ?1 to ?4: the part of the trace, as in the fragment in_part.

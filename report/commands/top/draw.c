@@ -209,6 +209,18 @@ static void draw_nvml(const struct draw *draw, const char *uuid)
         fprintf(draw->out, " %s ago", gv_format_duration(number, draw_age(draw->top, at_ns)));
 }
 
+/* What of the GPU was full. */
+static void draw_use(const struct draw *draw, const char *uuid)
+{
+    const struct gv_live_row *row = NULL;
+
+    while ((row = gv_live_page_find(&draw->top->view.page, "use", uuid, row))) {
+        fputs("  ", draw->out);
+        gv_format_text(draw->out, row->two, 12, 0);
+        fprintf(draw->out, " %" PRId64 " %%", (row->count + 5) / 10);
+    }
+}
+
 static void draw_device(const struct draw *draw, const struct gv_live_row *gpu)
 {
     const struct gv_top *top = draw->top;
@@ -233,6 +245,7 @@ static void draw_device(const struct draw *draw, const struct gv_live_row *gpu)
                     gv_colour(stdout, GV_COLOUR_NONE));
     }
     draw_nvml(draw, gpu->one);
+    draw_use(draw, gpu->one);
     fputc('\n', draw->out);
 }
 

@@ -79,6 +79,23 @@ static void wait_for_somebody(void)
     }
 }
 
+/* Ten kernels that are not recorded, most of which run when recording is on again; as does one that
+ * was launched before the stop. */
+static void queued(bool is_seen)
+{
+    e2e_open(&gpu);
+    work(2);
+    e2e_spin(&gpu, NULL, 500000000);
+    e2e_spin(&gpu, NULL, 1000000);
+    gv_stop();
+    if (is_seen) /* by CUPTI's thread */
+        sleep_us(300000);
+    for (unsigned i = 0; i < 10; i++)
+        e2e_spin(&gpu, NULL, 5000000);
+    gv_start();
+    work(3);
+}
+
 static void early(void)
 {
     gv_start(); /* before the first call */
@@ -188,7 +205,7 @@ static void captured(bool starts_in_it, bool starts_after)
     if (starts_in_it || starts_after)
         gv_stop();
     if (starts_after)
-        sleep_us(300000); /* until CUPTI is off, too */
+        sleep_us(300000); /* until CUPTI's thread has seen it */
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     if (starts_in_it)
         gv_start();
@@ -213,6 +230,10 @@ int main(int count, char **arguments)
         loop();
     else if (strcmp(how, "wait") == 0)
         wait_for_somebody();
+    else if (strcmp(how, "queued") == 0)
+        queued(true);
+    else if (strcmp(how, "queued-unseen") == 0)
+        queued(false);
     else if (strcmp(how, "early") == 0)
         early();
     else if (strcmp(how, "steps") == 0)

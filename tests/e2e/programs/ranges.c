@@ -201,6 +201,23 @@ static void ask(void)
         nvtxDomainMarkEx(domain, &event);
 }
 
+/* As RAPIDS: a domain in which each operation has a range. */
+static void each(void)
+{
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("libcudf");
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+
+    start_cuda();
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = nvtxDomainRegisterStringA(domain, "read_parquet");
+    push("of the program");
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxDomainMarkEx(domain, &event);
+    nvtxDomainRangeEnd(domain, nvtxDomainRangeStartEx(domain, &event));
+    nvtxDomainRangePop(domain);
+    pop();
+}
+
 static void module(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW);
@@ -235,6 +252,8 @@ int main(int argc, char **argv)
         many();
     else if (strcmp(what, "module") == 0 && argc > 2)
         module(argv[2]);
+    else if (strcmp(what, "each") == 0)
+        each();
     else if (strcmp(what, "ask") == 0)
         ask();
     else if (strcmp(what, "no-cuda") == 0)

@@ -142,6 +142,24 @@ static void attributes(void)
 #define FOUR    LAUNCH LAUNCH LAUNCH LAUNCH
 #define SIXTEEN FOUR FOUR FOUR FOUR
 
+/* Each time from another place, so that it is chosen. */
+#define RETAIN                                                                                     \
+    OK(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));                                        \
+    LAUNCH                                                                                         \
+    OK(cuDevicePrimaryCtxRelease(gpu.device));
+#define FOUR_RETAIN RETAIN RETAIN RETAIN RETAIN
+
+static void retained(void)
+{
+    CUstream stream;
+
+    e2e_open(&gpu);
+    stream = new_stream();
+    FOUR_RETAIN
+    FOUR_RETAIN
+    OK(cuStreamSynchronize(stream));
+}
+
 static void full(void)
 {
     CUstream stream;
@@ -209,8 +227,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *how;
         void (*run)(void);
-    } ways[] = {{"sums", sums}, {"captures", captures}, {"attributes", attributes},
-                {"full", full}, {"forks", forks},       {"contexts", contexts}};
+    } ways[] = {{"sums", sums},        {"captures", captures}, {"attributes", attributes},
+                {"full", full},        {"retained", retained}, {"forks", forks},
+                {"contexts", contexts}};
 
     REQUIRE(argc > 1);
     if (argc > 2)

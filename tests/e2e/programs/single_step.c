@@ -1,7 +1,7 @@
 /*
  * A signal handler calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|runtime|high|left|poll|launch|load|deep|stop|start FILL...
+ *     single_step copy|runtime|high|left|poll|launch|pair|load|deep|stop|start FILL...
  *
  * One call ("outer") is repeated. First it is single-stepped with the CPU's trap flag, to learn its
  * path in the library; what that calls elsewhere runs at full speed. Then each instruction of the
@@ -15,9 +15,9 @@
  *
  * runtime is copy through libcudart, whose driver call is stepped too. high is copy with a handler
  * whose stack is above the thread's, where callers' frames usually are. left is copy after a call
- * that a jump left. stop and start are runtime, and the handler stops or starts recording. inner
- * IDs (0: not called), and outer ones of the modes copy, high and left, are the bytes of
- * cuMemsetD8Async(), odd and even.
+ * that a jump left. pair is the first launch of a kernel, which is always chosen for a sample. stop
+ * and start are runtime, and the handler stops or starts recording. inner IDs (0: not called), and
+ * outer ones of the modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
@@ -394,6 +394,32 @@ static unsigned outer_launch(void)
     return id;
 }
 
+static CUfunction new_kernel;
+
+/* Of a new kernel, and when there is time for its events. */
+static void prepare_pair(void)
+{
+    char name[32];
+    CUmodule module;
+
+    make_image(made[1] + 1);
+    snprintf(name, sizeof(name), "step_%u", made[1] + 1);
+    CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuModuleGetFunction(&new_kernel, module, name));
+    usleep(3000);
+}
+
+static unsigned outer_pair(void)
+{
+    unsigned id = ++made[1];
+
+    TRAP_ON;
+    CUresult result = cuLaunchKernel(new_kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    TRAP_OFF;
+    CHECK(result);
+    return id;
+}
+
 /* A load, a name, and an unload. */
 static unsigned outer_load(void)
 {
@@ -430,10 +456,10 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy},  {"runtime", outer_runtime}, {"high", outer_high},
-             {"left", outer_left},  {"poll", outer_poll},       {"launch", outer_launch},
-             {"load", outer_load},  {"deep", outer_deep},       {"stop", outer_stop},
-             {"start", outer_start}};
+} modes[] = {{"copy", outer_copy},   {"runtime", outer_runtime}, {"high", outer_high},
+             {"left", outer_left},   {"poll", outer_poll},       {"launch", outer_launch},
+             {"load", outer_load},   {"deep", outer_deep},       {"stop", outer_stop},
+             {"start", outer_start}, {"pair", outer_pair}};
 
 /* `at`: index of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
@@ -445,6 +471,8 @@ static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsig
         gv_start();
     if (handler == STARTS)
         gv_stop();
+    if (outer == outer_pair)
+        prepare_pair();
     fill_to(fill);
     before = lost();
     inner_id = 0;

@@ -94,8 +94,6 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
         return CUPTI_ERROR_INVALID_KIND;
     if (gv_cupti_no_driver())
         return gv_cupti_no_driver();
-    if (gv_cupti_is_launching())
-        gv_cupti_complain("records were switched while a launch was under way");
     if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
         note_whole_graphs(on);
     atomic_store(&gv_cupti_kinds[kind], on);

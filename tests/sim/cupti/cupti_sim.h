@@ -36,7 +36,6 @@ struct gv_cupti_settings {
     uint32_t version;    /* 0: its own */
     const char *owner;   /* another tool that has the subscription */
     bool shared;         /* several subscribers at once, as a later CUPTI may allow */
-    bool strict;         /* complains if records are switched while a launch is under way */
     const char *log_path;
 };
 extern struct gv_cupti_settings gv_cupti_settings;
@@ -66,7 +65,6 @@ static inline bool gv_cupti_on(CUpti_ActivityKind kind)
 }
 /* The calling thread's innermost external id of each kind; false: none. */
 void gv_cupti_kinds_forget(void);
-bool gv_cupti_is_launching(void); /* tracer.c; if strict */
 /* The program ends if CUPTI does not know the graph that is launched. */
 void gv_cupti_check_graph(uint32_t graph);
 bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id);
@@ -110,7 +108,6 @@ struct gv_cupti_call {                /* on the stack of the thread that makes t
     uint32_t correlation;
     uint64_t start_ns;
     uint64_t client_data;
-    bool launches; /* counts in gv_cupti_is_launching() */
 };
 void gv_cupti_callback_call(struct gv_cupti_call *call, CUpti_ApiCallbackSite site, int *result);
 void gv_cupti_callback_resource(CUpti_CallbackIdResource cbid, const CUpti_ResourceData *data);

@@ -88,7 +88,6 @@ __attribute__((constructor)) static void settings_read(void)
     text = getenv("GV_SIM_CUPTI_OWNER");
     gv_cupti_settings.owner = text && *text ? text : NULL;
     gv_cupti_settings.shared = number("GV_SIM_CUPTI_SHARED") != 0;
-    gv_cupti_settings.strict = number("GV_SIM_CUPTI_STRICT") != 0;
     text = getenv("GV_SIM_CUPTI_LOG");
     gv_cupti_settings.log_path = text && *text ? text : NULL;
     gv_cupti_settings.late_ns = number("GV_SIM_CUPTI_LATE_MS") * 1000000u;

@@ -58,6 +58,19 @@ static CUptiResult ids_of(CUcontext context, uint32_t *id, uint32_t *device)
     return found ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
 }
 
+GV_CUPTI_EXPORT CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *nodeId)
+{
+    GV_CUPTI_ENTER();
+    const struct gv_sim_tracing *driver = gv_cupti_driver();
+    if (!driver)
+        return CUPTI_ERROR_NOT_INITIALIZED;
+    uint64_t id = driver->node_id(node);
+    if (!nodeId || !id)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *nodeId = id;
+    return CUPTI_SUCCESS;
+}
+
 GV_CUPTI_EXPORT CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *deviceId)
 {
     GV_CUPTI_ENTER();

@@ -5,32 +5,9 @@
 
 static _Thread_local struct gv_cupti_call call;
 
-/* Calls that put work on the GPU and are under way. Switching records on or off meanwhile makes
- * CUPTI crash, once in many thousand times. */
-static _Atomic int launching;
-
-static bool launches(unsigned symbol)
-{
-    static const char *const names[] = {"cuLaunch", "cuMemcpy", "cuMemset", "cuGraphLaunch"};
-    const char *name = gv_cupti_driver()->symbol_name(symbol);
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
-bool gv_cupti_is_launching(void)
-{
-    return atomic_load(&launching) > 0;
-}
-
 static uint32_t enter(unsigned symbol)
 {
     static _Atomic uint32_t next = 1;
-    call.launches = gv_cupti_settings.strict && launches(symbol);
-    if (call.launches)
-        atomic_fetch_add(&launching, 1);
     call.cbid = gv_cupti_cbid(symbol);
     call.correlation = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
     call.client_data = 0;
@@ -47,8 +24,6 @@ static void leave(unsigned symbol, int result)
                              (uint32_t)result);
     gv_cupti_callback_call(&call, CUPTI_API_EXIT, &result);
     call.correlation = 0;
-    if (call.launches)
-        atomic_fetch_sub(&launching, 1);
 }
 
 static void jit(enum gv_sim_jit_kind kind, uint64_t start_ns, uint64_t end_ns)
@@ -99,6 +74,17 @@ static void stream(bool made, void *context_handle, void *handle)
                                &data);
 }
 
+static void node(const void *node, const void *original, int type)
+{
+    CUpti_GraphData graph = {.node = (CUgraphNode)node,
+                             .originalNode = (CUgraphNode)original,
+                             .nodeType = (CUgraphNodeType)type};
+    CUpti_ResourceData data = {.resourceDescriptor = &graph};
+    gv_cupti_callback_resource(original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+                                        : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                               &data);
+}
+
 static void initialised(void)
 {
     CUpti_ResourceData data = {0};
@@ -114,4 +100,5 @@ const struct gv_sim_tracer gv_cupti_tracer = {.enter = enter,
                                               .module = module,
                                               .context = context,
                                               .stream = stream,
-                                              .initialised = initialised};
+                                              .initialised = initialised,
+                                              .node = node};

@@ -4,6 +4,9 @@
  * GV_SIM_NVML: `refuse` (nvmlInit fails), `hang` (nvmlInit never returns), `partial` (devices
  * report no utilisation and no power, as some do). GV_SIM_NVML_DEVICES: the number of devices,
  * default 1. GV_SIM_MACHINE: each lists the processes of this folder (tests/sim/machine.c).
+ * GV_SIM_GPM: a file with what GPM says from now on, such as "2=41 3=12.5", by the numbers of
+ * nvml.h, and "clocks=4", why they are held down. A program writes it as its work changes. Without
+ * it there is no GPM.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -11,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SUCCESS           0
 #define NOT_SUPPORTED     3
 #define INSUFFICIENT_SIZE 7
 #define UNKNOWN           999
+#define INVALID           2
 #define EXPORT            __attribute__((visibility("default")))
 
 struct rates {
@@ -36,6 +41,29 @@ struct process {
     unsigned gpu_instance, compute_instance;
 };
 
+struct gpm_support {
+    unsigned version, is_supported;
+};
+
+struct gpm_metric {
+    unsigned number;
+    int result;
+    double value;
+    char *words[3];
+};
+
+struct gpm_metrics {
+    unsigned version, count;
+    struct gpm_sample *before, *after;
+    struct gpm_metric metrics[64];
+};
+
+/* What the file said, and when. */
+struct gpm_sample {
+    struct timespec at;
+    char text[512];
+};
+
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *count);
@@ -48,6 +76,14 @@ int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                             struct process *processes);
+int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *generation);
+int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *width);
+int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons);
+int nvmlGpmQueryDeviceSupport(void *device, struct gpm_support *support);
+int nvmlGpmSampleAlloc(struct gpm_sample **sample);
+int nvmlGpmSampleFree(struct gpm_sample *sample);
+int nvmlGpmSampleGet(void *device, struct gpm_sample *sample);
+int nvmlGpmMetricsGet(struct gpm_metrics *metrics);
 
 static int is(const char *mode)
 {
@@ -153,4 +189,107 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     bool fits = found <= *count;
     *count = found;
     return is("partial") ? NOT_SUPPORTED : fits ? SUCCESS : INSUFFICIENT_SIZE;
+}
+
+EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *generation)
+{
+    (void)device;
+    *generation = 5;
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *width)
+{
+    (void)device;
+    *width = 16;
+    return SUCCESS;
+}
+
+/* ---- GPM ---- */
+
+static bool gpm_read(struct gpm_sample *sample)
+{
+    const char *path = getenv("GV_SIM_GPM");
+    FILE *file = path ? fopen(path, "r") : NULL;
+
+    if (!file)
+        return false;
+    size_t length = fread(sample->text, 1, sizeof(sample->text) - 1, file);
+    sample->text[length] = '\0';
+    fclose(file);
+    return true;
+}
+
+/* The number behind "name=". */
+static bool gpm_find(const struct gpm_sample *sample, const char *name, double *value)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = sample->text; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            *value = strtod(at + length + 1, NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons)
+{
+    struct gpm_sample sample;
+    double value;
+
+    (void)device;
+    if (!gpm_read(&sample))
+        return NOT_SUPPORTED;
+    *reasons = gpm_find(&sample, "clocks", &value) ? (unsigned long long)value : 0;
+    return SUCCESS;
+}
+
+EXPORT int nvmlGpmQueryDeviceSupport(void *device, struct gpm_support *support)
+{
+    struct gpm_sample sample;
+
+    (void)device;
+    if (support->version != 1)
+        return INVALID;
+    support->is_supported = gpm_read(&sample);
+    return SUCCESS;
+}
+
+EXPORT int nvmlGpmSampleAlloc(struct gpm_sample **sample)
+{
+    *sample = calloc(1, sizeof(**sample));
+    return *sample ? SUCCESS : UNKNOWN;
+}
+
+EXPORT int nvmlGpmSampleFree(struct gpm_sample *sample)
+{
+    free(sample);
+    return SUCCESS;
+}
+
+EXPORT int nvmlGpmSampleGet(void *device, struct gpm_sample *sample)
+{
+    (void)device;
+    clock_gettime(CLOCK_MONOTONIC, &sample->at);
+    return gpm_read(sample) ? SUCCESS : NOT_SUPPORTED;
+}
+
+/* As the real one, it wants 100 ms between two samples, and says of each number what it knows. */
+EXPORT int nvmlGpmMetricsGet(struct gpm_metrics *metrics)
+{
+    const struct timespec *from = &metrics->before->at, *to = &metrics->after->at;
+    char name[16];
+
+    if (metrics->version != 1 || metrics->count > 64 || from->tv_sec == 0 ||
+        (to->tv_sec - from->tv_sec) * 1000000000L + to->tv_nsec - from->tv_nsec < 100000000L)
+        return INVALID;
+    for (unsigned i = 0; i < metrics->count; i++) {
+        struct gpm_metric *metric = &metrics->metrics[i];
+        snprintf(name, sizeof(name), "%u", metric->number);
+        metric->result = gpm_find(metrics->after, name, &metric->value) ? SUCCESS : NOT_SUPPORTED;
+    }
+    return SUCCESS;
 }

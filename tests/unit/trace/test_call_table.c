@@ -134,7 +134,7 @@ static void names_tell_the_runtime_and_its_threads(void **state)
     (void)state;
     for (int api = 0; api < GV_API_COUNT; api++)
         assert_int_equal(gv_api_is_runtime(gv_api_rows[api].name), gv_api_in_runtime(api));
-    assert_true(gv_api_is_per_thread("cuMemcpy_ptds"));
+    assert_true(gv_api_is_per_thread("cuMemcpyHtoD_v2_ptds"));
     assert_true(gv_api_is_per_thread("cudaLaunchKernel_ptsz"));
     assert_false(gv_api_is_per_thread("cuMemcpy"));
     assert_false(gv_api_is_per_thread("_ptsz"));

@@ -5,6 +5,7 @@
 #include "preload/base/budget.h"
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/calls.h"
+#include "preload/hooks/facts.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/stacks.h"
@@ -97,8 +98,9 @@ void gv_pairs_end(struct gv_thread *thread, int32_t result, uint64_t end_ns)
     (void)end_ns;
 }
 
-void gv_pairs_void(void)
+void gv_pairs_void(uint64_t context)
 {
+    (void)context;
 }
 
 /* A kernel's number is its handle; nobody has named those from 100 on. */
@@ -468,16 +470,18 @@ static void reading_the_delay_has_a_budget(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         unsigned before = written();
 
-        gv_thread.budget_at_ns = now_ns + 100;
-        gv_thread.budget_ns = cases[i].budget_ns;
+        gv_thread.stacks = (struct gv_budget){.left_ns = cases[i].budget_ns, .at_ns = now_ns + 100};
         make(cases[i].api, 0, 100, (struct gv_facts){0});
         assert_int_equal(written() - before, cases[i].is_read ? 2 : 1);
     }
-    gv_thread.budget_ns = 0; /* grows by 0.2 % of the time */
+    gv_thread.stacks.left_ns = 0; /* grows by 0.2 % of the time */
     make(GV_ID_cuEventRecord, 0, 10000000, (struct gv_facts){0});
-    assert_int_equal(gv_thread.budget_ns, 20000);
+    assert_int_equal(gv_thread.stacks.left_ns, 20000);
     make(GV_ID_cuEventRecord, 0, 1000000000, (struct gv_facts){0});
-    assert_int_equal(gv_thread.budget_ns, GV_BUDGET_SAVED_NS);
+    assert_int_equal(gv_thread.stacks.left_ns, 40000);
+    gv_thread.stacks.left_ns = -1000000; /* a pause repays no more than a moment of work */
+    make(GV_ID_cuEventRecord, 0, 3600000000000, (struct gv_facts){0});
+    assert_int_equal(gv_thread.stacks.left_ns, -960000);
 }
 
 static void a_question_is_recorded_if_it_is_slow(void **state)
@@ -510,38 +514,6 @@ static void a_childs_half_of_a_call_is_not_recorded(void **state)
     assert_int_equal(written(), 0);
 }
 
-static void *release_soon(void *unused)
-{
-    usleep(5000);
-    if (atomic_load(&gv_process.spool.slots[0].api_plus_one))
-        unused = &gv_process_own; /* it did not stay out */
-    atomic_store(&gv_process_own.open, 1);
-    atomic_store(&gv_process_own.held, 0);
-    gv_futex_wake(&gv_process_own.held);
-    return unused;
-}
-
-static void a_call_stays_out_while_calls_are_held(void **state)
-{
-    struct gv_facts facts = {0};
-    pthread_t thread;
-    struct gv_call call;
-    void *inside;
-
-    (void)state;
-    make(GV_ID_cuLaunchKernel, 0, 10, facts);
-    atomic_store(&gv_process_own.held, 1);
-    atomic_store(&gv_process_own.open, 0);
-    assert_int_equal(pthread_create(&thread, NULL, release_soon, NULL), 0);
-    begin(&call, GV_ID_cuLaunchKernel, &facts);
-    assert_int_equal(atomic_load(&gv_process_own.held), 0);
-    pthread_join(thread, &inside);
-    assert_null(inside);
-    assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuLaunchKernel + 1);
-    gv_call_end(&call, 0, &facts);
-    assert_int_equal(written(), 2);
-}
-
 static uint64_t lost(enum gv_api_class class)
 {
     return atomic_load(&gv_process.spool.header->lost.calls[class]);
@@ -572,6 +544,61 @@ static void what_has_no_room_is_counted_by_class(void **state)
     make(GV_ID_cuCtxSynchronize, 0, 1, (struct gv_facts){0});
     assert_int_equal(lost(gv_api_rows[GV_ID_cuCtxSynchronize].class), 0);
     assert_true(left > gv_spool_writer_left(&gv_process.spool));
+}
+
+static uint32_t nodes_written(uint8_t flags)
+{
+    const struct gv_spool_segment *segment = segment_of(gv_thread.serial, 0);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; segment && i < GV_SPOOL_SEGMENT_RECORDS; i++)
+        count += segment->records[i].head.kind == GV_RECORD_GRAPH_NODE &&
+                 segment->records[i].head.flags == flags;
+    return count;
+}
+
+static uint64_t nodes_lost(void)
+{
+    return atomic_load(&gv_process.spool.header->lost.graph_nodes);
+}
+
+static void nodes_of_graphs_are_those_that_calls_add_and_clones(void **state)
+{
+    struct gv_call call = {0};
+
+    (void)state;
+    gv_graph_node_note(1, 0, false); /* of a thread that never made a call while it recorded */
+    assert_int_equal(nodes_lost(), 0);
+    gv_graph_node_note(2, 1, false);
+    assert_int_equal(nodes_lost(), 1);
+    make(GV_ID_cuStreamQuery, 0, 1, (struct gv_facts){0});
+    gv_graph_node_note(3, 0, false); /* of a call that is not recorded */
+    begin(&call, GV_ID_cuGraphAddKernelNode, &(struct gv_facts){0});
+    gv_graph_node_note(4, 0, false);
+    gv_call_end(&call, 0, &(struct gv_facts){0});
+    gv_call_begins_graph();
+    begin(&call, GV_ID_cuGraphInstantiateWithFlags, &(struct gv_facts){0});
+    gv_graph_node_note(5, 0, true);
+    gv_graph_node_note(5, 4, true);
+    gv_call_made_graph();
+    gv_call_end(&call, 0, &(struct gv_facts){0});
+    assert_int_equal(nodes_written(GV_RECORD_MORE), 1);
+    assert_int_equal(nodes_written(GV_RECORD_MORE | GV_RECORD_INSTANTIATED | GV_RECORD_IS_GRAPH),
+                     1);
+    assert_int_equal(nodes_written(0), 0);
+    assert_int_equal(nodes_lost(), 1);
+}
+
+static void nodes_of_graphs_leave_room_for_code(void **state)
+{
+    uint64_t node = 1;
+
+    (void)state;
+    make(GV_ID_cuStreamQuery, 0, 1, (struct gv_facts){0});
+    while (nodes_lost() == 0)
+        gv_graph_node_note(++node, 1, false);
+    write_kind(&gv_thread, GV_RECORD_NAME, 1);
+    assert_int_equal(atomic_load(&gv_process.spool.header->gpu.lost), 0);
 }
 
 static void an_exception_closes_the_call_that_it_passes(void **state)
@@ -642,6 +669,34 @@ static void while_recording_is_stopped_the_rest_is_followed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, close_recording)
 
+static void a_primary_context_ends_with_its_last_use(void **state)
+{
+    (void)state;
+    assert_int_equal(gv_primary_ending(2), 0); /* unknown */
+    assert_true(gv_primary_may_end(2));
+    for (int i = 0; i < 3; i++)
+        gv_primary_note(2, 0xc2);
+    assert_int_equal(gv_primary_ending(2), 0xc2);
+    assert_false(gv_primary_may_end(2));
+    assert_false(gv_primary_may_end(2));
+    assert_true(gv_primary_may_end(2));
+    assert_true(gv_primary_may_end(2)); /* of a use that nobody saw */
+    gv_primary_note(2, 0xc2);
+    gv_primary_note(2, 0xc2);
+    assert_int_equal(gv_primary_reset(2), 0xc2);
+    assert_true(gv_primary_may_end(2));
+}
+
+static void what_ends_with_a_green_context(void **state)
+{
+    (void)state;
+    gv_primary_note(3, 0xc3);
+    assert_int_equal(gv_green_ending(0x9), 0x9); /* no context */
+    gv_green_made_context();
+    assert_int_equal(gv_green_ending(0x9), 0); /* one of which the handle is not known */
+    assert_int_equal(gv_primary_ending(3), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,10 +709,13 @@ int main(void)
         TEST(reading_the_delay_has_a_budget),
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(a_childs_half_of_a_call_is_not_recorded),
-        TEST(a_call_stays_out_while_calls_are_held),
         TEST(what_has_no_room_is_counted_by_class),
+        TEST(nodes_of_graphs_are_those_that_calls_add_and_clones),
+        TEST(nodes_of_graphs_leave_room_for_code),
         TEST(an_exception_closes_the_call_that_it_passes),
         TEST(while_recording_is_stopped_the_rest_is_followed),
+        TEST(a_primary_context_ends_with_its_last_use),
+        TEST(what_ends_with_a_green_context),
     };
 
     return cmocka_run_group_tests_name("hooked calls", tests, NULL, NULL);

@@ -40,7 +40,7 @@ const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
 /* An event's address is its place; a stream is done at once. */
 static uint64_t event_ns[512];
 static _Atomic uint32_t events, recorded, queries;
-static int capturing, capture_result, record_result, mode_now;
+static int capturing, capture_result, create_result, record_result, mode_now;
 static uintptr_t context_of_stream;
 static _Atomic uintptr_t context_now;
 static _Atomic bool is_stuck;       /* nothing ends */
@@ -51,7 +51,7 @@ static int create_event(void **event, unsigned flags)
     assert_int_equal(flags, 0);
     assert_int_equal(mode_now, 2);
     *event = &event_ns[atomic_fetch_add(&events, 1) % 512];
-    return 0;
+    return create_result;
 }
 
 static int create_stream(void **stream, unsigned flags)
@@ -143,7 +143,7 @@ static bool begins(void)
 {
     const struct gv_pair_call call = call_at(callers += 0x1000);
 
-    gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0; /* it can afford it */
+    gv_thread.pairs = (struct gv_budget){0}; /* it can afford it */
     return gv_pairs_begin(&gv_thread, &call);
 }
 
@@ -256,7 +256,7 @@ static void few_calls_of_a_site_are_chosen(void **state)
 
     (void)state;
     for (int i = 0; i < 100000; i++) {
-        gv_thread.pairs_at_ns = gv_thread.pairs_ns = 0;
+        gv_thread.pairs = (struct gv_budget){0};
         if (!gv_pairs_begin(&gv_thread, &call))
             continue;
         chosen++;
@@ -282,8 +282,7 @@ static void a_lost_sample_is_no_wait(void **state)
     assert_int_equal(chosen, 128);
     atomic_store(&is_stuck, false);
     assert_in_range(samples(), before, before + 128);
-    gv_thread.pairs_ns = -1000000;
-    gv_thread.pairs_at_ns = gv_monotonic_ns();
+    gv_thread.pairs = (struct gv_budget){.left_ns = -1000000, .at_ns = gv_monotonic_ns()};
     const struct gv_pair_call call = call_at(callers += 0x1000);
     assert_false(gv_pairs_begin(&gv_thread, &call));
 }
@@ -295,11 +294,46 @@ static void events_are_not_used_after_their_context(void **state)
     (void)state;
     assert_true(begins());
     gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
-    gv_pairs_void();
+    gv_pairs_void(0);
     before = atomic_load(&queries);
     samples();
     assert_int_equal(atomic_load(&queries), before);
     assert_true(begins()); /* another context, perhaps with the same handle, has its own */
+    gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+}
+
+static void any_number_of_contexts_have_events_one_after_another(void **state)
+{
+    unsigned made;
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        assert_true(begins());
+        gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+        made = atomic_load(&events);
+        gv_pairs_void(CONTEXT + 1); /* another one */
+        assert_true(begins());
+        gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
+        assert_int_equal(atomic_load(&events), made);
+        gv_pairs_void(CONTEXT);
+    }
+}
+
+static void a_context_that_can_have_no_events_is_asked_once(void **state)
+{
+    unsigned made;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        create_result = 2;
+        assert_false(begins());
+        made = atomic_load(&events);
+        assert_false(begins());
+        assert_int_equal(atomic_load(&events), made);
+        create_result = 0;
+        gv_pairs_void(CONTEXT);
+    }
+    assert_true(begins()); /* the next one with this handle can */
     gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
 }
 
@@ -310,7 +344,7 @@ static void a_child_uses_nothing_of_its_parents(void **state)
     (void)state;
     assert_false(begins());
     assert_true(gv_pairs_fetch(0, true));
-    gv_pairs_void();
+    gv_pairs_void(0);
     atomic_store(&gv_process_own.token, token);
 }
 
@@ -333,6 +367,8 @@ int main(void)
         cmocka_unit_test(few_calls_of_a_site_are_chosen),
         cmocka_unit_test(a_lost_sample_is_no_wait),
         cmocka_unit_test(events_are_not_used_after_their_context),
+        cmocka_unit_test(any_number_of_contexts_have_events_one_after_another),
+        cmocka_unit_test(a_context_that_can_have_no_events_is_asked_once),
         cmocka_unit_test(a_child_uses_nothing_of_its_parents),
         cmocka_unit_test(after_the_last_one_nothing_is_chosen),
     };

@@ -75,7 +75,8 @@ static int64_t booked(const char *what)
 
 static void make_part(const struct gv_totals_part *part)
 {
-    totals_execute("DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding");
+    totals_execute(
+        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding; DELETE FROM lane_use");
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
@@ -578,6 +579,29 @@ static void a_line_that_works_and_waits(void **state)
                      1);
 }
 
+/* Stacks of threads that run are taken with GPUVERIFY_IDLE_STACKS=native. */
+static void native_code_says_what_it_calls(void **state)
+{
+    (void)state;
+    totals_execute(
+        "UPDATE process SET executable = '/home/a/app'; INSERT INTO stack VALUES (1, 1, 1);"
+        "INSERT INTO frame (stack, depth, kind, function, library) VALUES"
+        " (1, 0, 'native', '__printf_fp', '/lib/x86_64-linux-gnu/libc.so.6'),"
+        " (1, 1, 'native', 'fprintf', '/lib/x86_64-linux-gnu/libc.so.6'),"
+        " (1, 2, 'native', 'main', '/home/a/app'),"
+        " (1, 3, 'native', '__libc_start_main', '/lib/x86_64-linux-gnu/libc.so.6')");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 80 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 80 * MS, 10 * MS, 2);
+    for (int i = 0; i < 7; i++)
+        look_at(1, (25 + 8 * i) * MS, "'R', -1", 1);
+    make();
+    assert_int_equal(totals_number("SELECT title = 'running native code on the CPU, mostly fprintf "
+                                   "in libc.so.6' FROM finding WHERE id = 1"),
+                     1);
+}
+
 /* Four times a library works, then loads what lies in no file: a compiler without Python's frames.
  */
 static void a_library_that_builds_code(void **state)
@@ -812,6 +836,8 @@ static void a_program_started_for_each_task(void **state)
     (void)state;
     tasks(2, "");
     assert_int_equal(totals_number(restarts), 0);
+    totals_execute("UPDATE process SET end_ns = start_ns"); /* this ends, too */
+    make();
     tasks(3, "other.py");
     assert_int_equal(totals_number(restarts), 0);
     tasks(3, "task.py");
@@ -1192,6 +1218,148 @@ static void a_default_stream_that_others_do_not_wait_for(void **state)
     assert_int_equal(found("serialised"), -1);
 }
 
+/* ---- how full the device is ---- */
+
+/* Ten samples of 9 ms each. */
+static void samples_say(const char *values)
+{
+    char sql[512];
+
+    totals_execute(
+        "DELETE FROM sample; DELETE FROM sample_gpm; DELETE FROM device; DELETE FROM lane_use;"
+        "INSERT INTO device (process, device, uuid) VALUES (1, 0, 'GPU-a');"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)"
+        " INSERT INTO sample (id, uuid, at_ns) SELECT i, 'GPU-a', i * 9000000 FROM n");
+    snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO sample_gpm (sample, duration_ns, sm_tenths, occupancy_tenths, tensor_tenths, "
+        "dram_tenths, fp32_tenths, pcie_tenths, clock_reasons) SELECT id, 9000100, %s FROM sample",
+        values);
+    totals_execute(sql);
+}
+
+/* What the device was full of, in its main phase. */
+static int64_t says(const char *words)
+{
+    char sql[512];
+
+    make();
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM lane_use WHERE phase = 1 AND words = '%s'",
+             words);
+    return totals_number(sql);
+}
+
+/* Launches of one kernel, or of two in turn, that keep the device busy from 9 to 90 ms. */
+static void busy_with(int64_t kernels, int64_t kind, int64_t busy_ns)
+{
+    totals_execute("DELETE FROM call; DELETE FROM gpu_op");
+    for (int64_t i = 0; i < 27; i++) {
+        char sql[96];
+        call(i + 1, 1, 71, (6 + 3 * i) * MS, MS);
+        operation(i + 1, 1, kind, (9 + 3 * i) * MS, busy_ns, i + 1);
+        snprintf(sql, sizeof(sql), "UPDATE call SET kernel = %lld WHERE id = %lld",
+                 (long long)(1 + i % kernels), (long long)i + 1);
+        totals_execute(sql);
+    }
+    totals_execute("UPDATE api SET gpu_work = 1 WHERE id = 71");
+}
+
+static void what_the_device_is_full_of(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    samples_say("980, 500, 31, 840, 100, 0, 0");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
+    samples_say("980, 500, 612, 400, 100, 0, 1");
+    assert_int_equal(says("tensor cores 61 %"), 1);
+    samples_say("980, 500, 0, 400, 700, 0, 4");
+    assert_int_equal(says("FP32 units 70 %; slowed down by the power limit"), 1);
+    samples_say("20, 10, 0, 10, 0, 918, 64");
+    assert_int_equal(says("PCIe 92 % of its speed; slowed down by heat"), 1);
+    samples_say("410, 120, 0, 300, 0, 0, 0");
+    assert_int_equal(says("half empty: SMs active 41 %, occupancy 12 %"), 1);
+    samples_say("950, 120, 0, 300, 0, 0, 0");
+    assert_int_equal(says("no unit is full: SMs active 95 %, DRAM 30 %, tensor cores 0 %"), 1);
+    samples_say("900, NULL, NULL, 840, NULL, NULL, NULL");
+    assert_int_equal(says("memory-bound: DRAM 84 %"), 1);
+    samples_say("NULL, NULL, NULL, 840, NULL, NULL, NULL");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM lane_use"), 0);
+}
+
+/* Values of an idle device say nothing of its work; of one that is busy most of the time they are
+ * scaled to that. */
+static void only_samples_of_a_busy_device(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 2400000);
+    samples_say("800, 500, 40, 560, 0, 0, 0");
+    assert_int_equal(says("memory-bound: DRAM 70 %, tensor cores 5 %"), 1);
+    assert_int_equal(totals_number("SELECT samples FROM lane_use WHERE phase = 1"), 8);
+    busy_with(1, 1, 1800000);
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM lane_use"), 0);
+}
+
+/* Then nobody knows which of them the values are of. */
+static void several_kernels_in_a_sample(void **state)
+{
+    (void)state;
+    busy_with(2, 1, 3 * MS);
+    samples_say("950, 500, 340, 450, 0, 0, 0");
+    assert_int_equal(says("a mix: SMs active 95 %, DRAM 45 %, tensor cores 34 %"), 1);
+    samples_say("950, 500, 30, 840, 0, 0, 0");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+    busy_with(1, 4, 3 * MS);
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+}
+
+static void others_work_is_in_the_samples(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    samples_say("980, 500, 31, 840, 100, 0, 0");
+    totals_execute("INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES "
+                   "('GPU-a', 40000000, 60000000, 1, 1)");
+    assert_int_equal(
+        says("memory-bound: DRAM 84 %, tensor cores 3 %; work of other processes is in this"), 1);
+    totals_execute("UPDATE other_process SET uuid = 'GPU-b'");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
+    totals_execute("DELETE FROM other_process");
+}
+
+/* It is a finding of its own, unless one says already that the device computes. */
+static void findings_of_a_full_device(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line)"
+                   " VALUES (1, 0, 'python', 'train', 'train.py', 62)");
+    busy_with(1, 1, 3 * MS);
+    totals_execute("INSERT INTO call_stack SELECT id, 1 FROM call");
+    samples_say("980, 500, 31, 840, 100, 0, 4");
+    make();
+    assert_int_equal(
+        totals_number(
+            "SELECT title GLOB 'the GPU computes for * begins here; memory-bound: DRAM 84 %*'"
+            " AND fix LIKE 'Move fewer bytes%' FROM finding WHERE what = 'computing'"),
+        1);
+    assert_int_equal(found("use"), -1);
+    assert_int_equal(
+        totals_number(
+            "SELECT title = 'the GPU is slowed down by the power limit for 100 % of the time"
+            " that it is busy' FROM finding WHERE what = 'clocks'"),
+        1);
+    busy_with(1, 1, 2400000);
+    make();
+    assert_int_equal(found("computing"), -1);
+    assert_int_equal(
+        totals_number(
+            "SELECT f.title GLOB 'memory-bound: *' AND p.line = 62 FROM finding f JOIN place p"
+            " ON p.id = f.place WHERE what = 'use'"),
+        1);
+}
+
 /* Two lines launch; one of them gives the device most of what keeps it busy. */
 static void a_device_that_computes(void **state)
 {
@@ -1391,6 +1559,7 @@ int main(void)
         TEST(by_minute),
         TEST(without_a_gpu_side),
         TEST(a_program_started_for_each_task),
+        TEST(native_code_says_what_it_calls),
         TEST(steps_of_less_than_a_millisecond),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
@@ -1409,6 +1578,11 @@ int main(void)
         TEST(a_call_that_names_no_stream),
         TEST(a_default_stream_that_others_do_not_wait_for),
         TEST(a_device_that_computes),
+        TEST(what_the_device_is_full_of),
+        TEST(only_samples_of_a_busy_device),
+        TEST(several_kernels_in_a_sample),
+        TEST(others_work_is_in_the_samples),
+        TEST(findings_of_a_full_device),
         TEST(an_unexpected_wait),
         TEST(processes_without_an_end_are_read_in_linear_time),
         TEST(it_always_adds_up),

@@ -331,6 +331,22 @@ static void a_line_has_its_queueing_and_the_idle_time_before(void **state)
     assert_int_equal(totals_number("SELECT idle_ns FROM gpu_lines WHERE line = 3"), 10000);
 }
 
+/* The second one waited for the first. */
+static void what_a_graph_itself_runs_is_no_queue(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (1, 1, 6, 1000, 500, 0);"
+                   "INSERT INTO graph_node VALUES (1, 71, NULL, 2), (1, 72, NULL, 3);"
+                   "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, "
+                   "graph_node) VALUES"
+                   " (1, 1, 1, 1, 3000, 9000, 1, 71), (2, 1, 1, 2, 12000, 2000, 1, 72);"
+                   "INSERT INTO call_stack VALUES (1, 1)");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 2"), 2000);
+    assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 3"), 0);
+}
+
 /* No call was chosen: the first launch of a site, or nothing. */
 static void without_chosen_calls_other_stacks_say_what_they_can(void **state)
 {
@@ -470,6 +486,7 @@ int main(void)
         LINES_TEST(a_duration_tells_the_line_if_no_call_was_chosen),
         LINES_TEST(stacks_of_all_calls_are_the_truth),
         LINES_TEST(a_line_has_its_queueing_and_the_idle_time_before),
+        LINES_TEST(what_a_graph_itself_runs_is_no_queue),
         LINES_TEST(without_chosen_calls_other_stacks_say_what_they_can),
         LINES_TEST(without_a_gpu_side_launches_are_estimated),
         LINES_TEST(a_graph_names_the_line_that_captured_it),

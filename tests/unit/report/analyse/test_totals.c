@@ -872,6 +872,42 @@ static void occupancy_is_nvidias(void **state)
     assert_true(gv_occupancy(&(struct gv_occupancy_use){90, 0, 32, 0}) < 0);
 }
 
+/* Calls 1 and 65 are launches of one graph whose nodes run in turns. */
+static void launches_of_graphs_that_run_at_the_same_time_are_told_apart(void **state)
+{
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+        " (1, 1, 1, 1000, 10, 0), (65, 1, 1, 1100, 10, 0);"
+        "INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call, graph_node) VALUES"
+        " (1, 1, 2000, 100, 1, 71), (2, 1, 2050, 100, 65, 71),"
+        " (1, 1, 2100, 100, 1, 72), (2, 1, 2150, 100, 65, 72)");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM graph_total"), 1);
+    assert_int_equal(totals_number("SELECT launches FROM graph_total"), 2);
+    assert_int_equal(totals_number("SELECT total_ns FROM graph_total"), 400);
+}
+
+/* The node of the second graph has no sums of its own. */
+static void a_graph_beyond_the_limit_of_lines_is_one_graph(void **state)
+{
+    totals_execute(
+        "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5)"
+        " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+        " SELECT n, 1, 1, 1000 * n, 10, 0 FROM n;"
+        "WITH RECURSIVE n(n) AS (SELECT 101 UNION ALL SELECT n + 1 FROM n WHERE n < 9000)"
+        " INSERT INTO gpu_name SELECT n, 1, n, 'k' || n, 'k' FROM n;"
+        "INSERT INTO gpu_shape (id, process, number, name)"
+        " SELECT id, 1, id, id FROM gpu_name WHERE id > 100;"
+        "INSERT INTO gpu_op (place, kind, shape, start_ns, duration_ns, call, graph_node)"
+        " SELECT 1, 1, id, 2000 * id, 100, 1, id FROM gpu_shape WHERE id BETWEEN 101 AND 8900;"
+        "INSERT INTO gpu_op (place, kind, shape, start_ns, duration_ns, call, graph_node)"
+        " SELECT 1, 1, 9000, 100000000 + 2000 * id, 100, id, 9000 FROM call WHERE id > 1");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT count(*) FROM graph_line"), 8192);
+    assert_int_equal(totals_number("SELECT count(*) FROM graph_total"), 2);
+    assert_int_equal(totals_number("SELECT min(launches) + max(launches) FROM graph_total"), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -915,6 +951,8 @@ int main(void)
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
+        TEST(launches_of_graphs_that_run_at_the_same_time_are_told_apart),
+        TEST(a_graph_beyond_the_limit_of_lines_is_one_graph),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,49 @@ static void a_launch_row_is_small(void **state)
     assert_true(bytes <= 36 * 100000);
 }
 
+static void append_node(uint64_t node, uint64_t original, uint8_t flags, uint64_t call_start_ns)
+{
+    union gv_record record = {.graph_node = {.head = {.kind = GV_RECORD_GRAPH_NODE,
+                                                      .flags = (uint8_t)(GV_RECORD_MORE | flags)},
+                                             .node = node,
+                                             .original = original,
+                                             .call_start_ns = FIXTURE_EPOCH_NS + call_start_ns}};
+
+    assert_true(fixture_append(&spool, 1, &record));
+}
+
+#define NODE(graph, index) ((uint64_t)(graph) << 32 | (index))
+
+/* Graph 2 has a node, two children, and a node; the second child has a child. */
+static void nodes_of_child_graphs_run_as_nodes_of_the_whole(void **state)
+{
+    static const struct {
+        uint64_t node, original;
+        bool is_graph;
+    } clones[] = {
+        {NODE(3, 0), NODE(2, 0), false}, {NODE(3, 1), NODE(2, 1), true},
+        {NODE(4, 0), NODE(1, 0), false}, {NODE(4, 1), NODE(1, 1), false},
+        {NODE(3, 2), NODE(2, 2), true},  {NODE(5, 0), NODE(1, 2), false},
+        {NODE(5, 1), NODE(1, 3), true},  {NODE(6, 0), NODE(1, 4), false},
+        {NODE(5, 2), NODE(1, 5), false}, {NODE(3, 3), NODE(2, 3), false},
+    };
+
+    for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
+        append_node(
+            clones[i].node, clones[i].original,
+            (uint8_t)(GV_RECORD_INSTANTIATED | (clones[i].is_graph ? GV_RECORD_IS_GRAPH : 0)),
+            2000);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 70, 0);
+    append_node(NODE(8, 0), NODE(2, 0), 0, 3000); /* a copy that is not to be launched */
+    append_node(NODE(9, 0), NODE(1, 0), 0, 3000);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 3000, 70, 0);
+    recover();
+    expect_text("SELECT group_concat(node & 255) FROM (SELECT node FROM graph_node"
+                " WHERE node >> 32 = 3 ORDER BY node)",
+                "0,1,2,3,4,5,6");
+    assert_int_equal(number("SELECT count(*) FROM graph_node WHERE node >> 32 > 6"), 2);
+}
+
 static void nonsense_records_do_no_harm(void **state)
 {
     for (unsigned int kind = 0; kind < 256; kind++) {
@@ -273,6 +316,7 @@ int main(void)
         TEST(its_share_is_that_of_the_busiest_thread),
         TEST(the_summary_has_medians),
         TEST(a_launch_row_is_small),
+        TEST(nodes_of_child_graphs_run_as_nodes_of_the_whole),
         TEST(nonsense_records_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

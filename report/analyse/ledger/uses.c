@@ -1,0 +1,242 @@
+/* How full a device was while a lane kept it busy, by samples of NVML, which take 0.1 s or more. A
+ * sample counts if the lane worked for most of its time; its values are scaled to that. */
+#include "report/analyse/ledger/uses.h"
+
+#include "report/analyse_ledger_ledger.inc"
+#include "report/show/format.h"
+#include "report/store/array.h"
+#include "report/store/database.h"
+#include "report/store/time_sum.h"
+
+#include <stdio.h>
+
+#define USES_MOST  65536u /* of a lane; later ones do not count */
+#define LEAST      3      /* so many samples are needed to say something */
+#define VALUE_MOST 1000
+
+enum kind {
+#define GV_USE(kind, ...) KIND_##kind,
+#include "report/analyse/ledger/uses.def"
+    KINDS
+};
+
+static const struct {
+    int least, told[3];
+    const char *before, *after, *advice;
+} kinds[] = {
+#define GV_USE(kind, least, before, first, second, third, after, advice)                           \
+    {least, {GV_USE_##first, GV_USE_##second, GV_USE_##third}, before, after, advice},
+#include "report/analyse/ledger/uses.def"
+};
+
+static const char *const names[] = {
+#define GV_USE_VALUE(value, words) words,
+#include "report/analyse/ledger/uses.def"
+};
+
+static const struct {
+    int64_t bits;
+    const char *words, *advice;
+} clocks[] = {
+#define GV_USE_CLOCKS(bits, words, advice) {bits, words, advice},
+#include "report/analyse/ledger/uses.def"
+};
+#define CLOCKS (sizeof(clocks) / sizeof(clocks[0]))
+
+/* ---- reading ---- */
+
+static int take_use(void *context, sqlite3_stmt *row)
+{
+    struct gv_ledger_lane *lane = context;
+    int64_t to_ns = gv_time_column(row, 0), from_ns = to_ns - gv_time_column_duration(row, 1);
+    int64_t before_ns = lane->use_count ? lane->uses[lane->use_count - 1].to_ns : from_ns;
+    int error;
+
+    /* How long it was is measured some microseconds before when it was. */
+    from_ns = from_ns > before_ns ? from_ns : before_ns;
+    if (from_ns >= to_ns || lane->use_count >= USES_MOST)
+        return 0;
+    error = gv_array_room(&lane->uses, lane->use_count, &lane->use_room, sizeof(*lane->uses));
+    if (error)
+        return error;
+    struct gv_ledger_use *use = &lane->uses[lane->use_count++];
+    *use = (struct gv_ledger_use){
+        .from_ns = from_ns, .to_ns = to_ns, .reasons = sqlite3_column_int64(row, 2)};
+    for (int i = 0; i < GV_USE_VALUES; i++) {
+        int64_t value = sqlite3_column_int64(row, 3 + i);
+        bool is_known = sqlite3_column_type(row, 3 + i) == SQLITE_INTEGER && value >= 0;
+        use->values[i] = (int16_t)(!is_known ? -1 : value < VALUE_MOST ? value : VALUE_MOST);
+    }
+    return 0;
+}
+
+int gv_ledger_uses_read(struct gv_ledger *ledger)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < ledger->lane_count && !error; i++) {
+        struct gv_ledger_lane *lane = &ledger->lanes[i];
+        const int64_t values[] = {lane->process, lane->device, lane->begin_ns, lane->end_ns};
+        if (lane->device >= 0)
+            error = gv_database_each(ledger->trace, sql_uses, values, 4, take_use, lane);
+    }
+    return error;
+}
+
+/* ---- what the lane did meanwhile ---- */
+
+/* Boyer and Moore: what one kernel has more than all others. */
+static void note(struct gv_ledger_use *use, uint64_t of, int64_t ns)
+{
+    use->busy_ns += ns;
+    if (of && use->of == of) {
+        use->same_ns += ns;
+    } else if (use->same_ns >= ns || !of) {
+        use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
+    } else {
+        use->of = of;
+        use->same_ns = ns - use->same_ns;
+    }
+}
+
+void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
+                        const struct gv_ledger_piece *piece)
+{
+    struct gv_ledger_lane *lane = &ledger->lanes[number];
+    /* A graph has any kernels, and so has what no call is known of. */
+    uint64_t after = ledger->pairs[piece->pair].after;
+    uint64_t of = piece->what == GV_ACCOUNT_GRAPH             ? 0
+                  : after || piece->what == GV_ACCOUNT_KERNEL ? after
+                                                              : piece->what + UINT64_C(1);
+
+    if (!lane->use_count || piece->what >= GV_ACCOUNTS ||
+        (gv_account_say(piece->what).group != GV_ACCOUNT_BUSY &&
+         piece->what != GV_ACCOUNT_BENCHMARK))
+        return;
+    while (lane->use_at > 0 && lane->uses[lane->use_at - 1].to_ns > piece->from_ns)
+        lane->use_at--;
+    while (lane->use_at < lane->use_count && lane->uses[lane->use_at].to_ns <= piece->from_ns)
+        lane->use_at++;
+    for (size_t i = lane->use_at; i < lane->use_count && lane->uses[i].from_ns < piece->to_ns;
+         i++) {
+        struct gv_ledger_use *use = &lane->uses[i];
+        int64_t from_ns = piece->from_ns > use->from_ns ? piece->from_ns : use->from_ns;
+        int64_t to_ns = piece->to_ns < use->to_ns ? piece->to_ns : use->to_ns;
+        note(use, of, to_ns - from_ns);
+    }
+}
+
+/* ---- in words ---- */
+
+/* Of the samples of a kind, or of all. mixed_ns: of those in which no kernel has eight tenths more
+ * than the others, so that the values are of several. */
+struct sums {
+    int64_t samples, busy_ns, mixed_ns;
+    double values[GV_USE_VALUES], known_ns[GV_USE_VALUES];
+};
+
+static double scaled(const struct gv_ledger_use *use, int value)
+{
+    double length_ns = (double)(use->to_ns - use->from_ns);
+    double tenths = use->values[value] * length_ns / (double)use->busy_ns;
+
+    return use->values[value] < 0 || tenths < VALUE_MOST ? tenths : VALUE_MOST;
+}
+
+static enum kind kind_of(const struct gv_ledger_use *use)
+{
+    int kind = 0;
+
+    while (kind < KIND_NOT_FULL &&
+           (scaled(use, kinds[kind].told[0]) >= kinds[kind].least) == (kind == KIND_HALF_EMPTY))
+        kind++;
+    return (enum kind)kind;
+}
+
+static void add(struct sums *sums, const struct gv_ledger_use *use)
+{
+    sums->samples++;
+    sums->busy_ns += use->busy_ns;
+    sums->mixed_ns += use->same_ns < use->busy_ns / 10 * 8 ? use->busy_ns : 0;
+    for (int i = 0; i < GV_USE_VALUES; i++) {
+        if (use->values[i] < 0)
+            continue;
+        sums->values[i] += scaled(use, i) * (double)use->busy_ns;
+        sums->known_ns[i] += (double)use->busy_ns;
+    }
+}
+
+static double mean(const struct sums *sums, int value)
+{
+    return value < GV_USE_VALUES && sums->known_ns[value] > 0
+               ? sums->values[value] / sums->known_ns[value]
+               : -1;
+}
+
+static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind kind, bool is_mix)
+{
+    bool comma = false;
+
+    used->advice = kinds[kind].advice;
+    gv_format_add(used->words, sizeof(used->words), "%s",
+                  kind == KIND_NOT_FULL && is_mix ? "a mix: " : kinds[kind].before);
+    for (int i = 0; i < 3; i++) {
+        double tenths = mean(sums, kinds[kind].told[i]);
+        if (tenths < 0)
+            continue;
+        gv_format_add(used->words, sizeof(used->words), "%s%s %.0f %%", comma ? ", " : "",
+                      names[kinds[kind].told[i]], tenths / 10);
+        comma = true;
+    }
+    gv_format_add(used->words, sizeof(used->words), "%s%s", kinds[kind].after,
+                  kind != KIND_NOT_FULL && is_mix ? ", in a mix of work" : "");
+}
+
+int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned phase,
+                      struct gv_ledger_used *used)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
+    int64_t from_ns = borders[phase < GV_LEDGER_PHASES ? phase : 0];
+    int64_t to_ns = borders[phase < GV_LEDGER_PHASES ? phase + 1 : GV_LEDGER_PHASES];
+    int64_t held_ns[CLOCKS] = {0}, others = 0;
+    const int64_t values[] = {lane->process, lane->device, from_ns, to_ns};
+    struct sums sums[KINDS] = {0}, all = {0};
+    enum kind most = KIND_NOT_FULL;
+    int error = 0;
+
+    *used = (struct gv_ledger_used){.advice = ""};
+    for (size_t i = 0; i < lane->use_count; i++) {
+        const struct gv_ledger_use *use = &lane->uses[i];
+        if (use->from_ns < from_ns || use->to_ns > to_ns || use->busy_ns <= 0 ||
+            use->busy_ns / 2 < (use->to_ns - use->from_ns) / 3)
+            continue;
+        add(&all, use);
+        add(&sums[kind_of(use)], use);
+        for (size_t k = 0; k < CLOCKS; k++)
+            held_ns[k] += use->reasons & clocks[k].bits ? use->busy_ns : 0;
+    }
+    used->samples = all.samples;
+    used->busy_ns = all.busy_ns;
+    for (int i = 0; i < GV_USE_VALUES; i++)
+        used->means[i] = mean(&all, i) < 0 ? -1 : (int64_t)(mean(&all, i) + 0.5);
+    if (all.samples < LEAST)
+        return 0;
+    for (int i = 0; i < KINDS; i++)
+        if (sums[i].busy_ns > sums[most].busy_ns)
+            most = (enum kind)i;
+    used->kind_ns = sums[most].busy_ns;
+    if (used->kind_ns > all.busy_ns / 2)
+        say(used, &sums[most], most, sums[most].mixed_ns > sums[most].busy_ns / 2);
+    else
+        say(used, &all, KIND_NOT_FULL, true);
+    for (size_t k = 0; k < CLOCKS && !used->held; k++) {
+        used->held_ns = held_ns[k];
+        used->held = held_ns[k] > all.busy_ns / 2 ? clocks[k].words : NULL;
+        used->held_advice = clocks[k].advice;
+    }
+    error = gv_database_number(ledger->trace, sql_has_sharing, values, 4, &others);
+    if (!error && others)
+        gv_format_add(used->words, sizeof(used->words), "; work of other processes is in this");
+    return error;
+}
