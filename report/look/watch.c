@@ -102,7 +102,6 @@ static int find_python(struct watch *watch)
 {
     int error = gv_look_python_find(watch->look->pid, &watch->objects, &watch->python);
 
-    watch->look->python = watch->python.layout.minor;
     watch->look->python_unknown = error == -ENOTSUP;
     return error == -ENOMEM ? error : 0;
 }
@@ -399,7 +398,7 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
     ask_call(watch, thread->tid, sample);
     thread->looks++;
     thread->runs_python |= sample->in_python;
-    thread->had_gil |= sample->has_gil;
+    thread->with_gil += sample->has_gil;
     return error;
 }
 

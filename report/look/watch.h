@@ -34,10 +34,10 @@ struct gv_look_thread {
     uint32_t tid;
     char name[GV_OUTSIDE_NAME_BYTES];
     unsigned looks;    /* in which it was there */
-    unsigned in_calls; /* of these, so many in CUDA calls */
+    unsigned in_calls; /* of these, so many in CUDA calls, */
+    unsigned with_gil; /* and so many with Python's GIL */
     bool is_own;       /* one of CUDA's own */
     bool runs_python;
-    bool had_gil;
     struct gv_look_part part[GV_LOOK_PARTS]; /* what it did most comes first */
     size_t parts;
 };
@@ -53,7 +53,6 @@ struct gv_look {
     bool is_recorded;    /* by gpuverify */
     bool uses_cuda;      /* a driver is mapped */
     bool may_not_stop;   /* what running threads do natively is not known */
-    uint16_t python;     /* the minor version of its CPython; 0: none */
     bool python_unknown; /* it has one that cannot be read */
     struct gv_look_thread *thread;
     size_t threads, room;

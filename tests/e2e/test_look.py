@@ -112,6 +112,9 @@ class Situations(Look):
     def test_the_gil(self):
         process = self.begin("py", "gil")
         seen = self.look(process)
+        self.assertEqual([thread["with_gil"] > 0 for thread in seen["threads"]], [False, True], str(seen))
+        self.assertRegex(self.command("look", str(process.pid), "--once", sim=False).out,
+                         r"\nThe GIL: thread \d+ had it in 1 of 1 look\.\n")
         self.assertRegex(seen["summary"], rf"is waiting for the GIL, held at {line('py', 'gil')}.* \(thread \d+, python", str(seen))
         self.end(process)
 

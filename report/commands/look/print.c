@@ -97,6 +97,18 @@ static int print_threads(const struct gv_look *look, FILE *out)
     return error;
 }
 
+static void print_gil(const struct gv_look *look, FILE *out)
+{
+    const struct gv_look_thread *most = NULL;
+
+    for (size_t i = 0; i < look->threads; i++)
+        if (look->thread[i].with_gil > (most ? most->with_gil : 0))
+            most = &look->thread[i];
+    if (most)
+        fprintf(out, "The GIL: thread %u had it in %u of %u look%s.\n", most->tid, most->with_gil,
+                look->looks, gv_format_plural(look->looks));
+}
+
 struct frames {
     FILE *out;
     struct gv_json *json;
@@ -240,6 +252,7 @@ int gv_look_print(const struct gv_look *look, const struct gv_look_gpus *gpus, F
     error = print_gpus(gpus, look->pid, out, NULL);
     if (!error)
         error = print_threads(look, out);
+    print_gil(look, out);
     if (!error)
         error = print_stack(look, out);
     return error ? error : fflush(out) ? -errno : 0;
@@ -300,6 +313,7 @@ int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gp
         gv_json_text(&json, "name", thread->name);
         gv_json_number(&json, "looks", thread->looks);
         gv_json_number(&json, "in_calls", thread->in_calls);
+        gv_json_number(&json, "with_gil", thread->with_gil);
         gv_json_bool(&json, "is_cuda_own", thread->is_own);
         gv_json_open(&json, "did", '[');
         for (size_t k = 0; k < thread->parts && !error; k++)
