@@ -14,13 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GV_PYTHON_COOKIE         "xdebugpy"
-#define GV_PYTHON_FREE_THREADED  16 /* in the table of offsets */
-#define GV_PYTHON_LARGEST_OFFSET 32768
-
-/* In an object. */
-#define GV_PYTHON_TYPE               8
-#define GV_PYTHON_TYPE_FREE_THREADED 24
 /* In a type object, from the type's type on, in all versions on 64-bit Linux. */
 #define GV_PYTHON_TYPE_FLAGS 160
 #define GV_PYTHON_TYPE_READY (UINT64_C(1) << 12)
@@ -49,89 +42,10 @@ static _Atomic bool is_starting;  /* one was found then that was not initialised
 static _Atomic uint32_t agreed; /* stacks that were the same both ways */
 static _Atomic uint32_t main_tid;
 
-static const struct gv_python_layout layouts[] = {
-#define GV_PYTHON_LAYOUT(...) {__VA_ARGS__, 0, 0, GV_PYTHON_TYPE, false},
-#include "preload/stacks/python_layouts.def"
-};
-
-/* Positions of the offsets in CPython's own table. */
-static const struct gv_python_layout debug_layouts[] = {
-#define GV_PYTHON_DEBUG(minor, frame, previous, code, instruction, owner, first_line, filename,    \
-                        name, qualname, line_table, code_bytes, ascii_bytes, ...)                  \
-    {minor,      frame,       GV_PYTHON_NONE, previous,       code,     instruction,               \
-     owner,      first_line,  filename,       name,           qualname, line_table,                \
-     code_bytes, ascii_bytes, __VA_ARGS__,    GV_PYTHON_TYPE, false},
-#include "preload/stacks/python_debug_offsets.def"
-};
-
-static bool read_offset(uintptr_t runtime, uint16_t at, uint16_t *offset)
+static bool read_own(void *unused, void *to, uintptr_t from, size_t bytes)
 {
-    uint64_t value;
-
-    if (!gv_own_memory_read(&value, runtime + at, sizeof value) || value > GV_PYTHON_LARGEST_OFFSET)
-        return false;
-    *offset = (uint16_t)value;
-    return true;
-}
-
-static bool has_debug_offsets(uintptr_t runtime)
-{
-    char cookie[8];
-
-    return gv_own_memory_read(cookie, runtime, sizeof cookie) &&
-           memcmp(cookie, GV_PYTHON_COOKIE, sizeof cookie) == 0;
-}
-
-static bool is_free_threaded(uintptr_t runtime)
-{
-    uint64_t flag;
-
-    return has_debug_offsets(runtime) &&
-           gv_own_memory_read(&flag, runtime + GV_PYTHON_FREE_THREADED, sizeof flag) && flag;
-}
-
-/* Where objects have their type. */
-static uint16_t type_at(uintptr_t runtime)
-{
-    return is_free_threaded(runtime) ? GV_PYTHON_TYPE_FREE_THREADED : GV_PYTHON_TYPE;
-}
-
-static bool read_debug_layout(uintptr_t runtime, const struct gv_python_layout *at,
-                              struct gv_python_layout *layout)
-{
-    if (!has_debug_offsets(runtime))
-        return false;
-    layout->type = type_at(runtime);
-    layout->is_free_threaded = is_free_threaded(runtime);
-    layout->thread_codes = layout->thread_code = 0;
-    if (layout->is_free_threaded && at->thread_codes &&
-        !(read_offset(runtime, at->thread_codes, &layout->thread_codes) &&
-          read_offset(runtime, at->thread_code, &layout->thread_code)))
-        return false;
-    layout->minor = at->minor;
-    layout->cframe_frame = GV_PYTHON_NONE;
-    return read_offset(runtime, at->frame, &layout->frame) &&
-           read_offset(runtime, at->previous, &layout->previous) &&
-           read_offset(runtime, at->code, &layout->code) &&
-           read_offset(runtime, at->instruction, &layout->instruction) &&
-           read_offset(runtime, at->owner, &layout->owner) &&
-           read_offset(runtime, at->first_line, &layout->first_line) &&
-           read_offset(runtime, at->filename, &layout->filename) &&
-           read_offset(runtime, at->name, &layout->name) &&
-           read_offset(runtime, at->qualname, &layout->qualname) &&
-           read_offset(runtime, at->line_table, &layout->line_table) &&
-           read_offset(runtime, at->code_bytes, &layout->code_bytes) &&
-           read_offset(runtime, at->ascii_bytes, &layout->ascii_bytes) &&
-           read_offset(runtime, at->interpreters, &layout->interpreters) &&
-           read_offset(runtime, at->next_interpreter, &layout->next_interpreter) &&
-           read_offset(runtime, at->threads, &layout->threads) &&
-           read_offset(runtime, at->gil, &layout->gil) &&
-           read_offset(runtime, at->gc, &layout->gc) &&
-           read_offset(runtime, at->collecting, &layout->collecting) &&
-           read_offset(runtime, at->next_thread, &layout->next_thread) &&
-           read_offset(runtime, at->interpreter, &layout->interpreter) &&
-           read_offset(runtime, at->thread_id, &layout->thread_id) &&
-           read_offset(runtime, at->native_id, &layout->native_id);
+    (void)unused;
+    return gv_own_memory_read(to, from, bytes);
 }
 
 /* "3.11.2 (main, ...)" */
@@ -147,17 +61,8 @@ static long minor_version(const struct gv_object *object)
 static bool find_layout(const struct gv_object *object, struct gv_python_layout *layout)
 {
     uintptr_t runtime = (uintptr_t)gv_object_symbol(object, "_PyRuntime");
-    long minor = minor_version(object);
 
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
-        if (layouts[i].minor == minor) {
-            *layout = layouts[i];
-            return true;
-        }
-    for (size_t i = 0; i < sizeof debug_layouts / sizeof debug_layouts[0]; i++)
-        if (debug_layouts[i].minor == minor)
-            return runtime && read_debug_layout(runtime, &debug_layouts[i], layout);
-    return false;
+    return gv_python_layout_find(minor_version(object), runtime, read_own, NULL, layout);
 }
 
 /* Another thread may just load it: its code can be called once it has prepared its types. */
@@ -170,9 +75,11 @@ static bool is_initialised(const struct gv_object *object)
 
     if (!type || !runtime)
         return false;
-    is_ready =
-        gv_own_memory_read(&flags, type + type_at(runtime) + GV_PYTHON_TYPE_FLAGS, sizeof flags) &&
-        flags & GV_PYTHON_TYPE_READY;
+    is_ready = gv_own_memory_read(&flags,
+                                  type + gv_python_layout_type_at(runtime, read_own, NULL) +
+                                      GV_PYTHON_TYPE_FLAGS,
+                                  sizeof flags) &&
+               flags & GV_PYTHON_TYPE_READY;
     atomic_store(&is_starting, !is_ready);
     return is_ready;
 }

@@ -10,42 +10,10 @@
 #define GV_STACKS_PYTHON_RUNTIME_H
 
 #include "preload/stacks/python_memory.h"
+#include "trace/python_layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define GV_PYTHON_NONE UINT16_MAX
-
-struct gv_python_layout {
-    uint16_t minor;
-    uint16_t frame;
-    uint16_t cframe_frame;
-    uint16_t previous;
-    uint16_t code;
-    uint16_t instruction;
-    uint16_t owner;
-    uint16_t first_line;
-    uint16_t filename;
-    uint16_t name;
-    uint16_t qualname;
-    uint16_t line_table;
-    uint16_t code_bytes;
-    uint16_t ascii_bytes;
-    uint16_t interpreters;
-    uint16_t next_interpreter;
-    uint16_t threads;
-    uint16_t gil;
-    uint16_t gc;
-    uint16_t collecting;
-    uint16_t next_thread;
-    uint16_t interpreter;
-    uint16_t thread_id;
-    uint16_t native_id;
-    uint16_t thread_codes; /* 0: a code's instructions are the same in all threads */
-    uint16_t thread_code;
-    uint16_t type; /* in an object, after what counts references; its other fields follow */
-    bool is_free_threaded;
-};
 
 /* How the frames of the calling thread are read. */
 enum gv_python_way {

@@ -542,12 +542,17 @@ int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes)
 
 int gv_stack_names_find(struct gv_database *database)
 {
+    return gv_stack_names_find_within(database, GV_STACK_NAMES_PATIENCE_S);
+}
+
+int gv_stack_names_find_within(struct gv_database *database, int seconds)
+{
     struct gv_stack_names names = {.database = database};
 
     /* elfutils would ask servers for missing files. */
     unsetenv("DEBUGINFOD_URLS");
     clock_gettime(CLOCK_MONOTONIC, &names.end);
-    names.end.tv_sec += GV_STACK_NAMES_PATIENCE_S;
+    names.end.tv_sec += seconds;
     int error = gv_database_script(database->handle, sql_begin, NULL, 0);
     if (!error)
         error = gv_database_each(database->handle, sql_objects, NULL, 0, name_object, &names);

@@ -10,6 +10,8 @@
 
 /* 0 or -errno. Leaves frames that have a name alone. */
 int gv_stack_names_find(struct gv_database *database);
+/* The same in about so many seconds. */
+int gv_stack_names_find_within(struct gv_database *database, int seconds);
 
 /* Size of the files that it would open: a gigabyte takes about a second. 0 or -errno. */
 int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes);

@@ -45,6 +45,11 @@ struct gv_mapped_file {
  * SQLite's lock on it. */
 static inline bool gv_mapped_path_is_of_process(const char *path)
 {
+    size_t digits = strncmp(path, "/proc/", 6) == 0 ? strspn(path + 6, "0123456789") : 0;
+
+    /* As files of another container are reached: /proc/PID/root is the same for everybody. */
+    if (digits && strncmp(path + 6 + digits, "/root/", 6) == 0)
+        return false;
     return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
 }
 

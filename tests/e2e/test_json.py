@@ -36,7 +36,7 @@ DOCUMENTS = {
 
 
 # Sections whose documents are tested elsewhere.
-ELSEWHERE = {"gpuverify probe"}  # test_probe.py
+ELSEWHERE = {"gpuverify probe", "gpuverify look", "gpuverify look, of several processes"}  # test_probe.py, test_look.py
 
 
 # What `gpuverify probe` measured, of which `explain` tells.

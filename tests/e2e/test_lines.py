@@ -99,9 +99,12 @@ class NodesOfGraphs(LinesCase):
 
     def test_the_ledger_and_the_exports_have_these_lines(self):
         truth, trace = self.record()
-        self.assertEqual({(line, ns) for line, ns in trace.rows(
-            "SELECT line, sum(total_ns) FROM ledger WHERE what = 'kernel' AND file LIKE '%graph_nodes.c' GROUP BY 1")},
-            {(line.line, asked.ns) for line, asked in truth.items()})
+        # Where two nodes overlap by what clocks differ, the ledger counts that time once.
+        booked = dict(trace.rows(
+            "SELECT line, sum(total_ns) FROM ledger WHERE what = 'kernel' AND file LIKE '%graph_nodes.c' GROUP BY 1"))
+        self.assertEqual(set(booked), {line.line for line in truth})
+        for line, asked in truth.items():
+            self.assertAlmostEqual(booked[line.line] / asked.ns, 1, delta=0.001)
         self.command("export", self.path("trace.db"), "--to", "perfetto", "-o", self.path("out.pftrace"))
         with open(self.path("out.pftrace"), "rb") as file:
             timeline = file.read()

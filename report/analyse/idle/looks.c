@@ -33,6 +33,7 @@ struct verdict {
     enum gv_account beside; /* what the one does that was seen most; NOTHING: not known */
     int64_t looks;          /* at workers with a line, */
     int64_t starved;        /* which waited for a CPU so often, */
+    int64_t pinned;         /* on some of the CPUs only, */
     int64_t importing;      /* and were being started so often */
     int64_t at_ns;          /* of the newest of these, */
     int at_once;            /* how many were at that time, */
@@ -46,7 +47,7 @@ struct worker {
     size_t next; /* + 1 */
     uint32_t line;
     enum gv_account what;
-    bool is_starved, is_importing;
+    bool is_starved, is_pinned, is_importing;
     int64_t stack, count;
 };
 
@@ -84,6 +85,8 @@ struct gv_idle_looks {
     struct loader *loaders;
     size_t loader_count, loader_room;
     struct gv_key_map stack_numbers, line_numbers, verdict_numbers;
+    int64_t cpus_process;   /* this one is pinned to */
+    char cpus[64];          /* "2 of 16 CPUs", as are its children unless they change it */
     int64_t ready_thread;   /* the last one that was ready, */
     double owed;            /* and how many more of its looks than said so were without a CPU */
     struct sample *samples; /* by thread, then by time */
@@ -471,6 +474,7 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
 
     verdict->looks++;
     verdict->starved += seen.is_starved;
+    verdict->pinned += seen.is_starved && seen.is_pinned;
     verdict->importing += seen.is_importing;
     verdict->at_once = verdict->at_ns == at_ns ? verdict->at_once + 1 : 1;
     verdict->at_ns = at_ns;
@@ -566,6 +570,22 @@ static int sample_add(struct gv_idle_looks *looks, sqlite3_stmt *row, uint32_t v
     return error;
 }
 
+static bool is_pinned(sqlite3_stmt *row)
+{
+    return (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_PINNED) != 0;
+}
+
+static void note_cpus(struct gv_idle_looks *looks, sqlite3_stmt *row, int whom)
+{
+    const char *state = (const char *)sqlite3_column_text(row, IDLE_STATE);
+    const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+
+    if (whom != GV_IDLE_SELF || !is_pinned(row) || !text || !state || *state != 'R')
+        return;
+    looks->cpus_process = sqlite3_column_int64(row, IDLE_PROCESS);
+    snprintf(looks->cpus, sizeof(looks->cpus), "%s", text);
+}
+
 static int take_sample(void *context, sqlite3_stmt *row)
 {
     struct gv_idle_looks *looks = context;
@@ -596,11 +616,13 @@ static int take_sample(void *context, sqlite3_stmt *row)
     error = verdict_number(looks, what, detail, holder ? other.line : own.line, about,
                            sqlite3_column_int64(row, IDLE_PROCESS), &number);
     int whom = sqlite3_column_int(row, IDLE_ABOUT);
+    note_cpus(looks, row, whom);
     struct worker worker = {.line = other.line,
                             .what = NOTHING,
                             .stack = other_stack,
                             .is_importing = other.what == GV_ACCOUNT_IMPORT,
-                            .is_starved = whom == GV_IDLE_CHILD && has_no_cpu(row)};
+                            .is_starved = whom == GV_IDLE_CHILD && has_no_cpu(row),
+                            .is_pinned = is_pinned(row)};
     if (what == GV_ACCOUNT_THREAD_LOCK && whom == GV_IDLE_BESIDE && own.waits)
         worker.what = beside_account(looks, row, &other);
     if (!error && what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)
@@ -638,7 +660,10 @@ static int name_workers(struct gv_idle_looks *looks)
             verdict->stack = most->stack;
             verdict->times = times_started(looks, verdict->process);
             if (2 * verdict->starved >= verdict->looks) {
-                gv_format_add(detail, sizeof(detail), ", which wait for a CPU");
+                bool is_known = 2 * verdict->pinned >= verdict->starved &&
+                                looks->cpus_process == verdict->process;
+                gv_format_add(detail, sizeof(detail), ", which wait for a CPU%s%s",
+                              is_known ? ": pinned to " : "", is_known ? looks->cpus : "");
                 verdict->beside = GV_ACCOUNT_NO_CPU;
             } else if (2 * verdict->importing >= verdict->looks && verdict->times > 1) {
                 gv_format_add(detail, sizeof(detail),

@@ -96,10 +96,10 @@ static int64_t kind_of_work(int64_t work)
                                        : GV_GPU_COPY;
 }
 
-/* What a graph runs was asked for where it was added to the graph, and counts as a launch there.
- * Only the first of a launch waited for nothing else of it. */
+/* What a graph runs was asked for where it was added to the graph, and counts as a launch there. */
 static int add_node(struct gv_lines *lines, struct gv_lines_class *class,
-                    struct gv_lines_call *call, int64_t stack, int64_t amounts[GV_STRATA_AMOUNTS])
+                    const struct gv_lines_call *call, int64_t stack,
+                    int64_t amounts[GV_STRATA_AMOUNTS])
 {
     struct gv_strata_item item = {.call = call->id, .known = GV_STRATA_OWN, .stack = stack};
     int error;
@@ -108,9 +108,6 @@ static int add_node(struct gv_lines *lines, struct gv_lines_class *class,
     class->of_node = true;
     error = find_class(lines, class, &item.class);
     amounts[GV_STRATA_CALLS] = 1;
-    if (call->runs)
-        amounts[GV_STRATA_QUEUED] = 0;
-    call->runs = true;
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
         item.amounts[i] = amounts[i];
     return error ? error : gv_strata_add(&lines->strata, &item);
@@ -234,8 +231,10 @@ int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *opera
     if (error)
         return error;
     class.capture = call->capture;
-    if (call->id && operation->start_ns > call->start_ns)
+    /* The next nodes of a graph wait for the first. */
+    if (call->id && operation->start_ns > call->start_ns && !(operation->is_node && call->runs))
         amounts[GV_STRATA_QUEUED] = operation->start_ns - call->start_ns;
+    call->runs = true;
     if (operation->stack)
         return add_node(lines, &class, call, operation->stack, amounts);
     return add_item(lines, &class, call, gv_mix((uint64_t)operation->shape, operation->size),

@@ -22,7 +22,8 @@ struct gv_lines_operation {
     int64_t process, call;   /* 0: not known */
     int64_t kind, copy_kind; /* as in the table gpu_op */
     int64_t shape, name;     /* rows of gpu_shape and gpu_name */
-    uint32_t stack;          /* of the call that added this node to its graph; 0: none */
+    bool is_node;            /* of a graph, */
+    uint32_t stack;          /* which the call with this stack added it to; 0: not known */
     uint8_t size;            /* gv_lines_size() of its bytes */
     int64_t start_ns, duration_ns;
     int64_t idle_ns; /* for how long the device had had no work */

@@ -120,6 +120,7 @@ static int totals_line(struct gv_totals_run *run, const struct gv_pass_operation
         .kind = op->kind,
         .copy_kind = op->copy_kind,
         .shape = op->shape,
+        .is_node = op->node != 0,
         .stack = op->stack,
         .name = gv_id_table_get(&run->shapes, op->shape, 2),
         .size = gv_lines_size(op->bytes),

@@ -239,6 +239,20 @@ static void waits_for_workers_to_start(void **state)
     }
 }
 
+/* Workers inherit the CPUs of the process, which says how many it may use. */
+static void workers_on_few_cpus(void **state)
+{
+    (void)state;
+    stack(1, "(0, 'python', 'Clips.augment', '/home/me/data.py', 41)");
+    stack(3, "(0, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
+             " (1, 'python', 'main', '/home/me/train.py', 88)");
+    looks(1500, 1501, "0, 'R', -1, 0, 22, NULL, 3, NULL, 0, '2 of 16 CPUs'");
+    gap_with("2, 'R', -1, 0, 22, 77, 3, 1, 19000000, NULL");
+    assert_text("SELECT detail FROM idle WHERE reason = 'data' AND start_ns = 2000000000",
+                "Clips.augment, data.py:41 (100 % of the samples of 1 worker), which wait for a "
+                "CPU: pinned to 2 of 16 CPUs");
+}
+
 /* The whole run without the time in which the device was busy. */
 static void the_times_of_a_device_add_up(void **state)
 {
@@ -449,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
         cmocka_unit_test_setup_teardown(workers_that_are_started_again, setup, totals_close),
         cmocka_unit_test_setup_teardown(waits_for_workers_to_start, setup, totals_close),
+        cmocka_unit_test_setup_teardown(workers_on_few_cpus, setup, totals_close),
         cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
         cmocka_unit_test_setup_teardown(many_times_are_one_row, setup, totals_close),
         cmocka_unit_test_setup_teardown(claimed_times_are_what_was_seen, setup, totals_close),

@@ -340,11 +340,13 @@ static void what_a_graph_itself_runs_is_no_queue(void **state)
                    "INSERT INTO graph_node VALUES (1, 71, NULL, 2), (1, 72, NULL, 3);"
                    "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call, "
                    "graph_node) VALUES"
-                   " (1, 1, 1, 1, 3000, 9000, 1, 71), (2, 1, 1, 2, 12000, 2000, 1, 72);"
+                   " (1, 1, 1, 1, 3000, 9000, 1, 71), (2, 1, 1, 2, 12000, 2000, 1, 72), (3, 1, 1, "
+                   "3, 14000, 2000, 1, 73);"
                    "INSERT INTO call_stack VALUES (1, 1)");
     totals_keep();
     assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 2"), 2000);
     assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 3"), 0);
+    assert_int_equal(totals_number("SELECT queued_ns FROM gpu_lines WHERE line = 1"), 0);
 }
 
 /* No call was chosen: the first launch of a site, or nothing. */

@@ -1,0 +1,443 @@
+#include "report/look/outside.h"
+
+#include "report/store/array.h"
+#include "trace/text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE       4096u
+#define PIECES     64u
+#define HEADERS    64u
+#define NOTE_BYTES 4096u
+
+/* ---- files ---- */
+
+static int read_path(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+    int error = got < 0 ? -errno : (int)got;
+
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return error;
+}
+
+/* Its length or -errno. */
+static int read_of(uint32_t pid, const char *file, char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+    return read_path(path, text, size);
+}
+
+static int read_of_thread(uint32_t pid, uint32_t tid, const char *file, char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", pid, tid, file);
+    return read_path(path, text, size);
+}
+
+int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size)
+{
+    int length = read_of(pid, file, text, size);
+
+    for (int i = 0; i < length; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\n'))
+        text[--length] = '\0';
+    return length < 0 ? length : 0;
+}
+
+bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size)
+{
+    size_t length = strlen(name);
+    char text[65536];
+    int bytes = read_of(pid, "environ", text, sizeof(text));
+
+    for (const char *at = text; bytes > 0 && at < text + bytes; at += strlen(at) + 1)
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            snprintf(value, size, "%s", at + length + 1);
+            return true;
+        }
+    return false;
+}
+
+void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size)
+{
+    char link[64];
+
+    snprintf(link, sizeof(link), "/proc/%u/fd/%" PRId64, pid, descriptor);
+    ssize_t bytes = readlink(link, path, size - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+}
+
+static uint32_t number_after(const char *text, const char *key, int skipped)
+{
+    const char *at = strstr(text, key);
+    char *end = NULL;
+    unsigned long value = 0;
+
+    for (at = at ? at + strlen(key) : NULL; at && skipped >= 0; skipped--, at = end)
+        value = strtoul(at, &end, 10);
+    return (uint32_t)value;
+}
+
+int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
+{
+    char text[4096];
+    int length = read_of(pid, "status", text, sizeof(text));
+    const char *state = strstr(text, "\nState:\t");
+
+    memset(status, 0, sizeof(*status));
+    if (length <= 0 || !state)
+        return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
+    sscanf(text, "Name:\t%63[^\n]", status->name);
+    status->state = state[strlen("\nState:\t")];
+    status->process = number_after(text, "\nTgid:", 0);
+    status->parent = number_after(text, "\nPPid:", 0);
+    status->tracer = number_after(text, "\nTracerPid:", 0);
+    status->user = number_after(text, "\nUid:", 1);
+    return 0;
+}
+
+int64_t gv_outside_age_ns(uint32_t pid)
+{
+    unsigned long long start = 0;
+    char text[1024], up[64];
+    const char *at;
+
+    if (read_of(pid, "stat", text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')) ||
+        sscanf(at + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+               " %*d %llu",
+               &start) != 1 ||
+        read_path("/proc/uptime", up, sizeof(up)) <= 0)
+        return -1;
+    double age = strtod(up, NULL) - (double)start / (double)sysconf(_SC_CLK_TCK);
+    return age > 0 ? (int64_t)(age * 1e9) : 0;
+}
+
+/* ---- memory ---- */
+
+size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        struct iovec local = {(char *)to + done, 0}, remote[PIECES];
+        size_t pieces = 0;
+
+        /* One for each page, because each is read whole or not at all. */
+        while (pieces < PIECES && done + local.iov_len < bytes) {
+            uintptr_t at = from + done + local.iov_len;
+            size_t piece = PAGE - at % PAGE;
+            if (piece > bytes - done - local.iov_len)
+                piece = bytes - done - local.iov_len;
+            remote[pieces++] = (struct iovec){(void *)at, piece};
+            local.iov_len += piece;
+        }
+        ssize_t got = process_vm_readv((pid_t)pid, &local, 1, remote, pieces, 0);
+        done += got > 0 ? (size_t)got : 0;
+        if (got < (ssize_t)local.iov_len)
+            break;
+    }
+    return done;
+}
+
+bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes)
+{
+    struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
+
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+int gv_outside_try(uint32_t pid)
+{
+    unsigned char head[EI_NIDENT] = {0};
+    unsigned long low = 0;
+    char text[256];
+    int length = read_of(pid, "maps", text, sizeof(text));
+    struct iovec local = {head, sizeof(head)}, remote = {NULL, sizeof(head)};
+
+    if (length < 0)
+        return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
+    if (length == 0 || sscanf(text, "%lx-", &low) != 1)
+        return -ENOEXEC;
+    remote.iov_base = (void *)low;
+    if (process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
+        return errno == EPERM || errno == EACCES ? -EPERM : -errno;
+    return memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] != ELFCLASS64 ? -ENOEXEC : 0;
+}
+
+void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, char *out,
+                        size_t size)
+{
+    char text[64] = "", path[64];
+    int yama =
+        read_path("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) > 0 ? atoi(text) : 0;
+    struct stat owner;
+
+    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    if (status->user != geteuid() && geteuid() != 0)
+        snprintf(out, size, "it belongs to another user: sudo gpuverify look %u", pid);
+    else if (geteuid() == 0)
+        snprintf(out, size,
+                 "root may not either: in a container, start it with --cap-add=SYS_PTRACE, or run "
+                 "gpuverify look on the host");
+    else if (stat(path, &owner) == 0 && owner.st_uid != geteuid())
+        snprintf(out, size,
+                 "it has more rights than this user, or forbids it (PR_SET_DUMPABLE): sudo "
+                 "gpuverify look %u",
+                 pid);
+    else if (yama >= 3)
+        snprintf(out, size, "kernel.yama.ptrace_scope is 3, which only a reboot can change");
+    else if (yama > 0)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is %d: sudo gpuverify look %u, or once: sudo sysctl "
+                 "kernel.yama.ptrace_scope=0",
+                 yama, pid);
+    else
+        snprintf(out, size,
+                 "something else forbids it: in a container, start it with --cap-add=SYS_PTRACE, "
+                 "or run gpuverify look on the host");
+}
+
+/* ---- threads ---- */
+
+int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread)
+{
+    char text[1024];
+    const char *at;
+    int length;
+
+    memset(thread, 0, sizeof(*thread));
+    thread->call = -1;
+    if (read_of_thread(pid, tid, "schedstat", text, sizeof(text)) > 0)
+        sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &thread->cpu_ns, &thread->delay_ns,
+               &thread->turns);
+    length = read_of_thread(pid, tid, "syscall", text, sizeof(text));
+    if (length < 0)
+        return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
+    if (strncmp(text, "running", 7) == 0) {
+        thread->state = 'R';
+        return 0;
+    }
+    if (sscanf(text, "%" SCNi64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
+               &thread->call, &thread->argument[0], &thread->argument[1], &thread->sp,
+               &thread->pc) != 5 &&
+        sscanf(text, "-1 %" SCNx64 " %" SCNx64, &thread->sp, &thread->pc) == 2)
+        thread->call = -1;
+    length = read_of_thread(pid, tid, "stat", text, sizeof(text));
+    at = length > 0 ? strrchr(text, ')') : NULL;
+    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+        return -ESRCH;
+    thread->state = at[2];
+    return 0;
+}
+
+void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES])
+{
+    int length = read_of_thread(pid, tid, "comm", name, GV_OUTSIDE_NAME_BYTES);
+
+    if (length > 0 && name[length - 1] == '\n')
+        name[length - 1] = '\0';
+}
+
+static size_t numbers_in(const char *folder, uint32_t *numbers, size_t most)
+{
+    DIR *directory = opendir(folder);
+    struct dirent *entry;
+    size_t count = 0;
+
+    while (directory && count < most && (entry = readdir(directory)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            numbers[count++] = (uint32_t)strtoul(entry->d_name, NULL, 10);
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most)
+{
+    char folder[64];
+
+    snprintf(folder, sizeof(folder), "/proc/%u/task", pid);
+    return numbers_in(folder, tids, most);
+}
+
+size_t gv_outside_processes(uint32_t *pids, size_t most)
+{
+    return numbers_in("/proc", pids, most);
+}
+
+/* ---- objects ---- */
+
+static void read_build_id(uint32_t pid, struct gv_outside_object *object, uint64_t at,
+                          uint64_t bytes)
+{
+    unsigned char notes[NOTE_BYTES];
+    size_t size = bytes < sizeof(notes) ? bytes : sizeof(notes), used = 0;
+    Elf64_Nhdr note;
+
+    if (object->build_id_bytes || !gv_outside_read(pid, notes, at, size))
+        return;
+    while (used + sizeof(note) <= size) {
+        memcpy(&note, notes + used, sizeof(note));
+        size_t name = used + sizeof(note);
+        if (note.n_namesz > size || note.n_descsz > size)
+            return;
+        size_t text = name + (note.n_namesz + 3u) / 4 * 4,
+               next = text + (note.n_descsz + 3u) / 4 * 4;
+        if (next > size || text + note.n_descsz > size)
+            return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(notes + name, "GNU", 4) == 0) {
+            object->build_id_bytes =
+                (uint8_t)(note.n_descsz < GV_UNWIND_BUILD_ID ? note.n_descsz : GV_UNWIND_BUILD_ID);
+            memcpy(object->build_id, notes + text, object->build_id_bytes);
+            return;
+        }
+        used = next;
+    }
+}
+
+/* Reads what the file's first mapping says of it. False: it is no file with code. */
+static bool read_headers(uint32_t pid, struct gv_outside_object *object)
+{
+    Elf64_Phdr headers[HEADERS];
+    Elf64_Ehdr head;
+    bool has_load = false;
+
+    if (!gv_outside_read(pid, &head, object->low, sizeof(head)) ||
+        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_phentsize != sizeof(headers[0]) || head.e_phnum == 0 || head.e_phnum > HEADERS ||
+        !gv_outside_read(pid, headers, object->low + head.e_phoff,
+                         head.e_phnum * sizeof(headers[0])))
+        return false;
+    for (unsigned i = 0; i < head.e_phnum && !has_load; i++)
+        if (headers[i].p_type == PT_LOAD) {
+            object->base = object->low - (headers[i].p_vaddr - headers[i].p_offset) / PAGE * PAGE;
+            has_load = true;
+        }
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        if (headers[i].p_type == PT_DYNAMIC) {
+            object->dynamic = object->base + headers[i].p_vaddr;
+            object->dynamic_bytes = headers[i].p_memsz;
+        }
+        if (headers[i].p_type == PT_NOTE)
+            read_build_id(pid, object, object->base + headers[i].p_vaddr, headers[i].p_memsz);
+    }
+    return has_load;
+}
+
+struct mapping {
+    uint64_t low, high, offset;
+    unsigned long inode;
+    char path[GV_OUTSIDE_PATH_BYTES];
+};
+
+static bool read_mapping(const char *line, const char *root, struct mapping *mapping)
+{
+    static const char deleted[] = " (deleted)";
+    int path = 0;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*x:%*x %lu %n", &mapping->low,
+               &mapping->high, &mapping->offset, &mapping->inode, &path) < 4 ||
+        path == 0 || mapping->high <= mapping->low)
+        return false;
+    snprintf(mapping->path, sizeof(mapping->path), "%s%s", line[path] == '/' ? root : "",
+             line + path);
+    size_t length = strcspn(mapping->path, "\n"), tail = strlen(deleted);
+    mapping->path[length] = '\0';
+    /* The file may be there again: its build id tells whether it is the same. */
+    if (length > tail && strcmp(mapping->path + length - tail, deleted) == 0)
+        mapping->path[length - tail] = '\0';
+    return mapping->path[0] == '/' || strcmp(mapping->path, "[vdso]") == 0;
+}
+
+/* What leads to its files: those of another container are below its root. */
+static void find_root(uint32_t pid, char *root, size_t size)
+{
+    char ours[64] = "", theirs[64] = "", path[64];
+
+    root[0] = '\0';
+    snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+    if (readlink("/proc/self/ns/mnt", ours, sizeof(ours) - 1) > 0 &&
+        readlink(path, theirs, sizeof(theirs) - 1) > 0 && strcmp(ours, theirs) != 0)
+        snprintf(root, size, "/proc/%u/root", pid);
+}
+
+int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
+{
+    char path[64], root[64], *line = NULL;
+    struct mapping mapping;
+    size_t size = 0;
+    FILE *maps;
+    int error = 0;
+
+    objects->count = 0;
+    find_root(pid, root, sizeof(root));
+    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    maps = fopen(path, "re");
+    if (!maps)
+        return -errno;
+    while (!error && objects->count < GV_OUTSIDE_OBJECTS && getline(&line, &size, maps) > 0) {
+        struct gv_outside_object *last =
+            objects->count ? &objects->object[objects->count - 1] : NULL;
+        if (!read_mapping(line, root, &mapping))
+            continue;
+        if (last && mapping.offset && strcmp(last->path, mapping.path) == 0) {
+            last->high = mapping.high;
+            continue;
+        }
+        error = gv_array_room(&objects->object, objects->count, &objects->room,
+                              sizeof(objects->object[0]));
+        if (error)
+            break;
+        last = &objects->object[objects->count];
+        *last = (struct gv_outside_object){.low = mapping.low, .high = mapping.high};
+        memcpy(last->path, mapping.path, sizeof(last->path));
+        objects->count += read_headers(pid, last);
+    }
+    free(line);
+    fclose(maps);
+    return error;
+}
+
+const struct gv_outside_object *gv_outside_object_at(const struct gv_outside_objects *objects,
+                                                     uint64_t address)
+{
+    size_t low = 0, high = objects->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (objects->object[middle].high <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < objects->count && objects->object[low].low <= address ? &objects->object[low]
+                                                                       : NULL;
+}
+
+void gv_outside_objects_free(struct gv_outside_objects *objects)
+{
+    free(objects->object);
+    *objects = (struct gv_outside_objects){NULL, 0, 0};
+}

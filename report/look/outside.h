@@ -1,0 +1,93 @@
+/*
+ * A process as it is seen from outside: /proc, and its memory through process_vm_readv. Nothing is
+ * written to it and no thread of it is stopped. What is read may be anything, and may change at any
+ * time: every read is bounded, and a part that cannot be read is unknown.
+ *
+ * One thread. Functions return 0 or -errno.
+ */
+#ifndef GV_LOOK_OUTSIDE_H
+#define GV_LOOK_OUTSIDE_H
+
+#include "report/unwind/unwind.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_OUTSIDE_NAME_BYTES 64u
+#define GV_OUTSIDE_PATH_BYTES 1024u
+#define GV_OUTSIDE_THREADS    1024u /* more of a process are not looked at */
+#define GV_OUTSIDE_OBJECTS    2048u
+
+struct gv_outside_status {
+    char name[GV_OUTSIDE_NAME_BYTES];
+    char state; /* as in /proc/PID/stat: 'Z' a zombie, 'T' stopped, 't' by a debugger; 0: none */
+    uint32_t process; /* the thread's process */
+    uint32_t parent;
+    uint32_t user;   /* the effective one */
+    uint32_t tracer; /* 0: none */
+};
+
+/* -ESRCH: there is no such process. */
+int gv_outside_status(uint32_t pid, struct gv_outside_status *status);
+
+/* Whether its memory can be read. 0; -EPERM: forbidden; -ESRCH; -ENOEXEC: one of the Linux
+ * kernel's, or of 32 bits. */
+int gv_outside_try(uint32_t pid);
+/* What forbids it, and what to do. */
+void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, char *out,
+                        size_t size);
+
+/* Whether all of it was read. */
+bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes);
+/* How many bytes were, up to the first page that is not there. */
+size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes);
+
+/* A thread's state, and the system call that it is in. */
+struct gv_outside_thread {
+    char state;   /* 'R' while it runs; 0: it has ended */
+    int64_t call; /* -1: none */
+    uint64_t argument[2];
+    uint64_t sp, pc;                  /* 0: it runs */
+    uint64_t cpu_ns, delay_ns, turns; /* since its start; turns: on a CPU */
+};
+
+int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread);
+/* Its name; "": unknown. */
+void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES]);
+/* How many, at most `most`; 0: the process has ended. */
+size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most);
+/* The same for the processes of this machine. */
+size_t gv_outside_processes(uint32_t *pids, size_t most);
+
+/* One line of a file of the process, such as "cmdline", with blanks for its NULs. */
+int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size);
+/* A variable of its environment when it began; false: it had none. */
+bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size);
+/* What its open file is: a path, or "socket:[1]"; "": unknown. */
+void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size);
+/* Since its start, to a hundredth of a second; -1: unknown. */
+int64_t gv_outside_age_ns(uint32_t pid);
+
+/* The files with code that it has mapped, by address. */
+struct gv_outside_object {
+    uint64_t base; /* what the addresses in the file are relative to */
+    uint64_t low, high;
+    char path[GV_OUTSIDE_PATH_BYTES];
+    uint8_t build_id[GV_UNWIND_BUILD_ID];
+    uint8_t build_id_bytes;
+    uint64_t dynamic, dynamic_bytes; /* its dynamic section; 0: none */
+};
+
+struct gv_outside_objects {
+    struct gv_outside_object *object;
+    size_t count, room;
+};
+
+int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects);
+/* NULL: none. */
+const struct gv_outside_object *gv_outside_object_at(const struct gv_outside_objects *objects,
+                                                     uint64_t address);
+void gv_outside_objects_free(struct gv_outside_objects *objects);
+
+#endif

@@ -1,0 +1,187 @@
+#include "report/look/processes.h"
+
+#include "report/show/format.h"
+#include "trace/futex.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEN_MOST 32768u      /* processes of this machine */
+#define LEVELS    64u         /* from a process to its ancestor */
+#define WATCH_NS  5000000000u /* for those that are looked at once */
+
+/* ---- which ---- */
+
+static bool uses_cuda(uint32_t pid)
+{
+    char path[64], *line = NULL;
+    bool found = false;
+    size_t size = 0;
+
+    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !found && getline(&line, &size, maps) > 0)
+        found = strstr(line, "/libcuda.so") != NULL;
+    free(line);
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static bool descends(uint32_t pid, uint32_t root)
+{
+    struct gv_outside_status status;
+
+    for (unsigned level = 0; level < LEVELS && pid > 1; level++) {
+        if (pid == root)
+            return true;
+        if (gv_outside_status(pid, &status))
+            return false;
+        pid = status.parent;
+    }
+    return pid == root;
+}
+
+static int64_t rank_of(uint32_t pid)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    char value[32];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (gv_outside_variable(pid, names[i], value, sizeof(value)) &&
+            isdigit((unsigned char)value[0]))
+            return strtol(value, NULL, 10);
+    return -1;
+}
+
+static int by_rank(const void *one, const void *other)
+{
+    const struct gv_look_process *first = one, *second = other;
+
+    if (first->rank != second->rank)
+        return first->rank < second->rank ? -1 : 1;
+    return (first->pid > second->pid) - (first->pid < second->pid);
+}
+
+void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
+                            const struct gv_look_gpus *gpus)
+{
+    static uint32_t pids[SEEN_MOST];
+    size_t count = gv_outside_processes(pids, SEEN_MOST);
+
+    processes->count = 0;
+    for (size_t i = 0; i < count && processes->count < GV_LOOK_PROCESSES; i++) {
+        struct gv_look_process process = {.pid = pids[i], .bytes = -1};
+        int64_t bytes;
+        bool is_user = false;
+
+        for (uint32_t k = 0; k < gpus->count; k++)
+            if (gv_look_gpu_is_of(&gpus->gpu[k], pids[i], &bytes)) {
+                is_user = true;
+                if (bytes >= 0)
+                    process.bytes = (process.bytes < 0 ? 0 : process.bytes) + bytes;
+            }
+        if ((!is_user && !uses_cuda(pids[i])) || (root && !descends(pids[i], root)))
+            continue;
+        process.busy = gv_look_gpus_busy(gpus, pids[i]);
+        process.rank = rank_of(pids[i]);
+        gv_outside_text(pids[i], "cmdline", process.command, sizeof(process.command));
+        processes->process[processes->count++] = process;
+    }
+    qsort(processes->process, processes->count, sizeof(processes->process[0]), by_rank);
+}
+
+/* ---- what each does ---- */
+
+static void watch(struct gv_look_process *process, unsigned looks, int64_t step_ns)
+{
+    char advice[GV_LOOK_SAID_BYTES], why[GV_LOOK_TEXT_BYTES];
+    struct gv_outside_status status;
+    struct gv_look look;
+    int error = gv_look_watch(&look, process->pid, looks, step_ns);
+    const struct gv_look_thread *focus = error ? NULL : gv_look_focus(&look);
+
+    if (!error) {
+        gv_look_sum_up(&look, process->busy, process->said, advice);
+    } else if (error == -EPERM && gv_outside_status(process->pid, &status) == 0) {
+        gv_outside_refusal(process->pid, &status, why, sizeof(why));
+        snprintf(process->said, sizeof(process->said), "not readable: %s", why);
+    } else {
+        snprintf(process->said, sizeof(process->said), "%s",
+                 error == -ESRCH ? "has ended" : strerror(-error));
+    }
+    if (focus && focus->parts) {
+        gv_look_say(&look, &focus->part[0], process->did, sizeof(process->did));
+        process->looks = look.looks;
+        process->waits =
+            focus->part[0].class == GV_CLASS_SYNC || focus->part[0].class == GV_CLASS_COLLECTIVE;
+    }
+    gv_look_free(&look);
+}
+
+void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns)
+{
+    unsigned each = processes->count ? looks / (unsigned)processes->count : 0;
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)step_ns * looks + WATCH_NS;
+
+    for (size_t i = 0; i < processes->count; i++)
+        if (gv_monotonic_ns() < end_ns)
+            watch(&processes->process[i], each ? each : 1, step_ns);
+        else
+            snprintf(processes->process[i].said, sizeof(processes->process[i].said),
+                     "not looked at: there was no time");
+}
+
+/* ---- who waits for whom ---- */
+
+static bool is_same(const struct gv_look_process *one, const struct gv_look_process *other)
+{
+    return one->waits == other->waits && strcmp(one->did, other->did) == 0;
+}
+
+/* "Rank 2 may hold up the others: it is sleeping. ", "Ranks 0, 1: each waits for the GPU. " */
+static void say_ranks(const struct gv_look_processes *processes, const struct gv_look_process *same,
+                      char *out)
+{
+    char list[GV_LOOK_TEXT_BYTES] = "";
+    unsigned count = 0;
+
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->process[i].rank >= 0 && is_same(&processes->process[i], same))
+            gv_format_add(list, sizeof(list), "%s%lld", count++ ? ", " : "",
+                          (long long)processes->process[i].rank);
+    gv_format_add(out, GV_LOOK_SAID_BYTES, "%sank%s %s%s: %s %s.", out[0] ? " R" : "R",
+                  gv_format_plural(count), list, same->waits ? "" : " may hold up the others",
+                  count == 1 ? "it" : "each", same->did);
+}
+
+void gv_look_ranks_say(const struct gv_look_processes *processes, char out[GV_LOOK_SAID_BYTES])
+{
+    size_t ranks = 0, waiting = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct gv_look_process *process = &processes->process[i];
+        ranks += process->rank >= 0 && process->did[0];
+        waiting += process->rank >= 0 && process->waits;
+    }
+    if (!waiting || ranks < 2)
+        return;
+    if (waiting == ranks)
+        snprintf(out, GV_LOOK_SAID_BYTES,
+                 "All ranks wait: a collective ends when each rank has come to the same one.");
+    /* Who does not wait comes first. */
+    for (int wait = 0; wait < 2; wait++)
+        for (size_t i = 0; i < processes->count; i++) {
+            const struct gv_look_process *process = &processes->process[i];
+            bool is_new = process->rank >= 0 && process->did[0] && process->waits == wait;
+            for (size_t k = 0; k < i && is_new; k++)
+                is_new =
+                    processes->process[k].rank < 0 || !is_same(&processes->process[k], process);
+            if (is_new)
+                say_ranks(processes, process, out);
+        }
+}

@@ -1,0 +1,38 @@
+/* Several processes at a glance: those that use a GPU here, or the ranks that a launcher started.
+ * One thread. */
+#ifndef GV_LOOK_PROCESSES_H
+#define GV_LOOK_PROCESSES_H
+
+#include "report/look/gpus.h"
+#include "report/look/tell.h"
+
+#define GV_LOOK_PROCESSES 128u /* more are not looked at */
+
+struct gv_look_process {
+    uint32_t pid;
+    int64_t rank;  /* as its environment says; -1: none */
+    int64_t bytes; /* of the GPUs' memory; -1: not known */
+    int busy;      /* percent; -1: not known */
+    char command[GV_LOOK_TEXT_BYTES];
+    char said[GV_LOOK_SAID_BYTES]; /* what it does, or why that cannot be seen */
+    char did[GV_LOOK_SAID_BYTES]; /* of its thread that says most: "waits for the GPU in ..."; "" */
+    bool waits;                   /* for the GPU, or for other ranks */
+    unsigned looks;               /* in which it was looked at; 0: it was not */
+};
+
+struct gv_look_processes {
+    size_t count;
+    struct gv_look_process process[GV_LOOK_PROCESSES];
+};
+
+/* Those with CUDA: all that can be seen, or `root` and what descends from it. */
+void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
+                            const struct gv_look_gpus *gpus);
+/* Looks at each, one after the other; they share the looks. */
+void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns);
+
+/* Which rank others wait for: "Rank 2 may hold up the others: it is sleeping at train.py:50. Ranks
+ * 0, 1, 3: each waits for the GPU in ...". Empty: nothing to say. */
+void gv_look_ranks_say(const struct gv_look_processes *processes, char out[GV_LOOK_SAID_BYTES]);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * The CPython interpreter of another process: its threads, their frames, and who has the GIL. No
+ * thread is stopped for it: what changes meanwhile does not look like Python any more, and is left
+ * out.
+ *
+ * One thread. The memory may hold anything: all loops and texts are bounded.
+ */
+#ifndef GV_LOOK_PYTHON_H
+#define GV_LOOK_PYTHON_H
+
+#include "report/look/outside.h"
+#include "trace/python_layout.h"
+
+#define GV_LOOK_PYTHON_THREADS    1024u
+#define GV_LOOK_PYTHON_FRAMES     128u
+#define GV_LOOK_PYTHON_TEXT_BYTES 512u
+
+struct gv_look_python {
+    uint32_t pid;
+    uint64_t low, high; /* the object that it is in; 0: the process has none */
+    struct gv_python_layout layout;
+    uintptr_t runtime, code_type, text_type, bytes_type;
+    struct {
+        uint32_t tid;
+        uintptr_t state;
+    } thread[GV_LOOK_PYTHON_THREADS];
+    size_t threads;
+    bool knows_gil;
+    uintptr_t gil_low, gil_high; /* who waits for it, waits for an address in there */
+    uint32_t holder;             /* tid; 0: nobody */
+    bool collects;               /* the holder collects garbage */
+};
+
+struct gv_look_python_frame {
+    char file[GV_LOOK_PYTHON_TEXT_BYTES], function[GV_LOOK_PYTHON_TEXT_BYTES];
+    int32_t line;
+};
+
+/* 0; -ENOENT: the process has none; -ENOTSUP: one of a version that is not known. */
+int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
+                        struct gv_look_python *python);
+/* Reads its threads and the GIL anew. `tids`: the process's threads. */
+void gv_look_python_threads(struct gv_look_python *python, const uint32_t *tids, size_t count);
+/* The frames of a thread, innermost first; 0: it runs no Python, or that cannot be said now. */
+size_t gv_look_python_frames(const struct gv_look_python *python, uint32_t tid,
+                             struct gv_look_python_frame frames[GV_LOOK_PYTHON_FRAMES]);
+
+#endif

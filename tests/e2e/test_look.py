@@ -1,0 +1,314 @@
+"""gpuverify look: what a process that was started without gpuverify does now."""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import harness
+import promises
+
+PROGRAM = os.path.join(harness.SOURCE, harness.PROGRAMS, "looked_at")
+
+
+def line(kind, how):
+    """The line of the program that its comment marks, as it is printed."""
+    with open(f"{PROGRAM}.{kind}", encoding="utf-8") as file:
+        number = next(i for i, text in enumerate(file, 1) if f"HERE {how}" in text)
+    return rf"looked_at\.{kind}:{number}\b"
+
+
+def plain(kind, how):
+    return line(kind, how).replace("\\.", ".").replace("\\b", "")
+
+
+class Look(harness.Case):
+
+    def begin(self, kind, how, before=(), **options):
+        argv = [harness.program("looked_at"), how] if kind == "c" else [sys.executable, PROGRAM + ".py", how]
+        process = self.start([*before, *argv], preload=False, stdin=subprocess.PIPE, text=True, **options)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        return process
+
+    def end(self, process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+    def look(self, process, *words):
+        return json.loads(self.command("look", str(process.pid), "--format", "json", *(words or ("--seconds", "1")),
+                                       sim=False).out)
+
+    def main_thread(self, seen):
+        return next(thread for thread in seen["threads"] if thread["tid"] == seen["pid"])
+
+    def check(self, kind, how, summary, account, call=None):
+        """What the main thread did most, and the sentence on the whole."""
+        process = self.begin(kind, how)
+        seen = self.look(process)
+        part = self.main_thread(seen)["did"][0]
+        shown = json.dumps(seen, indent=1)
+        self.assertRegex(seen["summary"], summary, shown)
+        self.assertRegex(seen["summary"], line(kind, how), shown)
+        # A machine with more to do lets it wait for a CPU.
+        self.assertIn((part["account"], part["call"]), ((account, call), ("no-cpu", call)), shown)
+        self.assertTrue(seen["uses_cuda"], shown)
+        self.assertIsNone(process.poll())
+        self.end(process)
+        return seen
+
+
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Situations(Look):
+
+    def test_a_wait_for_the_gpu(self):
+        for kind, call in (("py", "cuCtxSynchronize"), ("c", "cuStreamSynchronize")):
+            with self.subTest(kind):
+                seen = self.check(kind, "sync", rf"\AThe GPU is busy, or hangs: the main thread waits for the GPU in {call} "
+                                  r"at .*, in \d+ of \d+ looks\.\Z", None, call)
+                self.assertIn("a kernel or a collective does not end", seen["advice"])
+
+    def test_a_wait_that_spins(self):
+        """In a driver whose own functions have no names."""
+        shutil.copy(harness.built(harness.PROGRAMS, "libe2e_spinning_driver.so"), self.path("libcuda.so.1"))
+        for call, said in (("cuCtxSynchronize", "waits for the GPU in"), ("cublasSgemm_v2", "is in")):
+            with self.subTest(call):
+                script = self.write("spins.py", 'import ctypes\ncuda = ctypes.CDLL("./libcuda.so.1")\nprint("ready", flush=True)\n'
+                                    f"cuda.{call}()\n")
+                process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                harness.pause(0.1)
+                seen = self.look(process)
+                self.assertRegex(seen["summary"], rf"the main thread {said} {call} at spins\.py:4 ", json.dumps(seen, indent=1))
+                self.end(process)
+
+    def test_sleeping(self):
+        for kind in ("py", "c"):
+            with self.subTest(kind):
+                seen = self.check(kind, "sleep", r"\AThe host does not wait for the GPU: the main thread is sleeping at ", "sleep")
+                self.assertEqual(seen["advice"], "Wait for the event itself instead of sleeping.")
+
+    def test_computing(self):
+        self.check("py", "compute", "the main thread is (running Python|waiting for a CPU) at ", "python")
+        self.check("c", "compute", "the main thread is (running native code on the CPU|waiting for a CPU) at ", "native")
+
+    def test_a_lock(self):
+        self.check("py", "lock", "the main thread is waiting for another thread at ", "thread-lock")
+        seen = self.check("c", "lock", r"is waiting for another thread at .* \(thread \d+, e2e_looked_at, has the lock\)",
+                          "thread-lock")
+        self.assertNotIn(self.main_thread(seen)["did"][0]["waits_for"], (None, seen["pid"]))
+
+    def test_a_pipe(self):
+        for kind in ("py", "c"):
+            with self.subTest(kind):
+                self.check(kind, "read", "the main thread is waiting for a child process at ", "child")
+
+    def test_the_gil(self):
+        process = self.begin("py", "gil")
+        seen = self.look(process)
+        self.assertEqual([thread["with_gil"] > 0 for thread in seen["threads"]], [False, True], str(seen))
+        self.assertRegex(self.command("look", str(process.pid), "--once", sim=False).out,
+                         r"\nThe GIL: thread \d+ had it in 1 of 1 look\.\n")
+        self.assertRegex(seen["summary"], rf"is waiting for the GIL, held at {line('py', 'gil')}.* \(thread \d+, python", str(seen))
+        self.end(process)
+
+    def test_a_deadlock(self):
+        process = self.begin("c", "deadlock")
+        seen = self.look(process)
+        self.assertRegex(seen["summary"], r"\AHangs: threads wait for each other's locks: the main thread at "
+                         rf"{line('c', 'lock')} .*, thread \d+ \(e2e_looked_at\) at {line('c', 'deadlock')} ", str(seen))
+        self.end(process)
+
+    def test_as_text(self):
+        process = self.begin("py", "sync")
+        text = self.command("look", str(process.pid), "--once", sim=False, env={"COLUMNS": "200"}).out
+        self.assertRegex(text, rf"\A.*looked_at\.py sync: pid {process.pid}, started .* ago, looked at 1 time in 0\.\d s\n")
+        self.assertRegex(text,
+                         rf"\n *{process.pid} +python\S* +1 of 1 +waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\n")
+        self.assertRegex(text, rf"\nStack of {process.pid}, .*:\n(  .*\n)*  libcuda.so.1 cuCtxSynchronize\n(  .*\n)*"
+                         rf"  {line('py', 'sync')} sync\n  looked_at.py:\d+ <module>\n")
+        self.end(process)
+
+    def test_many_threads(self):
+        process = self.begin("c", "threads")
+        seen = self.look(process)
+        self.assertEqual(len(seen["threads"]), 201)
+        self.assertRegex(seen["summary"], f"the main thread is sleeping at {line('c', 'sleep')}")
+        self.assertLess(seen["seconds"], 6)
+        text = self.command("look", str(process.pid), "--once", sim=False).out
+        self.assertLess(len(text.splitlines()), 40, text)
+        self.end(process)
+
+
+class Several(Look):
+
+    def test_who_uses_a_gpu(self):
+        """In a namespace of processes of its own: what else runs on this machine is none of our business."""
+        harness.need_root(self, "cannot make a PID namespace")
+        inside = ('"$1" sync > out & "$2" "$3.py" sleep > out2 & until grep -q ready out && grep -q ready out2; do sleep 0.05; done; '
+                  'sleep 0.2; "$0" look; "$0" look --format json')
+        out = self.run_well(["unshare", "-fp", "--mount-proc", "--kill-child", "sh", "-c", inside, harness.gpuverify(),
+                             harness.program("looked_at"), sys.executable, PROGRAM],
+                            preload=False, env={"COLUMNS": "200"}).out
+        text, seen = out[:out.index("{")], json.loads(out[out.index("{"):])
+        self.assertEqual([row["text"] for row in seen["processes"]],
+                         [f"waits for the GPU in cuStreamSynchronize at {plain('c', 'sync')} wait_for_stream",
+                          f"is sleeping at {plain('py', 'sleep')} sleep"])
+        self.assertRegex(text, rf"\n *\d+ .* 1 +waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
+
+    @harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+    def test_a_rank_that_others_wait_for(self):
+        launcher = self.write("launch.py", """import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, sys.argv[1], "sleep" if rank == 2 else "sync"],
+                          env={**os.environ, "RANK": str(rank)}, stdout=subprocess.PIPE) for rank in range(4)]
+for process in ranks:
+    process.stdout.readline()
+print("ready", flush=True)
+sys.stdin.readline()
+for process in ranks:
+    process.kill()
+    process.wait()
+""")
+        process = self.start([sys.executable, launcher, PROGRAM + ".py"], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        seen = json.loads(self.command("look", str(process.pid), "--tree", "--seconds", "1", "--format", "json", sim=False).out)
+        self.assertRegex(seen["summary"],
+                         rf"\ARank 2 may hold up the others: it is sleeping at {line('py', 'sleep')} sleep\. Ranks 0, 1, 3: "
+                         rf"each waits for the GPU in cuCtxSynchronize at {line('py', 'sync')} sync\.\Z")
+        self.assertEqual([row["rank"] for row in seen["processes"]], [0, 1, 2, 3])
+        env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml")}
+        others = json.loads(self.command("look", str(process.pid), "--tree", "--once", "--format", "json", sim=False, env=env).out)
+        promises.check(self, "gpuverify look, of several processes", [seen, others])
+        self.assertIn(f"gpuverify look {process.pid} --tree", self.command("look", str(process.pid), "--once", sim=False).out)
+        process.communicate("\n", timeout=harness.SOON_S)
+
+    def test_what_the_driver_says(self):
+        process = self.begin("c", "sync")
+        machine = self.path("machine")
+        os.mkdir(machine)
+        self.write(os.path.join(machine, str(process.pid)), "")
+        env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml"), "GV_SIM_MACHINE": machine}
+        seen = json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False, env=env).out)
+        locked = self.begin("c", "lock")
+        more = [self.look(locked), json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False,
+                                                           env={**env, "GV_SIM_NVML": "refuse"}).out)]
+        promises.check(self, "gpuverify look", [seen, *more])
+        self.end(locked)
+        self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
+        self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, 1))
+        text = self.command("look", str(process.pid), "--once", sim=False, env=env).out
+        self.assertRegex(text, r"\n +0 +97 +1980 +80\.0 GiB +1\.00 GiB +100 MiB +1\n")
+        for how in ("hang", "refuse"):
+            text = self.command("look", str(process.pid), "--once", sim=False, env={**env, "GV_SIM_NVML": how}).out
+            self.assertRegex(text.replace("\n", " "), "The GPU is busy, or hangs: the main thread")
+        self.end(process)
+
+
+class Processes(Look):
+
+    def refused(self, pid, **options):
+        return self.command("look", str(pid), "--once", status=3, sim=False, **options).err
+
+    def test_one_that_is_not_there(self):
+        self.assertIn("there is no process 2147483646 here", self.refused(2147483646))
+        self.assertIn("'x' is no process's number", self.command("look", "x", status=2, sim=False).err)
+
+    def test_one_that_has_ended(self):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        self.assertRegex(self.refused(pid), rf"process {pid} \(.*\) has ended; only its parent, {os.getpid()}, has not noticed")
+        os.waitpid(pid, 0)
+
+    def test_one_that_ends_meanwhile(self):
+        process = self.begin("c", "read")
+        looking = self.start([harness.gpuverify(), "look", str(process.pid)], preload=False, sim=False, text=True)
+        harness.pause(0.6)
+        self.end(process)
+        out, err = looking.communicate(timeout=harness.SOON_S)
+        self.assertEqual((looking.returncode, err), (0, ""))
+        self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for a child process at ")
+
+    def test_one_of_another_user(self):
+        harness.need_root(self, "cannot become another user")
+        process = self.begin("c", "sleep")
+        os.chmod(self.dir, 0o755)
+        err = self.refused(process.pid, user=65534)
+        self.assertRegex(err, rf"this user may not read process {process.pid} \(e2e_looked_at\): it belongs to another user: "
+                         f"sudo gpuverify look {process.pid}")
+        self.end(process)
+
+    def test_one_of_a_container(self):
+        """Its files are below its root, not where its mappings say."""
+        harness.need_root(self, "cannot make a container")
+        inside = 'mount -t tmpfs none "$0" && cp "$1" "$0/program" && exec "$0/program" sync'
+        hidden = self.path("hidden")
+        os.mkdir(hidden)
+        process = self.start(["unshare", "-m", "sh", "-c", inside, hidden, harness.program("looked_at")], preload=False,
+                             stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertFalse(os.listdir(hidden))
+        self.assertRegex(self.look(process)["summary"], rf"waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
+        self.end(process)
+
+    def test_where_it_is_forbidden(self):
+        process = self.begin("c", "sleep")
+        err = self.refused(process.pid, preexec_fn=lambda: harness.refuse("process_vm_readv"))
+        self.assertRegex(err, rf"may not read process {process.pid} .*: (root may not either: in a container, start it with "
+                         "--cap-add=SYS_PTRACE|something else forbids it|kernel.yama)")
+        self.end(process)
+
+    def test_running_threads_that_may_not_be_stopped(self):
+        process = self.begin("py", "compute")
+        text = self.command("look", str(process.pid), "--once", sim=False, preexec_fn=harness.refuse_ptrace).out
+        self.assertIn("What running threads do natively is not known", text)
+        self.assertRegex(text.replace("\n", " "), rf"the main thread is running Python at {line('py', 'compute')}")
+        self.end(process)
+
+    def test_one_that_is_stopped(self):
+        process = self.begin("c", "sleep")
+        process.send_signal(signal.SIGSTOP)
+        harness.wait_for(lambda: harness.process_state(process.pid) == "T", "it is stopped")
+        self.assertIn(f"It is stopped: kill -CONT {process.pid} lets it go on.",
+                      self.command("look", str(process.pid), "--once", sim=False).out.replace("\n", " "))
+        self.end(process)
+
+    def test_one_that_a_debugger_has_stopped(self):
+        process = self.begin("c", "sleep")
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.ptrace(16, process.pid, None, None), 0)  # PTRACE_ATTACH
+        os.waitpid(process.pid, os.WUNTRACED)
+        text = self.command("look", str(process.pid), "--once", sim=False).out.replace("\n", " ")
+        self.assertIn(f"It is stopped by a debugger, process {os.getpid()}.", text)
+        libc.ptrace(17, process.pid, None, None)
+        self.end(process)
+
+    def test_names_cannot_control_the_terminal(self):
+        script = self.write("a\x1b[2Jb.py", 'import time\nprint("ready", flush=True)\ntime.sleep(1000)\n')
+        process = self.start([sys.executable, script], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for words in ((), ("--format", "json")):
+            out = self.command("look", str(process.pid), "--once", *words, sim=False).out
+            self.assertNotIn("\x1b", out)
+            self.assertRegex(out, r"\\(x1b|u001b)\[2Jb\.py:3")
+        self.assertIn("It does not use CUDA", out)
+        self.end(process)
+
+    def test_a_program_does_not_notice(self):
+        """Its waits are not interrupted, and it ends as always."""
+        process = self.begin("c", "read")
+        for _ in range(20):
+            self.command("look", str(process.pid), "--once", sim=False)
+        process.stdin.write("x")
+        process.stdin.flush()
+        self.assertEqual(process.wait(harness.SOON_S), 0)
+        self.assertEqual(process.stderr.read(), "")
+        self.end(process)
