@@ -2,9 +2,11 @@
 
 #include "report/analyse/idle/where_words.h"
 #include "report/analyse/ledger/accounts.h"
+#include "report/analyse/stalls/advice.h"
 #include "report/analyse/stalls/rule.h"
 #include "report/show/format.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -218,6 +220,17 @@ static const char *say_gpu(const struct gv_look_part *part, int busy)
                                   : "The GPU is partly busy";
 }
 
+static void say_cause(enum gv_cause cause, char *out, size_t size)
+{
+    const char *why = gv_cause_why(cause);
+    char advice[GV_ADVICE_BYTES];
+
+    gv_advice_write(&(struct gv_advice_facts){.in_flight = true}, cause, advice);
+    snprintf(out, size, "If it waits: %c%s.", tolower((unsigned char)why[0]), why + 1);
+    if (advice[0])
+        gv_format_add(out, size, " %s", advice);
+}
+
 static void say_advice(const struct gv_look_part *part, int busy, char *out, size_t size)
 {
     if (part->class == GV_CLASS_SYNC)
@@ -233,8 +246,7 @@ static void say_advice(const struct gv_look_part *part, int busy, char *out, siz
                  "A collective ends when all ranks have come: look at the others, one of them is "
                  "elsewhere.");
     else if (can_wait(part) && (busy < 0 || busy > IDLE_PERCENT))
-        snprintf(out, size, "%s. %s", gv_cause_why(cause_of(part)),
-                 gv_cause_advice_in_flight(cause_of(part)));
+        say_cause(cause_of(part), out, size);
     else if (!part->call[0] && part->what != GV_ACCOUNT_UNKNOWN)
         snprintf(
             out, size, "%s",

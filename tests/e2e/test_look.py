@@ -87,9 +87,13 @@ class Situations(Look):
                 harness.pause(0.1)
                 seen = self.look(process)
                 self.assertRegex(seen["summary"], rf"the main thread {said} {call} at spins\.py:4 ", json.dumps(seen, indent=1))
+                frames = self.main_thread(seen)["did"][0]["frames"]
+                kinds = [frame["kind"] == "python" for frame in frames if "libc.so" not in (frame["library"] or "")]
+                self.assertEqual(kinds[:2], [False, False], json.dumps(frames, indent=1))
+                self.assertIn(True, kinds)
                 if call == "cuModuleLoadData":
                     self.assertIn("inside a CUDA call that can wait for the GPU: ", seen["summary"])
-                    self.assertEqual(seen["advice"], "Code can be loaded onto the GPU only when its context is idle. "
+                    self.assertEqual(seen["advice"], "If it waits: code can be loaded onto the GPU only when its context is idle. "
                                      "Load code before the GPU has work.")
                 self.end(process)
 

@@ -120,12 +120,35 @@ static void a_call_that_can_wait(void **state)
            "The host is inside a CUDA call that can wait for the GPU: the main thread loads code"
            " in cuModuleLoadData at serve.py:9 load, in 20 of 20 looks.");
     assert_string_equal(advice,
-                        "Code can be loaded onto the GPU only when its context is idle. Load"
-                        " code before the GPU has work.");
+                        "If it waits: code can be loaded onto the GPU only when its context is"
+                        " idle. Load code before the GPU has work.");
     expect(100, "The GPU is busy, and the host may wait for it: the main thread loads code in"
                 " cuModuleLoadData at serve.py:9 load, in 20 of 20 looks.");
     expect(0, "The GPU is idle: the main thread loads code in cuModuleLoadData at serve.py:9 load,"
               " in 20 of 20 looks.");
+    assert_string_equal(advice, "");
+}
+
+static void each_call_that_can_wait_has_whole_sentences(void **state)
+{
+    called(1, 20, "cuMemFree_v2", "a.c:5 f");
+    for (int api = 0; api < GV_API_COUNT; api++) {
+        struct gv_look_part *part = &threads[0].part[0];
+        snprintf(part->call, sizeof(part->call), "%s", gv_api_rows[api].name);
+        part->class = gv_api_rows[api].class;
+        part->in_driver = 20;
+        gv_look_sum_up(&look, -1, summary, advice);
+        if (advice[0] == '\0')
+            continue;
+        assert_int_equal(advice[strlen(advice) - 1], '.');
+        assert_null(strpbrk(advice, "{}"));
+    }
+    /* It waits for nothing. */
+    threads[0].parts = threads[0].in_calls = 0;
+    called(1, 20, "cuMemAlloc_v2", "a.c:5 f");
+    threads[0].part[0].in_driver = 20;
+    expect(-1, "The host is inside a CUDA call: the main thread allocates memory in cuMemAlloc_v2"
+               " at a.c:5 f, in 20 of 20 looks.");
     assert_string_equal(advice, "");
 }
 
@@ -206,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup(a_worker_says_more_than_who_waits_for_it, setup),
         cmocka_unit_test_setup(without_a_cpu_at_the_same_line, setup),
         cmocka_unit_test_setup(a_call_that_can_wait, setup),
+        cmocka_unit_test_setup(each_call_that_can_wait_has_whole_sentences, setup),
         cmocka_unit_test_setup(locks_in_a_circle, setup),
         cmocka_unit_test_setup(ranks_that_wait_for_one, setup),
         cmocka_unit_test_setup(who_has_ended_is_left_out, setup),
