@@ -68,7 +68,15 @@ CASE WHEN instr(substr({place}, 1, instr({place} || ' ', ' ')), ':') > 0
 -- Whether a frame is CUDA's own (report/analyse/names/runtime_frames.h), or the C library's, whose
 -- start-up code is below every main().
 ({kind} = 'runtime' OR coalesce({library} GLOB '*/libc.so.6' OR {library} GLOB '*/libc-2.*.so'
+    OR {library} GLOB '*/libm.so.6' OR {library} GLOB '*/libm-2.*.so' OR {library} GLOB '*/libmvec[-.]*'
     OR {library} GLOB '*/libpthread[-.]*' OR {library} GLOB '*/ld-linux*', 0))
+
+-- define: is_of_others(kind, file, library)
+-- Whether a frame is an installed package's, or native code of the system's folders, which may have
+-- lines where packages with debugging information are installed.
+CASE {kind} WHEN 'python' THEN {in_package({file})}
+    ELSE NOT {is_system({kind}, {library})} AND coalesce({library} GLOB '/lib/*' OR {library} GLOB '/lib64/*'
+        OR {library} GLOB '/usr/lib/*' OR {library} GLOB '/usr/lib64/*', 0) END
 
 -- define: new_ptx_calls
 -- Calls that loaded PTX which the run had not loaded before: the driver compiles it, unless its

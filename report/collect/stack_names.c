@@ -461,11 +461,16 @@ static int store_place(struct gv_stack_names *names, const struct gv_object_plac
                        int64_t level)
 {
     char function[1024], file[1024];
-    char readable[1024];
+    char readable[1024], unversioned[1024];
 
     if (!place->function && !place->file)
         return 0;
     const char *name = place->function ? place->function : "";
+    /* Symbols of the C library have a version: "clock_nanosleep@@GLIBC_2.17". */
+    if (strchr(name, '@')) {
+        snprintf(unversioned, sizeof(unversioned), "%.*s", (int)strcspn(name, "@"), name);
+        name = unversioned;
+    }
     name = gv_demangle(name, readable, sizeof(readable));
     gv_text_repair(function, sizeof(function), name, strlen(name));
     gv_text_repair(file, sizeof(file), place->file ? place->file : "",

@@ -96,7 +96,8 @@ void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
 
 /* ---- what each does ---- */
 
-static void watch(struct gv_look_process *process, unsigned looks, int64_t step_ns)
+/* false: it has ended. */
+static bool watch(struct gv_look_process *process, unsigned looks, int64_t step_ns)
 {
     char advice[GV_LOOK_SAID_BYTES], why[GV_LOOK_TEXT_BYTES];
     struct gv_outside_status status;
@@ -110,8 +111,7 @@ static void watch(struct gv_look_process *process, unsigned looks, int64_t step_
         gv_outside_refusal(process->pid, &status, why, sizeof(why));
         snprintf(process->said, sizeof(process->said), "not readable: %s", why);
     } else {
-        snprintf(process->said, sizeof(process->said), "%s",
-                 error == -ESRCH ? "has ended" : strerror(-error));
+        snprintf(process->said, sizeof(process->said), "%s", strerror(-error));
     }
     if (focus && focus->parts) {
         gv_look_say(&look, &focus->part[0], process->did, sizeof(process->did));
@@ -120,19 +120,24 @@ static void watch(struct gv_look_process *process, unsigned looks, int64_t step_
             focus->part[0].class == GV_CLASS_SYNC || focus->part[0].class == GV_CLASS_COLLECTIVE;
     }
     gv_look_free(&look);
+    return error != -ESRCH;
 }
 
 void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns)
 {
     unsigned each = processes->count ? looks / (unsigned)processes->count : 0;
     uint64_t end_ns = gv_monotonic_ns() + (uint64_t)step_ns * looks + WATCH_NS;
+    size_t count = processes->count;
 
-    for (size_t i = 0; i < processes->count; i++)
-        if (gv_monotonic_ns() < end_ns)
-            watch(&processes->process[i], each ? each : 1, step_ns);
-        else
-            snprintf(processes->process[i].said, sizeof(processes->process[i].said),
-                     "not looked at: there was no time");
+    processes->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gv_look_process *process = &processes->process[i];
+        if (gv_monotonic_ns() >= end_ns)
+            snprintf(process->said, sizeof(process->said), "not looked at: there was no time");
+        else if (!watch(process, each ? each : 1, step_ns))
+            continue;
+        processes->process[processes->count++] = *process;
+    }
 }
 
 /* ---- who waits for whom ---- */

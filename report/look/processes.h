@@ -28,7 +28,7 @@ struct gv_look_processes {
 /* Those with CUDA: all that can be seen, or `root` and what descends from it. */
 void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
                             const struct gv_look_gpus *gpus);
-/* Looks at each, one after the other; they share the looks. */
+/* Looks at each, one after the other; they share the looks. Who has ended meanwhile is left out. */
 void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns);
 
 /* Which rank others wait for: "Rank 2 may hold up the others: it is sleeping at train.py:50. Ranks

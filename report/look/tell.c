@@ -2,6 +2,7 @@
 
 #include "report/analyse/idle/where_words.h"
 #include "report/analyse/ledger/accounts.h"
+#include "report/analyse/stalls/rule.h"
 #include "report/show/format.h"
 
 #include <stdio.h>
@@ -91,6 +92,14 @@ void gv_look_say(const struct gv_look *look, const struct gv_look_part *part, ch
         gv_format_add(out, size, " (thread %u, %s, has the lock)", other->tid, other->name);
 }
 
+void gv_look_say_alone(const struct gv_look *look, const struct gv_look_part *part, char *out,
+                       size_t size)
+{
+    gv_look_say(look, part, out, size);
+    if (part->without_cpu)
+        gv_format_add(out, size, " (without a CPU in %u)", part->without_cpu);
+}
+
 /* ---- which threads ---- */
 
 static bool only_waits(const struct gv_look_thread *thread)
@@ -173,9 +182,31 @@ static void say_deadlock(const struct gv_look *look, uint32_t tid, char *out, si
     gv_format_add(out, size, ".");
 }
 
-static const char *say_gpu(bool waits, bool in_call, int busy)
+/* What a wait for the GPU in its call is called. */
+static enum gv_cause cause_of(const struct gv_look_part *part)
 {
-    if (waits)
+    return part->class == GV_CLASS_COUNT
+               ? GV_CAUSE_UNKNOWN
+               : gv_stall_rule_find(part->call, gv_api_class_rows[part->class].name)->cause;
+}
+
+/* Whether the program did not ask to wait in its call, but may do so: the driver itself is at work
+ * there, not one of its compilers. */
+static bool can_wait(const struct gv_look_part *part)
+{
+    return part->call[0] && MOSTLY(part->in_driver, part->looks) &&
+           gv_cause_waits(cause_of(part)) && !gv_cause_is_expected(cause_of(part));
+}
+
+static const char *say_gpu(const struct gv_look_part *part, int busy)
+{
+    bool in_call = part->call[0] != '\0';
+
+    if (can_wait(part) && busy < 0)
+        return "The host is inside a CUDA call that can wait for the GPU";
+    if (can_wait(part) && busy >= BUSY_PERCENT)
+        return "The GPU is busy, and the host may wait for it";
+    if (part->class == GV_CLASS_SYNC)
         return busy < 0               ? "The GPU is busy, or hangs"
                : busy >= BUSY_PERCENT ? "The GPU is busy"
                : busy <= IDLE_PERCENT ? "Hangs, or waits for another process: the GPU does nothing"
@@ -201,8 +232,14 @@ static void say_advice(const struct gv_look_part *part, int busy, char *out, siz
         snprintf(out, size,
                  "A collective ends when all ranks have come: look at the others, one of them is "
                  "elsewhere.");
+    else if (can_wait(part) && (busy < 0 || busy > IDLE_PERCENT))
+        snprintf(out, size, "%s. %s", gv_cause_why(cause_of(part)),
+                 gv_cause_advice_in_flight(cause_of(part)));
     else if (!part->call[0] && part->what != GV_ACCOUNT_UNKNOWN)
-        snprintf(out, size, "%s", gv_account_say(part->what).advice);
+        snprintf(
+            out, size, "%s",
+            gv_account_say(2 * part->without_cpu > part->looks ? GV_ACCOUNT_NO_CPU : part->what)
+                .advice);
 }
 
 void gv_look_sum_up(const struct gv_look *look, int busy, char summary[GV_LOOK_SAID_BYTES],
@@ -229,15 +266,14 @@ void gv_look_sum_up(const struct gv_look *look, int busy, char summary[GV_LOOK_S
         return;
     }
     say_thread(look, focus, name, sizeof(name));
-    gv_look_say(look, part, what, sizeof(what));
+    gv_look_say_alone(look, part, what, sizeof(what));
     gv_format_add(summary, GV_LOOK_SAID_BYTES, "%s: %s %s, in %u of %u look%s",
-                  !look->uses_cuda ? "It does not use CUDA"
-                  : part->class == GV_CLASS_COLLECTIVE
-                      ? "Waits for other ranks, or hangs"
-                      : say_gpu(part->class == GV_CLASS_SYNC, part->call[0], busy),
+                  !look->uses_cuda                     ? "It does not use CUDA"
+                  : part->class == GV_CLASS_COLLECTIVE ? "Waits for other ranks, or hangs"
+                                                       : say_gpu(part, busy),
                   name, what, part->looks, look->looks, gv_format_plural(look->looks));
     if (focus->parts > 1 && !MOSTLY(part->looks, look->looks)) {
-        gv_look_say(look, &focus->part[1], what, sizeof(what));
+        gv_look_say_alone(look, &focus->part[1], what, sizeof(what));
         gv_format_add(summary, GV_LOOK_SAID_BYTES, "; it %s, in %u", what, focus->part[1].looks);
     }
     gv_format_add(summary, GV_LOOK_SAID_BYTES, ".");

@@ -11,6 +11,10 @@
 void gv_look_say(const struct gv_look *look, const struct gv_look_part *part, char *out,
                  size_t size);
 
+/* The same of a thread alone: "is running Python at train.py:9 f (without a CPU in 3)". */
+void gv_look_say_alone(const struct gv_look *look, const struct gv_look_part *part, char *out,
+                       size_t size);
+
 /* The thread that says most of what the process does with its GPU; NULL: nothing was seen. */
 const struct gv_look_thread *gv_look_focus(const struct gv_look *look);
 

@@ -576,6 +576,7 @@ static void add_part(struct gv_look_thread *thread, const struct gv_look_part *p
         if (strcmp(known->call, part->call) == 0 && known->what == part->what &&
             strcmp(known->where, part->where) == 0 && strcmp(known->detail, part->detail) == 0) {
             known->looks++;
+            known->in_driver += part->in_driver;
             known->waits_for = part->waits_for;
             return;
         }
@@ -609,6 +610,7 @@ static int take_look(void *context, const struct gv_idle_look *seen)
         part.what = GV_ACCOUNT_UNKNOWN;
         part.class = api == GV_API_UNKNOWN ? GV_CLASS_COUNT : gv_api_rows[api].class;
         gv_stack_where(watch->look->trace.handle, stack->row, part.where, sizeof(part.where));
+        part.in_driver = strncmp(stack->inside, "libcuda.so", 10) == 0;
         thread->in_calls++;
     } else {
         snprintf(part.detail, sizeof(part.detail), "%s", seen->detail ? seen->detail : "");
@@ -616,6 +618,25 @@ static int take_look(void *context, const struct gv_idle_look *seen)
     }
     add_part(thread, &part);
     return 0;
+}
+
+/* Who gets no CPU at a line at which it else runs, runs there. */
+static void join_without_cpu(struct gv_look_thread *thread)
+{
+    for (size_t i = 0; i < thread->parts; i++) {
+        struct gv_look_part *waits = &thread->part[i];
+        for (size_t k = 0; k < thread->parts && waits->what == GV_ACCOUNT_NO_CPU; k++) {
+            struct gv_look_part *runs = &thread->part[k];
+            if ((runs->what != GV_ACCOUNT_NATIVE && runs->what != GV_ACCOUNT_PYTHON) ||
+                strcmp(runs->where, waits->where) != 0)
+                continue;
+            runs->looks += waits->looks;
+            runs->without_cpu += waits->looks;
+            *waits = thread->part[--thread->parts];
+            i--;
+            break;
+        }
+    }
 }
 
 static int by_looks(const void *one, const void *other)
@@ -643,6 +664,8 @@ static int judge(struct watch *watch)
     gv_idle_looks_close(looks);
     for (size_t i = 0; i < look->threads; i++) {
         struct gv_look_thread *thread = &look->thread[i];
+        qsort(thread->part, thread->parts, sizeof(thread->part[0]), by_looks);
+        join_without_cpu(thread);
         qsort(thread->part, thread->parts, sizeof(thread->part[0]), by_looks);
         thread->is_own = watch->watched[i].is_own && thread->looks && thread->tid != look->pid;
     }

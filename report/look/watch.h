@@ -17,7 +17,7 @@
 #include "trace/call_table.h"
 
 #define GV_LOOK_TEXT_BYTES 512u
-#define GV_LOOK_PARTS      4u /* the rest of what a thread did is not told */
+#define GV_LOOK_PARTS      8u /* the rest of what a thread did is not told */
 
 /* What a thread did in some looks. */
 struct gv_look_part {
@@ -26,8 +26,10 @@ struct gv_look_part {
     unsigned what;                    /* enum gv_account, or a cause; of no call */
     char detail[GV_LOOK_TEXT_BYTES], where[GV_LOOK_TEXT_BYTES]; /* "": none */
     unsigned looks;
-    int64_t stack;      /* 0: none */
-    uint32_t waits_for; /* the thread that has the lock that it waits for; 0: not known */
+    unsigned without_cpu; /* of these: it ran otherwise, and waited for a CPU in so many */
+    unsigned in_driver;   /* and in so many the driver's own code was innermost */
+    int64_t stack;        /* 0: none */
+    uint32_t waits_for;   /* the thread that has the lock that it waits for; 0: not known */
 };
 
 struct gv_look_thread {

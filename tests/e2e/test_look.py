@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -76,15 +77,20 @@ class Situations(Look):
     def test_a_wait_that_spins(self):
         """In a driver whose own functions have no names."""
         shutil.copy(harness.built(harness.PROGRAMS, "libe2e_spinning_driver.so"), self.path("libcuda.so.1"))
-        for call, said in (("cuCtxSynchronize", "waits for the GPU in"), ("cublasSgemm_v2", "is in")):
+        for call, said in (("cuCtxSynchronize", "waits for the GPU in"), ("cublasSgemm_v2", "is in"),
+                           ("cuModuleLoadData", "loads code in")):
             with self.subTest(call):
                 script = self.write("spins.py", 'import ctypes\ncuda = ctypes.CDLL("./libcuda.so.1")\nprint("ready", flush=True)\n'
-                                    f"cuda.{call}()\n")
+                                    f"cuda.{call}(ctypes.byref(ctypes.c_void_p()), None)\n")
                 process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 harness.pause(0.1)
                 seen = self.look(process)
                 self.assertRegex(seen["summary"], rf"the main thread {said} {call} at spins\.py:4 ", json.dumps(seen, indent=1))
+                if call == "cuModuleLoadData":
+                    self.assertIn("inside a CUDA call that can wait for the GPU: ", seen["summary"])
+                    self.assertEqual(seen["advice"], "Code can be loaded onto the GPU only when its context is idle. "
+                                     "Load code before the GPU has work.")
                 self.end(process)
 
     def test_sleeping(self):
@@ -96,6 +102,29 @@ class Situations(Look):
     def test_computing(self):
         self.check("py", "compute", "the main thread is (running Python|waiting for a CPU) at ", "python")
         self.check("c", "compute", "the main thread is (running native code on the CPU|waiting for a CPU) at ", "native")
+
+    def test_computing_without_a_cpu(self):
+        """Running at a line, and waiting for a CPU there, are one thing."""
+        cpu = min(os.sched_getaffinity(0))
+        process, other = (self.begin("c", "compute", preexec_fn=lambda: os.sched_setaffinity(0, [cpu])) for _ in range(2))
+        seen = self.look(process, "--seconds", "3")
+        did = self.main_thread(seen)["did"]
+        places = [part["where"] for part in did]
+        self.assertEqual(len(places), len(set(places)), json.dumps(seen, indent=1))
+        self.assertEqual(sum(part["looks"] for part in did), seen["looks"])
+        self.assertGreater(did[0]["without_cpu"] + (did[0]["account"] == "no-cpu"), 0, json.dumps(seen, indent=1))
+        self.end(process)
+        self.end(other)
+
+    def test_many_lines(self):
+        script = self.write("lines.py", "import time\nprint('ready', flush=True)\nwhile True:\n" + "    time.sleep(0.1)\n" * 12)
+        process = self.start([sys.executable, script], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        text = self.command("look", str(process.pid), "--seconds", "3", sim=False).out
+        rows = re.findall(r"^[ \d-]+ \S+ +(\d+) of (\d+) +(.*)", text, re.M)
+        self.assertEqual((len(rows), rows[-1][2]), (5, "others"), text)
+        self.assertEqual(sum(int(row[0]) for row in rows), int(rows[0][1]), text)
+        self.end(process)
 
     def test_a_lock(self):
         self.check("py", "lock", "the main thread is waiting for another thread at ", "thread-lock")
@@ -159,7 +188,7 @@ class Several(Look):
         self.assertEqual([row["text"] for row in seen["processes"]],
                          [f"waits for the GPU in cuStreamSynchronize at {plain('c', 'sync')} wait_for_stream",
                           f"is sleeping at {plain('py', 'sleep')} sleep"])
-        self.assertRegex(text, rf"\n *\d+ .* 1 +waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
+        self.assertRegex(text, rf"\A *pid  .*\n *\d+ .* 1 +waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
 
     @harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
     def test_a_rank_that_others_wait_for(self):

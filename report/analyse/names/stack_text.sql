@@ -21,7 +21,7 @@ CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = 'python
 WITH known AS ({known})
 SELECT function, library, file, line, address, kind = 'python', depth
 FROM (SELECT *, row_number() OVER (ORDER BY depth) AS number,
-        row_number() OVER (ORDER BY kind = 'python' AND {in_package(file)}, depth) AS of_program
+        row_number() OVER (ORDER BY {is_of_others(kind, file, library)}, depth) AS of_program
     FROM known
     WHERE {is_told})
 WHERE iif(?2 = 1, of_program = 1, number <= ?2 OR of_program = 1 AND kind = 'python')
@@ -33,7 +33,7 @@ WITH known AS ({known})
 SELECT function, library, file, line, address, kind = 'python', depth
 FROM known
 WHERE {is_told}
-ORDER BY kind = 'python' AND {in_package(file)}, depth LIMIT 1;
+ORDER BY {is_of_others(kind, file, library)}, depth LIMIT 1;
 
 -- name: frames_without_python
 SELECT function, library FROM frames

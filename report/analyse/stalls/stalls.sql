@@ -283,7 +283,7 @@ WHERE m.call = ?1 LIMIT 1;
 SELECT coalesce(
     (SELECT coalesce({base(f.file)}, '') || ':' || f.line FROM frame f
         WHERE f.stack = cs.stack AND f.line IS NOT NULL AND NOT {is_system(f.kind, f.library)}
-        ORDER BY f.kind = 'python' DESC, f.kind = 'python' AND {in_package(f.file)}, f.depth LIMIT 1),
+        ORDER BY f.kind = 'python' DESC, {is_of_others(f.kind, f.file, f.library)}, f.depth LIMIT 1),
     (SELECT gv_short_function(f.function) || coalesce(' in ' || {base(f.library)}, '') FROM frame f
         WHERE f.stack = cs.stack AND f.function IS NOT NULL AND NOT {is_system(f.kind, f.library)}
         ORDER BY f.depth LIMIT 1))

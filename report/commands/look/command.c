@@ -71,6 +71,7 @@ static int look_at_several(uint32_t pid, unsigned looks, int64_t step_ns, bool j
     }
     gv_look_gpus(&gpus);
     gv_look_processes_find(&processes, pid, &gpus);
+    gv_look_processes_watch(&processes, looks, step_ns);
     if (!processes.count && !json) {
         gv_message_result(pid ? "Neither process %u nor one that it started uses CUDA, as far as "
                                 "this user may see."
@@ -78,7 +79,6 @@ static int look_at_several(uint32_t pid, unsigned looks, int64_t step_ns, bool j
                           pid);
         return GV_EXIT_FINE;
     }
-    gv_look_processes_watch(&processes, looks, step_ns);
     return gv_look_print_processes(&processes, &gpus, pid != 0, json, stdout) ? GV_EXIT_FAILED
                                                                               : GV_EXIT_FINE;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define LOOK_FRAMES 40u
+#define LOOK_PARTS  4u /* what a thread did, in rows; the rest has one together */
 
 /* ---- for people ---- */
 
@@ -21,7 +22,8 @@ static void print_head(const struct gv_look *look, FILE *out)
 {
     char age[GV_FORMAT_BYTES] = "";
 
-    if (look->age_ns >= 0)
+    /* The system counts hundredths of a second. */
+    if (look->age_ns > 0)
         gv_format_duration(age, look->age_ns);
     gv_text_say(out, 0, "", gv_terminal_columns(out),
                 "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
@@ -30,13 +32,25 @@ static void print_head(const struct gv_look *look, FILE *out)
                 look->has_ended ? "; it has ended meanwhile" : "");
 }
 
+static void print_more(struct gv_rows *rows, const struct gv_look_thread *thread, unsigned looks,
+                       const char *what)
+{
+    char share[64];
+
+    snprintf(share, sizeof(share), "%u of %u", looks, thread->looks);
+    gv_rows_null(rows);
+    gv_rows_null(rows);
+    gv_rows_text(rows, share);
+    gv_rows_text(rows, what);
+}
+
 /* With those behind it that say the same. Returns how many. */
 static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
                              bool *wanted)
 {
     const struct gv_look_thread *thread = &look->thread[first];
     char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128], share[64];
-    unsigned same = 0;
+    unsigned same = 0, others = thread->looks - thread->part[0].looks;
 
     gv_look_say(look, &thread->part[0], what, sizeof(what));
     for (size_t i = first; i < look->threads; i++) {
@@ -55,15 +69,16 @@ static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, s
     gv_rows_number(rows, thread->tid);
     gv_rows_text(rows, name);
     gv_rows_text(rows, share);
+    if (same == 1)
+        gv_look_say_alone(look, &thread->part[0], what, sizeof(what));
     gv_rows_text(rows, what);
-    for (size_t i = 1; i < thread->parts && same == 1; i++) {
-        gv_look_say(look, &thread->part[i], what, sizeof(what));
-        snprintf(share, sizeof(share), "%u of %u", thread->part[i].looks, thread->looks);
-        gv_rows_null(rows);
-        gv_rows_null(rows);
-        gv_rows_text(rows, share);
-        gv_rows_text(rows, what);
+    for (size_t i = 1; i < thread->parts && i < LOOK_PARTS && same == 1; i++) {
+        gv_look_say_alone(look, &thread->part[i], what, sizeof(what));
+        print_more(rows, thread, thread->part[i].looks, what);
+        others -= thread->part[i].looks;
     }
+    if (others && same == 1)
+        print_more(rows, thread, others, "others");
     return same;
 }
 
@@ -200,8 +215,6 @@ static int print_gpus(const struct gv_look_gpus *gpus, uint32_t pid, FILE *out,
 
     for (uint32_t i = 0; i < gpus->count; i++)
         knows |= pid && gv_look_gpu_is_of(&gpus->gpu[i], pid, NULL);
-    if (!json && gpus->count)
-        fputc('\n', out);
     if (!json && !gpus->count)
         return 0;
     gv_rows_begin(&rows, out, json ? GV_FORMAT_JSON : GV_FORMAT_TABLE, json ? columns : words,
@@ -249,6 +262,8 @@ int gv_look_print(const struct gv_look *look, const struct gv_look_gpus *gpus, F
     if (advice[0])
         gv_text_lines(out, 2, "  ", advice, columns);
     print_notes(look, out, columns);
+    if (gpus->count)
+        fputc('\n', out);
     error = print_gpus(gpus, look->pid, out, NULL);
     if (!error)
         error = print_threads(look, out);
@@ -270,6 +285,7 @@ static int json_part(const struct gv_look *look, const struct gv_look_part *part
     gv_look_say(look, part, text, sizeof(text));
     gv_json_open(json, NULL, '{');
     gv_json_number(json, "looks", part->looks);
+    gv_json_number(json, "without_cpu", part->without_cpu);
     gv_json_text(json, "text", text);
     gv_json_text(json, "call", part->call[0] ? part->call : NULL);
     gv_json_text(json, "account", part->call[0] ? NULL : gv_account_say(part->what).name);
@@ -338,12 +354,15 @@ static int print_table(const struct gv_look_processes *processes, FILE *out, str
     static const struct gv_column words[] = {
         {"pid", GV_COLUMN_NUMBER},        {"rank", GV_COLUMN_NUMBER},
         {"GPU memory", GV_COLUMN_SIZE},   {"looks", GV_COLUMN_NUMBER},
-        {"what it does", GV_COLUMN_TEXT}, {"command", GV_GIVES_WAY(1, GV_COLUMN_TEXT)},
+        {"what it does", GV_COLUMN_TEXT}, {"command", GV_COLUMN_TEXT},
     };
     struct gv_rows rows;
 
     gv_rows_begin(&rows, out, json ? GV_FORMAT_JSON : GV_FORMAT_TABLE, json ? columns : words,
                   sizeof(columns) / sizeof(columns[0]), json);
+    /* Command lines may have any length. */
+    if (!json && rows.width == 0)
+        rows.width = (unsigned int)gv_terminal_columns(out);
     for (size_t i = 0; i < processes->count; i++) {
         const struct gv_look_process *process = &processes->process[i];
         gv_rows_number(&rows, process->pid);
@@ -371,12 +390,13 @@ int gv_look_print_processes(const struct gv_look_processes *processes,
         gv_json_open(&json, "gpus", '[');
     } else if (summary[0]) {
         gv_text_lines(out, 0, "", summary, gv_terminal_columns(out));
+        fputc('\n', out);
     }
     error = print_gpus(gpus, 0, out, is_json ? &json : NULL);
     if (is_json) {
         gv_json_close(&json, ']');
         gv_json_open(&json, "processes", '[');
-    } else {
+    } else if (gpus->count) {
         fputc('\n', out);
     }
     if (!error)

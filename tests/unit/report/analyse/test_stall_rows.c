@@ -5,6 +5,7 @@
 #include "report/analyse/stalls/sums.h"
 #include "tests/unit/report/stall_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void busy(void)
@@ -151,6 +152,45 @@ static void the_place_is_not_in_the_c_library(void **state)
     assert_string_equal(text, "app.c:7 main");
 }
 
+/* Nor are other libraries of the system that have lines. */
+static void the_place_is_not_in_a_library_of_the_system(void **state)
+{
+    static const struct {
+        const char *library, *line, *stack;
+    } cases[] = {
+        {"/lib/x86_64-linux-gnu/libm.so.6", "app.c:7 main", "app.c:7 main"},
+        {"/opt/conda/lib/libm.so.6", "app.c:7 main", "app.c:7 main"},
+        {"/usr/lib/x86_64-linux-gnu/libz.so.1", "app.c:7 main",
+         "s_sin.c:115 do_cos <- app.c:7 main"},
+        {"/home/u/lib/libown.so", "s_sin.c:115 do_cos", "s_sin.c:115 do_cos <- app.c:7 main"},
+    };
+    struct gv_stall_filter filter = {0};
+    struct gv_stall_rows rows;
+    char text[256], sql[256];
+
+    busy();
+    CALL("cuModuleLoadData", 2000, 50000);
+    fixture_sql("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                "INSERT INTO frame (stack, depth, kind, function, library, file, line) VALUES"
+                " (1, 0, 'native', 'do_cos', '', './math/s_sin.c', 115),"
+                " (1, 1, 'native', 'main', '/usr/bin/app', 'app.c', 7);");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(sql, sizeof(sql), "UPDATE frame SET library = '%s' WHERE depth = 0",
+                 cases[i].library);
+        fixture_sql(sql);
+        assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
+        assert_string_equal(text, cases[i].line);
+        assert_int_equal(gv_stack_text(fixture_trace, 1, 9, text, sizeof(text)), 0);
+        assert_string_equal(text, cases[i].stack);
+        expect("2 module-load 0+49000+1000 for 1 drained 1\n");
+        assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+        snprintf(text, sizeof(text), "cuModuleLoadData at %.*s to",
+                 (int)strcspn(cases[i].line, " "), cases[i].line);
+        assert_non_null(strstr(rows.rows[0].advice, text));
+        gv_stall_rows_free(&rows);
+    }
+}
+
 static int count_steps(void *steps)
 {
     *(int *)steps += 1;
@@ -190,6 +230,7 @@ int main(void)
         CASE(rows_have_the_host_function),
         CASE(the_place_is_a_line_of_the_program),
         CASE(the_place_is_not_in_the_c_library),
+        CASE(the_place_is_not_in_a_library_of_the_system),
         CASE(rows_are_looked_up),
     };
 

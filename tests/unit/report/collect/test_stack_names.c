@@ -46,6 +46,18 @@ static int64_t number(const char *sql)
     return found;
 }
 
+/* As those of the C library are. */
+__asm__(".pushsection .text\n"
+        ".globl test_versioned_now\n"
+        ".type test_versioned_now, @function\n"
+        "test_versioned_now: nop\n"
+        "nop\n"
+        ".size test_versioned_now, . - test_versioned_now\n"
+        ".symver test_versioned_now, test_versioned@TEST_1.0, remove\n"
+        ".popsection\n");
+
+extern const char test_versioned_now[];
+
 /* `address`: one inside of it. Returns what its frames' addresses count from. */
 static const char *add_object(int id, const void *address)
 {
@@ -95,6 +107,20 @@ static void a_frame_has_the_name_of_the_function_that_it_is_in(void **state)
     expect_name(base, test_label + 1, "test_label");
     expect_name(base, test_next, "test_next");
     expect_name(base, test_next + 1, NULL);
+}
+
+static void a_name_has_no_version(void **state)
+{
+    const char *base = add_object(1, test_versioned_now);
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO frame (stack, depth, kind, address, object)"
+             " VALUES (1, 0, 'native', %td, 1)",
+             test_versioned_now - base + 1);
+    execute(sql);
+    assert_int_equal(gv_stack_names_find(&database), 0);
+    expect_name(base, test_versioned_now, "test_versioned");
 }
 
 static __attribute__((noinline)) void *test_return_address(void)
@@ -184,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_frame_has_the_name_of_the_function_that_it_is_in, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_name_has_no_version, setup, teardown),
         cmocka_unit_test_setup_teardown(inlined_functions_come_before_that_which_they_are_in, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(many_frames_are_named_in_time, setup, teardown),

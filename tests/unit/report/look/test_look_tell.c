@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct gv_look_thread threads[3];
 static struct gv_look look;
@@ -92,6 +93,42 @@ static void a_worker_says_more_than_who_waits_for_it(void **state)
                " looks.");
 }
 
+static void without_a_cpu_at_the_same_line(void **state)
+{
+    did(1, 12, GV_ACCOUNT_NATIVE, "m.c:5 work");
+    threads[0].part[0].without_cpu = 5;
+    look.uses_cuda = true;
+    expect(3, "The GPU is idle: the main thread is running native code on the CPU at m.c:5 work"
+              " (without a CPU in 5), in 12 of 20 looks.");
+    assert_string_equal(advice, gv_account_say(GV_ACCOUNT_NATIVE).advice);
+    threads[0].part[0].without_cpu = 7;
+    expect(3, "The GPU is idle: the main thread is running native code on the CPU at m.c:5 work"
+              " (without a CPU in 7), in 12 of 20 looks.");
+    assert_string_equal(advice, gv_account_say(GV_ACCOUNT_NO_CPU).advice);
+}
+
+/* A call that waits for the GPU though the program did not ask for that, if the driver's own code
+ * is innermost; not if a compiler's is. */
+static void a_call_that_can_wait(void **state)
+{
+    called(1, 20, "cuModuleLoadData", "serve.py:9 load");
+    expect(-1, "The host is inside a CUDA call: the main thread loads code in cuModuleLoadData at"
+               " serve.py:9 load, in 20 of 20 looks.");
+    assert_string_equal(advice, "");
+    threads[0].part[0].in_driver = 19;
+    expect(-1,
+           "The host is inside a CUDA call that can wait for the GPU: the main thread loads code"
+           " in cuModuleLoadData at serve.py:9 load, in 20 of 20 looks.");
+    assert_string_equal(advice,
+                        "Code can be loaded onto the GPU only when its context is idle. Load"
+                        " code before the GPU has work.");
+    expect(100, "The GPU is busy, and the host may wait for it: the main thread loads code in"
+                " cuModuleLoadData at serve.py:9 load, in 20 of 20 looks.");
+    expect(0, "The GPU is idle: the main thread loads code in cuModuleLoadData at serve.py:9 load,"
+              " in 20 of 20 looks.");
+    assert_string_equal(advice, "");
+}
+
 static void locks_in_a_circle(void **state)
 {
     for (unsigned i = 0; i < 3; i++) {
@@ -139,6 +176,18 @@ static void ranks_that_wait_for_one(void **state)
     assert_string_equal(summary, "");
 }
 
+static void who_has_ended_is_left_out(void **state)
+{
+    static struct gv_look_processes processes;
+
+    processes.count = 2;
+    processes.process[0] = (struct gv_look_process){.pid = 2147483646};
+    processes.process[1] = (struct gv_look_process){.pid = (uint32_t)getpid()};
+    gv_look_processes_watch(&processes, 2, 1);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.process[0].pid, getpid());
+}
+
 static void nothing_was_seen(void **state)
 {
     expect(-1, "Nothing of its threads could be seen.");
@@ -155,8 +204,11 @@ int main(void)
         cmocka_unit_test_setup(who_calls_says_most, setup),
         cmocka_unit_test_setup(a_call_without_a_name, setup),
         cmocka_unit_test_setup(a_worker_says_more_than_who_waits_for_it, setup),
+        cmocka_unit_test_setup(without_a_cpu_at_the_same_line, setup),
+        cmocka_unit_test_setup(a_call_that_can_wait, setup),
         cmocka_unit_test_setup(locks_in_a_circle, setup),
         cmocka_unit_test_setup(ranks_that_wait_for_one, setup),
+        cmocka_unit_test_setup(who_has_ended_is_left_out, setup),
         cmocka_unit_test_setup(nothing_was_seen, setup),
     };
 
