@@ -125,8 +125,8 @@ class NodesOfGraphs(LinesCase):
         harness.wait_for(have_lines, "nodes have lines", 10)
 
     def test_only_with_cupti(self):
-        result = self.command("run", "--graphs", "nodes", "-o", self.path("trace.db"), "--", harness.built("kernels/lines/graph_nodes"), "0.1",
-                              env={"GPUVERIFY_GPU": "sampled"})
+        words = ["run", "--graphs", "nodes", "-o", self.path("trace.db"), "--", harness.built("kernels/lines/graph_nodes"), "0.1"]
+        result = self.command(*words, env={"GPUVERIFY_GPU": "sampled"})
         self.assertIn("gpuverify: --graphs nodes has no effect with GPUVERIFY_GPU=sampled\n", result.err)
 
     def test_a_table_of_each_graph(self):
