@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,8 @@ int gv_command_recover(const struct gv_arguments *arguments)
     struct gv_recover recover = {0};
     int code;
 
+    /* A trace that reaches a limit of file sizes is told as one. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     recover.discards = gv_arguments_has(arguments, GV_OPTION_recover_discard);
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
     if (arguments->operand_count == 0)

@@ -64,6 +64,18 @@ int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size)
     return length < 0 ? length : 0;
 }
 
+uint32_t gv_outside_inner_tid(uint32_t pid, uint32_t tid)
+{
+    char file[40], text[4096], *numbers, *last;
+
+    snprintf(file, sizeof(file), "task/%u/status", tid);
+    if (read_of(pid, file, text, sizeof(text)) <= 0 || !(numbers = strstr(text, "\nNSpid:")))
+        return tid;
+    numbers[strcspn(numbers + 1, "\n") + 1] = '\0';
+    last = strrchr(numbers, '\t');
+    return last ? (uint32_t)strtoul(last, NULL, 10) : tid;
+}
+
 bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size)
 {
     size_t length = strlen(name);

@@ -55,6 +55,9 @@ struct gv_outside_thread {
 int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread);
 /* Its name; "": unknown. */
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES]);
+/* The thread's number in the innermost PID namespace that it is in, which memory of a container's
+ * process holds; `tid` if that cannot be said. */
+uint32_t gv_outside_inner_tid(uint32_t pid, uint32_t tid);
 /* How many, at most `most`; 0: the process has ended. */
 size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most);
 /* The same for the processes of this machine. */

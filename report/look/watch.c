@@ -317,8 +317,16 @@ static uint32_t first_child(uint32_t pid, uint32_t tid)
     char file[64], text[64];
 
     snprintf(file, sizeof(file), "task/%u/children", tid);
-    return gv_outside_text(pid, file, text, sizeof(text)) > 0 ? (uint32_t)strtoul(text, NULL, 10)
-                                                              : 0;
+    return gv_outside_text(pid, file, text, sizeof(text)) ? 0 : (uint32_t)strtoul(text, NULL, 10);
+}
+
+/* 0: none. */
+static uint32_t tid_of_inner(const struct gv_look *look, uint32_t inner_tid)
+{
+    for (size_t i = 0; i < look->threads && inner_tid; i++)
+        if (look->thread[i].inner_tid == inner_tid)
+            return look->thread[i].tid;
+    return 0;
 }
 
 /* Who has the lock, where it is one of glibc's that knows. */
@@ -328,10 +336,7 @@ static uint32_t owner_of_lock(const struct watch *watch, uint64_t at)
 
     if (!gv_outside_read(watch->look->pid, words, at, sizeof(words)) || words[0] != MUTEX_CONTENDED)
         return 0;
-    for (size_t i = 0; i < watch->look->threads; i++)
-        if (watch->look->thread[i].tid == words[MUTEX_OWNER / sizeof(uint32_t)])
-            return watch->look->thread[i].tid;
-    return 0;
+    return tid_of_inner(watch->look, words[MUTEX_OWNER / sizeof(uint32_t)]);
 }
 
 /* What the system call that it is in is about. */
@@ -381,16 +386,17 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
     if (error)
         return error == -ESRCH ? 0 : error;
     sample->is_there = true;
-    sample->holder = watch->python.holder;
-    sample->has_gil = watch->python.holder == thread->tid;
+    sample->holder = tid_of_inner(watch->look, watch->python.holder);
+    sample->has_gil = sample->holder == thread->tid;
     sample->collects = sample->has_gil && watch->python.collects;
     if (at && has_not_moved(&sample[-1], sample)) {
         sample->stack = sample[-1].stack;
         sample->in_python = sample[-1].in_python;
     } else {
-        watch->frame_count = watch->python.low
-                                 ? gv_look_python_frames(&watch->python, thread->tid, watch->frames)
-                                 : 0;
+        watch->frame_count =
+            watch->python.low
+                ? gv_look_python_frames(&watch->python, thread->inner_tid, watch->frames)
+                : 0;
         take_native(watch, thread->tid, sample);
         sample->in_python = watch->frame_count > 0;
         error = stack_number(watch, &sample->stack);
@@ -424,7 +430,8 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     if (!samples)
         return -ENOMEM;
     watch->watched[look->threads] = (struct watched){.sample = samples, .is_own = true};
-    look->thread[look->threads] = (struct gv_look_thread){.tid = tid};
+    look->thread[look->threads] =
+        (struct gv_look_thread){.tid = tid, .inner_tid = gv_outside_inner_tid(look->pid, tid)};
     gv_outside_name(look->pid, tid, look->thread[look->threads].name);
     look->threads++;
     return 0;
@@ -432,9 +439,9 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
 
 static int look_once(struct watch *watch, unsigned at)
 {
-    static uint32_t tids[GV_OUTSIDE_THREADS];
+    static uint32_t tids[GV_OUTSIDE_THREADS], inner[GV_OUTSIDE_THREADS];
     struct gv_look *look = watch->look;
-    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), index;
+    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0, index;
     int error = 0;
 
     if (!count || gv_outside_status(look->pid, &look->status) || look->status.state == 'Z') {
@@ -445,9 +452,12 @@ static int look_once(struct watch *watch, unsigned at)
         error = read_objects(watch); /* libraries come while it starts */
     if (!error && at % 8 == 7 && !watch->python.low)
         error = find_python(watch);
-    for (size_t i = 0; i < count && !error; i++)
+    for (size_t i = 0; i < count && !error; i++) {
         error = find_thread(watch, tids[i], &index);
-    gv_look_python_threads(&watch->python, tids, count);
+        if (!error && index < look->threads)
+            inner[known++] = look->thread[index].inner_tid;
+    }
+    gv_look_python_threads(&watch->python, inner, known);
     watch->late_ns = gv_monotonic_ns() + LOOK_MOST_NS;
     for (size_t i = 0; i < count && !error; i++) {
         error = find_thread(watch, tids[i], &index);

@@ -33,7 +33,7 @@ struct gv_look_part {
 };
 
 struct gv_look_thread {
-    uint32_t tid;
+    uint32_t tid, inner_tid; /* inner_tid: what the process knows, in its namespace */
     char name[GV_OUTSIDE_NAME_BYTES];
     unsigned looks;    /* in which it was there */
     unsigned in_calls; /* of these, so many in CUDA calls, */

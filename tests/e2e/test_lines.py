@@ -124,6 +124,11 @@ class NodesOfGraphs(LinesCase):
 
         harness.wait_for(have_lines, "nodes have lines", 10)
 
+    def test_only_with_cupti(self):
+        words = ["run", "--graphs", "nodes", "-o", self.path("trace.db"), "--", harness.built("kernels/lines/graph_nodes"), "0.1"]
+        result = self.command(*words, env={"GPUVERIFY_GPU": "sampled"})
+        self.assertIn("gpuverify: --graphs nodes has no effect with GPUVERIFY_GPU=sampled\n", result.err)
+
     def test_a_table_of_each_graph(self):
         truth, _ = self.record()
         rows = json.loads(self.command("report", self.path("trace.db"), "--section", "graphs", "--format", "json").out)

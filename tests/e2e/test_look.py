@@ -291,6 +291,26 @@ class Processes(Look):
         self.assertRegex(self.look(process)["summary"], rf"waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
         self.end(process)
 
+    def test_one_whose_threads_have_other_numbers(self):
+        """In a PID namespace, Python and locks know the inner ones."""
+        harness.need_root(self, "cannot make a PID namespace")
+        for kind, how, said in (("c", "deadlock", "Hangs: threads wait for each other's locks"), ("py", "sleep", line("py", "sleep"))):
+            with self.subTest(kind):
+                outer = self.begin(kind, how, before=["unshare", "-fp", "--kill-child"])
+                with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="ascii") as children:
+                    inner = int(children.read())
+                seen = json.loads(self.command("look", str(inner), "--once", "--format", "json", sim=False).out)
+                self.assertRegex(seen["summary"], said, str(seen))
+                self.end(outer)
+
+    def test_the_child_that_it_waits_for(self):
+        process = self.start(["sh", "-c", "echo ready; sleep 9; true"], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.2)
+        part = self.main_thread(self.look(process, "--once"))["did"][0]
+        self.assertEqual((part["account"], part["detail"]), ("child", "sleep"))
+        self.end(process)
+
     def test_where_it_is_forbidden(self):
         process = self.begin("c", "sleep")
         err = self.refused(process.pid, preexec_fn=lambda: harness.refuse("process_vm_readv"))

@@ -339,6 +339,17 @@ class BadPlaces(harness.Case):
         self.assertIn("its calls could not be recorded", " ".join(result.err.split()))
         self.assertNotIn("made no CUDA call", result.err)
 
+    def test_limit_that_the_trace_reaches_is_not_the_programs(self):
+        """The commands store what the collector could not, and reach the limit, too."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (400 << 10, 400 << 10))
+        env = {"GPUVERIFY_SPOOL_MB": "1"}
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", harness.program("flood"), "60000", "0"],
+                                  preload=False, preexec_fn=limit, env=env, data=b"\n")
+        self.assertEqual(result.status, 0, str(result))
+        self.assertGreater(self.command("recover", self.spool, preexec_fn=limit, status=None).status, 0)
+        self.command("recover", "--discard", self.spool)
+
     def test_file_size_limit_that_leaves_room_for_a_small_spool(self):
         self.limited(1 << 20)
         self.assertEqual(self.trace().count(LAUNCH), 3)

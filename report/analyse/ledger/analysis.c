@@ -47,6 +47,7 @@ static int take_stall(void *context, sqlite3_stmt *row)
 {
     struct gv_ledger *ledger = context;
     const struct gv_key key = {{(uint64_t)sqlite3_column_int64(row, 0), 0, 0}};
+    enum gv_cause cause = gv_cause_find((const char *)sqlite3_column_text(row, 1));
     int error;
 
     if (ledger->stall_count >= STALLS_MOST || gv_key_map_find(&ledger->stall_numbers, &key))
@@ -58,6 +59,7 @@ static int take_stall(void *context, sqlite3_stmt *row)
     ledger->stalls[ledger->stall_count] = (struct gv_ledger_stall){
         .what = gv_account_of_cause((const char *)sqlite3_column_text(row, 1)),
         .stalled_ns = gv_time_column_duration(row, 2),
+        .drained_ns = gv_cause_drains(cause) ? gv_time_column_duration(row, 3) : 0,
     };
     return gv_key_map_add(&ledger->stall_numbers, &key, (int64_t)++ledger->stall_count);
 }

@@ -85,31 +85,24 @@ static int add_entry(struct gv_ledger *ledger, uint32_t number, const struct gv_
 
 /* ---- a lane of which only calls are known ---- */
 
-/* The device works for sure while a call waits for all of it, and rests for sure from its return to
- * the next launch. */
+/* The device works for sure while a call waits for all of it, until drained_ns (0: it does not wait
+ * so), and rests for sure from then to the next launch. */
 static int take_host_only(struct gv_ledger *ledger, uint32_t number,
-                          const struct gv_ledger_launch *launch, bool waits)
+                          const struct gv_ledger_launch *launch, int64_t drained_ns)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     struct gv_ledger_piece piece = {.pair = launch->pair, .what = GV_ACCOUNT_UNKNOWN};
+    /* A launch that waited first is in the queue only when it returns. */
+    int64_t launched_ns = drained_ns ? launch->end_ns : launch->start_ns;
     int error = 0;
 
-    if (gv_ledger_api(ledger, launch->api, 1) && (lane->drained || !lane->worked)) {
-        if (launch->start_ns > lane->busy_until_ns)
-            error = gv_ledger_gap(ledger, number, launch->start_ns, launch);
-        lane->worked = true;
-        lane->drained = false;
-        lane->feeder = launch->thread;
-        lane->fed_by = launch->id;
-        lane->busy_until_ns =
-            launch->start_ns > lane->busy_until_ns ? launch->start_ns : lane->busy_until_ns;
-    } else if (waits && lane->worked && !lane->drained && launch->end_ns > lane->busy_until_ns) {
+    if (lane->worked && !lane->drained && drained_ns > lane->busy_until_ns) {
         piece.from_ns = lane->busy_until_ns;
         piece.to_ns = launch->start_ns;
         if (piece.to_ns > piece.from_ns)
             error = gv_ledger_book(ledger, number, &piece);
         piece.from_ns = piece.to_ns > piece.from_ns ? piece.to_ns : piece.from_ns;
-        piece.to_ns = launch->end_ns;
+        piece.to_ns = drained_ns;
         piece.what = GV_ACCOUNT_KERNEL;
         if (!error)
             error = gv_ledger_book(ledger, number, &piece);
@@ -117,12 +110,30 @@ static int take_host_only(struct gv_ledger *ledger, uint32_t number,
         lane->busy_until_ns = piece.to_ns;
         lane->drained = true;
     }
+    if (!error && gv_ledger_api(ledger, launch->api, 1) && (lane->drained || !lane->worked)) {
+        if (launched_ns > lane->busy_until_ns)
+            error = gv_ledger_gap(ledger, number, launched_ns, launch);
+        lane->worked = true;
+        lane->drained = false;
+        lane->feeder = launch->thread;
+        lane->fed_by = launch->id;
+        lane->busy_until_ns = launched_ns > lane->busy_until_ns ? launched_ns : lane->busy_until_ns;
+    }
     return error;
 }
 
-static bool waits_for_all(const struct gv_ledger *ledger, uint32_t api, int32_t result)
+/* When the device had no work, as the call waited for all of it; 0: it did not. */
+static int64_t drained_by(const struct gv_ledger *ledger, const struct gv_pass_call *call)
 {
-    return result == 0 && gv_ledger_api(ledger, api, 0) == GV_CLASS_SYNC;
+    const struct gv_key key = {{(uint64_t)call->key.id, 0, 0}};
+    int64_t stall;
+
+    if (call->result == 0 && gv_ledger_api(ledger, call->api, 0) == GV_CLASS_SYNC)
+        return call->key.end_ns;
+    stall = gv_key_map_find(&ledger->stall_numbers, &key);
+    return stall && ledger->stalls[stall - 1].drained_ns
+               ? call->key.at_ns + ledger->stalls[stall - 1].drained_ns
+               : 0;
 }
 
 /* In how many tenths of the lane's main phase a call was made. */
@@ -182,6 +193,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
         process->waits[process->wait_at++ % GV_LEDGER_WAITS] =
             (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack,
                                     gv_ledger_asks_to_wait(ledger, call->api)};
+    const int64_t drained_ns = drained_by(ledger, call);
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {
@@ -197,13 +209,13 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .starts = starts,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
-        if (call->key.end_ns > lane->busy_until_ns && !(lane->worked && !lane->drained))
+        if (call->key.end_ns > lane->busy_until_ns &&
+            (!(lane->worked && !lane->drained) || drained_ns))
             error = add_entry(ledger, process->lanes[i], &entry);
         if (!error && lane->device < 0 && ledger->scaled)
             error = gv_ledger_sampled_take(ledger, process->lanes[i], call, launch.pair);
         if (!error && lane->device < 0)
-            error = take_host_only(ledger, process->lanes[i], &launch,
-                                   waits_for_all(ledger, call->api, call->result));
+            error = take_host_only(ledger, process->lanes[i], &launch, drained_ns);
     }
     thread->last = what;
     if (call->result == 0 && gv_ledger_api(ledger, call->api, 2) == 1) {

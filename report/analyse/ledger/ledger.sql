@@ -25,7 +25,7 @@ SELECT process, series, from_ns, until_ns, gpu_ns, steps FROM (
 WHERE rank = 1 AND steps >= 4 AND from_ns IS NOT NULL;
 
 -- name: stalls
-SELECT call, cause, wait_ns + jit_ns FROM stall WHERE NOT expected AND wait_ns + jit_ns > 0;
+SELECT call, cause, wait_ns + jit_ns, wait_ns FROM stall WHERE NOT expected AND wait_ns + jit_ns > 0;
 
 -- name: builds
 -- Code that lies in no file was made by the process, or is a library's cache of it.

@@ -213,6 +213,7 @@ struct gv_ledger_launch {
 
 struct gv_ledger_stall {
     int64_t stalled_ns;
+    int64_t drained_ns; /* so long after its start, its context had no work; 0: not known */
     uint32_t what;
 };
 

@@ -327,6 +327,16 @@ static void run_check_file(const char *trace)
             gv_shown_path(trace));
 }
 
+/* Only CUPTI's records tell the nodes of a graph apart. */
+static void run_check_graphs(const char *graphs)
+{
+    const char *gpu = getenv("GPUVERIFY_GPU");
+
+    if (graphs && strcmp(graphs, "nodes") == 0 && gpu &&
+        (strcmp(gpu, "sampled") == 0 || strcmp(gpu, "off") == 0))
+        gv_message("--graphs nodes has no effect with GPUVERIFY_GPU=%s", gpu);
+}
+
 /* Before the program starts, which may need that memory. */
 static void run_tell_left_sessions(void)
 {
@@ -367,6 +377,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     error = gv_run_set_environment(library, wanted);
     if (!error && graphs && setenv("GPUVERIFY_GRAPHS", graphs, 1) < 0)
         error = -errno;
+    run_check_graphs(graphs);
     int note = gv_run_note_open();
     if (!error)
         error = run_start(program, session);
@@ -377,6 +388,8 @@ int gv_command_run(const struct gv_arguments *arguments)
                        : "");
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
+    /* A trace that reaches a limit of file sizes is told, and does not end the program's wait. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     gv_session_watch_start(&watch, session);
     int64_t pid = run_child;
     int status = run_wait(&watch);

@@ -805,6 +805,24 @@ static void without_a_gpu_side(void **state)
                      20 * MS); /* from the wait's end to the next launch */
 }
 
+/* Code can be loaded only when the context has no work: from then on it is idle. */
+static void a_load_that_waits_without_a_gpu_side(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET gpu = 'off'; DELETE FROM gpu_place;"
+                   "INSERT INTO api (id, name, class) VALUES (77, 'cuModuleLoadData', 'load');"
+                   "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, "
+                   "confidence) VALUES (1, 2, 'module-load', 0, 0, 30000000, 0, 'inferred')");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 77, 20 * MS, 31 * MS);
+    call(3, 1, 71, 90 * MS, 10000);
+    make();
+    assert_int_equal(booked("kernel"), 30 * MS);
+    assert_int_equal(booked("unknown"), 10 * MS + 10 * MS); /* before the wait; at the end */
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed NOT NULL"),
+                     30 * MS); /* of the 40 to the next launch, as long as it waited */
+}
+
 /* Each works 30 ms of its 100, and the next one begins 20 ms later. */
 static void tasks(int count, const char *third)
 {
@@ -1592,6 +1610,7 @@ int main(void)
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(without_a_gpu_side),
+        TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
         TEST(native_code_says_what_it_calls),
         TEST(steps_of_less_than_a_millisecond),
