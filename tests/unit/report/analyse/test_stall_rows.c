@@ -177,7 +177,7 @@ static void the_place_is_not_in_a_library_of_the_system(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         snprintf(sql, sizeof(sql), "UPDATE frame SET library = '%s' WHERE depth = 0",
                  cases[i].library);
-        fixture_sql(sql);
+        fixture_sql("%s", sql);
         assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
         assert_string_equal(text, cases[i].line);
         assert_int_equal(gv_stack_text(fixture_trace, 1, 9, text, sizeof(text)), 0);
