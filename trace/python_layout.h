@@ -5,6 +5,7 @@
 #ifndef GV_TRACE_PYTHON_LAYOUT_H
 #define GV_TRACE_PYTHON_LAYOUT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,23 @@ struct gv_python_layout {
     uint16_t thread_code;
     uint16_t type; /* in an object, after what counts references; its other fields follow */
     bool is_free_threaded;
+};
+
+/* From 3.12 on the GIL is an interpreter's. */
+#define GV_PYTHON_GIL_OF_INTERPRETER 12
+
+/* CPython's struct _gil_runtime_state, the same in all versions on 64-bit Linux. In builds without
+ * the GIL it comes after a word that says whether there is one all the same. */
+#define GV_PYTHON_GIL_WORD_BYTES 8u
+struct gv_python_gil_state {
+    unsigned long interval_us;
+    uintptr_t last_holder;
+    int32_t locked;
+    unsigned long switches;
+    pthread_cond_t cond;
+    pthread_mutex_t mutex;
+    pthread_cond_t switch_cond;
+    pthread_mutex_t switch_mutex;
 };
 
 /* Reads the memory of the interpreter's process. True: all of it. */

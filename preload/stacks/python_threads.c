@@ -17,22 +17,6 @@
 /* Looks at an interpreter that nobody trusts yet, until no more are made. */
 #define LOOKS_IN_DOUBT 32u
 
-/* From 3.12 on the GIL is an interpreter's. */
-#define GIL_OF_INTERPRETER 12
-
-/* CPython's struct _gil_runtime_state, the same in all versions on 64-bit Linux. In builds without
- * the GIL it comes after a word that says whether there is one all the same. */
-#define GIL_WORD_BYTES 8u
-struct gil {
-    unsigned long interval_us;
-    uintptr_t last_holder;
-    int32_t locked;
-    unsigned long switches;
-    pthread_cond_t cond;
-    pthread_mutex_t mutex;
-    pthread_cond_t switch_cond;
-    pthread_mutex_t switch_mutex;
-};
 #define LONGEST_INTERVAL_US 1000000000u
 
 static struct {
@@ -285,13 +269,13 @@ static bool find_gil(uintptr_t *at)
     int32_t is_used;
 
     *at = look.python.runtime + layout->gil;
-    if (layout->minor >= GIL_OF_INTERPRETER &&
+    if (layout->minor >= GV_PYTHON_GIL_OF_INTERPRETER &&
         !read_pointer(look.interpreters[look.interpreter_count - 1] + layout->gil, at))
         return false;
     if (!layout->is_free_threaded)
         return true;
-    *at += GIL_WORD_BYTES;
-    return gv_python_memory_read(look.python.memory, &is_used, *at - GIL_WORD_BYTES,
+    *at += GV_PYTHON_GIL_WORD_BYTES;
+    return gv_python_memory_read(look.python.memory, &is_used, *at - GV_PYTHON_GIL_WORD_BYTES,
                                  sizeof is_used) &&
            is_used;
 }
@@ -301,10 +285,11 @@ static void read_gil(struct gv_python_gil *to)
     const struct gv_python_layout *layout = &look.python.layout;
     uintptr_t at, interpreter;
     int32_t collecting = 0;
-    struct gil gil;
+    struct gv_python_gil_state gil;
 
     if (!find_gil(&at) ||
-        !gv_python_memory_read(look.python.memory, &gil, at, offsetof(struct gil, cond)) ||
+        !gv_python_memory_read(look.python.memory, &gil, at,
+                               offsetof(struct gv_python_gil_state, cond)) ||
         gil.interval_us == 0 || gil.interval_us > LONGEST_INTERVAL_US || gil.locked < -1 ||
         gil.locked > 1)
         return;

@@ -242,7 +242,7 @@ int gv_command_recover(const struct gv_arguments *arguments)
     struct gv_recover recover = {0};
     int code;
 
-    /* A trace that reaches a limit of file sizes is told as one. */
+    /* A trace that reaches a limit of file sizes gets a message, not this signal. */
     (void)signal(SIGXFSZ, SIG_IGN);
     recover.discards = gv_arguments_has(arguments, GV_OPTION_recover_discard);
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);

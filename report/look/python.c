@@ -5,7 +5,6 @@
 #include "trace/text.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,23 +17,10 @@
 #define PTHREAD_BYTES 1024u /* in which glibc has a thread's number */
 
 /* As in preload/stacks: the same in all versions on 64-bit Linux. */
-#define BYTES_DATA         24
-#define OWNED_BY_C         3
-#define TAG_BITS           3u
-#define INTERNED_BYTE      14
-#define GIL_OF_INTERPRETER 12
-#define GIL_WORD_BYTES     8u
-
-struct gil {
-    unsigned long interval_us;
-    uintptr_t last_holder;
-    int32_t locked;
-    unsigned long switches;
-    pthread_cond_t cond;
-    pthread_mutex_t mutex;
-    pthread_cond_t switch_cond;
-    pthread_mutex_t switch_mutex;
-};
+#define BYTES_DATA    24
+#define OWNED_BY_C    3
+#define TAG_BITS      3u
+#define INTERNED_BYTE 14
 
 static bool read_at(void *context, void *to, uintptr_t from, size_t bytes)
 {
@@ -146,20 +132,21 @@ static void read_gil(struct gv_look_python *python, uintptr_t interpreter)
     const struct gv_python_layout *layout = &python->layout;
     uintptr_t at = python->runtime + layout->gil;
     int32_t is_used = 1, collecting = 0;
-    struct gil gil;
+    struct gv_python_gil_state gil;
 
     python->knows_gil = python->collects = false;
     python->holder = 0;
     python->gil_low = python->gil_high = 0;
-    if (layout->minor >= GIL_OF_INTERPRETER &&
+    if (layout->minor >= GV_PYTHON_GIL_OF_INTERPRETER &&
         !read_pointer(python, interpreter + layout->gil, &at))
         return;
     if (layout->is_free_threaded) {
         if (!read_in(python, &is_used, at, sizeof(is_used)) || !is_used)
             return;
-        at += GIL_WORD_BYTES;
+        at += GV_PYTHON_GIL_WORD_BYTES;
     }
-    if (!read_in(python, &gil, at, offsetof(struct gil, cond)) || gil.locked < -1 || gil.locked > 1)
+    if (!read_in(python, &gil, at, offsetof(struct gv_python_gil_state, cond)) || gil.locked < -1 ||
+        gil.locked > 1)
         return;
     python->knows_gil = true;
     python->gil_low = at;

@@ -91,7 +91,7 @@ static struct share *share_of(const struct shares *shares, uint32_t lane, uint32
     return number ? &shares->of[number - 1] : NULL;
 }
 
-/* Of the cells that time is moved from; NULL: the cell is none. */
+/* The share of a cell from which time is moved; NULL: none is moved from this one. */
 static struct share *share_of_cell(const struct shares *shares, const struct gv_ledger_cell *cell)
 {
     return cell->what == GV_ACCOUNT_UNKNOWN || cell->what == GV_ACCOUNT_KERNEL

@@ -132,7 +132,8 @@ struct sums {
     double values[GV_USE_VALUES], known_ns[GV_USE_VALUES];
 };
 
-/* In the time to which it belongs: copies alone leave all but memory and the link empty. */
+/* While only copies run, only DRAM and PCIe are in use: other values are of the time without them.
+ */
 static double scaled(const struct gv_ledger_use *use, int value)
 {
     const bool copies = value == GV_USE_DRAM || value == GV_USE_PCIE;

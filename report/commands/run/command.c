@@ -388,7 +388,7 @@ int gv_command_run(const struct gv_arguments *arguments)
                        : "");
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
-    /* A trace that reaches a limit of file sizes is told, and does not end the program's wait. */
+    /* A trace that reaches a limit of file sizes gets a message; this command goes on waiting. */
     (void)signal(SIGXFSZ, SIG_IGN);
     gv_session_watch_start(&watch, session);
     int64_t pid = run_child;
