@@ -275,15 +275,21 @@ int gv_running_stack_try(void)
     return error ? error : WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
 }
 
+/* A signal that ends us while the thread is stopped, such as that of Ctrl-C, waits. */
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
 {
     int status, error = gv_running_stack_let_go() ? -EAGAIN : may_stop(pid, tid);
+    sigset_t all, before;
 
-    if (!error)
-        error = stop(tid, &status);
     if (error)
         return error;
-    error = copy(tid, taken);
-    let_go(tid, status);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = stop(tid, &status);
+    if (!error) {
+        error = copy(tid, taken);
+        let_go(tid, status);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -32,7 +32,15 @@ static pid_t start_program(void)
     return program;
 }
 
-/* As the collector does: takes stacks, and lets late threads go, until it is killed. */
+static volatile sig_atomic_t is_over;
+
+static void end(int signal)
+{
+    (void)signal;
+    is_over = 1;
+}
+
+/* As the collector does: takes stacks, and lets late threads go, until it is ended. */
 static pid_t start_collector(pid_t program)
 {
     static struct gv_running_stack taken;
@@ -40,8 +48,12 @@ static pid_t start_collector(pid_t program)
 
     if (collector == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
+        signal(SIGTERM, end);
+        while (!is_over)
             (void)gv_running_stack_take((uint32_t)program, (uint32_t)program, &taken);
+        while (gv_running_stack_let_go())
+            continue;
+        _exit(0);
     }
     return collector;
 }
@@ -145,7 +157,7 @@ static void a_wait_goes_on(void **state)
     }
     usleep(LOOK_US);
     for (unsigned i = 0; i < COUNT; i++) {
-        kill(collectors[i], SIGKILL);
+        kill(collectors[i], SIGTERM);
         assert_int_equal(waitpid(collectors[i], NULL, 0), collectors[i]);
     }
     for (unsigned i = 0; i < COUNT; i++) {
