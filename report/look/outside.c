@@ -128,18 +128,35 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     return 0;
 }
 
-int64_t gv_outside_age_ns(uint32_t pid)
+/* Its state; 0: it has ended. `start`: as gv_outside_start(). */
+static char read_stat(uint32_t pid, uint32_t tid, uint64_t *start)
 {
-    unsigned long long start = 0;
-    char text[1024], up[64];
-    const char *at;
+    char text[1024], state = 0;
+    int length = read_of_thread(pid, tid, "stat", text, sizeof(text));
+    const char *at = length > 0 ? strrchr(text, ')') : NULL;
 
-    if (read_of(pid, "stat", text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')) ||
-        sscanf(at + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
-               " %*d %llu",
-               &start) != 1 ||
-        read_path("/proc/uptime", up, sizeof(up)) <= 0)
+    *start = 0;
+    if (!at || sscanf(at + 1,
+                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                      " %*d %*d %" SCNu64,
+                      &state, start) != 2)
+        return 0;
+    return state == 'Z' || state == 'X' ? 0 : state;
+}
+
+uint64_t gv_outside_start(uint32_t pid, uint32_t tid)
+{
+    uint64_t start;
+
+    read_stat(pid, tid, &start);
+    return start;
+}
+
+int64_t gv_outside_age_ns(uint64_t start)
+{
+    char up[64];
+
+    if (!start || read_path("/proc/uptime", up, sizeof(up)) <= 0)
         return -1;
     double age = strtod(up, NULL) - (double)start / (double)sysconf(_SC_CLK_TCK);
     return age > 0 ? (int64_t)(age * 1e9) : 0;
@@ -235,7 +252,6 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread)
 {
     char text[1024];
-    const char *at;
     int length;
 
     memset(thread, 0, sizeof(*thread));
@@ -246,20 +262,17 @@ int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thre
     length = read_of_thread(pid, tid, "syscall", text, sizeof(text));
     if (length < 0)
         return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
-    if (strncmp(text, "running", 7) == 0) {
-        thread->state = 'R';
-        return 0;
-    }
-    if (sscanf(text, "%" SCNi64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
+    bool runs = strncmp(text, "running", 7) == 0;
+    if (!runs &&
+        sscanf(text, "%" SCNi64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
                &thread->call, &thread->argument[0], &thread->argument[1], &thread->sp,
                &thread->pc) != 5 &&
         sscanf(text, "-1 %" SCNx64 " %" SCNx64, &thread->sp, &thread->pc) == 2)
         thread->call = -1;
-    length = read_of_thread(pid, tid, "stat", text, sizeof(text));
-    at = length > 0 ? strrchr(text, ')') : NULL;
-    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+    thread->state = read_stat(pid, tid, &thread->start);
+    if (!thread->state)
         return -ESRCH;
-    thread->state = at[2];
+    thread->state = runs ? 'R' : thread->state;
     return 0;
 }
 
@@ -291,6 +304,21 @@ size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most)
 
     snprintf(folder, sizeof(folder), "/proc/%u/task", pid);
     return numbers_in(folder, tids, most);
+}
+
+uint32_t gv_outside_reader(uint32_t pid)
+{
+    static uint32_t tids[GV_OUTSIDE_THREADS];
+    uint64_t start;
+    size_t count;
+
+    if (read_stat(pid, pid, &start))
+        return pid;
+    count = gv_outside_threads(pid, tids, GV_OUTSIDE_THREADS);
+    for (size_t i = 0; i < count; i++)
+        if (read_stat(pid, tids[i], &start))
+            return tids[i];
+    return 0;
 }
 
 size_t gv_outside_processes(uint32_t *pids, size_t most)

@@ -45,8 +45,9 @@ size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes
 
 /* A thread's state, and the system call that it is in. */
 struct gv_outside_thread {
-    char state;   /* 'R' while it runs; 0: it has ended */
-    int64_t call; /* -1: none */
+    char state;     /* 'R' while it runs; 0: it has ended */
+    uint64_t start; /* as gv_outside_start() */
+    int64_t call;   /* -1: none */
     uint64_t argument[2];
     uint64_t sp, pc;                  /* 0: it runs */
     uint64_t cpu_ns, delay_ns, turns; /* since its start; turns: on a CPU */
@@ -69,8 +70,14 @@ int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size);
 bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size);
 /* What its open file is: a path, or "socket:[1]"; "": unknown. */
 void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size);
-/* Since its start, to a hundredth of a second; -1: unknown. */
-int64_t gv_outside_age_ns(uint32_t pid);
+/* When it was started, in ticks of a clock: another one has another, also if it has the same
+ * number. 0: there is none. */
+uint64_t gv_outside_start(uint32_t pid, uint32_t tid);
+/* Since then, to a hundredth of a second; -1: unknown. */
+int64_t gv_outside_age_ns(uint64_t start);
+/* The process, or a thread of it if its main thread has ended: whose memory and files are those of
+ * the process. 0: it has ended. */
+uint32_t gv_outside_reader(uint32_t pid);
 
 /* The files with code that it has mapped, by address. */
 struct gv_outside_object {

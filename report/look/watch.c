@@ -43,6 +43,7 @@ struct sample {
 };
 
 struct watched {
+    uint64_t start;        /* another thread with its number has another */
     struct sample *sample; /* by look */
     bool is_own;           /* no stack of it was of the program */
 };
@@ -78,7 +79,7 @@ struct watch {
 
 static int read_objects(struct watch *watch)
 {
-    int error = gv_outside_objects(watch->look->pid, &watch->objects);
+    int error = gv_outside_objects(watch->look->reader, &watch->objects);
 
     watch->generation++;
     for (size_t i = 0; i < watch->objects.count && !error; i++) {
@@ -100,7 +101,7 @@ static int read_objects(struct watch *watch)
 
 static int find_python(struct watch *watch)
 {
-    int error = gv_look_python_find(watch->look->pid, &watch->objects, &watch->python);
+    int error = gv_look_python_find(watch->look->reader, &watch->objects, &watch->python);
 
     watch->look->python_unknown = error == -ENOTSUP;
     return error == -ENOMEM ? error : 0;
@@ -257,8 +258,8 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
         taken->stack.pc = sample->thread.pc;
         taken->stack.sp = sample->thread.sp;
         taken->stack.bytes = taken->bytes;
-        taken->stack.size = gv_outside_read_some(watch->look->pid, taken->bytes, taken->stack.sp,
-                                                 sizeof(taken->bytes));
+        taken->stack.size =
+            gv_outside_read_some(tid, taken->bytes, taken->stack.sp, sizeof(taken->bytes));
         error = taken->stack.size ? 0 : -EFAULT;
     }
     if (error)
@@ -334,7 +335,8 @@ static uint32_t owner_of_lock(const struct watch *watch, uint64_t at)
 {
     uint32_t words[MUTEX_OWNER / sizeof(uint32_t) + 1];
 
-    if (!gv_outside_read(watch->look->pid, words, at, sizeof(words)) || words[0] != MUTEX_CONTENDED)
+    if (!gv_outside_read(watch->look->reader, words, at, sizeof(words)) ||
+        words[0] != MUTEX_CONTENDED)
         return 0;
     return tid_of_inner(watch->look, words[MUTEX_OWNER / sizeof(uint32_t)]);
 }
@@ -343,7 +345,7 @@ static uint32_t owner_of_lock(const struct watch *watch, uint64_t at)
 static void ask_call(struct watch *watch, uint32_t tid, struct sample *sample)
 {
     const struct gv_outside_thread *thread = &sample->thread;
-    uint32_t pid = watch->look->pid;
+    uint32_t pid = watch->look->reader;
     struct pollfd first;
 
     switch (kind_of_call(thread->call)) {
@@ -362,7 +364,7 @@ static void ask_call(struct watch *watch, uint32_t tid, struct sample *sample)
             sample->owner = owner_of_lock(watch, thread->argument[0]);
         break;
     case CALL_WAIT:
-        sample->child = first_child(pid, tid);
+        sample->child = first_child(watch->look->pid, tid);
         break;
     default:
         break;
@@ -385,6 +387,8 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
 
     if (error)
         return error == -ESRCH ? 0 : error;
+    if (sample->thread.start != watch->watched[i].start)
+        return 0;
     sample->is_there = true;
     sample->holder = tid_of_inner(watch->look, watch->python.holder);
     sample->has_gil = sample->holder == thread->tid;
@@ -402,21 +406,18 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
         error = stack_number(watch, &sample->stack);
     }
     ask_call(watch, thread->tid, sample);
-    thread->looks++;
-    thread->runs_python |= sample->in_python;
-    thread->with_gil += sample->has_gil;
     return error;
 }
 
 /* ---- all threads ---- */
 
-static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
+static int find_thread(struct watch *watch, uint32_t tid, uint64_t start, size_t *index)
 {
     struct gv_look *look = watch->look;
     int error;
 
     for (*index = 0; *index < look->threads; ++*index)
-        if (look->thread[*index].tid == tid)
+        if (look->thread[*index].tid == tid && watch->watched[*index].start == start)
             return 0;
     if (look->threads == GV_OUTSIDE_THREADS)
         return 0;
@@ -429,7 +430,8 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     struct sample *samples = calloc(watch->looks, sizeof(*samples));
     if (!samples)
         return -ENOMEM;
-    watch->watched[look->threads] = (struct watched){.sample = samples, .is_own = true};
+    watch->watched[look->threads] =
+        (struct watched){.start = start, .sample = samples, .is_own = true};
     look->thread[look->threads] =
         (struct gv_look_thread){.tid = tid, .inner_tid = gv_outside_inner_tid(look->pid, tid)};
     gv_outside_name(look->pid, tid, look->thread[look->threads].name);
@@ -437,34 +439,43 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     return 0;
 }
 
+/* Whether the process is still the one that it was, and can be read. */
+static bool is_the_same(struct watch *watch)
+{
+    struct gv_look *look = watch->look;
+
+    look->reader = gv_outside_reader(look->pid);
+    watch->python.pid = watch->calls.pid = look->reader;
+    look->has_ended =
+        !look->reader || gv_outside_status(look->pid, &look->status) ||
+        (look->reader == look->pid && gv_outside_start(look->pid, look->pid) != look->start);
+    return !look->has_ended;
+}
+
 static int look_once(struct watch *watch, unsigned at)
 {
     static uint32_t tids[GV_OUTSIDE_THREADS], inner[GV_OUTSIDE_THREADS];
+    static size_t index[GV_OUTSIDE_THREADS];
     struct gv_look *look = watch->look;
-    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0, index;
-    int error = 0;
+    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0;
+    int error = is_the_same(watch) ? 0 : -ESRCH;
 
-    if (!count || gv_outside_status(look->pid, &look->status) || look->status.state == 'Z') {
-        look->has_ended = true;
-        return -ESRCH;
-    }
-    if (at % 8 == 7)
+    if (!error && at % 8 == 7)
         error = read_objects(watch); /* libraries come while it starts */
     if (!error && at % 8 == 7 && !watch->python.low)
         error = find_python(watch);
     for (size_t i = 0; i < count && !error; i++) {
-        error = find_thread(watch, tids[i], &index);
-        if (!error && index < look->threads)
-            inner[known++] = look->thread[index].inner_tid;
+        error = find_thread(watch, tids[i], gv_outside_start(look->pid, tids[i]), &index[i]);
+        if (!error && index[i] < look->threads)
+            inner[known++] = look->thread[index[i]].inner_tid;
     }
     gv_look_python_threads(&watch->python, inner, known);
     watch->late_ns = gv_monotonic_ns() + LOOK_MOST_NS;
-    for (size_t i = 0; i < count && !error; i++) {
-        error = find_thread(watch, tids[i], &index);
-        if (!error && index < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
-            error = take_sample(watch, index, at);
-    }
-    return error;
+    for (size_t i = 0; i < count && !error; i++)
+        if (index[i] < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
+            error = take_sample(watch, index[i], at);
+    /* What was read meanwhile may be another one's. */
+    return !error && !is_the_same(watch) ? -ESRCH : error;
 }
 
 static int look_often(struct watch *watch, int64_t step_ns)
@@ -546,9 +557,15 @@ static int store_samples(struct watch *watch)
         gv_text_repair(name, sizeof(name), look->thread[i].name, strlen(look->thread[i].name));
         error = GV_ADD(&look->trace, thread, .id = (int64_t)i + 1, .process = 1,
                        .serial = (int64_t)i, .tid = look->thread[i].tid, .name = name);
-        for (unsigned at = 0; at < look->looks && !error; at++)
-            if (watch->watched[i].sample[at].is_there)
-                error = store_sample(watch, i, at);
+        for (unsigned at = 0; at < look->looks && !error; at++) {
+            const struct sample *sample = &watch->watched[i].sample[at];
+            if (!sample->is_there)
+                continue;
+            look->thread[i].looks++;
+            look->thread[i].runs_python |= sample->in_python;
+            look->thread[i].with_gil += sample->has_gil;
+            error = store_sample(watch, i, at);
+        }
     }
     return error;
 }
@@ -692,16 +709,18 @@ static int open_watch(struct watch *watch)
     if (error)
         return error;
     look->pid = look->status.process; /* a thread's number will do */
-    if (look->status.state == 'Z')
+    look->start = gv_outside_start(look->pid, look->pid);
+    look->reader = gv_outside_reader(look->pid);
+    if (!look->reader)
         return -ESRCH;
-    error = gv_outside_try(look->pid);
+    error = gv_outside_try(look->reader);
     if (error)
         return error;
-    gv_outside_text(look->pid, "cmdline", look->command, sizeof(look->command));
+    gv_outside_text(look->reader, "cmdline", look->command, sizeof(look->command));
     if (!look->command[0])
         snprintf(look->command, sizeof(look->command), "%s", look->status.name);
-    look->age_ns = gv_outside_age_ns(look->pid);
-    watch->calls.pid = look->pid;
+    look->age_ns = gv_outside_age_ns(look->start);
+    watch->calls.pid = look->reader;
     watch->unwinder = gv_unwinder_open();
     if (!watch->unwinder)
         return -ENOMEM;

@@ -269,6 +269,39 @@ class Processes(Look):
         self.assertEqual((looking.returncode, err), (0, ""))
         self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for a child process at ")
 
+    def test_one_whose_number_another_one_has_now(self):
+        harness.need_root(self, "cannot make a PID namespace")
+        script = self.write("again.py", """import subprocess, sys, time
+def begin(how):
+    process = subprocess.Popen([sys.argv[2], how], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    return process
+first = begin("sleep")
+look = subprocess.Popen([sys.argv[1], "look", str(first.pid), "--seconds", "4", "--format", "json"])
+time.sleep(1.1)
+first.kill()
+first.wait()
+with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+    last.write(str(first.pid - 1))
+second = begin("compute")
+assert second.pid == first.pid
+look.wait()
+second.kill()
+""")
+        seen = json.loads(self.run_well(["unshare", "-fp", "--mount-proc", "--kill-child", sys.executable, script,
+                                         harness.gpuverify(), harness.program("looked_at")], preload=False).out)
+        self.assertTrue(seen["ended"], seen)
+        self.assertLess(seen["seconds"], 3)
+        self.assertEqual([part["account"] for part in self.main_thread(seen)["did"]], ["sleep"])
+
+    def test_one_whose_main_thread_has_ended(self):
+        process = self.begin("c", "alone")
+        self.assertEqual(harness.process_state(process.pid), "Z")
+        seen = self.look(process, "--once")
+        self.assertRegex(seen["summary"], rf"the GPU: thread \d+ \(e2e_looked_at\) is sleeping at {line('c', 'sleep')}")
+        self.assertRegex(seen["command"], "e2e_looked_at alone")
+        self.end(process)
+
     def test_one_of_another_user(self):
         harness.need_root(self, "cannot become another user")
         process = self.begin("c", "sleep")

@@ -55,6 +55,12 @@ static __attribute__((noinline)) void want_second(void)
     puts("over");
 }
 
+static void *nap_alone(void *unused)
+{
+    nap();
+    return unused;
+}
+
 static void *rest(void *unused)
 {
     for (;;)
@@ -83,6 +89,8 @@ int main(int count, char **words)
         start(sleep_with_lock);
     for (int i = 0; i < 200 && strcmp(how, "threads") == 0; i++)
         start(rest);
+    if (strcmp(how, "alone") == 0)
+        start(nap_alone);
     usleep(20000);
     puts("ready");
     fflush(stdout);
@@ -90,6 +98,8 @@ int main(int count, char **words)
         wait_for_stream();
     else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0)
         nap();
+    else if (strcmp(how, "alone") == 0)
+        pthread_exit(NULL);
     else if (strcmp(how, "compute") == 0)
         compute();
     else if (strcmp(how, "lock") == 0 || strcmp(how, "deadlock") == 0)

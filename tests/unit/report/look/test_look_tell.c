@@ -203,9 +203,13 @@ static void who_has_ended_is_left_out(void **state)
 {
     static struct gv_look_processes processes;
 
-    processes.count = 2;
+    uint32_t own = (uint32_t)getpid();
+    uint64_t start = gv_outside_start(own, own);
+
+    processes.count = 3;
     processes.process[0] = (struct gv_look_process){.pid = 2147483646};
-    processes.process[1] = (struct gv_look_process){.pid = (uint32_t)getpid()};
+    processes.process[1] = (struct gv_look_process){.pid = own, .start = start};
+    processes.process[2] = (struct gv_look_process){.pid = own, .start = start - 1}; /* another */
     gv_look_processes_watch(&processes, 2, 1);
     assert_int_equal(processes.count, 1);
     assert_int_equal(processes.process[0].pid, getpid());
