@@ -12,6 +12,9 @@ import sys
 import harness
 import promises
 
+sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "look"))
+import situations  # noqa: E402 pylint: disable=wrong-import-position
+
 PROGRAM = os.path.join(harness.SOURCE, harness.PROGRAMS, "looked_at")
 
 
@@ -176,6 +179,29 @@ class Situations(Look):
         text = self.command("look", str(process.pid), "--once", sim=False).out
         self.assertLess(len(text.splitlines()), 40, text)
         self.end(process)
+
+
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Truth(Look):
+    """The situations of tests/look, which the GPU suite has by the same names."""
+
+
+def truth(name):
+    def test(self):
+        libraries = os.pathsep.join((harness.simulator(), harness.built("tests", "sim", "nccl")))
+        process = self.start([sys.executable, situations.PROGRAM, name], preload=False, stdin=subprocess.PIPE, text=True,
+                             env={"GV_SIM_DEVICES": "2", "LD_LIBRARY_PATH": libraries})
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        seen = json.loads(self.command(*situations.words(name, process.pid), sim=False).out)
+        self.assertIsNone(situations.mismatch(name, seen))
+        self.assertIsNone(process.poll())
+        self.end(process)
+    return test
+
+
+for situation in situations.SITUATIONS:
+    setattr(Truth, f"test_{situation}", truth(situation))
 
 
 class Several(Look):
