@@ -437,7 +437,7 @@ def part_clang(run):
 
 
 # Seconds that each fuzz target searches for.
-FUZZ_SECONDS = {"trace": 60, "spool": 20, "unwind": 20}
+FUZZ_SECONDS = {"trace": 60, "spool": 20, "unwind": 20, "look": 20}
 FUZZ_PROGRAM = "tests/fuzz/fuzz_{}_libfuzzer"
 FUZZ_TARGETS = tuple(FUZZ_PROGRAM.format(name) for name in FUZZ_SECONDS)
 
