@@ -1,6 +1,7 @@
 #include "report/look/outside.h"
 
 #include "report/store/array.h"
+#include "trace/futex.h"
 #include "trace/text.h"
 
 #include <ctype.h>
@@ -16,10 +17,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE       4096u
-#define PIECES     64u
-#define HEADERS    64u
-#define NOTE_BYTES 4096u
+#define PAGE         4096u
+#define PIECES       64u
+#define HEADERS      64u
+#define NOTE_BYTES   4096u
+#define MAPS_MOST_NS 1000000000u /* the rest of a process's mappings is not looked at */
 
 /* ---- files ---- */
 
@@ -425,6 +427,7 @@ static void find_root(uint32_t pid, char *root, size_t size)
 
 int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
 {
+    uint64_t late_ns = gv_monotonic_ns() + MAPS_MOST_NS;
     char path[64], root[64], *line = NULL;
     struct mapping mapping;
     size_t size = 0;
@@ -437,7 +440,8 @@ int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
     maps = fopen(path, "re");
     if (!maps)
         return -errno;
-    while (!error && objects->count < GV_OUTSIDE_OBJECTS && getline(&line, &size, maps) > 0) {
+    while (!error && objects->count < GV_OUTSIDE_OBJECTS && gv_monotonic_ns() < late_ns &&
+           getline(&line, &size, maps) > 0) {
         struct gv_outside_object *last =
             objects->count ? &objects->object[objects->count - 1] : NULL;
         if (!read_mapping(line, root, &mapping))
