@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import harness
 import promises
@@ -411,6 +412,28 @@ second.kill()
             self.assertNotIn("\x1b", out)
             self.assertRegex(out, r"\\(x1b|u001b)\[2Jb\.py:3")
         self.assertIn("It does not use CUDA", out)
+        self.end(process)
+
+    @harness.depends_on_time("a look may take 5 s longer than it was asked to")
+    def test_one_that_lies(self):
+        """Lists of threads and frames that go round, long tables, tens of thousands of mappings that change."""
+        process = self.start([harness.program("lies")], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for words, seconds in ((("--once",), 0), (("--seconds", "1"), 1), (("--seconds", "1", "--tree"), 1)):
+            began = time.monotonic()
+            out = self.command("look", str(process.pid), *words, sim=False).out
+            self.assertLess(time.monotonic() - began, seconds + 5)
+            self.assertNotIn("\033", out)
+        self.assertIsNone(process.poll())
+        self.end(process)
+
+    def test_waits_that_begin_meanwhile(self):
+        """A stop of a running thread may come just as it begins to wait: that wait must not end with EINTR."""
+        process = self.begin("c", "waits")
+        for _ in range(10):
+            self.command("look", str(process.pid), "--once", sim=False)
+        self.command("look", str(process.pid), "--seconds", "2", sim=False)
+        self.assertIsNone(process.poll())
         self.end(process)
 
     def test_a_program_does_not_notice(self):
