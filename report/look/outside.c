@@ -92,15 +92,6 @@ bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t siz
     return false;
 }
 
-void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size)
-{
-    char link[64];
-
-    snprintf(link, sizeof(link), "/proc/%u/fd/%" PRId64, pid, descriptor);
-    ssize_t bytes = readlink(link, path, size - 1);
-    path[bytes > 0 ? bytes : 0] = '\0';
-}
-
 static uint32_t number_after(const char *text, const char *key, int skipped)
 {
     const char *at = strstr(text, key);
@@ -130,7 +121,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     return 0;
 }
 
-/* Its state; 0: it has ended. `start`: as gv_outside_start(). */
+/* Its state; 0: it has ended. */
 static char read_stat(uint32_t pid, uint32_t tid, uint64_t *start)
 {
     char text[1024], state = 0;
@@ -250,33 +241,6 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 }
 
 /* ---- threads ---- */
-
-int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread)
-{
-    char text[1024];
-    int length;
-
-    memset(thread, 0, sizeof(*thread));
-    thread->call = -1;
-    if (read_of_thread(pid, tid, "schedstat", text, sizeof(text)) > 0)
-        sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &thread->cpu_ns, &thread->delay_ns,
-               &thread->turns);
-    length = read_of_thread(pid, tid, "syscall", text, sizeof(text));
-    if (length < 0)
-        return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
-    bool runs = strncmp(text, "running", 7) == 0;
-    if (!runs &&
-        sscanf(text, "%" SCNi64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
-               &thread->call, &thread->argument[0], &thread->argument[1], &thread->sp,
-               &thread->pc) != 5 &&
-        sscanf(text, "-1 %" SCNx64 " %" SCNx64, &thread->sp, &thread->pc) == 2)
-        thread->call = -1;
-    thread->state = read_stat(pid, tid, &thread->start);
-    if (!thread->state)
-        return -ESRCH;
-    thread->state = runs ? 'R' : thread->state;
-    return 0;
-}
 
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES])
 {

@@ -14,13 +14,12 @@
 #include "trace/futex.h"
 #include "trace/mix.h"
 #include "trace/text.h"
+#include "trace/thread_state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #define STACKS_MOST       1024u /* later ones are not told apart */
 #define SAMPLE_PATH_BYTES 128u
@@ -33,7 +32,7 @@
 #define MUTEX_CONTENDED   2u
 
 struct sample {
-    struct gv_outside_thread thread;
+    struct gv_thread_state thread;
     enum gv_idle_target target;
     char path[SAMPLE_PATH_BYTES];
     bool is_there, waits_for_gil, has_gil, collects, in_python;
@@ -248,7 +247,7 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
     /* Who is in a short system call at that moment is hardly in one the next time, or in a long
      * one, for which it needs no stop. */
     for (int tries = 0; gv_unwind_is_there() && error == -EAGAIN && tries < TRIES; tries++) {
-        if (tries && gv_outside_thread(watch->look->pid, tid, &sample->thread))
+        if (tries && gv_thread_state_read(watch->look->pid, tid, NULL, &sample->thread))
             return;
         if (!sample->thread.sp) {
             error = take_running(watch, tid);
@@ -272,46 +271,6 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
 }
 
 /* ---- one thread at one look ---- */
-
-enum { CALL_FILE = 1, CALL_POLL, CALL_FUTEX, CALL_WAIT };
-
-static int kind_of_call(int64_t call)
-{
-    static const struct {
-        int64_t call;
-        int kind;
-    } calls[] = {
-        {SYS_read, CALL_FILE},     {SYS_write, CALL_FILE},   {SYS_pread64, CALL_FILE},
-        {SYS_pwrite64, CALL_FILE}, {SYS_readv, CALL_FILE},   {SYS_writev, CALL_FILE},
-        {SYS_fsync, CALL_FILE},    {SYS_flock, CALL_FILE},   {SYS_recvfrom, CALL_FILE},
-        {SYS_sendto, CALL_FILE},   {SYS_recvmsg, CALL_FILE}, {SYS_sendmsg, CALL_FILE},
-        {SYS_connect, CALL_FILE},  {SYS_accept4, CALL_FILE}, {SYS_ppoll, CALL_POLL},
-        {SYS_futex, CALL_FUTEX},   {SYS_wait4, CALL_WAIT},   {SYS_waitid, CALL_WAIT},
-#ifdef SYS_poll
-        {SYS_poll, CALL_POLL},
-#endif
-    };
-
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (calls[i].call == call)
-            return calls[i].kind;
-    return 0;
-}
-
-static enum gv_idle_target target_of(const char *path)
-{
-    if (!path[0])
-        return GV_IDLE_TARGET_NONE;
-    if (strncmp(path, "pipe:", 5) == 0)
-        return GV_IDLE_TARGET_PIPE;
-    if (strncmp(path, "socket:", 7) == 0)
-        return GV_IDLE_TARGET_SOCKET;
-    if (strncmp(path, "/dev/pts/", 9) == 0 || strncmp(path, "/dev/tty", 8) == 0)
-        return GV_IDLE_TARGET_TERMINAL;
-    return path[0] != '/' || (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0)
-               ? GV_IDLE_TARGET_OTHER
-               : GV_IDLE_TARGET_FILE;
-}
 
 static uint32_t first_child(uint32_t pid, uint32_t tid)
 {
@@ -341,53 +300,46 @@ static uint32_t owner_of_lock(const struct watch *watch, uint64_t at)
     return tid_of_inner(watch->look, words[MUTEX_OWNER / sizeof(uint32_t)]);
 }
 
+static bool read_memory(void *context, void *to, uintptr_t from, size_t bytes)
+{
+    const struct watch *watch = context;
+
+    return gv_outside_read(watch->look->reader, to, from, bytes);
+}
+
 /* What the system call that it is in is about. */
 static void ask_call(struct watch *watch, uint32_t tid, struct sample *sample)
 {
-    const struct gv_outside_thread *thread = &sample->thread;
-    uint32_t pid = watch->look->reader;
-    struct pollfd first;
+    const struct gv_thread_state *thread = &sample->thread;
+    uint64_t at = thread->arguments[0];
 
-    switch (kind_of_call(thread->call)) {
-    case CALL_FILE:
-        gv_outside_file(pid, (int64_t)thread->argument[0], sample->path, sizeof(sample->path));
-        break;
-    case CALL_POLL:
-        if (thread->argument[1] && gv_outside_read(pid, &first, thread->argument[0], sizeof(first)))
-            gv_outside_file(pid, first.fd, sample->path, sizeof(sample->path));
-        break;
-    case CALL_FUTEX:
-        sample->waits_for_gil = watch->python.knows_gil &&
-                                thread->argument[0] >= watch->python.gil_low &&
-                                thread->argument[0] < watch->python.gil_high;
+    if (gv_thread_state_is_futex(thread)) {
+        sample->waits_for_gil =
+            watch->python.knows_gil && at >= watch->python.gil_low && at < watch->python.gil_high;
         if (!sample->waits_for_gil)
-            sample->owner = owner_of_lock(watch, thread->argument[0]);
-        break;
-    case CALL_WAIT:
+            sample->owner = owner_of_lock(watch, at);
+    } else if (gv_thread_state_is_wait(thread)) {
         sample->child = first_child(watch->look->pid, tid);
-        break;
-    default:
-        break;
+    } else {
+        sample->target = gv_thread_state_target(watch->look->reader, tid, thread, read_memory,
+                                                watch, sample->path, sizeof(sample->path));
     }
-    sample->target = target_of(sample->path);
 }
 
 static bool has_not_moved(const struct sample *before, const struct sample *now)
 {
     return before->is_there && now->thread.sp && before->thread.sp == now->thread.sp &&
-           before->thread.pc == now->thread.pc && before->thread.turns == now->thread.turns &&
-           now->thread.turns;
+           before->thread.pc == now->thread.pc && before->thread.cpu_ns == now->thread.cpu_ns &&
+           now->thread.cpu_ns;
 }
 
 static int take_sample(struct watch *watch, size_t i, unsigned at)
 {
     struct gv_look_thread *thread = &watch->look->thread[i];
     struct sample *sample = &watch->watched[i].sample[at];
-    int error = gv_outside_thread(watch->look->pid, thread->tid, &sample->thread);
+    int error = 0;
 
-    if (error)
-        return error == -ESRCH ? 0 : error;
-    if (sample->thread.start != watch->watched[i].start)
+    if (gv_thread_state_read(watch->look->pid, thread->tid, NULL, &sample->thread))
         return 0;
     sample->is_there = true;
     sample->holder = tid_of_inner(watch->look, watch->python.holder);
@@ -532,7 +484,7 @@ static int store_sample(struct watch *watch, size_t index, unsigned at)
     return GV_ADD(
         &watch->look->trace, idle_sample, .process = 1, .thread = (int64_t)index + 1,
         .at_ns = (int64_t)(at + 1) * AT_NS, .span_ns = AT_NS, .about = about, .state = state,
-        .system_call = sample->thread.call < 0 ? GV_ROW_NULL : sample->thread.call,
+        .system_call = sample->thread.call == GV_THREAD_NO_CALL ? GV_ROW_NULL : sample->thread.call,
         .target = sample->target,
         .signs = (sample->in_python ? GV_IDLE_IN_PYTHON : 0) |
                  (sample->has_gil ? GV_IDLE_HAS_GIL : 0) |
