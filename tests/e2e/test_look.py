@@ -263,7 +263,7 @@ for process in ranks:
         self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
         self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, 1))
         text = self.command("look", str(process.pid), "--once", sim=False, env=env).out
-        self.assertRegex(text, r"\n +0 +97 +1980 +80\.0 GiB +1\.00 GiB +100 MiB +1\n")
+        self.assertRegex(text, r"\n +0 +Simulated GPU +97 +1980 +80\.0 GiB +1\.00 GiB +100 MiB +1\n")
         for how in ("hang", "refuse"):
             text = self.command("look", str(process.pid), "--once", sim=False, env={**env, "GV_SIM_NVML": how}).out
             self.assertRegex(text.replace("\n", " "), "The GPU is busy, or hangs: the main thread")
