@@ -186,13 +186,13 @@ def fetch_pythons(run):
 
 
 def part_pythons(run):
-    """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, test_idle.py, test_look.py and test_python_threads.py, with each version that a distribution has."""
     wanted = []
     for name, why in fetch_pythons(run):
         if why:
             run.skipped(name, why)
         else:
-            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons")]
+            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons", "test_look.Pythons")]
             python = os.path.join(PYTHONS, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,

@@ -70,8 +70,9 @@ int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
         const struct gv_outside_object *object = &objects->object[i];
         const char *name = gv_text_base(object->path);
         struct gv_symbols symbols;
-        /* It is in the program itself, or in libpython. */
-        if (!name || (i > 0 && strncmp(name, "libpython", 9) != 0))
+        /* It is in the program itself, which a loader may have loaded, or in libpython. */
+        if (!name ||
+            (i > 0 && strncmp(name, "python", 6) != 0 && strncmp(name, "libpython", 9) != 0))
             continue;
         if (tries++ == OBJECTS_MOST)
             break;

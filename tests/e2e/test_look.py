@@ -182,27 +182,50 @@ class Situations(Look):
         self.end(process)
 
 
-@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
-class Truth(Look):
-    """The situations of tests/look, which the GPU suite has by the same names."""
+class Judged(Look):
+    """In a situation of tests/look."""
 
-
-def truth(name):
-    def test(self):
+    def judge(self, name, python=sys.executable, **environment):
         libraries = os.pathsep.join((harness.simulator(), harness.built("tests", "sim", "nccl")))
-        process = self.start([sys.executable, situations.PROGRAM, name], preload=False, stdin=subprocess.PIPE, text=True,
-                             env={"GV_SIM_DEVICES": "2", "LD_LIBRARY_PATH": libraries})
+        process = self.start([python, situations.PROGRAM, name], preload=False, stdin=subprocess.PIPE, text=True,
+                             env={"GV_SIM_DEVICES": "2", "LD_LIBRARY_PATH": libraries, **environment})
         self.assertEqual(process.stdout.readline(), "ready\n")
         harness.pause(0.1)
         seen = json.loads(self.command(*situations.words(name, process.pid), sim=False).out)
         self.assertIsNone(situations.mismatch(name, seen))
         self.assertIsNone(process.poll())
         self.end(process)
-    return test
 
 
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Truth(Judged):
+    """The situations of tests/look, which the GPU suite has by the same names: one case for each, made below."""
+
+
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Pythons(Judged):
+    """Those situations that only each version of CPython can tell: one case for each that is here, made below."""
+
+    def check(self, name):
+        python = shutil.which(name)
+        asked = python and subprocess.run([python, "-c", "import ctypes, sysconfig, zlib; "
+                                           "print(sysconfig.get_config_var('Py_GIL_DISABLED'))"],
+                                          capture_output=True, text=True, check=False)
+        if not asked or asked.returncode:
+            self.skipTest(f"no {name} here")
+        for situation in situations.OF_PYTHON + (() if asked.stdout == "1\n" else situations.OF_THE_GIL):
+            with self.subTest(situation):
+                self.judge(situation, python, PYENV_VERSION=None)
+
+
+def add(kind, name, *words):
+    setattr(kind, "test_" + name.replace(".", "_"), lambda self: (self.judge if kind is Truth else self.check)(name, *words))
+
+
+for version in range(9, 16):
+    add(Pythons, f"python3.{version}")
 for situation in situations.SITUATIONS:
-    setattr(Truth, f"test_{situation}", truth(situation))
+    add(Truth, situation)
 
 
 class Several(Look):

@@ -35,6 +35,9 @@ SITUATIONS = {
     "traceback": IS.format("formatting a traceback for each operation"),
     "nccl": r"\ARank 1 may hold up the others: it is sleeping at LINE.*Rank 0: it waits for the GPU in cuStreamSynchronize",
 }
+# Those that depend on CPython's version; and of these, on whether it has a GIL.
+OF_PYTHON = ("python", "sleep", "thread", "stream", "data")
+OF_THE_GIL = ("gil", "gc")
 # Those of which all processes are looked at.
 TREES = ("nccl",)
 
