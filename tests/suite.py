@@ -310,6 +310,7 @@ def part_soak(run):
     """Random CUDA programs from seeds, for GV_SOAK_SECONDS."""
     run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
              os.environ.get("GV_SOAK_SECONDS", "20"))
+    run.test("looked at", "python3", "tests/soak_look.py", "--build", BUILD, "--looks", "20", again=True)
     run.test("the same under commands", "python3", "tests/soak_control.py", "--build", BUILD, "--seconds",
              str(float(os.environ.get("GV_SOAK_SECONDS", "20")) / 4))
 
