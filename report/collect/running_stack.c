@@ -149,6 +149,9 @@ static int may_stop(uint32_t pid, uint32_t tid)
 
 #define STOP_MOST_NS 5000000
 #define STOP_LOOK_NS 20000
+/* Who sleeps on a machine with much to do gets no CPU for some milliseconds, for which the thread
+ * would be stopped. */
+#define STOP_SPIN_NS 300000
 
 /* It was asked to stop, and has not yet, or was killed while it was stopped; 0: none. */
 static uint32_t late_tid;
@@ -179,7 +182,7 @@ static void let_go(uint32_t tid, int status)
 
 static int stop(uint32_t tid, int *status)
 {
-    uint64_t until_ns = gv_monotonic_ns() + STOP_MOST_NS;
+    uint64_t start_ns = gv_monotonic_ns(), now_ns;
 
     if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) < 0)
         return errno == EPERM ? -EPERM : -EAGAIN;
@@ -187,9 +190,11 @@ static int stop(uint32_t tid, int *status)
     if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) < 0)
         return -EAGAIN;
     while (!has_stopped(tid, status)) {
-        if (gv_monotonic_ns() > until_ns)
+        now_ns = gv_monotonic_ns();
+        if (now_ns > start_ns + STOP_MOST_NS)
             return -EAGAIN;
-        gv_pause_ns(STOP_LOOK_NS);
+        if (now_ns > start_ns + STOP_SPIN_NS)
+            gv_pause_ns(STOP_LOOK_NS);
     }
     late_tid = 0;
     return WIFSTOPPED(*status) ? 0 : -EAGAIN;
