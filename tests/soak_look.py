@@ -78,17 +78,18 @@ while True:
 """
 
 
-def delay_ns(pid):
-    """How long it was ready to run, and had no CPU."""
+def times_ns(pid):
+    """On a CPU; ready to run, without a CPU."""
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
-        return int(file.read().split()[1])
+        return [int(number) for number in file.read().split()[:2]]
 
 
-def rate(pid, counter):
-    """Steps in a second in which it might run."""
-    begin, count, delay = time.monotonic_ns(), counter[0], delay_ns(pid)
+def measure(pid, counter):
+    """Steps in a second on a CPU, and the share of the time in which it was stopped: neither depends on who else wants the CPU."""
+    begin, count, (cpu, delay) = time.monotonic_ns(), counter[0], times_ns(pid)
     time.sleep(COUNT_S)
-    return (counter[0] - count) / (time.monotonic_ns() - begin - delay_ns(pid) + delay) * 1e9
+    steps, wall, (cpu_now, delay_now) = counter[0] - count, time.monotonic_ns() - begin, times_ns(pid)
+    return steps / (cpu_now - cpu) * 1e9, 1 - (cpu_now - cpu + delay_now - delay) / wall
 
 
 def cost(options):
@@ -97,18 +98,21 @@ def cost(options):
         file.flush()
         counter = memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")
         with subprocess.Popen([sys.executable, "-c", COUNTS, file.name]) as program:
-            shares = []
+            slower, stopped, stopped_without = [], [], []
             time.sleep(1)
             for _ in range(options.cost):
-                without = rate(program.pid, counter)
+                without, share = measure(program.pid, counter)
+                stopped_without.append(share)
                 with subprocess.Popen([os.path.join(options.build, "report", "gpuverify"), "look", str(program.pid), "--seconds",
                                        str(COUNT_S + 2)], stdout=subprocess.DEVNULL) as look:
-                    looked = rate(program.pid, counter)
+                    looked, share = measure(program.pid, counter)
                     look.wait()
-                shares.append(1 - looked / without)
+                stopped.append(share)
+                slower.append(1 - looked / without)
             program.kill()
-    print(f"looking costs {100 * statistics.median(shares):.2f} % (median of {len(shares)} pairs, "
-          f"{100 * min(shares):.2f} to {100 * max(shares):.2f} %)")
+    print(f"{len(stopped)} pairs of {COUNT_S} s: stopped for {100 * statistics.median(stopped):.3f} % of the time ({100 * min(stopped):.3f} to "
+          f"{100 * max(stopped):.3f}; without looks {100 * statistics.median(stopped_without):.3f}); a step takes "
+          f"{100 * statistics.median(slower):.2f} % longer on a CPU ({100 * min(slower):.2f} to {100 * max(slower):.2f})")
 
 
 def main():

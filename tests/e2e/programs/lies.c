@@ -29,10 +29,13 @@ SHOWN unsigned long Py_Version = 0x030c00f0;
 static char interpreter[8192], states[THREADS][512], cframe[64], frames[2][128], code[512];
 static char text[128], table[TABLE_BYTES + 64];
 
-static __attribute__((noinline, noipa)) void put(char *at, uint16_t offset, const void *pointer)
+static void put(char *at, uint16_t offset, const void *pointer)
 {
+    char *volatile object =
+        at; /* a compiler that knows it says that it is too small for others' offsets */
+
     if (offset != GV_PYTHON_NONE)
-        memcpy(at + offset, &pointer, sizeof(pointer));
+        memcpy(object + offset, &pointer, sizeof(pointer));
 }
 
 static void put_number(char *at, uint16_t offset, uint64_t number)
