@@ -300,7 +300,8 @@ class Http(Metrics):
                         self.skipTest("something else listens there")
                     families.remove((family, host))  # a container without IPv6
         self.make("add")
-        server = self.start([harness.gpuverify(), "metrics", self.path("trace.db")], preload=False, env={"TMPDIR": self.path("")}, text=True)
+        server = self.start([harness.gpuverify(), "metrics", self.path("trace.db")], preload=False,
+                            env={"TMPDIR": self.path("")}, text=True)
         self.assertIn(" at http://localhost:19400/metrics\n", server.stdout.readline())
         for _, host in families:
             with socket.create_connection((host, 19400), harness.SOON_S) as client:
