@@ -185,7 +185,8 @@ class Words(Case):
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:
-            result = self.run_program([harness.gpuverify(), "fleet", "fleet", "gpu_hours", "--format=sql"], preload=False, stdout=full, env=PACKAGES)
+            words = [harness.gpuverify(), "fleet", "fleet", "gpu_hours", "--format=sql"]
+            result = self.run_program(words, preload=False, stdout=full, env=PACKAGES)
         self.assertEqual((result.status, result.err), (3, "gpuverify: cannot write the output: No space left on device\n"))
 
     def test_without_the_package(self):
