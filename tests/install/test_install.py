@@ -60,7 +60,7 @@ class Installed(unittest.TestCase):
             self.assertIn("/share/doc/gpuverify/", self.find(name))
 
         for name in ("share/bash-completion/completions/gpuverify.bash",
-                     "share/zsh/site-functions/_gpuverify"):
+                     "share/zsh/site-functions/_gpuverify", "share/fish/vendor_completions.d/gpuverify.fish"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, name)), name)
 
     def test_links_of_installed_pages_lead_somewhere(self):

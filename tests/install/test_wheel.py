@@ -70,6 +70,10 @@ class Case(unittest.TestCase):
             for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so", "lib/libgpuverify-nvtx.so",
                          "include/gpuverify.h", "__main__.py"):
                 self.assertIn(f"gpuverify/{name}", names)
+            data = info.replace(".dist-info", ".data/data/share")
+            for name in ("man/man1/gpuverify.1", "bash-completion/completions/gpuverify.bash", "zsh/site-functions/_gpuverify",
+                         "fish/vendor_completions.d/gpuverify.fish"):
+                self.assertIn(f"{data}/{name}", names)
             self.assertTrue(archive.getinfo("gpuverify/bin/gpuverify").external_attr >> 16 & 0o111)
             entries = archive.read(f"{info}/entry_points.txt").decode()
             self.assertIn("\n[pytest11]\ngpuverify.pytest_plugin = gpuverify.pytest_plugin\n", entries,
