@@ -196,7 +196,8 @@ class Pythons(Made):
         self.assertEqual(self.bare(its_python, "-c", found).split(), [os.path.join(package, "bin/gpuverify"), library])
 
         self.bare(*pip, "--python", its_python, "uninstall", "--yes", "gpuverify")
-        self.assertEqual(files_of(place) - before, set())
+        left = files_of(place) - before  # pip leaves folders that others may use too
+        self.assertEqual([name for name in left if not os.path.isdir(os.path.join(place, name)) or not name.startswith("share")], [])
 
     def test_this_python(self):
         self.check_python(sys.executable)
