@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import subprocess
 
 import harness
 import stored
@@ -33,16 +31,6 @@ class Words(harness.Case):
         # What is near to nothing suggests nothing.
         for words in (("report", "trace.db", "-s", "xy"), ("stalls", "trace.db", "-c", "x"), ("schema", "zzzzzz")):
             self.assertNotIn("did you mean", self.refused(*words))
-
-    def test_completion_knows_all_words(self):
-        listed = re.findall(r"^  ([a-z]+) ", self.command("--help", sim=False).out, re.M)
-        self.assertIn("run", listed)
-        for shell in ("bash", "zsh", "fish"):
-            text = self.command("help", "--completion", shell, sim=False).out
-            for word in (*listed, "graphs", "whole", "kernels", "lazy-load", "stalls", "environment"):
-                self.assertRegex(text, rf"(?<![\w-]){word}(?![\w-])", shell)
-            checked = subprocess.run([shell, "-n"], input=text, text=True, check=False) if shutil.which(shell) else None
-            self.assertFalse(checked and checked.returncode, shell)
 
     def test_options_that_would_be_ignored_are_refused(self):
         self.make()
