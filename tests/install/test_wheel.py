@@ -151,6 +151,26 @@ class Wheel(Made):
             self.assertEqual(one.read(), other.read())
 
 
+class Readme(Case):
+    def test_its_command_makes_and_installs_the_wheel(self):
+        """As written, in this checkout and a fresh environment."""
+        pip = tool("pip", 25)
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        place = os.path.join(folder, "venv")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+        with open(os.path.join(place, "bin/pip"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexec " + " ".join(pip) + f' --python {place}/bin/python "$@"\n')
+        os.chmod(os.path.join(place, "bin/pip"), 0o755)
+        with open(os.path.join(CHECKOUT, "README.md"), encoding="utf-8") as text:
+            line = next(line for line in text if "scripts/wheel" in line)
+        done = subprocess.run(["bash", "-c", re.sub(r"  +#.*", "", line).strip() + " && gpuverify --version"], cwd=CHECKOUT,
+                              capture_output=True, text=True, check=False,
+                              env={"PATH": f"{place}/bin:/usr/bin:/bin", "HOME": folder})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\ngpuverify \d")
+
+
 class Tag(Made):
     def test_auditwheel_confirms_it(self):
         if not self.is_old:
