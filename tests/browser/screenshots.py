@@ -40,7 +40,7 @@ def record(build, folder):
     sys.exit("the machine is busy: the program waited for a CPU")
 
 
-def main(build=os.path.join(CHECKOUT, "build")):
+def main(build):
     with tempfile.TemporaryDirectory() as folder, chromium.Browser() as browser:
         page = record(os.path.abspath(build), folder)
         for name, width, height, dark, keys in PICTURES:
@@ -58,4 +58,4 @@ def main(build=os.path.join(CHECKOUT, "build")):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(CHECKOUT, "build"))
