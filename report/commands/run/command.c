@@ -160,7 +160,7 @@ static int run_wait(struct gv_session_watch *watch)
 }
 
 /* The page's name: that of the trace, with .html for .db. */
-static int run_write_page(sqlite3 *trace, const char *path)
+static int run_write_page(sqlite3 *trace, const char *path, bool quiet)
 {
     char page[GV_SESSION_PATH_BYTES + 8];
     size_t length = strlen(path) - (gv_format_ends_in(path, ".db") ? strlen(".db") : 0);
@@ -168,7 +168,7 @@ static int run_write_page(sqlite3 *trace, const char *path)
 
     snprintf(page, sizeof(page), "%.*s.html", (int)length, path);
     code = gv_export_page(trace, path, page);
-    if (code == GV_EXIT_FINE)
+    if (code == GV_EXIT_FINE && !quiet)
         fprintf(stderr, "  page: %s\n", gv_shown_path(page));
     return code;
 }
@@ -189,10 +189,12 @@ static int run_print_summary(sqlite3 *trace, void *context)
         fputc('\n', stderr);
         error = gv_report_write(&told->report);
         if (told->ranks)
-            fprintf(stderr, "  Rank 0 of %lld: gpuverify merge shows the traces of all together\n",
+            fprintf(stderr,
+                    "  Rank 0 of %lld; each other rank has a trace of its own, and prints nothing: "
+                    "gpuverify merge\n",
                     (long long)told->ranks);
     }
-    return !error && told->page ? run_write_page(trace, told->report.path) : error;
+    return !error && told->page ? run_write_page(trace, told->report.path, told->quiet) : error;
 }
 
 /* The trace's default name: train for python3 train.py. */
