@@ -1,5 +1,5 @@
 /*
- * Switches CUPTI on for us, and restores it.
+ * Switches CUPTI on for us, and leaves it as it would be without us.
  *
  * One thread at a time: the one that starts the module, then the module's own. CUPTI's callbacks
  * come on the program's threads.
