@@ -241,8 +241,8 @@ def part_wheel(run):
     for name, why in fetch_pythons(run):
         if why:
             run.skipped(f"wheel in {name}", why)
-    for group, name in (("Wheel", "contents"), ("Pythons", "installed, used and removed"), ("Tag", "tag by auditwheel"),
-                        ("Aarch64", "for aarch64")):
+    for group, name in (("Wheel", "contents"), ("Readme", "as README says"), ("Pythons", "installed, used and removed"),
+                        ("Tag", "tag by auditwheel"), ("Aarch64", "for aarch64")):
         run.test(f"wheel: {name}", "python3", "tests/install/test_wheel.py", BUILD, PYTHONS, group,
                  env=ROOT_LIMIT)
 

@@ -295,7 +295,7 @@ SELECT
     gaps AS gaps, -- how many parts of idle times it stands for
     reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
     detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
-    samples AS samples, -- looks at the thread in this time; each is counted once
+    samples AS samples, -- how often the library looked at what the thread did in this time; each look counts once
     stack AS stack, -- where in the program; see frames
     confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
     previous_call AS previous_call, -- the call that gave the device work before; id in calls; NULL: none did, it is not known, or the row is of several idle times
@@ -391,7 +391,7 @@ FROM lane_use;
 CREATE VIEW facts AS -- what is true of the run beside its ledger
 SELECT
     process AS process, -- id in processes; NULL: of several
-    name AS name, -- out of memory, memory full, no CUDA, no kernel, launch-blocking, unfinished, late rank, accelerated
+    name AS name, -- out of memory, memory full, no CUDA, no kernel, launch-blocking, unfinished, memory grows, late rank, accelerated
     detail AS detail -- in words
 FROM run_fact;
 

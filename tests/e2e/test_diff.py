@@ -218,6 +218,14 @@ class Noise(harness.Case):
                          ("none", None, None, None))
         self.assertIn("noise is unknown", self.command("diff", one, two, sim=False).out)
 
+    def test_a_quoted_pattern_is_the_files_that_fit_it(self):
+        for name, factors in (("a", (1, 1.02)), ("b", (1.5, 1.6))):
+            self.copies(name, factors)
+        words = [[self.path(f"{name}{number}.db") for number in range(2)] for name in "ab"]
+        out = self.command("diff", *words[0], "--", *words[1], sim=False).out
+        self.assertEqual(self.command("diff", self.path("a*.db"), self.path("b?.db"), sim=False).out, out)
+        self.assertIn("no traces (*.db) there", self.command("diff", self.path("a*.db"), self.path("c*.db"), status=3, sim=False).err)
+
     def test_exit_code(self):
         one, same, other = self.copies("a", (1, 1, 1.5))
         self.command("diff", one, other, sim=False)

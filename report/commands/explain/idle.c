@@ -81,9 +81,8 @@ static void idle_why(const struct gv_idle_listed *row, FILE *text)
                               : " Inferred from the calls.",
               text);
     else if (row->samples > 0)
-        fprintf(text, " %" PRId64 " look%s at the thread %s so%s.", row->samples,
-                row->samples == 1 ? "" : "s", row->samples == 1 ? "says" : "say",
-                idle_is(row, "grouped") ? ", in times between the same two calls" : "");
+        fprintf(text, " Seen %" PRId64 " time%s%s.", row->samples, gv_format_plural(row->samples),
+                idle_is(row, "grouped") ? ", between the same two calls" : "");
 }
 
 struct idle_all {
