@@ -26,7 +26,9 @@
 
 enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
 
-/* What a call is: its entry point, and what it launches. 0: none. */
+/* What a call is: its entry point, and what it launches: a kernel, or one of so many kinds of
+ * graphs, by their handles. 0: none. */
+#define GV_LEDGER_GRAPHS            512u
 #define GV_LEDGER_CALL(api, kernel) ((uint64_t)(api) << 32 | (kernel))
 #define GV_LEDGER_API(what)         ((uint32_t)((what) >> 32))
 #define GV_LEDGER_FUNCTION(what)    GV_LEDGER_CALL(GV_LEDGER_API(what), 0)
@@ -354,6 +356,8 @@ void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_
 /* From now on, idle time of the lane is claimed by a wait of waited_ns. */
 int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, uint32_t pair,
                    uint32_t stack);
+
+bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what);
 
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
 {
