@@ -67,11 +67,6 @@ static int count_in(struct gv_ledger *ledger, uint32_t pair, const struct gv_led
     return 0;
 }
 
-bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what)
-{
-    return gv_ledger_api(ledger, GV_LEDGER_API(what), 1) == GV_GPU_WORK_GRAPH;
-}
-
 /* Of the pair, of all that have its second call in common, of all that have its function, as each
  * round may launch a kernel that it has just compiled or a graph that it has just made, and of the
  * thread. */

@@ -3,8 +3,8 @@
 
 #include "report/store/array.h"
 #include "report/store/time_sum.h"
-#include "trace/mix.h"
 #include "trace/call_table.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */

@@ -357,11 +357,14 @@ void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_
 int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, uint32_t pair,
                    uint32_t stack);
 
-bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what);
-
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
 {
     return gv_id_table_get(&ledger->apis, api, column);
+}
+
+static inline bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what)
+{
+    return gv_ledger_api(ledger, GV_LEDGER_API(what), 1) == GV_GPU_WORK_GRAPH;
 }
 
 #endif
