@@ -156,7 +156,9 @@ static uint64_t call_of(const struct gv_ledger *ledger, const struct gv_pass_cal
     uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
     uint64_t graph = gv_mix(0, (uint64_t)call->object) >> 32;
 
-    return gv_ledger_launches_graph(ledger, what) ? what | (graph % GV_LEDGER_GRAPHS + 1) : what;
+    return gv_ledger_launches_graph(ledger, what)
+               ? what | GV_LEDGER_GRAPH | graph % GV_LEDGER_GRAPHS
+               : what;
 }
 
 static int take_call(void *context, const struct gv_pass_call *call)

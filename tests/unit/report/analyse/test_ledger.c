@@ -1393,6 +1393,12 @@ static void several_kernels_in_a_sample(void **state)
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
     busy_with(1, 4, 3 * MS);
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+    /* Those of a graph, each by itself. */
+    busy_with(1, 1, 3 * MS);
+    totals_execute(
+        "UPDATE api SET gpu_work = 2 WHERE id = 71; UPDATE call SET kernel = NULL, object "
+        "= 7");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
 }
 
 static void others_work_is_in_the_samples(void **state)
