@@ -68,7 +68,8 @@ static int count_in(struct gv_ledger *ledger, uint32_t pair, const struct gv_led
 }
 
 /* Of the pair, of all that have its second call in common, of all that have its function, as each
- * round may launch a kernel that it has just compiled, and of the thread. */
+ * round may launch a kernel that it has just compiled or a graph that it has just made, and of the
+ * thread. */
 static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *add)
 {
     const struct gv_ledger_pair of = ledger->pairs[pair];
@@ -81,16 +82,19 @@ static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
     if (!error && any)
         error = count_in(ledger, any, add);
+    if (error || !(add->verdict || gv_ledger_launches_graph(ledger, of.after)))
+        return error;
+    if (of.after != GV_LEDGER_FUNCTION(of.after)) {
+        error =
+            gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
+        if (!error && any)
+            error = count_in(ledger, any, add);
+    }
     if (error || !add->verdict)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_ANY, &any);
     of_thread.stack = 0;
-    if (!error && any)
-        error = count_in(ledger, any, &of_thread);
-    if (error || of.after == GV_LEDGER_FUNCTION(of.after))
-        return error;
-    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
-    return error || !any ? error : count_in(ledger, any, add);
+    return error || !any ? error : count_in(ledger, any, &of_thread);
 }
 
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,

@@ -26,9 +26,13 @@
 
 enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
 
-/* What a call is: its entry point, and what it launches. 0: none. */
+/* What a call is: its entry point, and what it launches: a kernel, or from GV_LEDGER_GRAPH on one
+ * of so many kinds of graphs, by their handles. 0: none. */
+#define GV_LEDGER_GRAPH             0x80000000u
+#define GV_LEDGER_GRAPHS            512u
 #define GV_LEDGER_CALL(api, kernel) ((uint64_t)(api) << 32 | (kernel))
 #define GV_LEDGER_API(what)         ((uint32_t)((what) >> 32))
+#define GV_LEDGER_KERNEL(what)      ((what)&GV_LEDGER_GRAPH ? 0 : (uint32_t)(what))
 #define GV_LEDGER_FUNCTION(what)    GV_LEDGER_CALL(GV_LEDGER_API(what), 0)
 
 /* Two calls of a thread that follow each other. What is not known of one piece of time between and
@@ -358,6 +362,11 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, u
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
 {
     return gv_id_table_get(&ledger->apis, api, column);
+}
+
+static inline bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what)
+{
+    return gv_ledger_api(ledger, GV_LEDGER_API(what), 1) == GV_GPU_WORK_GRAPH;
 }
 
 #endif

@@ -131,6 +131,35 @@ static void overlapping_work_counts_once(void **state)
     assert_int_equal(booked("graph"), 10 * MS);
 }
 
+/* Each is launched at a line of its own: of 5, no launch was chosen, but its first one has a stack.
+ * Nothing is known of 6, so it is like the others, of which most are 4. */
+static void graphs_are_told_apart(void **state)
+{
+    static const int objects[] = {4, 5, 4, 5, 4, 5, 4, 6};
+    char sql[128];
+
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class, gpu_work) VALUES (76, 'cuGraphLaunch', 'launch', 2);"
+        "INSERT INTO stack VALUES (4, 1, 4), (5, 1, 5);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line)"
+        " SELECT id, 0, 'python', 'step', 'train.py', id FROM stack WHERE id IN (4, 5)");
+    for (int64_t i = 0; i < 8; i++) {
+        call(i + 1, 1, 76, 10 * MS + i * MS, 10000);
+        operation(i + 1, 1, 4, 10 * MS + i * MS + 20000, MS - 20000, i + 1);
+        snprintf(sql, sizeof(sql), "UPDATE call SET object = %d WHERE id = %lld", objects[i],
+                 (long long)i + 1);
+        totals_execute(sql);
+    }
+    totals_execute("INSERT INTO call_stack VALUES (2, 5), (3, 4); INSERT INTO call_sample VALUES"
+                   " (3, 4)");
+    make();
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 5"),
+                     3 * (MS - 20000));
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 4"),
+                     5 * (MS - 20000));
+}
+
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
 static void wait_and_work(void)
 {
@@ -1364,6 +1393,12 @@ static void several_kernels_in_a_sample(void **state)
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
     busy_with(1, 4, 3 * MS);
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+    /* Those of a graph, each by itself. */
+    busy_with(1, 1, 3 * MS);
+    totals_execute(
+        "UPDATE api SET gpu_work = 2 WHERE id = 71; UPDATE call SET kernel = NULL, object "
+        "= 7");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
 }
 
 static void others_work_is_in_the_samples(void **state)
@@ -1577,6 +1612,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
+        TEST(graphs_are_told_apart),
         TEST(a_wait_claims_what_it_waited),
         TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
