@@ -320,8 +320,6 @@ DROP TABLE temp.ledger_slow;
 DROP TABLE temp.ledger_slow_idle;
 
 -- name: add_minute
-INSERT INTO older_ledger (minute, process, device, total_ns, count, error_ns, first_half_ns, what, confidence, file, line,
-    function, claimed_file, claimed_line, claimed_function)
-SELECT ?1, ?2, CASE WHEN ?3 >= 0 THEN ?3 END, ?6, ?7, ?8, ?9, ?10, ?11, p.file, p.line, p.function, c.file, c.line,
-    CASE WHEN ?5 <> 0 THEN coalesce(c.function, '?') END
-FROM (SELECT 1) LEFT JOIN place p ON p.id = ?4 LEFT JOIN place c ON c.id = ?5;
+INSERT INTO ledger_minute (minute, process, device, phase, place, claimed, total_ns, count, error_ns, first_half_ns, idle_ns,
+    what, confidence)
+VALUES (?1, ?2, CASE WHEN ?3 >= 0 THEN ?3 END, ?4, nullif(?5, 0), nullif(?6, 0), ?7, ?8, ?9, ?10, ?11, ?12, ?13);

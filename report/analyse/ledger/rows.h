@@ -7,7 +7,7 @@
 
 struct gv_ledger_row {
     uint32_t lane, what;
-    uint32_t phase;         /* enum gv_ledger_phase, or a minute */
+    uint32_t phase;         /* enum gv_ledger_phase */
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
     int64_t before_copy_ns; /* of total_ns: as in the cells */
@@ -58,6 +58,9 @@ static inline int64_t gv_ledger_deal(struct gv_ledger_deal *deal, double share, 
 int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                      const struct gv_ledger_cell *cell,
                      struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
+
+/* store.c */
+const char *gv_ledger_confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled);
 
 /* split.c: 0 or -errno; free *rows in any case. */
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);

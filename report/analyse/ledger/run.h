@@ -60,7 +60,9 @@ struct gv_ledger_cell {
     uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
     uint32_t verdict; /* of looks in these pieces; + 1 */
     uint32_t what;
-    uint32_t phase;                       /* enum gv_ledger_phase, or a minute */
+    uint32_t phase;                       /* enum gv_ledger_phase */
+    uint32_t minutes;                     /* of total_ns and open_ns; the first of a list, + 1 */
+    uint32_t dealt, dealt_count;          /* the rows that it is in */
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
@@ -158,7 +160,7 @@ struct gv_ledger_lane {
     size_t use_count, use_room, use_at;
 };
 
-/* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
+/* What calls of a pair took on the GPU, in a phase, by samples of their like. */
 struct gv_ledger_sampled {
     uint32_t lane, pair, what, phase;
     double ns, error_ns;
@@ -226,8 +228,7 @@ struct gv_ledger_verdict {
 struct gv_ledger {
     sqlite3 *trace;
     struct gv_totals_part part;  /* what is booked */
-    bool by_minute;              /* phases are minutes since the session's start */
-    bool has_no_idle;            /* idle_time is not asked for */
+    bool only_minutes;           /* nothing else is asked for */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
                                     whether its stream awaits an event, what time in it is;
                                     whether it is the runtime's; whether it works in the legacy
@@ -271,6 +272,21 @@ struct gv_ledger {
         uint32_t looks;   /* at what is booked now, until a piece has them */
         bool is_open;     /* what is booked is a gap */
     } idle;
+    struct gv_ledger_minutes {
+        struct gv_ledger_minute {
+            int64_t ns, first_ns; /* first_ns: in its first half */
+            int64_t count;
+            uint32_t minute, next; /* since the session's start; next: + 1 */
+        } * list;
+        size_t count, room;
+        int64_t from_ns; /* time before is not booked: of older time, sums are kept */
+        unsigned shift;  /* a unit is 2^shift minutes */
+        struct gv_ledger_dealt {
+            uint32_t row;
+            int64_t ns;
+        } * dealt;
+        size_t dealt_count, dealt_room;
+    } minutes;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
     int64_t *place_ends_ns;           /* by place: the end of its last operation */
@@ -350,10 +366,17 @@ bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies
  * in that one's phase. */
-void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);
+int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);
 /* From now on, idle time of the lane is claimed by a wait of waited_ns. */
 int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, uint32_t pair,
                    uint32_t stack);
+
+/* The device had no work. */
+static inline bool gv_ledger_is_idle(uint32_t what)
+{
+    return what >= GV_ACCOUNTS ||
+           (gv_account_say(what).group != GV_ACCOUNT_BUSY && what != GV_ACCOUNT_NOT_SEEN);
+}
 
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
 {

@@ -1,6 +1,6 @@
 /* Of a process of which some calls were measured: what is not known of its time goes to the calls
  * that kept the GPU, for as long as calls like them did on average. */
-#include "report/analyse/ledger/run.h"
+#include "report/analyse/ledger/minutes.h"
 
 #include "report/store/array.h"
 
@@ -11,12 +11,9 @@
 /* Of more pairs, the rest is not told apart. */
 #define SAMPLED_MOST 16384u
 
-/* The phase of a lane, or the minute, that a time lies in. */
-static uint32_t phase_of(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
-                         int64_t at_ns)
+/* The phase of a lane that a time lies in. */
+static uint32_t phase_of(const struct gv_ledger_lane *lane, int64_t at_ns)
 {
-    if (ledger->by_minute)
-        return at_ns > 0 ? (uint32_t)(at_ns / GV_LEDGER_MINUTE_NS) : 0;
     return at_ns < lane->main_ns ? 0 : at_ns < lane->main_end_ns ? 1 : 2;
 }
 
@@ -40,7 +37,7 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     double error_ns = 0;
     int64_t ns = gv_scaled_ns(ledger->scaled, call, &error_ns), known;
     uint32_t what = account_of(ledger, call->api);
-    uint32_t phase = phase_of(ledger, lane, call->key.at_ns);
+    uint32_t phase = phase_of(lane, call->key.at_ns);
     struct gv_key key = {{(uint64_t)number << 32 | pair, what, phase}};
     int error = 0;
 
@@ -70,12 +67,13 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-/* A phase or minute of a lane, in which calls were measured. */
+/* A phase of a lane, in which calls were measured. */
 struct share {
     uint32_t lane;
     double all_ns, before_ns; /* what its calls took; those that have got their time */
     int64_t unknown_ns, busy_ns, taken_ns, passed_ns; /* taken_ns: of what is unknown */
     int64_t moved_ns, first_ns, given_ns, given_first_ns;
+    uint32_t minutes; /* of what is taken and not given yet */
 };
 
 struct shares {
@@ -142,12 +140,12 @@ static void decide(struct gv_ledger *ledger, struct share *share)
 }
 
 /* All that is busy; of what is unknown, of each cell in proportion. */
-static void take(struct gv_ledger_cell *cell, struct share *share)
+static int take(struct gv_ledger *ledger, struct gv_ledger_cell *cell, struct share *share)
 {
     int64_t ns = cell->total_ns, half_ns, until_ns = share->passed_ns + ns;
 
     if (!ns)
-        return;
+        return 0;
     if (cell->what == GV_ACCOUNT_UNKNOWN) {
         ns = (int64_t)((__int128)until_ns * share->taken_ns / share->unknown_ns) -
              (int64_t)((__int128)share->passed_ns * share->taken_ns / share->unknown_ns);
@@ -159,6 +157,7 @@ static void take(struct gv_ledger_cell *cell, struct share *share)
     if (cell->total_ns == 0)
         cell->count = 0;
     share->first_ns += half_ns;
+    return gv_ledger_minutes_move(ledger, &cell->minutes, &share->minutes, ns, false);
 }
 
 /* Gives what was taken to the calls, by what they took. */
@@ -174,13 +173,15 @@ static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of, st
 
     if (error || share->moved_ns <= 0)
         return error;
+    error = gv_ledger_minutes_move(ledger, &share->minutes, &cell->minutes,
+                                   until_ns - share->given_ns, false);
     cell->total_ns += until_ns - share->given_ns;
     cell->first_ns += first_until_ns - share->given_first_ns;
     cell->count += of->count;
     cell->error_ns += of->error_ns * fmin((double)share->moved_ns / share->all_ns, 1);
     share->given_ns = until_ns;
     share->given_first_ns = first_until_ns;
-    return 0;
+    return error;
 }
 
 int gv_ledger_sampled_move(struct gv_ledger *ledger)
@@ -193,7 +194,7 @@ int gv_ledger_sampled_move(struct gv_ledger *ledger)
     for (size_t i = 0; i < ledger->cell_count && !error && shares.count; i++) {
         struct share *share = share_of_cell(&shares, &ledger->cells[i]);
         if (share)
-            take(&ledger->cells[i], share);
+            error = take(ledger, &ledger->cells[i], share);
     }
     for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
         const struct gv_ledger_sampled *of = &ledger->sampled[i];

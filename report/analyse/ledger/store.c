@@ -22,7 +22,7 @@ static int bind(sqlite3_stmt *statement, const int64_t *values, int count, const
                                : gv_database_error(sqlite3_db_handle(statement), result);
 }
 
-static const char *confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled)
+const char *gv_ledger_confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled)
 {
     if (lane->device < 0)
         return lane->is_sampled && what <= GV_ACCOUNT_SET ? "sampled" : "inferred";
@@ -50,7 +50,7 @@ static int store_row(const struct gv_ledger *ledger, sqlite3_stmt *add,
                               row->claimed,  row->total_ns, row->count, error_of(row),
                               row->first_ns, row->stack};
     const char *texts[] = {gv_account_say(row->what).name,
-                           confidence(lane, row->what, row->sampled),
+                           gv_ledger_confidence(lane, row->what, row->sampled),
                            row->verdict ? ledger->verdicts[row->verdict - 1].detail : NULL};
 
     return bind(add, values, 10, texts, 3);
@@ -67,8 +67,8 @@ static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
                               finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0,
                               finding->stall};
     const char *texts[] = {gv_account_say(finding->what).name,
-                           confidence(lane, finding->what, finding->sampled), finding->title,
-                           finding->fix, *finding->then ? finding->then : NULL};
+                           gv_ledger_confidence(lane, finding->what, finding->sampled),
+                           finding->title, finding->fix, *finding->then ? finding->then : NULL};
 
     return bind(add, values, 11, texts, 5);
 }
@@ -136,81 +136,4 @@ int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
     if (!error && findings->count)
         error = gv_database_script(ledger->trace, sql_evidence, NULL, 0);
     return error ? error : keep_fixes(ledger->trace, findings);
-}
-
-/* ---- by minute ---- */
-
-/* Rows of a minute that keep their lines. */
-#define LINES_OF_MINUTE 32u
-
-static int by_minute(const void *left, const void *right)
-{
-    const struct gv_ledger_row *one = left, *other = right;
-
-    if (one->lane != other->lane)
-        return one->lane < other->lane ? -1 : 1;
-    if (one->phase != other->phase)
-        return one->phase < other->phase ? -1 : 1;
-    return one->total_ns > other->total_ns ? -1 : one->total_ns < other->total_ns;
-}
-
-static int store_minute(const struct gv_ledger *ledger, sqlite3_stmt *add,
-                        const struct gv_ledger_row *row)
-{
-    const struct gv_ledger_lane *lane = &ledger->lanes[row->lane];
-    const int64_t values[] = {row->phase, lane->process, lane->device,
-                              row->place, row->claimed,  row->total_ns,
-                              row->count, error_of(row), row->first_ns};
-    const char *texts[] = {gv_account_say(row->what).name,
-                           confidence(lane, row->what, row->sampled)};
-
-    return bind(add, values, 9, texts, 2);
-}
-
-/* What is beyond the largest, [from, to), by account. */
-static int store_rest(const struct gv_ledger *ledger, sqlite3_stmt *add, struct gv_ledger_row *rows,
-                      size_t from, size_t to)
-{
-    int error = 0;
-
-    for (size_t i = from; i < to && !error; i++) {
-        struct gv_ledger_row rest = rows[i];
-        if (rest.total_ns == 0)
-            continue; /* it is in an earlier one */
-        rest.place = rest.claimed = 0;
-        for (size_t j = i + 1; j < to; j++) {
-            if (rows[j].what != rest.what)
-                continue;
-            rest.total_ns += rows[j].total_ns;
-            rest.first_ns += rows[j].first_ns;
-            rest.count += rows[j].count;
-            rest.variance += rows[j].variance;
-            rest.error_ns += rows[j].error_ns;
-            rows[j].total_ns = 0;
-        }
-        error = store_minute(ledger, add, &rest);
-    }
-    return error;
-}
-
-int gv_ledger_store_minutes(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
-{
-    sqlite3_stmt *add = NULL;
-    int error = gv_database_error(
-        ledger->trace, sqlite3_prepare_v2(ledger->trace, sql_add_minute, -1, &add, NULL));
-
-    if (rows->count)
-        qsort(rows->rows, rows->count, sizeof(*rows->rows), by_minute);
-    for (size_t i = 0, first = 0; i <= rows->count && !error; i++) {
-        if (i < rows->count && rows->rows[i].lane == rows->rows[first].lane &&
-            rows->rows[i].phase == rows->rows[first].phase)
-            continue;
-        for (size_t j = first; j < i && j < first + LINES_OF_MINUTE && !error; j++)
-            error = store_minute(ledger, add, &rows->rows[j]);
-        if (!error && i > first + LINES_OF_MINUTE)
-            error = store_rest(ledger, add, rows->rows, first + LINES_OF_MINUTE, i);
-        first = i;
-    }
-    sqlite3_finalize(add);
-    return error;
 }

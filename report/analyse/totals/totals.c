@@ -17,8 +17,8 @@ static const char *const totals_tables[] = {
 #include "report/store_schema_columns.inc"
 };
 static const char *const totals_views[] = {
-    "gpu_lines", "memory_lines", "memory_peak", "range_summary", "steps",   "scaled",
-    "ledger",    "findings",     "facts",       "idle",          "minutes", "ranks"};
+    "gpu_lines",      "memory_lines", "memory_peak", "range_summary", "steps",   "scaled", "ledger",
+    "ledger_minutes", "findings",     "facts",       "idle",          "minutes", "ranks"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 

@@ -76,7 +76,8 @@ static int64_t booked(const char *what)
 static void make_part(const struct gv_totals_part *part)
 {
     totals_execute(
-        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding; DELETE FROM lane_use");
+        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM ledger_minute; DELETE FROM finding;"
+        " DELETE FROM lane_use; DELETE FROM idle_time");
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
@@ -88,7 +89,7 @@ static void make_minutes(const struct gv_totals_part *part)
     struct gv_pass *pass;
 
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass, false), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass), 0);
     gv_pass_close(pass);
 }
 
@@ -103,6 +104,18 @@ static void make(void)
         totals_number("SELECT count(*) FROM ledger_row WHERE total_ns < 0 OR first_half_ns < 0"
                       " OR first_half_ns > total_ns"),
         0);
+    /* By minute it is the same time; lines that round together differ by little. */
+    assert_int_equal(totals_number("SELECT count(*) FROM lane l WHERE end_ns - begin_ns <>"
+                                   " (SELECT sum(total_ns) FROM ledger_minute WHERE process = "
+                                   "l.process AND device IS l.device)"),
+                     0);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_minute WHERE total_ns < 0 OR first_half_ns < 0"
+                      " OR first_half_ns > total_ns OR idle_ns < 0 OR idle_ns > total_ns"),
+        0);
+    assert_int_equal(totals_number("SELECT coalesce(sum(duration_ns), 0) - (SELECT coalesce("
+                                   "sum(idle_ns), 0) FROM ledger_minute) FROM idle_time"),
+                     0);
 }
 
 /* ---- one gap at a time ---- */
@@ -676,7 +689,6 @@ static void what_was_seen_before_the_loop(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
     assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
-    make_minutes(&GV_TOTALS_ALL); /* have both */
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_minutes WHERE what IN ('child', 'sleep')"), 2);
 }
@@ -787,6 +799,39 @@ static void by_minute(void **state)
                                    " AND minute = 1"),
                      10 * MS);
     assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+}
+
+/* The same minute has both; the time that a wait claims is where it was. */
+static void lines_by_minute(void **state)
+{
+    const int64_t minute_ns = INT64_C(60000) * MS;
+
+    (void)state;
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    for (int64_t i = 0; i < 100; i++) {
+        call(2 * i + 1, 1, 71, i * 1200 * MS, 10000);
+        operation(2 * i + 1, 1, 1, i * 1200 * MS + MS, 600 * MS, 2 * i + 1);
+        call(2 * i + 2, 1, 74, i * 1200 * MS + 2 * MS, 600 * MS);
+    }
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM (SELECT minute FROM ledger_minutes WHERE "
+                                   "claimed_by_function IS NOT NULL GROUP BY minute HAVING "
+                                   "sum(total_ns) BETWEEN 29000000000 AND 31000000000)"),
+                     2);
+    assert_int_equal(totals_number("SELECT count(DISTINCT phase) FROM ledger_minutes"), 3);
+    assert_true(totals_number("SELECT min(ns) = max(ns) FROM (SELECT sum(total_ns) AS ns FROM "
+                              "ledger_minutes GROUP BY minute)") == 1);
+    /* More than are kept apart: two minutes, four, ... are together. */
+    totals_execute("UPDATE process SET end_ns = 60000000000 * 200000");
+    make();
+    assert_int_equal(totals_number("SELECT max(minute) % 4 FROM ledger_minutes"), 0);
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_minutes WHERE minute = 4"),
+                     4 * minute_ns);
+    /* Of older time there are sums already. */
+    totals_execute("INSERT INTO meta VALUES ('full_from_ns', 60000000000)");
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    make_part(&GV_TOTALS_ALL);
+    assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
 }
 
 static void without_a_gpu_side(void **state)
@@ -1609,6 +1654,7 @@ int main(void)
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
+        TEST(lines_by_minute),
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
