@@ -244,6 +244,10 @@ UPDATE finding SET idle = (SELECT i.id FROM temp.ledger_idle i JOIN ledger_row r
         AND CASE WHEN finding.what = 'waits' THEN r.claimed IS finding.place ELSE r.claimed IS NULL AND r.what = finding.what AND r.place IS finding.place END
     ORDER BY i.ns DESC LIMIT 1);
 DROP TABLE temp.ledger_idle;
+-- What is lost once is no part of each step.
+UPDATE finding SET once = 1, title = title || '; most of it once, not in each step', afterwards = NULL
+WHERE phase = 1 AND steps > 1 AND 5 * (SELECT min(i.duration_ns, l.main_end_ns - i.start_ns) FROM idle_time i JOIN lane l ON l.process = i.process
+    AND l.device IS i.device WHERE i.id = finding.idle) >= 4 * lost_ns;
 
 -- name: again_in_steps
 -- In how many steps the host did what a finding is about, in its function or below: of each such work, the largest finding.

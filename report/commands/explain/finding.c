@@ -34,12 +34,13 @@ static int tell_finding(void *context, sqlite3_stmt *row)
 {
     struct telling *telling = context;
     struct gv_explain_out *to = telling->to;
-    int64_t lost_ns = gv_time_column_duration(row, 3), steps = sqlite3_column_int64(row, 6);
+    int64_t lost_ns = gv_time_column_duration(row, 3), steps;
     int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
-    bool saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
+    bool once = sqlite3_column_int(row, 17) != 0,
+         saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
-    telling->steps = steps;
+    telling->steps = steps = once ? 0 : sqlite3_column_int64(row, 6);
     snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
     take_evidence(&telling->evidence, row);
