@@ -373,7 +373,7 @@ SELECT
     f.afterwards AS "then", -- what limits afterwards; NULL: not known
     f.stall AS stall, -- a stall that shows it; id in stalls
     f.idle AS idle, -- an idle time that shows it; id in idle
-    coalesce(f.once, 0) AS once -- 1: most of it was one idle time, not a part of each step
+    f.times AS times -- so many idle times were most of it; NULL: it is a part of each step, or not in steps
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
 CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM

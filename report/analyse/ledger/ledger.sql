@@ -231,23 +231,39 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, nullif
     nullif(?11, 0), nullif(?12, 0), ?13, ?15, coalesce(?16, (SELECT name FROM api WHERE id = ?14)), ?17);
 
 -- name: idle_evidence
--- The longest idle time of the phase that a row of the finding is of. (SQLite's rule for bare columns beside a max().)
+-- The longest idle time of the phase that a row of the finding is of, if possible at its line.
+DROP TABLE IF EXISTS temp.ledger_of;
+CREATE TEMP TABLE ledger_of (process INTEGER, device INTEGER, phase INTEGER, place INTEGER, what TEXT, finding INTEGER, is_line INTEGER);
+INSERT INTO temp.ledger_of
+SELECT f.process, f.device, f.phase, r.place, r.what, f.id, max(f.what = 'waits' OR f.place IS r.place)
+FROM finding f LEFT JOIN place p ON p.id = f.place
+    JOIN ledger_row r ON r.process = f.process AND r.device IS f.device AND r.phase = f.phase
+    LEFT JOIN place q ON q.id = r.place
+WHERE CASE WHEN f.what = 'waits' THEN r.claimed IS f.place
+    ELSE r.claimed IS NULL AND r.what = f.what AND (r.place IS f.place OR (q.function = p.function AND q.file IS p.file)) END
+GROUP BY f.id, r.place, r.what;
+CREATE INDEX temp.ledger_of_row ON ledger_of (process, device, phase, place, what);
 DROP TABLE IF EXISTS temp.ledger_idle;
 CREATE TEMP TABLE ledger_idle AS
-SELECT i.process AS process, i.device AS device, CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
-    x.place AS place, i.reason AS reason, i.id AS id, max(i.duration_ns) AS ns
-FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
-WHERE i.gap IS NOT NULL GROUP BY 1, 2, 3, 4, 5;
-UPDATE finding SET idle = (SELECT i.id FROM temp.ledger_idle i JOIN ledger_row r
-        ON r.process = i.process AND r.device IS i.device AND r.phase = i.phase AND r.place IS i.place AND r.what = i.reason
-    WHERE r.process = finding.process AND r.device IS finding.device AND r.phase = finding.phase
-        AND CASE WHEN finding.what = 'waits' THEN r.claimed IS finding.place ELSE r.claimed IS NULL AND r.what = finding.what AND r.place IS finding.place END
-    ORDER BY i.ns DESC LIMIT 1);
+SELECT o.finding AS finding, i.id AS id, i.ns AS ns, o.is_line AS is_line
+FROM (SELECT i.process AS process, i.device AS device, i.id AS id, i.reason AS what, x.place AS place,
+        CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
+        min(i.duration_ns, CASE WHEN i.start_ns < l.main_ns THEN l.main_ns WHEN i.start_ns < l.main_end_ns THEN l.main_end_ns ELSE l.end_ns END - i.start_ns) AS ns
+    FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
+    WHERE i.gap IS NOT NULL) i
+    CROSS JOIN temp.ledger_of o ON o.process = i.process AND o.device IS i.device AND o.phase = i.phase AND o.place IS i.place AND o.what = i.what;
+CREATE INDEX temp.ledger_idle_finding ON ledger_idle (finding, ns);
+UPDATE finding SET idle = (SELECT id FROM temp.ledger_idle WHERE finding = finding.id ORDER BY is_line DESC, ns DESC LIMIT 1);
+-- A few idle times are no part of each step.
+UPDATE finding SET times = (SELECT min(number) FROM (SELECT row_number() OVER longest AS number, sum(ns) OVER longest AS until_ns
+        FROM temp.ledger_idle i WHERE i.finding = finding.id WINDOW longest AS (ORDER BY ns DESC ROWS UNBOUNDED PRECEDING))
+    WHERE 5 * until_ns >= 4 * finding.lost_ns)
+WHERE phase = 1 AND steps > 1 AND saves_ns NOT NULL;
+UPDATE finding SET times = NULL WHERE times > 1 AND 10 * times > steps;
+UPDATE finding SET afterwards = NULL, title = title || '; most of it ' || iif(times = 1, 'once', times || ' times') || ', not in each step'
+WHERE times NOT NULL;
+DROP TABLE temp.ledger_of;
 DROP TABLE temp.ledger_idle;
--- What is lost once is no part of each step.
-UPDATE finding SET once = 1, title = title || '; most of it once, not in each step', afterwards = NULL
-WHERE phase = 1 AND steps > 1 AND 5 * (SELECT min(i.duration_ns, l.main_end_ns - i.start_ns) FROM idle_time i JOIN lane l ON l.process = i.process
-    AND l.device IS i.device WHERE i.id = finding.idle) >= 4 * lost_ns;
 
 -- name: again_in_steps
 -- In how many steps the host did what a finding is about, in its function or below: of each such work, the largest finding.

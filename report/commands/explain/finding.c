@@ -36,11 +36,11 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     struct gv_explain_out *to = telling->to;
     int64_t lost_ns = gv_time_column_duration(row, 3), steps;
     int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
-    bool once = sqlite3_column_int(row, 17) != 0,
+    bool seldom = sqlite3_column_type(row, 17) != SQLITE_NULL,
          saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
-    telling->steps = steps = once ? 0 : sqlite3_column_int64(row, 6);
+    telling->steps = steps = seldom ? 0 : sqlite3_column_int64(row, 6);
     snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
     take_evidence(&telling->evidence, row);
@@ -69,7 +69,8 @@ static int tell_finding(void *context, sqlite3_stmt *row)
                 gv_format_duration(error, gv_time_column_duration(row, 8)));
     fputc('.', to->text);
     if (saves)
-        fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
+        fprintf(to->text, " With%s the run is up to %s shorter%s%s.",
+                strcmp(gv_database_text(row, 1), "no-cpu") == 0 ? " enough CPUs" : "out it",
                 gv_format_duration(lost, saves_ns), gv_database_text(row, 16)[0] ? "; " : "",
                 gv_database_text(row, 16));
     gv_explain_end(to, to->json ? "told" : "what");

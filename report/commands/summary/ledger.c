@@ -68,7 +68,7 @@ static void finding_take(struct gv_summary_finding *finding, sqlite3_stmt *row)
         .saves_ns =
             sqlite3_column_type(row, 4) == SQLITE_NULL ? -1 : gv_time_column_duration(row, 4),
         .sure = confidence && strcmp(confidence, "inferred") != 0,
-        .once = sqlite3_column_int(row, 10) != 0,
+        .seldom = sqlite3_column_type(row, 10) != SQLITE_NULL,
     };
     take_text(finding->what, sizeof(finding->what), row, 2);
     take_text(finding->place, sizeof(finding->place), row, 6);
@@ -170,7 +170,7 @@ int64_t gv_summary_each_ns(const struct gv_summary_ledger *ledger, int64_t ns)
 int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
                            const struct gv_summary_finding *finding)
 {
-    return finding->once ? finding->lost_ns : gv_summary_each_ns(ledger, finding->lost_ns);
+    return finding->seldom ? finding->lost_ns : gv_summary_each_ns(ledger, finding->lost_ns);
 }
 
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES])

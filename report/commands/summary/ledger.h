@@ -23,7 +23,7 @@ struct gv_summary_finding {
     char title[GV_SUMMARY_TEXT_BYTES / 2], fix[GV_SUMMARY_TEXT_BYTES], then[256];
     int64_t lost_ns, saves_ns; /* saves_ns -1: nothing of itself */
     bool sure;                 /* measured */
-    bool once;                 /* most of it; not in each step */
+    bool seldom;               /* not in each step */
 };
 
 /* The time of a phase, or of all. */

@@ -953,8 +953,22 @@ static void what_happens_once_is_no_part_of_each_step(void **state)
 {
     (void)state;
     steps(one_long);
-    assert_int_equal(totals_number("SELECT once AND afterwards IS NULL AND title LIKE '%; most of "
+    assert_int_equal(totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
                                    "it once, not in each step' FROM finding WHERE id = 1"),
+                     1);
+}
+
+static int two_long(int number)
+{
+    return number % 20 == 0 ? 900 * MS : 800000;
+}
+
+static void what_happens_twice_is_no_part_of_each_step(void **state)
+{
+    (void)state;
+    steps(two_long);
+    assert_int_equal(totals_number("SELECT times = 2 AND title LIKE '%; most of it 2 times, not in "
+                                   "each step' FROM finding WHERE id = 1"),
                      1);
 }
 
@@ -969,7 +983,7 @@ static void steps_of_less_than_a_millisecond(void **state)
     (void)state;
     steps(short_ones);
     assert_int_equal(totals_number("SELECT afterwards = 'at best 520 us a step instead of 800 us'"
-                                   " AND once IS NULL"
+                                   " AND times IS NULL"
                                    " FROM finding WHERE what = 'host-code' AND phase = 1"),
                      1);
 }
@@ -1676,6 +1690,7 @@ int main(void)
         TEST(native_code_says_what_it_calls),
         TEST(steps_of_less_than_a_millisecond),
         TEST(what_happens_once_is_no_part_of_each_step),
+        TEST(what_happens_twice_is_no_part_of_each_step),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
