@@ -57,7 +57,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
         gv_format_text(to->out, gv_database_text(row, 9), 40, 0);
         fputc('\n', to->out);
     }
-    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", gv_database_text(row, 10),
+    fprintf(to->text, GV_EXPLAIN_NAME "%s%.900s.", gv_database_text(row, 10),
             gv_database_text(row, 10)[0] && gv_database_text(row, 11)[0] ? ": " : "",
             gv_database_text(row, 11));
     if (steps > 0 && lost_ns > 0)
