@@ -186,8 +186,9 @@ SELECT (SELECT CAST(sum(m.count * min(m.median_ns - f.median_ns, m.mean_ns - f.m
 FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;
 
 -- name: slow_steps
--- Those that take half as long again as the median ?2, and how much longer.
+-- Those that take half as long again as the median ?2, and how much longer. The last one has what comes after the loop.
 SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmup AND 2 * duration_ns >= 3 * ?2
+    AND ((SELECT source FROM step_series WHERE id = ?1) = 'range' OR number < (SELECT max(number) FROM step WHERE series = ?1))
     AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
 
 -- name: main_kernel

@@ -946,21 +946,22 @@ static void steps(int (*takes_ns)(int number))
 
 static int one_long(int number)
 {
-    return number == 20 ? 900 * MS : 800000;
+    return number == 20 ? 60 * MS : 800000;
 }
 
 static void what_happens_once_is_no_part_of_each_step(void **state)
 {
     (void)state;
     steps(one_long);
-    assert_int_equal(totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
-                                   "it once, not in each step' FROM finding WHERE id = 1"),
-                     1);
+    assert_int_equal(
+        totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
+                      "it once, not in each step' FROM finding WHERE id = 1"),
+        1);
 }
 
 static int two_long(int number)
 {
-    return number == 10 || number == 20 ? 200 * MS : 800000;
+    return number == 10 || number == 20 ? 30 * MS : 800000;
 }
 
 static void what_happens_twice_is_no_part_of_each_step(void **state)
@@ -970,6 +971,19 @@ static void what_happens_twice_is_no_part_of_each_step(void **state)
     assert_int_equal(totals_number("SELECT times = 2 AND title LIKE '%; most of it 2 times, not in "
                                    "each step' FROM finding WHERE id = 1"),
                      1);
+}
+
+static int the_last_is_long(int number)
+{
+    return number == 40 ? 60 * MS : 800000;
+}
+
+/* What comes after the loop, such as the wait for all that was queued, is no slow step. */
+static void the_last_step_is_no_slow_one(void **state)
+{
+    (void)state;
+    steps(the_last_is_long);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'slow-steps'"), 0);
 }
 
 static int short_ones(int number)
@@ -1688,6 +1702,7 @@ int main(void)
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
         TEST(native_code_says_what_it_calls),
+        TEST(the_last_step_is_no_slow_one),
         TEST(steps_of_less_than_a_millisecond),
         TEST(what_happens_once_is_no_part_of_each_step),
         TEST(what_happens_twice_is_no_part_of_each_step),
