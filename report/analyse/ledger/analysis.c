@@ -192,6 +192,8 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->idle.gaps);
     free(ledger->unseen.times);
     gv_pass_sorted_close(ledger->looks);
+    sqlite3_finalize(ledger->frames);
+    sqlite3_finalize(ledger->checks_gradient);
 }
 
 static int make(struct gv_ledger *ledger)

@@ -260,7 +260,8 @@ struct gv_ledger {
     struct gv_key_map stall_numbers; /* by call */
     struct gv_key_map builds;        /* calls that loaded code that lies in no file */
     struct gv_ledger_launch *launches;
-    struct gv_key_map stack_reasons; /* account + 1 of a stack's frames */
+    struct gv_key_map stack_reasons;        /* account + 1 of a stack's frames */
+    sqlite3_stmt *frames, *checks_gradient; /* of a stack */
     struct gv_ledger_verdict *verdicts;
     size_t verdict_count, verdict_room;
     struct {

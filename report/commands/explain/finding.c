@@ -1,7 +1,6 @@
 /* One finding: what of the ledger it is made of, and where in the code. */
 #include "report/analyse/names/stack_text.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/offer.h"
 #include "report/commands_explain_finding.inc"
 #include "report/commands/statement_rows.h"
 #include "report/show/format.h"
@@ -102,16 +101,6 @@ static int tell_row(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static int take_fix(void *context, sqlite3_stmt *row)
-{
-    struct gv_explain_out *to = context;
-    char fix[GV_OFFER_BYTES];
-
-    gv_explain_lines(to, "fix",
-                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
-    return 0;
-}
-
 static int tell_json(int64_t id, const struct gv_explain_out *to)
 {
     int error = gv_database_each(to->trace, "SELECT * FROM findings WHERE id = ?", &id, 1,
@@ -147,6 +136,6 @@ struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out 
         to->error = gv_database_each(to->trace, sql_rows, &id, 1, tell_row, &telling);
     gv_explain_stack(to, "where", telling.stack, GV_EXPLAIN_FRAMES);
     if (!to->error && !to->json)
-        to->error = gv_database_each(to->trace, sql_fix, &id, 1, take_fix, to);
+        to->error = gv_database_each(to->trace, sql_fix, &id, 1, gv_explain_take_fix, to);
     return telling.evidence;
 }
