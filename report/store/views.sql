@@ -325,7 +325,7 @@ FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id 
 
 CREATE VIEW ledger_minutes AS -- the ledger by minute, also of older time of which only sums are kept (GPUVERIFY_KEEP)
 SELECT
-    l.minute AS minute, -- since the session's start; in a long run, the first of 2, 4, 8 or more, which are together
+    l.minute AS minute, -- since the session's start
     l.process AS process, -- id in processes
     l.device AS device, -- as in ledger
     CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger; of older time always main

@@ -206,12 +206,12 @@ static int make(struct gv_ledger *ledger)
         error = gv_ledger_take(ledger);
     if (!error)
         error = gv_ledger_split(ledger, &rows);
-    if (!error)
-        error = gv_ledger_minutes_store(ledger, &rows);
     if (!error && !ledger->only_minutes)
         error = gv_ledger_findings_make(ledger, &rows, &findings);
-    if (!error && !ledger->only_minutes)
+    if (!error)
         error = gv_ledger_store(ledger, &rows, &findings);
+    if (!error)
+        error = gv_ledger_minutes_store(ledger);
     if (!error && !ledger->only_minutes)
         error = gv_ledger_idle_store(ledger, &rows);
     free(findings.list);

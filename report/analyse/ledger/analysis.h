@@ -17,7 +17,7 @@
  * -errno. */
 int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass);
 
-/* Only those of ledger_minute. 0 or -errno. */
+/* Without findings and idle_time. 0 or -errno. */
 int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass);
 
 #endif

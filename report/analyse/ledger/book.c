@@ -207,7 +207,7 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
         .cell = (uint32_t)at - 1,
         .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
         .to_ns = piece->to_ns < of.high_ns ? piece->to_ns : of.high_ns};
-    error = gv_ledger_minutes_book(ledger, &cell->minutes, part.from_ns, part.to_ns, counts, false);
+    error = gv_ledger_minutes_book(ledger, at - 1, part.from_ns, part.to_ns, counts, false);
     if (!error && ledger->idle.is_open && gv_ledger_is_idle(piece->what))
         error = gv_ledger_idle_note(ledger, part);
     if (error)
@@ -279,7 +279,8 @@ int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from
                            &(const struct gv_ledger_piece){
                                .from_ns = *from_ns, .to_ns = *to_ns, .what = cell->what},
                            true);
-    return gv_ledger_minutes_book(ledger, &cell->minutes, *from_ns, *to_ns, 0, true);
+    return gv_ledger_minutes_book(ledger, ledger->lanes[number].busy_cell - 1, *from_ns, *to_ns, 0,
+                                  true);
 }
 
 /* The part of `ns` that `share` of `of` is, rounded down. */
@@ -332,8 +333,7 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns,
         ledger->cells[at - 1].before_copy_ns = cell.before_copy_ns;
         ledger->cells[at - 1].first_ns += first_ns;
         ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
-        error = gv_ledger_minutes_move(ledger, &ledger->cells[lane->open[i]].minutes,
-                                       &ledger->cells[at - 1].minutes, part_ns, true);
+        error = gv_ledger_minutes_claim(ledger, lane->open[i], at - 1, part_ns);
     }
     lane->open_count = 0;
     lane->waited_ns = waited_ns;

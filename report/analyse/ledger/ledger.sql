@@ -340,7 +340,46 @@ WHERE what = 'slow-steps' AND steps > count;
 DROP TABLE temp.ledger_slow;
 DROP TABLE temp.ledger_slow_idle;
 
+-- name: minutes_begin
+-- How much of each cell is in which row of ledger_row; and when the time of each cell was.
+DROP TABLE IF EXISTS temp.ledger_deal;
+CREATE TEMP TABLE ledger_deal (cell INTEGER, row INTEGER, ns INTEGER);
+DROP TABLE IF EXISTS temp.ledger_entry;
+CREATE TEMP TABLE ledger_entry (cell INTEGER, minute INTEGER, ns INTEGER, first_ns INTEGER, count INTEGER, is_idle INTEGER);
+
+-- name: deal
+INSERT INTO temp.ledger_deal VALUES (?1, ?2, ?3);
+
 -- name: add_minute
-INSERT INTO ledger_minute (minute, process, device, phase, place, claimed, total_ns, count, error_ns, first_half_ns, idle_ns,
-    what, confidence)
-VALUES (?1, ?2, CASE WHEN ?3 >= 0 THEN ?3 END, ?4, nullif(?5, 0), nullif(?6, 0), ?7, ?8, ?9, ?10, ?11, ?12, ?13);
+INSERT INTO temp.ledger_entry VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: minutes_group
+UPDATE temp.ledger_entry SET cell = ?2 WHERE cell = ?1;
+
+-- define: part(amount)
+-- What a row has of it: all parts together are the amount.
+(CAST({amount} * d.until AS INTEGER) - CAST({amount} * d.since AS INTEGER))
+
+-- name: minutes_store
+-- The 32 largest rows of each minute, and the rest by account.
+DROP TABLE IF EXISTS temp.ledger_dealt;
+CREATE TEMP TABLE ledger_dealt (cell INTEGER, row INTEGER, since REAL, until REAL, PRIMARY KEY (cell, row)) WITHOUT ROWID;
+INSERT INTO temp.ledger_dealt
+SELECT cell, row, (sum(ns) OVER cells - ns) * 1.0 / sum(ns) OVER (PARTITION BY cell), sum(ns) OVER cells * 1.0 / sum(ns) OVER (PARTITION BY cell)
+FROM (SELECT cell, row, sum(ns) AS ns FROM temp.ledger_deal GROUP BY cell, row) WINDOW cells AS (PARTITION BY cell ORDER BY row);
+INSERT INTO ledger_minute (minute, process, device, phase, what, place, claimed, total_ns, count, error_ns, first_half_ns, idle_ns, confidence)
+WITH part AS (
+    SELECT e.minute AS minute, d.row AS row, sum({part(e.ns)}) AS ns, sum({part(e.first_ns)}) AS first_ns, sum({part(e.count)}) AS count,
+        sum(e.is_idle * {part(e.ns)}) AS idle_ns
+    FROM temp.ledger_entry e CROSS JOIN temp.ledger_dealt d ON d.cell = e.cell GROUP BY e.minute, d.row),
+ranked AS (
+    SELECT p.minute AS minute, r.id AS id, r.process AS process, r.device AS device, r.phase AS phase, r.what AS what, r.place AS place, r.claimed AS claimed,
+        p.ns AS ns, p.first_ns AS first_ns, p.count AS count, p.idle_ns AS idle_ns, r.error_ns * 1.0 * p.ns / r.total_ns AS error_ns, r.confidence AS confidence,
+        row_number() OVER (PARTITION BY p.minute, r.process, r.device ORDER BY p.ns DESC, r.id) <= 32 AS is_large
+    FROM part p CROSS JOIN ledger_row r ON r.id = p.row WHERE p.ns > 0)
+SELECT minute, process, device, phase, what, CASE WHEN is_large THEN place END, CASE WHEN is_large THEN claimed END,
+    sum(ns), sum(count), CAST(sum(error_ns) AS INTEGER), sum(first_ns), sum(idle_ns), min(confidence)
+FROM ranked GROUP BY minute, process, device, phase, what, CASE WHEN is_large THEN id END;
+DROP TABLE temp.ledger_deal;
+DROP TABLE temp.ledger_entry;
+DROP TABLE temp.ledger_dealt;

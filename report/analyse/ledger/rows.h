@@ -59,9 +59,6 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                      const struct gv_ledger_cell *cell,
                      struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
 
-/* store.c */
-const char *gv_ledger_confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled);
-
 /* split.c: 0 or -errno; free *rows in any case. */
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 void gv_ledger_rows_free(struct gv_ledger_rows *rows);

@@ -60,9 +60,11 @@ struct gv_ledger_cell {
     uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
     uint32_t verdict; /* of looks in these pieces; + 1 */
     uint32_t what;
-    uint32_t phase;                       /* enum gv_ledger_phase */
-    uint32_t minutes;                     /* of total_ns and open_ns; the first of a list, + 1 */
-    uint32_t dealt, dealt_count;          /* the rows that it is in */
+    uint32_t phase; /* enum gv_ledger_phase */
+    uint32_t group; /* the cell whose minutes it shares, + 1; 0: it has own */
+    struct gv_ledger_minute {
+        int64_t at, ns, first_ns, count;  /* of total_ns and open_ns; first_ns: in its first half */
+    } minute;                             /* the last one */
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
@@ -273,20 +275,9 @@ struct gv_ledger {
         uint32_t looks;   /* at what is booked now, until a piece has them */
         bool is_open;     /* what is booked is a gap */
     } idle;
-    struct gv_ledger_minutes {
-        struct gv_ledger_minute {
-            int64_t ns, first_ns; /* first_ns: in its first half */
-            int64_t count;
-            uint32_t minute, next; /* since the session's start; next: + 1 */
-        } * list;
-        size_t count, room;
-        int64_t from_ns; /* time before is not booked: of older time, sums are kept */
-        unsigned shift;  /* a unit is 2^shift minutes */
-        struct gv_ledger_dealt {
-            uint32_t row;
-            int64_t ns;
-        } * dealt;
-        size_t dealt_count, dealt_room;
+    struct {
+        int64_t from_ns;          /* time before is not booked: of older time, sums are kept */
+        sqlite3_stmt *add, *deal; /* NULL: nothing was booked */
     } minutes;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
@@ -347,7 +338,6 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t lane, const struct
 int gv_ledger_sampled_move(struct gv_ledger *ledger);
 
 /* book.c */
-#define GV_LEDGER_MINUTE_NS INT64_C(60000000000)
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;

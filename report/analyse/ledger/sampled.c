@@ -1,6 +1,6 @@
 /* Of a process of which some calls were measured: what is not known of its time goes to the calls
  * that kept the GPU, for as long as calls like them did on average. */
-#include "report/analyse/ledger/minutes.h"
+#include "report/analyse/ledger/run.h"
 
 #include "report/store/array.h"
 
@@ -73,7 +73,7 @@ struct share {
     double all_ns, before_ns; /* what its calls took; those that have got their time */
     int64_t unknown_ns, busy_ns, taken_ns, passed_ns; /* taken_ns: of what is unknown */
     int64_t moved_ns, first_ns, given_ns, given_first_ns;
-    uint32_t minutes; /* of what is taken and not given yet */
+    uint32_t group; /* a cell from which time is moved, + 1: all share its minutes */
 };
 
 struct shares {
@@ -118,6 +118,8 @@ static int list_shares(const struct gv_ledger *ledger, struct shares *shares)
     for (size_t i = 0; i < ledger->cell_count; i++) {
         const struct gv_ledger_cell *cell = &ledger->cells[i];
         struct share *share = share_of_cell(shares, cell);
+        if (share && !share->group)
+            share->group = (uint32_t)i + 1;
         if (share)
             *(cell->what == GV_ACCOUNT_KERNEL ? &share->busy_ns : &share->unknown_ns) +=
                 cell->total_ns;
@@ -140,12 +142,12 @@ static void decide(struct gv_ledger *ledger, struct share *share)
 }
 
 /* All that is busy; of what is unknown, of each cell in proportion. */
-static int take(struct gv_ledger *ledger, struct gv_ledger_cell *cell, struct share *share)
+static void take(struct gv_ledger_cell *cell, struct share *share)
 {
     int64_t ns = cell->total_ns, half_ns, until_ns = share->passed_ns + ns;
 
     if (!ns)
-        return 0;
+        return;
     if (cell->what == GV_ACCOUNT_UNKNOWN) {
         ns = (int64_t)((__int128)until_ns * share->taken_ns / share->unknown_ns) -
              (int64_t)((__int128)share->passed_ns * share->taken_ns / share->unknown_ns);
@@ -157,7 +159,7 @@ static int take(struct gv_ledger *ledger, struct gv_ledger_cell *cell, struct sh
     if (cell->total_ns == 0)
         cell->count = 0;
     share->first_ns += half_ns;
-    return gv_ledger_minutes_move(ledger, &cell->minutes, &share->minutes, ns, false);
+    cell->group = share->group;
 }
 
 /* Gives what was taken to the calls, by what they took. */
@@ -173,15 +175,14 @@ static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of, st
 
     if (error || share->moved_ns <= 0)
         return error;
-    error = gv_ledger_minutes_move(ledger, &share->minutes, &cell->minutes,
-                                   until_ns - share->given_ns, false);
+    cell->group = share->group;
     cell->total_ns += until_ns - share->given_ns;
     cell->first_ns += first_until_ns - share->given_first_ns;
     cell->count += of->count;
     cell->error_ns += of->error_ns * fmin((double)share->moved_ns / share->all_ns, 1);
     share->given_ns = until_ns;
     share->given_first_ns = first_until_ns;
-    return error;
+    return 0;
 }
 
 int gv_ledger_sampled_move(struct gv_ledger *ledger)
@@ -194,7 +195,7 @@ int gv_ledger_sampled_move(struct gv_ledger *ledger)
     for (size_t i = 0; i < ledger->cell_count && !error && shares.count; i++) {
         struct share *share = share_of_cell(&shares, &ledger->cells[i]);
         if (share)
-            error = take(ledger, &ledger->cells[i], share);
+            take(&ledger->cells[i], share);
     }
     for (size_t i = 0; i < ledger->sampled_count && !error; i++) {
         const struct gv_ledger_sampled *of = &ledger->sampled[i];

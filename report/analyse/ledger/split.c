@@ -1,5 +1,6 @@
 /* Splits cells by what was seen of their pairs: looks outside of calls, stacks of calls. */
 #include "report/analyse/ledger/minutes.h"
+#include "report/analyse/ledger/rows.h"
 
 #include "report/analyse/names/places.h"
 #include "report/analyse_ledger_ledger.inc"
@@ -295,7 +296,7 @@ static int cell_parts(const struct gv_ledger *ledger, const struct gv_ledger_cel
 /* ---- rows ---- */
 
 static int add_row(struct splitting *splitting, const struct gv_ledger_row *wanted,
-                   struct gv_ledger_cell *cell, int64_t ns, double share, double variance)
+                   const struct gv_ledger_cell *cell, int64_t ns, double share, double variance)
 {
     struct gv_ledger_rows *rows = splitting->rows;
     const struct gv_key key = {
@@ -330,7 +331,8 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
     }
-    return gv_ledger_minutes_deal(splitting->ledger, cell, (uint32_t)number - 1, ns);
+    return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
+                                  (size_t)number - 1, ns);
 }
 
 /* Where the program's first thread waits for one that has no frames of the program. */
@@ -429,7 +431,7 @@ static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, boo
     return 0;
 }
 
-static int split_cell(struct splitting *splitting, struct gv_ledger_cell *cell)
+static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *cell)
 {
     const struct parts *own = &splitting->own, *claims = &splitting->claims;
     struct gv_ledger_deal deal = {.amount = cell->total_ns};

@@ -22,7 +22,7 @@ static int bind(sqlite3_stmt *statement, const int64_t *values, int count, const
                                : gv_database_error(sqlite3_db_handle(statement), result);
 }
 
-const char *gv_ledger_confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled)
+static const char *confidence(const struct gv_ledger_lane *lane, uint32_t what, bool sampled)
 {
     if (lane->device < 0)
         return lane->is_sampled && what <= GV_ACCOUNT_SET ? "sampled" : "inferred";
@@ -50,7 +50,7 @@ static int store_row(const struct gv_ledger *ledger, sqlite3_stmt *add,
                               row->claimed,  row->total_ns, row->count, error_of(row),
                               row->first_ns, row->stack};
     const char *texts[] = {gv_account_say(row->what).name,
-                           gv_ledger_confidence(lane, row->what, row->sampled),
+                           confidence(lane, row->what, row->sampled),
                            row->verdict ? ledger->verdicts[row->verdict - 1].detail : NULL};
 
     return bind(add, values, 10, texts, 3);
@@ -67,8 +67,8 @@ static int store_finding(const struct gv_ledger *ledger, sqlite3_stmt *add,
                               finding->count,    finding->phase == GV_LEDGER_MAIN ? lane->steps : 0,
                               finding->stall};
     const char *texts[] = {gv_account_say(finding->what).name,
-                           gv_ledger_confidence(lane, finding->what, finding->sampled),
-                           finding->title, finding->fix, *finding->then ? finding->then : NULL};
+                           confidence(lane, finding->what, finding->sampled), finding->title,
+                           finding->fix, *finding->then ? finding->then : NULL};
 
     return bind(add, values, 11, texts, 5);
 }
