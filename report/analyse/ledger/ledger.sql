@@ -374,7 +374,7 @@ WITH part AS (
     FROM temp.ledger_entry e CROSS JOIN temp.ledger_dealt d ON d.cell = e.cell GROUP BY e.minute, d.row),
 ranked AS (
     SELECT p.minute AS minute, r.id AS id, r.process AS process, r.device AS device, r.phase AS phase, r.what AS what, r.place AS place, r.claimed AS claimed,
-        p.ns AS ns, p.first_ns AS first_ns, p.count AS count, p.idle_ns AS idle_ns, r.error_ns * 1.0 * p.ns / r.total_ns AS error_ns, r.confidence AS confidence,
+        p.ns AS ns, min(p.first_ns, p.ns) AS first_ns, p.count AS count, p.idle_ns AS idle_ns, r.error_ns * 1.0 * p.ns / r.total_ns AS error_ns, r.confidence AS confidence,
         row_number() OVER (PARTITION BY p.minute, r.process, r.device ORDER BY p.ns DESC, r.id) <= 32 AS is_large
     FROM part p CROSS JOIN ledger_row r ON r.id = p.row WHERE p.ns > 0)
 SELECT minute, process, device, phase, what, CASE WHEN is_large THEN place END, CASE WHEN is_large THEN claimed END,

@@ -798,7 +798,7 @@ static void by_minute(void **state)
     assert_int_equal(totals_number("SELECT total_ns FROM ledger_minutes WHERE what = 'kernel'"
                                    " AND minute = 1"),
                      10 * MS);
-    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding"), 0);
 }
 
 /* The same minute has both; the time that a wait claims is where it was. */
