@@ -71,6 +71,7 @@ int gv_ledger_minutes_claim(struct gv_ledger *ledger, size_t from, size_t to, in
     const struct gv_ledger_minute part = {.ns = of->ns < ns ? of->ns : ns,
                                           .first_ns = (int64_t)((double)of->first_ns * share),
                                           .count = (int64_t)((double)of->count * share)};
+    ledger->cells[from].claimed = (uint32_t)to + 1;
     int error = part.ns > 0 && claimed->at != of->at ? flush(ledger, to) : 0;
 
     if (error || part.ns <= 0)
@@ -100,7 +101,10 @@ int gv_ledger_minutes_store(struct gv_ledger *ledger)
     int error = 0;
 
     for (size_t i = 0; i < ledger->cell_count && !error; i++) {
-        const int64_t values[] = {(int64_t)i, (int64_t)ledger->cells[i].group - 1};
+        const struct gv_ledger_cell *cell = &ledger->cells[i];
+        /* What is left of one that was claimed as a whole was in earlier minutes. */
+        const int64_t values[] = {(int64_t)i,
+                                  (int64_t)(cell->total_ns > 0 ? cell->group : cell->claimed) - 1};
         error = flush(ledger, i);
         if (!error && values[1] >= 0)
             error = gv_database_script(ledger->trace, sql_minutes_group, values, 2);

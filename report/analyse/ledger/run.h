@@ -60,8 +60,9 @@ struct gv_ledger_cell {
     uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
     uint32_t verdict; /* of looks in these pieces; + 1 */
     uint32_t what;
-    uint32_t phase; /* enum gv_ledger_phase */
-    uint32_t group; /* the cell whose minutes it shares, + 1; 0: it has own */
+    uint32_t phase;   /* enum gv_ledger_phase */
+    uint32_t group;   /* the cell whose minutes it shares, + 1; 0: it has own */
+    uint32_t claimed; /* the last that took time of it, + 1 */
     struct gv_ledger_minute {
         int64_t at, ns, first_ns, count;  /* of total_ns and open_ns; first_ns: in its first half */
     } minute;                             /* the last one */

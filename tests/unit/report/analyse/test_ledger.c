@@ -820,6 +820,10 @@ static void lines_by_minute(void **state)
     assert_int_equal(totals_number("SELECT count(DISTINCT phase) FROM ledger_minutes"), 3);
     assert_true(totals_number("SELECT min(ns) = max(ns) FROM (SELECT sum(total_ns) AS ns FROM "
                               "ledger_minutes GROUP BY minute)") == 1);
+    /* Also if a wait claims all of a time that began in the minute before. */
+    totals_execute("UPDATE gpu_op SET duration_ns = 1190 * 1000000 WHERE id = 50;"
+                   "UPDATE call SET duration_ns = 1190 * 1000000 WHERE id = 100");
+    make();
     /* Of older time there are sums already. */
     totals_execute("INSERT INTO meta VALUES ('full_from_ns', 60000000000)");
     totals_execute("UPDATE process SET end_ns = 180000000000");
