@@ -3,7 +3,7 @@
 -- name: roles
 -- enum gv_step_role + 1, whether it launches a kernel, and whether it begins a capture (1) or ends one (2). A role of
 -- -1: it makes a graph that can be launched, of another one.
-SELECT id, CASE WHEN class = 'graph' AND name GLOB '*GraphInstantiate*' THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
+SELECT id, CASE WHEN class = 'graph' AND id IN (SELECT c.api FROM call_object o JOIN call c ON c.id = o.call) THEN -1 WHEN class = 'sync' THEN 4 WHEN coalesce(gpu_work, 0) = 0 THEN 0 WHEN gpu_work = 2 THEN 3
     WHEN kind = 'copy' THEN 5 WHEN class = 'copy' THEN 2 ELSE 1 END, gpu_work = 1,
     coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0)
 FROM api;

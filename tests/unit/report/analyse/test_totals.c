@@ -758,19 +758,6 @@ static void steps_whose_graphs_are_made_anew(void **state)
     assert_int_equal(steps_of_8(), 39); /* not the first: it might be the only graph */
 }
 
-/* What is cloned cannot be launched: which graphs are launched in turn says what a step is. */
-static void steps_in_which_a_graph_is_cloned(void **state)
-{
-    calls_of_steps();
-    totals_execute("UPDATE api SET name = 'cuGraphClone' WHERE id = 84");
-    for (int i = 0; i < 80; i++) {
-        step_call(8, 84, 100 + 2 * i, 0);
-        step_call(8, 81, 101 + 2 * i, 70 + i % 2);
-    }
-    totals_execute("INSERT INTO call_object SELECT id, 5 FROM call WHERE api = 84");
-    assert_int_equal(steps_of_8(), 40);
-}
-
 /* Before 40 steps of 1 ms, so many others of so many us. The first one that is no warm-up. */
 static int64_t first_after_set_up(int count, int each_us)
 {
@@ -957,7 +944,6 @@ int main(void)
         TEST(many_streams_are_read_in_linear_time),
         TEST(an_autotuners_threads_have_no_steps_of_the_program),
         TEST(steps_whose_graphs_are_made_anew),
-        TEST(steps_in_which_a_graph_is_cloned),
         TEST(what_sets_up_a_loop_is_a_warm_up),
         TEST(what_is_captured_is_no_work_of_a_step),
         TEST(a_graph_is_as_much_work_as_it_takes),
