@@ -352,8 +352,9 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
         piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
         if (piece.to_ns > piece.from_ns) {
             size_t cell = lane->busy_cell;
-            gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
-            error = gv_ledger_book(ledger, number, &piece);
+            error = gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
+            if (!error)
+                error = gv_ledger_book(ledger, number, &piece);
             lane->busy_cell = cell;
         }
     }

@@ -1,4 +1,5 @@
 /* Splits cells by what was seen of their pairs: looks outside of calls, stacks of calls. */
+#include "report/analyse/ledger/minutes.h"
 #include "report/analyse/ledger/rows.h"
 
 #include "report/analyse/names/places.h"
@@ -99,12 +100,12 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
 }
 
 /* Looks before the main phase tell the start, later ones the rest; others only where there are
- * none: what was compiled before the loop is not compiled in it. A minute may have both. */
+ * none: what was compiled before the loop is not compiled in it. */
 static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       uint32_t pair, struct parts *parts)
 {
     bool early = cell->phase == GV_LEDGER_START;
-    int error = ledger->by_minute ? 0 : add_looks(ledger, pair, !early, early, parts);
+    int error = add_looks(ledger, pair, !early, early, parts);
 
     return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }
@@ -341,7 +342,8 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
     }
-    return error;
+    return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
+                                  (size_t)number - 1, ns);
 }
 
 /* Where the program's first thread waits for one that has no frames of the program. */
