@@ -2,9 +2,10 @@
  * saved if they ran beside kernels. */
 #include "report/analyse/ledger/run.h"
 
-#define LEAST_SHARE 20 /* of the phase: one twentieth. With less, a second buffer is not worth it  \
-                        */
-#define LEAST_COUNT 4  /* fewer are no loop */
+#define LEAST_SHARE                                                                                \
+    20                /* of the phase: one twentieth. With less, a second buffer is not worth it   \
+                       */
+#define LEAST_COUNT 4 /* fewer are no loop */
 
 /* Of the lane's main phase: a step then takes as long as its copies, its kernels, or the host's own
  * work, whichever is longest. So that saves no more than any of them does not take yet. */
