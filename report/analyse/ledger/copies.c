@@ -2,13 +2,12 @@
  * saved if they ran beside kernels. */
 #include "report/analyse/ledger/run.h"
 
-#define LEAST_SHARE                                                                                \
-    20                /* of the phase: one twentieth. With less, a second buffer is not worth it   \
-                       */
-#define LEAST_COUNT 4 /* fewer are no loop */
+#define LEAST_SHARE 20 /* of the phase: with less than a twentieth, a second buffer is too much */
+#define LEAST_COUNT 4  /* fewer are no loop */
 
-/* Of the lane's main phase: a step then takes as long as its copies, its kernels, or the host's own
- * work, whichever is longest. So that saves no more than any of them does not take yet. */
+/* In the main phase. A step then takes as long as its copies, its kernels, or the host's own work,
+ * whichever is longest. So that saves at most the time of copies alone, of kernels without copies
+ * beside them, and that the host waited. The share of the first that it saves. */
 static double share_saved(const struct gv_ledger *ledger, uint32_t number)
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[number];

@@ -14,8 +14,7 @@
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 #define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
-#define OF_HOST_LAST                                                                               \
-    4 /* CUPTI_ACTIVITY_MEMCPY_KIND_ATOH: those up to it move data from or to the host */
+#define OF_HOST_LAST  4       /* CUPTI_ACTIVITY_MEMCPY_KIND_ATOH: up to it, the host has one end */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
