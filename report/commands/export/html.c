@@ -5,11 +5,13 @@
 #include "report/store/time_sum.h"
 #include "report/commands/export/export.h"
 #include "report/commands/export/flame.h"
-#include "report/commands/explain/explain.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/summary/summary.h"
+#include "report/commands_export_html.inc"
 #include "report/show/xml.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -117,18 +119,14 @@ static struct gv_summary html_subject(struct html *html, FILE *out)
     return summary;
 }
 
-static int html_finding(struct html *html, const struct gv_summary_ledger *ledger,
-                        const struct gv_summary_finding *finding, struct gv_json *json)
+static void html_finding(struct html *html, const struct gv_summary_finding *finding,
+                         struct gv_json *json)
 {
+    const struct gv_summary_ledger *ledger = html->ledger;
     struct gv_summary summary = html_subject(html, NULL);
-    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES], story[32] = "";
-    struct gv_finding_evidence evidence;
-    int error = gv_explain_finding_evidence(html->trace, finding->id, &evidence);
+    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES];
 
     snprintf(id, sizeof(id), "f%" PRId64, finding->id);
-    if (evidence.stall || evidence.idle)
-        snprintf(story, sizeof(story), "%c%" PRId64, evidence.stall ? 's' : 'i',
-                 evidence.stall ? evidence.stall : evidence.idle);
     gv_summary_fix(&summary, finding, fix);
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "id", id);
@@ -139,9 +137,7 @@ static int html_finding(struct html *html, const struct gv_summary_ledger *ledge
     gv_json_text(json, "line", finding->place[0] ? finding->place : NULL);
     gv_json_text(json, "text", finding->title);
     gv_json_text(json, "fix", fix[0] ? fix : NULL);
-    gv_json_text(json, "story", story[0] ? story : NULL);
     gv_json_close(json, '}');
-    return error;
 }
 
 static void html_fact(const struct gv_fact *fact, const char *path, struct gv_json *json)
@@ -163,24 +159,95 @@ static int html_about(struct html *html, FILE *out)
     return error ? error : gv_summary_print_rest(&summary, html->ledger);
 }
 
+/* The first fact or finding, in a sentence. */
+static void html_headline(const struct html *html, const struct gv_summary *summary, bool worked,
+                          char out[GV_SUMMARY_TEXT_BYTES])
+{
+    const struct gv_summary_ledger *ledger = html->ledger;
+    const struct gv_summary_finding *first = &ledger->findings[0];
+    const struct gv_fact *fact = html->report->list.facts;
+    char lost[GV_FORMAT_BYTES], step[GV_FORMAT_BYTES];
+
+    if (html->report->list.count > 0 && fact->name != GV_FACT_ACCELERATED)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s", fact->detail);
+    else if (!worked)
+        gv_facts_say_headline(summary->facts, out);
+    else if (ledger->told == 0)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: nothing costs much of %s",
+                 ledger->stepped ? "the steps" : "the run");
+    else if (first->lost_ns <= 0 || first->saves_ns < 0)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s: %s", first->place[0] ? first->place : first->what,
+                 first->title);
+    else
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s%s%s of %s %s %s: %s", first->place,
+                 !first->place[0] ? ""
+                 : first->sure    ? " costs "
+                                  : " may cost ",
+                 gv_format_duration(lost, gv_summary_each_ns(ledger, first->lost_ns)),
+                 ledger->stepped ? "each" : "the",
+                 gv_format_duration(step, gv_summary_each_ns(ledger, ledger->shown_ns)),
+                 ledger->stepped ? "step" : "run", first->title);
+}
+
+static void html_part(struct html *html, const char *name, int64_t finding, int64_t ns,
+                      struct gv_json *json)
+{
+    ns = gv_summary_each_ns(html->ledger, ns);
+    if (ns <= 0)
+        return;
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "name", name);
+    gv_json_known(json, "finding", finding, finding > 0);
+    gv_json_number(json, "ns", ns);
+    gv_json_close(json, '}');
+}
+
+/* What a step, or the run, is made of. */
+static void html_budget(struct html *html, struct gv_json *json)
+{
+    const struct gv_summary_ledger *ledger = html->ledger;
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns);
+
+    html_part(html, ledger->lanes[0].device < 0 ? "GPU busy at least" : "GPU busy", 0,
+              time.busy_ns - time.lost_busy_ns, json);
+    for (size_t i = 0; i < ledger->told; i++) {
+        const struct gv_summary_finding *finding = &ledger->findings[i];
+        if (finding->saves_ns < 0)
+            continue; /* other findings have this time */
+        html_part(html, finding->what, finding->id, finding->lost_ns, json);
+        rest_ns -= finding->lost_ns;
+    }
+    html_part(html, "the rest", 0, rest_ns, json);
+    html_part(html, "not known", 0, time.unknown_ns, json);
+    html_part(html, "without a request", 0, time.no_request_ns, json);
+    html_part(html, "not seen", 0, time.not_seen_ns, json);
+}
+
 static int html_say(struct html *html, const char *text, struct gv_json *json)
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     struct gv_summary summary = html_subject(html, NULL);
     const struct gv_summary_time all = gv_summary_time_of(&ledger->lanes[0], false);
-    char time[GV_SUMMARY_TEXT_BYTES], headline[GV_SUMMARY_TEXT_BYTES + 40];
-    char busy[GV_SUMMARY_TEXT_BYTES];
+    const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
+    char headline[GV_SUMMARY_TEXT_BYTES], busy[GV_SUMMARY_TEXT_BYTES];
     int64_t run_ns = ledger->lanes_told ? gv_summary_time_sum(&all) : 0;
+    bool worked = gv_summary_worked(&summary, ledger);
     int error = gv_summary_say_busy(&summary, ledger, busy);
 
-    gv_summary_say_time(ledger, time);
-    snprintf(headline, sizeof(headline), "%s: %s", ledger->stepped ? "One step" : "The run", time);
-    if (!time[0])
-        gv_facts_say_headline(summary.facts, headline);
+    html_headline(html, &summary, worked, headline);
     gv_json_text(json, "version", GV_VERSION);
     gv_json_text(json, "headline", headline);
     gv_json_text(json, "of", ledger->stepped ? "a step" : "the run");
     gv_json_text(json, "busy", busy[0] ? busy : NULL);
+    gv_json_open(json, "budget", '[');
+    if (ledger->lanes_told > 0)
+        html_budget(html, json);
+    gv_json_close(json, ']');
+    gv_json_open(json, "accounts", '[');
+    if (!error)
+        error = gv_database_each(html->trace, sql_accounts, lane, 2, gv_statement_rows_array, json);
+    gv_json_close(json, ']');
     if (run_ns > 0)
         gv_json_real(json, "busy_share", (double)all.busy_ns / (double)run_ns);
     else
@@ -210,7 +277,7 @@ static int html_findings(struct html *html)
     gv_json_close(&json, ']');
     gv_json_open(&json, "findings", '[');
     for (size_t i = 0; !error && i < ledger->told; i++)
-        error = html_finding(html, ledger, &ledger->findings[i], &json);
+        html_finding(html, &ledger->findings[i], &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     html->ledger = NULL;
