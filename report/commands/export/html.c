@@ -34,23 +34,29 @@ struct html {
     const struct gv_summary_ledger *ledger;
     FILE *page;
     FILE *out; /* escaped for where it lands in the page */
+    bool is_indent;
 };
 
 /* ---- what a data element may hold ---- */
 
-/* JSON has this only inside of texts. Without it, no text can end its element. */
-static ssize_t html_write_json(void *page, const char *bytes, size_t count)
+/* JSON has '<' only inside of texts: without it, no text can end its element. A line feed is only
+ * between them: neither it nor the blanks after it are needed. */
+static ssize_t html_write_json(void *of, const char *bytes, size_t count)
 {
+    struct html *html = of;
     const char *end = bytes + count, *from = bytes;
 
-    for (const char *at = bytes; at < end; at++)
-        if (*at == '<') {
-            fwrite(from, 1, (size_t)(at - from), page);
-            fputs("\\u003c", page);
-            from = at + 1;
-        }
-    fwrite(from, 1, (size_t)(end - from), page);
-    return ferror((FILE *)page) ? 0 : (ssize_t)count;
+    for (const char *at = bytes; at < end; at++) {
+        html->is_indent = *at == '\n' || (html->is_indent && *at == ' ');
+        if (*at != '<' && !html->is_indent)
+            continue;
+        fwrite(from, 1, (size_t)(at - from), html->page);
+        if (*at == '<')
+            fputs("\\u003c", html->page);
+        from = at + 1;
+    }
+    fwrite(from, 1, (size_t)(end - from), html->page);
+    return ferror(html->page) ? 0 : (ssize_t)count;
 }
 
 /* ---- the data ---- */
@@ -231,7 +237,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
     const struct gv_summary_time all = gv_summary_time_of(&ledger->lanes[0], false);
     const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
     char headline[GV_SUMMARY_TEXT_BYTES], busy[GV_SUMMARY_TEXT_BYTES];
-    int64_t run_ns = ledger->lanes_told ? gv_summary_time_sum(&all) : 0;
+    int64_t run_ns = ledger->lanes_told && lane[1] >= 0 ? gv_summary_time_sum(&all) : 0;
     bool worked = gv_summary_worked(&summary, ledger);
     int error = gv_summary_say_busy(&summary, ledger, busy);
 
@@ -396,7 +402,7 @@ int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
     int error = report ? 0 : -ENOMEM;
 
     gv_offer_called(NULL); /* the page may be read elsewhere */
-    html.out = fopencookie(out, "w", (cookie_io_functions_t){.write = html_write_json});
+    html.out = fopencookie(&html, "w", (cookie_io_functions_t){.write = html_write_json});
     if (!html.out)
         error = -ENOMEM;
     if (!error) {

@@ -224,7 +224,7 @@ const gvPage = (() => {
       told.busy_share === null ? null : `GPU busy ${share(told.busy_share)} of the run`,
       facts.kernels_run === null ? null : some(facts.kernels_run, "kernel", "no kernels"),
       facts.stalls ? `${plural(facts.stalls, "stall")}, ${duration(facts.stalled_ns)}` : "no stalls",
-      `${plural(facts.loads, "load")} of code, ${duration(facts.loading_ns + (facts.compiling_ns || 0))}`,
+      facts.loads ? `${plural(facts.loads, "load")} of code, ${duration(facts.loading_ns + (facts.compiling_ns || 0))}` : "no loads of code",
       some(facts.failed_calls, "failed call", "no failed calls"), some(facts.lost_records, "lost record", "no lost records"),
       facts.in_flight ? `${plural(facts.in_flight, "call")} not returned` : null,
     ].filter(Boolean).flatMap((text, i) => [i ? " · " : "", make("span", {}, text)]));
@@ -269,23 +269,23 @@ const gvPage = (() => {
     byId("budget").append(make("div", {class: "parts", "aria-hidden": "true"}, ...parts.map(([drawn]) => drawn)),
       make("ul", {"aria-label": "Where the time goes"},
         make("li", {class: "dim"}, `${told.of === "a step" ? "One step" : "The run"}: ${duration(all)}`), ...parts.map(([, key]) => key)));
-    if (told.busy) byId("budget").append(make("p", {}, `While the GPU is busy: ${told.busy}`));
+    if (told.busy) byId("budget").append(make("p", {}, `While the GPU is busy: ${told.busy.replace(/(^|; )of it /, "$1")}`));
   };
 
-  const item = (one, number, name, story, ...costs) => make("li", {id: `item-${number}`, class: one.may ? "may" : "cost", tabindex: "-1"},
-    make("div", {class: "item-head"}, make("span", {class: "item-number"}, number.replace("f", "")),
-      one.line ? make("code", {}, one.line) : null, make("h3", {}, name), ...costs,
-      make("span", {class: "actions"}, story ? make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`) : null,
-        story ? timelineButton(story) : null)),
+  const item = (one, number, name, story, ...costs) => make("li", {id: one.id ? `item-${one.id}` : null, class: one.lost_ns === 0 ? "busy" : one.may ? "may" : "cost", tabindex: "-1"},
+    make("div", {class: "item-head"}, make("span", {class: "item-number"}, number),
+      one.line ? make("code", {}, one.line) : null, make("h3", {}, name), ...costs),
     told.headline.endsWith(one.text) ? null : make("p", {class: "what"}, one.text),
-    one.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), one.fix.replace(/^fix: /, "")) : null);
+    one.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), one.fix.replace(/^fix: /, "")) : null,
+    story ? make("div", {class: "actions"}, make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
+      timelineButton(story)) : null);
 
-  const fact = (one, i) => {
+  const fact = (one) => {
     const story = one.name === "unfinished" ? byName.get("c1") : null;
-    return item({...one, fix: story?.fix || one.fix}, i ? "!".repeat(i + 1) : "!", one.name, story);
+    return item({...one, fix: story?.fix || one.fix}, "!", one.name, story);
   };
 
-  const finding = (one) => item(one, one.id, one.name, byName.get(one.id),
+  const finding = (one) => item(one, one.id.slice(1), one.name, byName.get(one.id),
     one.lost_ns > 0 ? make("span", {class: "cost"}, duration(one.lost_ns)) : null,
     one.lost_ns > 0 ? make("span", {class: "dim"}, `${one.share} of ${told.of}`) : null);
 
@@ -294,7 +294,7 @@ const gvPage = (() => {
     if (told.findings.length + facts.length === 0) byId("findings-title").textContent = "No findings";
     byId("items").append(...facts.map(fact), ...told.findings.map(finding));
     const more = stories.filter((story) => story.kind === "finding").length - told.findings.length;
-    if (more > 0) byId("more").append(link(`${plural(more, "further finding")}, which cost less`, () => toTable("findings")));
+    if (more > 0) byId("more").append(link(plural(more, "more finding"), () => toTable("findings")));
     const unfinished = stories.filter((story) => story.kind === "flight");
     byId("notes").append(
       ...unfinished.length === 0 ? [] : [make("li", {}, `${plural(unfinished.length, "call")} had not returned: `,
@@ -335,9 +335,9 @@ const gvPage = (() => {
         open: (from) => open(from.story),
       },
       {
-        name: "accounts", tab: "Where the time went", title: "Where the device's time went, by account and line",
-        columns: [["of", "text"], ["account", "text"], ["line", "text"], ["after the wait at", "text"], ["total", "duration"],
-          ["share", "share"], ["pieces", "number"], ["confidence", "text"]],
+        name: "accounts", tab: "Accounts", title: "Where the device's time went, by account and line",
+        columns: [["of", "text"], ["account", "text"], ["line", "text"], ["total", "duration"], ["share", "share"], ["pieces", "number"],
+          ["after the wait at", "text"], ["confidence", "text"]],
         rows: told.accounts,
       },
       {

@@ -280,7 +280,7 @@ const gvTimeline = (() => {
 
   // A slice or group that is not wide enough for edges: adds to what is known of each pixel.
   function accumulate(from, until, share, name) {
-    const low = Math.max(0, from), high = Math.min(cover.length, Math.max(until, from + 0.3));
+    const low = Math.max(0, from), high = Math.min(cover.length, Math.max(until, from + 1e-3));
     for (let x = Math.floor(low); x < high; x++) {
       const part = (Math.min(high, x + 1) - Math.max(low, x)) * share;
       cover[x] += part;
@@ -326,11 +326,11 @@ const gvTimeline = (() => {
         continue;
       }
       dense.pixels[offset + x] = share > 0
-        ? (Math.round(255 * Math.min(1, 0.3 + 0.7 * share)) << 24) | colors.names[best[x] - 1].packed : 0;
+        ? (Math.round(255 * Math.min(1, 0.4 + 0.6 * share)) << 24) | colors.names[best[x] - 1].packed : 0;
     }
   }
 
-  // How much of each pixel the streams of a device leave empty, between its first and its last operation.
+  // How much of each pixel is neither work nor a known idle time of a device, from its first to its last operation.
   function emptyOf(idle) {
     const streams = tracks.filter((track) => track.kind === "stream" && track.parent === idle.parent), per = scale();
     const empty = new Float32Array(width - gutter);
@@ -341,10 +341,8 @@ const gvTimeline = (() => {
       for (let x = Math.max(0, Math.floor(left)); x < Math.min(empty.length, right); x++)
         empty[x] = Math.max(0, empty[x] - busy * (Math.min(right, x + 1) - Math.max(left, x)));
     };
-    for (const track of streams)
+    for (const track of tracks.filter((one) => one.parent === idle.parent || one.kind === "unseen" && one.process === idle.process))
       walk(track, (i, left, right) => take(left, right, track.busy[i]), (left, right, group) => take(left, right, track.group.busy[group]));
-    for (const track of tracks)
-      if (track.kind === "unseen" && track.process === idle.process) walk(track, (i, left, right) => take(left, right, 1), () => {});
     return empty;
   }
 
@@ -390,8 +388,10 @@ const gvTimeline = (() => {
     context.globalAlpha = 0.9;
     for (const [start, length, value] of counter.points) {
       const left = (start - view.from) * per, right = left + length * per, high = (room * value) / counter.most;
-      if (right >= 0 && left <= width - gutter) context.fillRect(gutter + left, y + room - high, Math.max(0.5, right - left), high);
+      if (right >= 0 && left <= width - gutter) context.fillRect(gutter + Math.round(left), y + room - high, Math.max(1, Math.round(right) - Math.round(left)), high);
     }
+    context.fillStyle = colors.text;
+    if (counter.most !== 100) context.fillText(`to ${counter.show(counter.most)}`, gutter + 4, y + room / 2);
     context.globalAlpha = 1;
   }
 
@@ -607,7 +607,7 @@ const gvTimeline = (() => {
     if (!row || x < gutter || y < AXIS) return null;
     if (row.kind === "counter") {
       const at = row.points.find(([start, length]) => ns >= start && ns < start + length);
-      return at ? { title: `${row.name}: ${row.show(at[2])}`, facts: [["from", point(at[0])], ["for", time(at[1])], ["of", row.device]] } : null;
+      return at ? { title: `${row.title}: ${row.show(at[2])}`, facts: [["from", point(at[0])], ["for", time(at[1])], ["of", row.device]] } : null;
     }
     const gap = row.kind === "idle" && row.isFirst ? gapAt(row, ns) : null;
     return gap ? { title: "no work", facts: [["from", point(gap[0])], ["duration", time(gap[1] - gap[0])],
@@ -790,8 +790,7 @@ const gvTimeline = (() => {
     }
     const show = (value) => (unit === "MiB/s" ? `${gvText.size(value * 2 ** 20)}/s` : `${value} ${unit}`);
     const most = unit === "%" ? 100 : Math.max(1, ...read.map((one) => one[2]));
-    return { kind: "counter", isFirst: true, name, device: clean(device), points: read, most, show,
-      title: unit === "%" ? name : `${name}, to ${show(most)}` };
+    return { kind: "counter", isFirst: true, title: name, device: clean(device), points: read, most, show };
   }
 
   function show(into, from) {
