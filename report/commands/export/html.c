@@ -195,39 +195,44 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
                  ledger->stepped ? "step" : "run", first->title);
 }
 
-static void html_part(struct html *html, const char *name, int64_t finding, int64_t ns,
+static void html_part(struct html *html, const char *kind, const char *name, int64_t ns,
                       struct gv_json *json)
 {
     ns = gv_summary_each_ns(html->ledger, ns);
     if (ns <= 0)
         return;
     gv_json_open(json, NULL, '{');
+    gv_json_text(json, "kind", kind);
     gv_json_text(json, "name", name);
-    gv_json_known(json, "finding", finding, finding > 0);
     gv_json_number(json, "ns", ns);
     gv_json_close(json, '}');
 }
 
-/* What a step, or the run, is made of. */
+/* What a step, or the run, is made of: each part once. */
 static void html_budget(struct html *html, struct gv_json *json)
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns);
+    char id[32];
 
-    html_part(html, ledger->lanes[0].device < 0 ? "GPU busy at least" : "GPU busy", 0,
+    html_part(html, "busy",
+              ledger->lanes[0].device < 0 ? "GPU busy at least"
+              : time.lost_busy_ns > 0     ? "useful GPU work"
+                                          : "GPU busy",
               time.busy_ns - time.lost_busy_ns, json);
     for (size_t i = 0; i < ledger->told; i++) {
         const struct gv_summary_finding *finding = &ledger->findings[i];
         if (finding->saves_ns < 0)
             continue; /* other findings have this time */
-        html_part(html, finding->what, finding->id, finding->lost_ns, json);
+        snprintf(id, sizeof(id), "f%" PRId64, finding->id);
+        html_part(html, id, finding->what, finding->lost_ns, json);
         rest_ns -= finding->lost_ns;
     }
-    html_part(html, "the rest", 0, rest_ns, json);
-    html_part(html, "not known", 0, time.unknown_ns, json);
-    html_part(html, "without a request", 0, time.no_request_ns, json);
-    html_part(html, "not seen", 0, time.not_seen_ns, json);
+    html_part(html, "rest", "the rest", rest_ns, json);
+    html_part(html, "aside", "not known", time.unknown_ns, json);
+    html_part(html, "aside", "without a request", time.no_request_ns, json);
+    html_part(html, "aside", "not seen", time.not_seen_ns, json);
 }
 
 static int html_say(struct html *html, const char *text, struct gv_json *json)

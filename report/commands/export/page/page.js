@@ -219,21 +219,21 @@ const gvPage = (() => {
     const line = told.findings[0]?.line;
     byId("headline").append(...line && told.headline.startsWith(line)
       ? [make("code", {}, line), told.headline.slice(line.length)] : [told.headline]);
-    const some = (count, word, none) => count ? plural(count, word) : none;
+    const some = (count, word, none, bad) => count ? make("span", {class: bad ? "bad" : null}, plural(count, word)) : none;
     byId("numbers").append(...[
       told.busy_share === null ? null : `GPU busy ${share(told.busy_share)} of the run`,
       facts.kernels_run === null ? null : some(facts.kernels_run, "kernel", "no kernels"),
       facts.stalls ? `${plural(facts.stalls, "stall")}, ${duration(facts.stalled_ns)}` : "no stalls",
       facts.loads ? `${plural(facts.loads, "load")} of code, ${duration(facts.loading_ns + (facts.compiling_ns || 0))}` : "no loads of code",
-      some(facts.failed_calls, "failed call", "no failed calls"), some(facts.lost_records, "lost record", "no lost records"),
-      facts.in_flight ? `${plural(facts.in_flight, "call")} not returned` : null,
+      some(facts.failed_calls, "failed call", "no failed calls", true), some(facts.lost_records, "lost record", "no lost records", true),
+      some(facts.in_flight, "unfinished call", null, true),
     ].filter(Boolean).flatMap((text, i) => [i ? " · " : "", make("span", {}, text)]));
     // What the parts above do not say: the start, steps, and what gpuverify itself cost.
     const bar = /^(one step|the run) {3}/;
     const own = (line) => line.startsWith("gpuverify cost");
     const about = lines.filter((line) => !own(line) && !bar.test(line) && line !== told.headline);
     byId("about").append(...about.map((line) => make("p", {}, line)));
-    byId("about").hidden = about.length === 0;
+    byId("about").hidden = about.length + report.notes.length + facts.in_flight === 0;
     byId("foot").append(...lines.filter(own).map((line) => make("p", {}, `${line}.`)),
       make("p", {}, `Made by gpuverify ${told.version} from ${file}. Times are since the start of the trace.`));
   };
@@ -253,17 +253,17 @@ const gvPage = (() => {
   const showBudget = () => {
     const all = told.budget.reduce((sum, part) => sum + part.ns, 0);
     if (all === 0) return;
-    const kinds = {"GPU busy": "busy", "GPU busy at least": "busy", "the rest": "rest"};
     const parts = told.budget.map((part) => {
-      const finding = told.findings.find((one) => one.id === `f${part.finding}`);
-      const kind = finding ? (finding.may ? "may" : "cost") : kinds[part.name] || "aside";
+      const finding = told.findings.find((one) => one.id === part.kind);
+      const number = finding ? `${part.kind.slice(1)} ` : "";
+      const kind = finding ? (finding.may ? "may" : "cost") : part.kind;
       const go = () => finding ? toFinding(finding.id) : kind === "busy" ? toTable("gpu_lines", "accounts") : toTable("accounts");
       const text = `${part.name} ${duration(part.ns)}, ${share(part.ns / all)}`;
-      const drawn = make("button", {type: "button", class: kind, title: text, tabindex: "-1", onclick: go},
-        finding ? String(part.finding) : kind === "busy" ? part.name : "");
+      const drawn = make("button", {type: "button", class: kind, title: text, "aria-label": text, tabindex: "-1", onclick: go},
+        finding && part.ns > all / 90 ? number : kind === "busy" && part.ns > all / 12 ? part.name : "");
       drawn.style.flexGrow = part.ns / all;
       return [drawn, make("li", {}, make("button", {type: "button", class: `key ${kind}`, onclick: go},
-        finding ? make("b", {}, `${part.finding} `) : null, part.name, make("b", {}, ` ${duration(part.ns)} `),
+        make("b", {}, number), part.name, make("b", {}, ` ${duration(part.ns)} `),
         make("span", {class: "dim"}, share(part.ns / all))))];
     });
     byId("budget").append(make("div", {class: "parts", "aria-hidden": "true"}, ...parts.map(([drawn]) => drawn)),

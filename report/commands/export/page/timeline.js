@@ -277,6 +277,7 @@ const gvTimeline = (() => {
   // ---- drawing ----
 
   let cover, best, bestShare;
+  let drawn = 0, wide = []; // how often it was drawn, and what has edges now
 
   // A slice or group that is not wide enough for edges: adds to what is known of each pixel.
   function accumulate(from, until, share, name) {
@@ -311,14 +312,17 @@ const gvTimeline = (() => {
     }
   }
 
-  function drawTrack(track, row, wide) {
+  function drawTrack(track, row) {
     cover.fill(0);
     bestShare.fill(0);
     walk(track, (i, left, right) => {
       if (right - left >= WIDE) wide.push([track, i, left, right]);
       else accumulate(left, right - left > 3 ? right - 0.7 : right, track.busy[i], track.name[i]);
     }, (from, until, group) => accumulate(from, until, track.group.busy[group], track.group.name[group]));
-    const offset = row * cover.length, empty = track.kind === "idle" && track.isFirst ? emptyOf(track) : null;
+    if (track.cover?.length !== cover.length) track.cover = new Float32Array(cover.length);
+    track.cover.set(cover);
+    track.drawn = drawn;
+    const offset = row * cover.length, empty = hasGaps(track) ? emptyOf(track) : null;
     for (let x = 0; x < cover.length; x++) {
       const share = cover[x];
       if (share === 0 && empty && empty[x] > 0.01) {
@@ -329,6 +333,8 @@ const gvTimeline = (() => {
         ? (Math.round(255 * Math.min(1, 0.4 + 0.6 * share)) << 24) | colors.names[best[x] - 1].packed : 0;
     }
   }
+
+  const hasGaps = (track) => track.kind === "idle" && track.isFirst;
 
   // How much of each pixel is neither work nor a known idle time of a device, from its first to its last operation.
   function emptyOf(idle) {
@@ -342,7 +348,9 @@ const gvTimeline = (() => {
         empty[x] = Math.max(0, empty[x] - busy * (Math.min(right, x + 1) - Math.max(left, x)));
     };
     for (const track of tracks.filter((one) => one.parent === idle.parent || one.kind === "unseen" && one.process === idle.process))
-      walk(track, (i, left, right) => take(left, right, track.busy[i]), (left, right, group) => take(left, right, track.group.busy[group]));
+      if (track.drawn === drawn) for (let x = 0; x < empty.length; x++) empty[x] = Math.max(0, empty[x] - track.cover[x]);
+      else walk(track, (i, left, right) => take(left, right, track.busy[i]), (left, right, group) => take(left, right, track.group.busy[group]));
+    for (const [track, i, left, right] of wide) if (track.parent === idle.parent) take(left, right, track.busy[i]);
     return empty;
   }
 
@@ -490,7 +498,9 @@ const gvTimeline = (() => {
     if (!view || width <= gutter) return;
     scrolled = scroller.scrollTop;
     const visible = tracks.filter((track) => yOf(track) < height && yOf(track) + track.height > AXIS);
-    const columns = Math.max(1, width - gutter), wide = [];
+    const columns = Math.max(1, width - gutter);
+    wide = [];
+    drawn++;
     if (dense.width !== columns || dense.height < visible.length) {
       dense.width = columns;
       dense.height = Math.max(16, visible.length);
@@ -498,7 +508,8 @@ const gvTimeline = (() => {
       dense.pixels = new Uint32Array(dense.image.data.buffer);
       [cover, bestShare, best] = [new Float32Array(columns), new Float32Array(columns), new Uint16Array(columns)];
     }
-    visible.forEach((track, row) => drawTrack(track, row, wide));
+    // What is nobody's is what the others leave.
+    for (const last of [false, true]) visible.forEach((track, row) => hasGaps(track) === last && drawTrack(track, row));
     dense.getContext("2d").putImageData(dense.image, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
@@ -609,7 +620,7 @@ const gvTimeline = (() => {
       const at = row.points.find(([start, length]) => ns >= start && ns < start + length);
       return at ? { title: `${row.title}: ${row.show(at[2])}`, facts: [["from", point(at[0])], ["for", time(at[1])], ["of", row.device]] } : null;
     }
-    const gap = row.kind === "idle" && row.isFirst ? gapAt(row, ns) : null;
+    const gap = hasGaps(row) ? gapAt(row, ns) : null;
     return gap ? { title: "no work", facts: [["from", point(gap[0])], ["duration", time(gap[1] - gap[0])],
       ["reason", "one of many short times, which have one row for each reason and line in Idle times"]] } : null;
   }
