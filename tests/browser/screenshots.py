@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pictures of docs/page.md anew: tests/browser/screenshots.py PAGE FOLDER
 
-PAGE is that of the demo: gpuverify export build/demo/before.db --to html -o page.html
+PAGE is that of a program on a GPU: gpuverify export train.db --to html -o page.html
 Then make them smaller: pngquant --force --ext .png 64 docs/page*.png
 """
 
@@ -12,7 +12,7 @@ import chromium
 
 # name, width, height, dark, keys to press
 PICTURES = (
-    ("page", 1100, 1000, False, ""),
+    ("page", 1280, 1000, False, ""),
     ("page-story", 1280, 900, True, "fz"),
     ("page-phone", 390, 780, False, ""),
 )

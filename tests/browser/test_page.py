@@ -58,6 +58,8 @@ class Pages(exported.Exported):
         self.assertIn("Fix: ", first)
         self.assertNotIn("at which nobody looked", first)  # not twice
         self.assertRegex(first, r"9\.91 ms\s+10 % of a step")
+        page = self.open("lazy_launch")  # its third finding has the words of the first one
+        self.assertIn("at which nobody looked", page.value("document.getElementById('item-f3').innerText"))
 
     def test_the_timeline_begins_without_scrolling(self):
         for trace in ("lazy_launch", "starved", "lines", "add", "hang"):

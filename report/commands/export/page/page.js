@@ -272,10 +272,13 @@ const gvPage = (() => {
     if (told.busy) byId("budget").append(make("p", {}, `While the GPU is busy: ${told.busy.replace(/(^|; )of it /, "$1")}`));
   };
 
+  const facts = told.facts.filter((one) => one.name !== "accelerated");
+  const first = facts[0] || told.findings[0]; // whose words are in the headline
+
   const item = (one, number, name, story, ...costs) => make("li", {id: one.id ? `item-${one.id}` : null, class: one.lost_ns === 0 ? "busy" : one.may ? "may" : "cost", tabindex: "-1"},
     make("div", {class: "item-head"}, make("span", {class: "item-number"}, number),
       one.line ? make("code", {}, one.line) : null, make("h3", {}, name), ...costs),
-    told.headline.endsWith(one.text) ? null : make("p", {class: "what"}, one.text),
+    one.id === first.id && told.headline.endsWith(one.text) ? null : make("p", {class: "what"}, one.text),
     one.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), one.fix.replace(/^fix: /, "")) : null,
     story ? make("div", {class: "actions"}, make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
       timelineButton(story)) : null);
@@ -290,7 +293,6 @@ const gvPage = (() => {
     one.lost_ns > 0 ? make("span", {class: "dim"}, `${one.share} of ${told.of}`) : null);
 
   const showFindings = () => {
-    const facts = told.facts.filter((one) => one.name !== "accelerated");
     if (told.findings.length + facts.length === 0) byId("findings-title").textContent = "No findings";
     byId("items").append(...facts.map(fact), ...told.findings.map(finding));
     const more = stories.filter((story) => story.kind === "finding").length - told.findings.length;
