@@ -171,6 +171,7 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     const struct gv_summary_finding *first = &ledger->findings[0];
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     const struct gv_fact *fact = html->report->list.facts;
     char lost[GV_FORMAT_BYTES], step[GV_FORMAT_BYTES];
 
@@ -179,8 +180,9 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
     else if (!worked)
         gv_facts_say_headline(summary->facts, out);
     else if (ledger->told == 0)
-        snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: nothing costs much of %s",
-                 ledger->stepped ? "the steps" : "the run");
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: the GPU was busy for %s of the %s",
+                 gv_summary_share(time.busy_ns, ledger->shown_ns, lost),
+                 ledger->stepped ? "steps" : "run");
     else if (first->lost_ns <= 0 || first->saves_ns < 0)
         snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s: %s", first->place[0] ? first->place : first->what,
                  first->title);

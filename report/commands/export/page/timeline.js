@@ -238,8 +238,8 @@ const gvTimeline = (() => {
   function layout() {
     let top = 0, process = null;
     rows = [];
-    const several = new Set(tracks.map((track) => track.process)).size > 1;
-    // Of one process, a device's counters are below its streams; of several, they are nobody's.
+    const several = new Set(tracks.map((track) => track.process)).size > 1 || new Set(counters.map((counter) => counter.device)).size > 1;
+    // Of one process and device, the counters are below its streams; of several, they are nobody's.
     const threads = tracks.findIndex((track) => !track.device), below = several ? 0 : threads < 0 ? tracks.length : threads;
     for (const counter of counters) counter.process = several ? counter.device : tracks[0].process;
     for (const track of [...tracks.slice(0, below), ...counters, ...tracks.slice(below)]) {
