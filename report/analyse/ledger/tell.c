@@ -251,17 +251,17 @@ static int say_exposed(const struct gv_ledger_telling *telling, struct gv_ledger
         if (!error && place)
             error = gv_database_each(trace, sql_place_words, &place, 1, take_name, &where);
         gv_format_add(finding->title, sizeof(finding->title),
-                      "; their stream first waits for others%s%s", *where.text ? ", at " : "",
-                      where.text);
+                      "; their stream first waits for other streams%s%s",
+                      *where.text ? ", at " : "", where.text);
         snprintf(finding->fix, sizeof(finding->fix),
-                 "Let that stream wait only for the work that used the same buffer before, with an "
-                 "event recorded right after it, not for all that is queued: the copies then run "
-                 "beside kernels.");
+                 "Let that stream wait only for the last work on the same buffer, with an event "
+                 "recorded right after it, not for everything queued: the copies then run beside "
+                 "kernels.");
     }
     if (lane->copies_save < LIMIT_LEAST)
         gv_format_add(
             finding->fix, sizeof(finding->fix),
-            " Copies remain, as they take longer than what they can overlap with: copy less.");
+            " Also copy less: the copies take longer than the work they can overlap with.");
     return error;
 }
 
