@@ -17,6 +17,9 @@ struct gv_idle_look {
     int64_t thread;   /* as in idle_sample: negative: the tid of one that has no row yet */
     unsigned what;    /* enum gv_account */
     unsigned beside;  /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
+    int waiting;      /* how many other threads wait for a lock, on average; -1: none does */
+    bool has_lock;    /* this thread has it */
+    int64_t lock;     /* the stack of one that waits; 0: not known */
     int times;        /* how often the workers were started for which it waits; 0: none are known */
     uint32_t verdict; /* the same number: the same account, detail and line */
     int64_t stack;    /* 0: none */

@@ -220,6 +220,9 @@ struct gv_ledger_stall {
 struct gv_ledger_verdict {
     uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
     int times;
+    int waiting; /* waiting, has_lock, lock: too */
+    bool has_lock;
+    int64_t lock;
     char *detail; /* NULL: none */
 };
 

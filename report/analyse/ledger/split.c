@@ -10,6 +10,7 @@
 
 struct part {
     uint32_t what, stack, verdict; /* verdict: + 1 */
+    uint32_t pair;                 /* the stack is that of its second call; 0: other */
     double weight;
 };
 
@@ -39,7 +40,7 @@ static int add_part(struct parts *parts, uint32_t what, uint32_t stack, uint32_t
 
     if (error)
         return error;
-    parts->list[parts->count++] = (struct part){what, stack, verdict, weight};
+    parts->list[parts->count++] = (struct part){what, stack, verdict, 0, weight};
     parts->total += weight;
     return 0;
 }
@@ -242,9 +243,12 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
             double weight = part.weight * lines->list[j].weight / lines->total;
             if (j > 0) {
                 error = add_part(parts, part.what, lines->list[j].stack, part.verdict, weight);
+                if (!error)
+                    parts->list[parts->count - 1].pair = pair;
                 continue;
             }
             parts->list[i].stack = lines->list[j].stack;
+            parts->list[i].pair = pair;
             parts->list[i].weight = weight;
             parts->total += weight;
         }
@@ -329,6 +333,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->verdict = wanted->verdict;
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
+        row->pair = wanted->pair;
     }
     return error;
 }
@@ -459,7 +464,8 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .claimed_stack = cell->claimer_pair ? claim->stack : 0,
                                         .verdict = part->verdict,
                                         .sampled = own->seen > 0,
-                                        .api = api};
+                                        .api = api,
+                                        .pair = part->pair};
             bool is_claimed = cell->claimer_pair != 0;
             int64_t part_ns =
                 gv_ledger_deal(&deal, share, i + 1 == own->count && j + 1 == claims->count);

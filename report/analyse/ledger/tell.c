@@ -15,6 +15,9 @@
 #define FORWARD_LEAST 4  /* a backward pass launches two or three times as much as the forward */
 #define WAITS_LEAST   10 /* a line that waits for each so many launches is slow for that */
 
+static const char unlock[] = "Do it without the lock, so that threads do it at the same time: hold "
+                             "the lock only for what needs it.";
+
 static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
                      char *out, size_t size)
 {
@@ -165,9 +168,80 @@ static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger
     return 0;
 }
 
+/* The line at which most calls of a kind are made by a thread, if that is more than half of them;
+ * 0: none. */
+static int usual_place(const struct gv_ledger_telling *telling, uint32_t thread, uint64_t call,
+                       int64_t *place)
+{
+    struct gv_ledger *ledger = telling->ledger;
+    const struct gv_key key = {{GV_LEDGER_ANY, call, thread}};
+    int64_t pair = call ? gv_key_map_find(&ledger->pair_numbers, &key) : 0;
+    double most = 0, all = 0;
+    uint32_t stack = 0;
+
+    *place = 0;
+    for (uint32_t at = pair ? ledger->pairs[pair].tallies : 0; at;
+         at = ledger->tallies[at - 1].next) {
+        const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
+        double count = tally->verdict ? 0 : tally->weight + tally->others;
+        all += count;
+        stack = count > most ? tally->stack : stack;
+        most = count > most ? count : most;
+    }
+    return stack && most > all / 2
+               ? gv_place_of_stack(ledger->trace, &telling->rows->places, stack, place)
+               : 0;
+}
+
+/* Native code without a line of its own, and without one of Python: the finding's line is that of
+ * the next call, and the code may be nearer to the last one. */
+static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                       const struct gv_ledger_row *most)
+{
+    const struct gv_ledger_pair *pair = &telling->ledger->pairs[most->pair];
+    int64_t api = GV_LEDGER_API(pair->before), place = 0;
+    struct name where = {""}, call = {""};
+    int error = 0;
+
+    if (most->pair && finding->place == most->place && pair->before != GV_LEDGER_ANY)
+        error = usual_place(telling, pair->thread, pair->before, &place);
+    if (error || !place || place == finding->place)
+        return error;
+    error = gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
+    if (!error)
+        error = gv_database_each(telling->ledger->trace, "SELECT name FROM api WHERE id = ?", &api,
+                                 1, take_name, &call);
+    if (*where.text && *call.text)
+        gv_format_add(finding->title, sizeof(finding->title), ", between %s (%s) and here",
+                      where.text, call.text);
+    return error;
+}
+
+/* A lock that the thread has, and for which others wait, whatever it does meanwhile. */
+static int say_own_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                        const struct gv_ledger_verdict *verdict)
+{
+    struct name where = {""};
+    int64_t place = 0;
+    int error = 0;
+
+    if (verdict->lock)
+        error = gv_place_of_stack(telling->ledger->trace, &telling->rows->places, verdict->lock,
+                                  &place);
+    if (!error && place)
+        error =
+            gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
+    gv_format_add(finding->title, sizeof(finding->title),
+                  ", while %d other thread%s for a lock that this one has%s%s%s", verdict->waiting,
+                  verdict->waiting == 1 ? " waits" : "s wait", *where.text ? " (" : "", where.text,
+                  *where.text ? ")" : "");
+    snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
+    return error;
+}
+
 /* Work on the CPU that a thread does while it has a lock, and others wait for that. */
 static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
-                    uint32_t stack)
+                    const struct gv_ledger_verdict *verdict, uint32_t stack)
 {
     const struct gv_ledger *ledger = telling->ledger;
     const struct gv_ledger_process *process =
@@ -175,6 +249,10 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     struct name where = {""};
     int error = 0;
 
+    if (verdict && verdict->has_lock && verdict->waiting > 0 && finding->phase == GV_LEDGER_MAIN)
+        return say_own_lock(telling, finding, verdict);
+    if (finding->what != GV_ACCOUNT_NATIVE)
+        return 0;
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
         const struct gv_ledger_waited_at *at = &process->locked_at[i];
         const int64_t stacks[] = {at->stack, stack};
@@ -186,9 +264,7 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
         gv_format_add(finding->title, sizeof(finding->title),
                       ", while %.1f threads wait for a lock that this one has (%s)",
                       (double)at->looks / process->rounds, where.text);
-        snprintf(finding->fix, sizeof(finding->fix),
-                 "Do it without the lock, so that threads do it at the same time: hold the lock "
-                 "only for what needs it.");
+        snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
         break;
     }
     return error;
@@ -291,6 +367,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
              : waits_for_starts(finding, verdict)
                  ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
                    "restarting them, and do less when one starts."
+             : verdict && finding->what == GV_ACCOUNT_THREAD_LOCK && verdict->waiting >= 0
+                 ? "They work one at a time: hold the lock only for what needs it, or give each "
+                   "thread its own of what it protects."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
@@ -317,9 +396,10 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         error = is_backward(telling, most->stack, &finding->is_backward);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
         error = say_sharing(telling, finding);
-    if (!error && finding->what == GV_ACCOUNT_NATIVE &&
-        finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
-        error = say_lock(telling, finding, most->stack);
+    if (!error && finding->what == GV_ACCOUNT_NATIVE)
+        error = say_between(telling, finding, most);
+    if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
+        error = say_lock(telling, finding, verdict, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
         error = say_copies(telling, finding, most);
