@@ -203,7 +203,8 @@ static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger
     struct name where = {""}, call = {""};
     int error = 0;
 
-    if (most->pair && finding->place == most->place && pair->before != GV_LEDGER_ANY)
+    if (most->pair && !most->borrowed && finding->place == most->place &&
+        pair->before != GV_LEDGER_ANY)
         error = usual_place(telling, pair->thread, pair->before, &place);
     if (error || !place || place == finding->place)
         return error;
@@ -249,7 +250,8 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     struct name where = {""};
     int error = 0;
 
-    if (verdict && verdict->has_lock && verdict->waiting > 0 && finding->phase == GV_LEDGER_MAIN)
+    if (verdict && verdict->has_lock && verdict->waiting > 0 && finding->phase == GV_LEDGER_MAIN &&
+        finding->what != GV_ACCOUNT_NO_CPU)
         return say_own_lock(telling, finding, verdict);
     if (finding->what != GV_ACCOUNT_NATIVE)
         return 0;

@@ -69,7 +69,8 @@ static void threads_wait_for_a_mutex(void **unused)
     assert_true(search(last_waiter, WAITERS - 1, &lock, &is_waiting));
     assert_true(is_waiting);
     assert_true(lock.waiter && lock.waiter != last_waiter);
-    assert_true(search(1, WAITERS, &lock, &is_waiting)); /* of somebody else: the one that matters */
+    assert_true(
+        search(1, WAITERS, &lock, &is_waiting)); /* of somebody else: the one that matters */
     assert_false(is_waiting);
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < WAITERS; i++)
