@@ -89,26 +89,23 @@ bool gv_locks_search(uint32_t pid)
 
 bool gv_locks_find(uint32_t tid, struct gv_lock *lock, bool *is_waiting)
 {
-    unsigned found = lock_count;
+    unsigned wanted = lock_count, found = 0, most = 0;
 
-    *is_waiting = false;
-    for (unsigned i = 0; i < lock_count; i++) {
-        bool is_own = locks[i].owner == tid, had_own = found < i && locks[found].owner == tid;
-        if (found == lock_count || is_own > had_own ||
-            (is_own == had_own && locks[i].waiting > locks[found].waiting))
-            found = i;
-    }
     for (unsigned i = 0; i < waiter_count; i++)
-        if (waiters[i].tid == tid) {
-            found = waiters[i].lock;
-            *is_waiting = true;
-        }
-    if (found == lock_count)
-        return false;
+        if (waiters[i].tid == tid)
+            wanted = waiters[i].lock;
+    for (unsigned i = 0; i < lock_count; i++) {
+        unsigned weight = locks[i].waiting + (i == wanted             ? 2 * TASKS_MOST
+                                              : locks[i].owner == tid ? TASKS_MOST
+                                                                      : 0);
+        found = weight > most ? i : found;
+        most = weight > most ? weight : most;
+    }
     *lock = locks[found];
+    *is_waiting = wanted < lock_count;
     lock->waiting -= *is_waiting;
     for (unsigned i = 0; i < waiter_count && !lock->waiter; i++)
         if (waiters[i].lock == found && waiters[i].tid != tid)
             lock->waiter = waiters[i].tid;
-    return true;
+    return most > 0;
 }

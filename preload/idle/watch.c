@@ -101,9 +101,9 @@ static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
 static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
-static bool quota_was_used_up;        /* then */
-static bool locks_asked, locks_known; /* in this round of looks */
-static int online;                    /* CPUs */
+static bool quota_was_used_up; /* then */
+static bool knows_locks;       /* in this round of looks */
+static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
@@ -587,16 +587,12 @@ static void look_for_lock(struct watched *thread, const struct gv_python_gil *gi
     struct gv_lock lock;
     bool is_futex = gv_thread_state_is_futex(&thread->state);
 
-    if (thread->waits_for_gil || (!is_futex && thread->state.state != 'R'))
+    if (!knows_locks || thread->waits_for_gil || (!is_futex && thread->state.state != 'R'))
         return;
-    if (!locks_asked) {
-        locks_asked = true;
-        locks_known = gv_locks_search(pid);
-    }
     *owner = (struct beside){.tid = 0};
     thread->waiting = 0;
-    thread->tells_lock = locks_known && thread->has_seen_lock;
-    if (!locks_known || !gv_locks_find(thread->chosen.tid, &lock, &thread->wants_lock) ||
+    thread->tells_lock = thread->has_seen_lock;
+    if (!gv_locks_find(thread->chosen.tid, &lock, &thread->wants_lock) ||
         (!is_futex && lock.owner != thread->chosen.tid) ||
         gv_thread_state_read(pid, lock.owner, NULL, &owner->state))
         return;
@@ -657,7 +653,7 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
     uint32_t holder_stack = 0;
     bool has_python = count && gv_python_look_begin(0, &gil);
 
-    locks_asked = false;
+    knows_locks = count && gv_locks_search(pid);
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
         struct watched *thread = recall(&chosen[i]);
 

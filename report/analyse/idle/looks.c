@@ -39,13 +39,7 @@ struct verdict {
     int at_once;            /* how many were at that time, */
     int most;               /* and at any time */
     int times;              /* how often its workers were started */
-    struct {
-        int64_t looks, waiting; /* so many asked for locks; how many others waited, summed */
-        int64_t own, wanted;    /* in how many looks it had the lock itself; waited for it, too */
-        int64_t stack, what; /* where others wait, and what the one does that has it: majorities */
-        uint32_t line;       /* of the stack */
-        int line_votes, what_votes;
-    } lock;
+    struct gv_idle_lock lock;
 };
 
 /* How often a line was seen in the workers of a data loader, or in threads beside the one that
@@ -594,46 +588,37 @@ static void note_cpus(struct gv_idle_looks *looks, sqlite3_stmt *row, int whom)
     snprintf(looks->cpus, sizeof(looks->cpus), "%s", text);
 }
 
-/* Boyer and Moore: what more than half of all votes are for remains. Whether it is to be replaced.
- */
-static bool vote(bool is_same, int *votes)
-{
-    bool replaces = *votes == 0;
-
-    *votes += is_same || replaces ? 1 : -1;
-    return replaces;
-}
-
-/* What a look says of the lock for which others wait: of the thread's own look at the same time. */
+/* What a look says of a lock for which threads wait: of the thread's own look at the same time. The
+ * line and the account are what more than half of these looks say (Boyer and Moore). */
 static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
 {
     const struct sample *last =
         looks->sample_count ? &looks->samples[looks->sample_count - 1] : NULL;
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
-    const int64_t at_ns = gv_time_column(row, IDLE_AT);
-    const int64_t stack = sqlite3_column_int64(row, IDLE_OTHER_STACK);
-    const bool is_own = sqlite3_column_int(row, IDLE_IS_OWN) != 0;
     const struct known_stack nothing = {.what = NOTHING};
+    unsigned what = beside_account(looks, row, &nothing);
+    int64_t stack = sqlite3_column_int64(row, IDLE_OTHER_STACK);
     struct known_stack other;
     int error = stack_of(looks, stack, &other);
 
     if (error || !last || last->thread != sqlite3_column_int64(row, IDLE_THREAD) ||
-        last->at_ns != at_ns)
+        last->at_ns != gv_time_column(row, IDLE_AT))
         return error;
-    struct verdict *verdict = &looks->verdicts[last->verdict];
-    verdict->lock.looks++;
-    verdict->lock.waiting += text ? strtol(text, NULL, 10) : 0;
-    verdict->lock.own += is_own;
-    verdict->lock.wanted += (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_WANTS_LOCK) != 0;
-    if (other.line && vote(verdict->lock.line == other.line, &verdict->lock.line_votes)) {
-        verdict->lock.line = other.line;
-        verdict->lock.stack = stack;
+    struct gv_idle_lock *lock = &looks->verdicts[last->verdict].lock;
+    lock->looks++;
+    lock->waiting += text ? strtol(text, NULL, 10) : 0;
+    lock->own += sqlite3_column_int(row, IDLE_IS_OWN);
+    lock->wanted += (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_WANTS_LOCK) != 0;
+    if (sqlite3_column_int64(row, IDLE_OTHER) == 0)
+        return 0;
+    if (lock->line_votes == 0 && other.line) {
+        lock->line = other.line;
+        lock->stack = stack;
     }
-    if (sqlite3_column_int64(row, IDLE_OTHER) && !is_own) {
-        enum gv_account what = beside_account(looks, row, &nothing);
-        if (vote(verdict->lock.what == what, &verdict->lock.what_votes))
-            verdict->lock.what = what;
-    }
+    lock->line_votes += !other.line ? 0 : lock->line == other.line ? 1 : -1;
+    if (lock->what_votes == 0)
+        lock->what = what;
+    lock->what_votes += lock->what == what ? 1 : -1;
     return 0;
 }
 
@@ -688,101 +673,48 @@ static int take_sample(void *context, sqlite3_stmt *row)
     return error ? error : sample_add(looks, row, number, about);
 }
 
-/* How many other threads wait for a lock, on average. -1: less than one, with the thread itself if
- * it waits for the lock, too. */
-static int waiting(const struct verdict *verdict)
+/* The busiest worker's function becomes what a wait for data is about. */
+static int name_workers(struct gv_idle_looks *looks)
 {
-    int64_t looks = verdict->lock.looks, others = verdict->lock.waiting;
-
-    return looks && others + verdict->lock.wanted >= looks ? (int)((others + looks / 2) / looks)
-                                                           : -1;
-}
-
-static bool has_lock(const struct verdict *verdict)
-{
-    return 2 * verdict->lock.own > verdict->lock.looks;
-}
-
-/* "9 others wait for a lock (a.cpp:41 decode); the one that has it: running native code on the
- * CPU". If it is_named already whom the thread waits for, that goes first. */
-static void lock_detail(const struct gv_idle_looks *looks, const struct verdict *verdict,
-                        bool is_named, char *out, size_t size)
-{
-    int others = waiting(verdict);
-    bool is_wanted = 2 * verdict->lock.wanted > verdict->lock.looks;
-
-    if (!is_named)
-        *out = '\0';
-    gv_format_add(out, size, "%s%s", is_named ? ", while " : "",
-                  !is_wanted   ? ""
-                  : others > 0 ? "it and "
-                               : "it waits for a lock");
-    if (others > 0)
-        gv_format_add(out, size, "%d other%s wait%s for a lock", others, others == 1 ? "" : "s",
-                      others == 1 && !is_wanted ? "s" : "");
-    if (verdict->lock.line)
-        gv_format_add(out, size, " (%s)", looks->lines[verdict->lock.line - 1]);
-    if (!is_named && verdict->lock.what_votes && verdict->lock.what != NOTHING)
-        gv_format_add(out, size, "; the one that has it: %s",
-                      gv_account_say((unsigned)verdict->lock.what).meaning);
-}
-
-/* The busiest worker's function is what a wait for data is about. False: nothing is known. */
-static bool worker_detail(const struct gv_idle_looks *looks, struct verdict *verdict, char *out,
-                          size_t size)
-{
-    char line[GV_IDLE_TEXT_BYTES];
-    const struct worker *worker, *most = NULL;
-
-    for (size_t at = verdict->workers; at; at = worker->next) {
-        worker = &looks->workers[at - 1];
-        if (!most || worker->count > most->count)
-            most = worker;
-    }
-    if (!most || (most->what != NOTHING && 3 * most->count < verdict->looks))
-        return false;
-    line_as_detail(looks, most->line, line, sizeof(line));
-    if (most->what != NOTHING) {
-        snprintf(out, size, "%s (%s)", line, gv_account_say(most->what).meaning);
-        verdict->beside = most->what;
-        return true;
-    }
-    snprintf(out, size, "%s (%d %% of the samples of %d worker%s)", line,
-             (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
-             verdict->most == 1 ? "" : "s");
-    verdict->stack = most->stack;
-    verdict->times = times_started(looks, verdict->process);
-    if (2 * verdict->starved >= verdict->looks) {
-        bool is_known =
-            2 * verdict->pinned >= verdict->starved && looks->cpus_process == verdict->process;
-        gv_format_add(out, size, ", which wait for a CPU%s%s", is_known ? ": pinned to " : "",
-                      is_known ? looks->cpus : "");
-        verdict->beside = GV_ACCOUNT_NO_CPU;
-    } else if (2 * verdict->importing >= verdict->looks && verdict->times > 1) {
-        gv_format_add(out, size, ", which were started %d times, and mostly import modules",
-                      verdict->times);
-        verdict->beside = GV_ACCOUNT_IMPORT;
-    }
-    return true;
-}
-
-/* What else a wait is about: whom it waits for. */
-static int name_others(struct gv_idle_looks *looks)
-{
-    char detail[2 * GV_IDLE_TEXT_BYTES];
+    char line[GV_IDLE_TEXT_BYTES], detail[2 * GV_IDLE_TEXT_BYTES];
 
     if (looks->loader_count)
         qsort(looks->loaders, looks->loader_count, sizeof(*looks->loaders), by_first);
     for (size_t i = 0; i < looks->verdict_count; i++) {
         struct verdict *verdict = &looks->verdicts[i];
-        bool is_named = worker_detail(looks, verdict, detail, sizeof(detail));
-        if (verdict->what == GV_ACCOUNT_THREAD_LOCK && waiting(verdict) >= 0 &&
-            !has_lock(verdict)) {
-            lock_detail(looks, verdict, is_named, detail, sizeof(detail));
-            is_named = true;
+        const struct worker *worker, *most = NULL;
+        for (size_t at = verdict->workers; at; at = worker->next) {
+            worker = &looks->workers[at - 1];
+            if (!most || worker->count > most->count)
+                most = worker;
         }
-        if (!is_named)
+        if (!most)
             continue;
+        line_as_detail(looks, most->line, line, sizeof(line));
+        if (most->what == NOTHING) {
+            snprintf(detail, sizeof(detail), "%s (%d %% of the samples of %d worker%s)", line,
+                     (int)((double)most->count * 100 / (double)verdict->looks + 0.5), verdict->most,
+                     verdict->most == 1 ? "" : "s");
+            verdict->stack = most->stack;
+            verdict->times = times_started(looks, verdict->process);
+            if (2 * verdict->starved >= verdict->looks) {
+                bool is_known = 2 * verdict->pinned >= verdict->starved &&
+                                looks->cpus_process == verdict->process;
+                gv_format_add(detail, sizeof(detail), ", which wait for a CPU%s%s",
+                              is_known ? ": pinned to " : "", is_known ? looks->cpus : "");
+                verdict->beside = GV_ACCOUNT_NO_CPU;
+            } else if (2 * verdict->importing >= verdict->looks && verdict->times > 1) {
+                gv_format_add(detail, sizeof(detail),
+                              ", which were started %d times, and mostly import modules",
+                              verdict->times);
+                verdict->beside = GV_ACCOUNT_IMPORT;
+            }
+        } else if (3 * most->count >= verdict->looks) {
+            snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
+            verdict->beside = most->what;
+        } else {
+            continue;
+        }
         free(verdict->detail);
         verdict->detail = strdup(detail);
         if (!verdict->detail)
@@ -873,9 +805,7 @@ static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idl
                              .thread = sample->thread,
                              .what = verdict->what,
                              .beside = verdict->beside,
-                             .waiting = waiting(verdict),
-                             .has_lock = has_lock(verdict),
-                             .lock = verdict->lock.stack,
+                             .lock = verdict->lock,
                              .times = verdict->times,
                              .verdict = sample->verdict,
                              .stack = sample->stack ? sample->stack : verdict->stack,
@@ -893,7 +823,7 @@ int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until
     looks->sample_count = 0;
     error = gv_database_rows(looks->some, some, 2, take_sample, looks);
     if (!error)
-        error = name_others(looks);
+        error = name_workers(looks);
     for (size_t i = 0; i < looks->sample_count && !error; i++)
         error = tell(looks, &looks->samples[i], take, context);
     return error;

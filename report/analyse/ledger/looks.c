@@ -25,14 +25,12 @@ static int verdict_of(struct gv_ledger *ledger, const struct gv_idle_look *look)
         if (error)
             return error;
         ledger->verdicts[ledger->verdict_count++] =
-            (struct gv_ledger_verdict){.what = GV_ACCOUNT_UNKNOWN, .waiting = -1};
+            (struct gv_ledger_verdict){.what = GV_ACCOUNT_UNKNOWN};
     }
     verdict = &ledger->verdicts[look->verdict];
     verdict->what = look->what;
     verdict->beside = look->beside;
     verdict->times = look->times;
-    verdict->waiting = look->waiting;
-    verdict->has_lock = look->has_lock;
     verdict->lock = look->lock;
     if (!look->detail || (verdict->detail && strcmp(verdict->detail, look->detail) == 0))
         return 0;

@@ -61,6 +61,11 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                      const struct gv_ledger_cell *cell,
                      struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
 
+/* split.c: the line at which more than half of the calls are made with which a pair begins; 0:
+ * there is none, or it is not known. 0 or -errno. */
+int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
+                           int64_t *place);
+
 /* split.c: 0 or -errno; free *rows in any case. */
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 void gv_ledger_rows_free(struct gv_ledger_rows *rows);

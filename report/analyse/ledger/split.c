@@ -537,6 +537,24 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
     return error;
 }
 
+int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
+                           int64_t *place)
+{
+    const uint64_t before = ledger->pairs[pair].before;
+    struct parts parts = {.count = 0};
+    int error = before && before != GV_LEDGER_ANY
+                    ? take_stacks_of(ledger, others_before(ledger, pair, before), 0, &parts)
+                    : 0;
+    double all = parts.total;
+
+    *place = 0;
+    keep_largest(&parts, 1);
+    if (!error && parts.count && parts.list[0].weight > all / 2)
+        error = gv_place_of_stack(ledger->trace, &rows->places, parts.list[0].stack, place);
+    free(parts.list);
+    return error;
+}
+
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
 {
     struct splitting splitting = {.ledger = ledger, .rows = rows};

@@ -168,31 +168,6 @@ static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger
     return 0;
 }
 
-/* The line at which most calls of a kind are made by a thread, if that is more than half of them;
- * 0: none. */
-static int usual_place(const struct gv_ledger_telling *telling, uint32_t thread, uint64_t call,
-                       int64_t *place)
-{
-    struct gv_ledger *ledger = telling->ledger;
-    const struct gv_key key = {{GV_LEDGER_ANY, call, thread}};
-    int64_t pair = call ? gv_key_map_find(&ledger->pair_numbers, &key) : 0;
-    double most = 0, all = 0;
-    uint32_t stack = 0;
-
-    *place = 0;
-    for (uint32_t at = pair ? ledger->pairs[pair].tallies : 0; at;
-         at = ledger->tallies[at - 1].next) {
-        const struct gv_ledger_tally *tally = &ledger->tallies[at - 1];
-        double count = tally->verdict ? 0 : tally->weight + tally->others;
-        all += count;
-        stack = count > most ? tally->stack : stack;
-        most = count > most ? count : most;
-    }
-    return stack && most > all / 2
-               ? gv_place_of_stack(ledger->trace, &telling->rows->places, stack, place)
-               : 0;
-}
-
 /* Native code without a line of its own, and without one of Python: the finding's line is that of
  * the next call, and the code may be nearer to the last one. */
 static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
@@ -203,9 +178,8 @@ static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger
     struct name where = {""}, call = {""};
     int error = 0;
 
-    if (most->pair && !most->borrowed && finding->place == most->place &&
-        pair->before != GV_LEDGER_ANY)
-        error = usual_place(telling, pair->thread, pair->before, &place);
+    if (most->pair && !most->borrowed && finding->place == most->place)
+        error = gv_ledger_place_before(telling->ledger, telling->rows, most->pair, &place);
     if (error || !place || place == finding->place)
         return error;
     error = gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
@@ -218,31 +192,47 @@ static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger
     return error;
 }
 
-/* A lock that the thread has, and for which others wait, whatever it does meanwhile. */
-static int say_own_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
-                        const struct gv_ledger_verdict *verdict)
+/* While it works, or waits, one other thread or more wait for a lock: of threads that work one at a
+ * time. */
+static int say_waiting(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                       const struct gv_idle_lock *lock)
 {
+    bool is_own = 2 * lock->own > lock->looks, is_wanted = 2 * lock->wanted > lock->looks;
+    int64_t others = (lock->waiting + lock->looks / 2) / lock->looks, place = 0;
+    char *title = finding->title;
+    size_t size = sizeof(finding->title);
     struct name where = {""};
-    int64_t place = 0;
-    int error = 0;
+    int error = lock->stack ? gv_place_of_stack(telling->ledger->trace, &telling->rows->places,
+                                                lock->stack, &place)
+                            : 0;
 
-    if (verdict->lock)
-        error = gv_place_of_stack(telling->ledger->trace, &telling->rows->places, verdict->lock,
-                                  &place);
     if (!error && place)
         error =
             gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
-    gv_format_add(finding->title, sizeof(finding->title),
-                  ", while %d other thread%s for a lock that this one has%s%s%s", verdict->waiting,
-                  verdict->waiting == 1 ? " waits" : "s wait", *where.text ? " (" : "", where.text,
-                  *where.text ? ")" : "");
-    snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
+    if (others > 0)
+        gv_format_add(title, size, ", while %s%lld other thread%s for a lock",
+                      is_wanted ? "it and " : "", (long long)others,
+                      others > 1  ? "s wait"
+                      : is_wanted ? " wait"
+                                  : " waits");
+    else
+        gv_format_add(title, size, ", for a lock");
+    if (*where.text)
+        gv_format_add(title, size, " (%s)", where.text);
+    if (is_own)
+        gv_format_add(title, size, " that this one has");
+    else if (lock->what_votes && lock->what < GV_ACCOUNTS)
+        gv_format_add(title, size, "; the one that has it: %s", gv_account_say(lock->what).meaning);
+    snprintf(finding->fix, sizeof(finding->fix), "%s",
+             is_own ? unlock
+                    : "They work one at a time: hold the lock only for what needs it, or give "
+                      "each thread its own of what it protects.");
     return error;
 }
 
 /* Work on the CPU that a thread does while it has a lock, and others wait for that. */
 static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
-                    const struct gv_ledger_verdict *verdict, uint32_t stack)
+                    const struct gv_idle_lock *lock, uint32_t stack)
 {
     const struct gv_ledger *ledger = telling->ledger;
     const struct gv_ledger_process *process =
@@ -250,9 +240,10 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     struct name where = {""};
     int error = 0;
 
-    if (verdict && verdict->has_lock && verdict->waiting > 0 && finding->phase == GV_LEDGER_MAIN &&
-        finding->what != GV_ACCOUNT_NO_CPU)
-        return say_own_lock(telling, finding, verdict);
+    if (lock && lock->looks && lock->waiting + lock->wanted >= lock->looks &&
+        finding->phase == GV_LEDGER_MAIN && finding->what != GV_ACCOUNT_NO_CPU &&
+        (finding->what == GV_ACCOUNT_THREAD_LOCK || 2 * lock->own > lock->looks))
+        return say_waiting(telling, finding, lock);
     if (finding->what != GV_ACCOUNT_NATIVE)
         return 0;
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
@@ -369,9 +360,6 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
              : waits_for_starts(finding, verdict)
                  ? "Keep the workers from epoch to epoch (persistent_workers=True), instead of "
                    "restarting them, and do less when one starts."
-             : verdict && finding->what == GV_ACCOUNT_THREAD_LOCK && verdict->waiting >= 0
-                 ? "They work one at a time: hold the lock only for what needs it, or give each "
-                   "thread its own of what it protects."
              : verdict && verdict->beside < GV_ACCOUNTS ? gv_account_say(verdict->beside).advice
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
@@ -400,11 +388,11 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         error = say_sharing(telling, finding);
     if (!error && finding->what == GV_ACCOUNT_NATIVE)
         error = say_between(telling, finding, most);
-    if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
-        error = say_lock(telling, finding, verdict, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
         error = say_copies(telling, finding, most);
+    if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
+        error = say_lock(telling, finding, verdict ? &verdict->lock : NULL, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN &&
         runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
         error = gv_ledger_tell_managed(telling->ledger->trace, finding);

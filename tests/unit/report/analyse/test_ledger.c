@@ -681,7 +681,8 @@ static void a_lock_that_others_wait_for(void **state)
          {9, 8},
          0,
          "thread-lock",
-         "waiting for another thread: 9 others wait for a lock (a.cpp:41 decode); the one that "
+         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); the "
+         "one that "
          "has it: running native code on the CPU",
          "They work one at a time%"},
         {"'S', 202",
@@ -690,7 +691,8 @@ static void a_lock_that_others_wait_for(void **state)
          {1, 1},
          128,
          "thread-lock",
-         "waiting for another thread: it and 1 other wait for a lock (a.cpp:41 decode); the one "
+         "waiting for another thread, while it and 1 other thread wait for a lock (a.cpp:41 "
+         "decode); the one "
          "that has it: running native code on the CPU",
          "They work one at a time%"},
         {"'S', 202",
@@ -699,7 +701,7 @@ static void a_lock_that_others_wait_for(void **state)
          {0, 0},
          128,
          "thread-lock",
-         "waiting for another thread: it waits for a lock (a.cpp:41 decode); the one that has it: "
+         "waiting for another thread, for a lock (a.cpp:41 decode); the one that has it: "
          "running native code on the CPU",
          "They work one at a time%"},
         /* on average less than one */
@@ -711,7 +713,7 @@ static void a_lock_that_others_wait_for(void **state)
          0,
          "native",
          "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here, "
-         "while 5 other threads wait for a lock that this one has (a.cpp:41 decode)",
+         "while 5 other threads wait for a lock (a.cpp:41 decode) that this one has",
          "Do it without the lock%"},
         /* another thread has it */
         {"'R', NULL",
