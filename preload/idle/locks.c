@@ -7,10 +7,11 @@
 #include "preload/idle/thread_state.h"
 
 #include <linux/futex.h>
+#include <time.h>
 
 #define TASKS_MOST    64u
 #define CALL_BYTES    256
-#define SEARCH_OF1000 1u /* of the time */
+#define SEARCH_OF1000 1u /* of a CPU */
 #define CONTENDED     2  /* a mutex for which threads may wait */
 
 /* How glibc's pthread_mutex_t begins. */
@@ -68,22 +69,30 @@ static void add_waiter(uint32_t tid, const struct gv_lock *lock)
     waiters[waiter_count++].lock = i;
 }
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 bool gv_locks_search(uint32_t pid)
 {
     static uint32_t tids[TASKS_MOST];
-    uint64_t start_ns = gv_clock_now_ns(), end_ns;
+    uint64_t before_ns;
     struct gv_lock lock;
     unsigned count;
 
     lock_count = waiter_count = 0;
-    if (start_ns < again_ns)
+    if (gv_clock_now_ns() < again_ns)
         return false;
+    before_ns = cpu_ns();
     count = gv_tasks_list(pid, tids, TASKS_MOST);
     for (unsigned i = 0; i < count; i++)
         if (read_mutex(pid, tids[i], &lock))
             add_waiter(tids[i], &lock);
-    end_ns = gv_clock_now_ns();
-    again_ns = end_ns + (end_ns - start_ns) * 1000 / SEARCH_OF1000;
+    again_ns = gv_clock_now_ns() + (cpu_ns() - before_ns) * 1000 / SEARCH_OF1000;
     return true;
 }
 

@@ -20,7 +20,7 @@ struct gv_lock {
 void gv_locks_start_over(void);
 
 /* Asks the first 64 threads of this process for what they wait. False: that would take more than
- * 0.1 % of the time, and no lock is known. */
+ * 0.1 % of a CPU, and no lock is known. */
 bool gv_locks_search(uint32_t pid);
 
 /* The lock for which a thread waits; or else the one that it has, or the one for which most wait.

@@ -589,7 +589,7 @@ static void note_cpus(struct gv_idle_looks *looks, sqlite3_stmt *row, int whom)
 }
 
 /* What a look says of a lock for which threads wait: of the thread's own look at the same time. The
- * line and the account are what more than half of these looks say (Boyer and Moore). */
+ * account is what more than half of these looks say (Boyer and Moore). */
 static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
 {
     const struct sample *last =
@@ -611,13 +611,8 @@ static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
     lock->wanted += (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_WANTS_LOCK) != 0;
     if (sqlite3_column_int64(row, IDLE_OTHER) == 0)
         return 0;
-    if (lock->line_votes == 0 && other.line) {
-        lock->line = other.line;
-        lock->stack = stack;
-    }
-    lock->line_votes += !other.line ? 0 : lock->line == other.line ? 1 : -1;
-    if (lock->what_votes == 0)
-        lock->what = what;
+    lock->stack = other.line ? stack : lock->stack;
+    lock->what = lock->what_votes ? lock->what : what;
     lock->what_votes += lock->what == what ? 1 : -1;
     return 0;
 }

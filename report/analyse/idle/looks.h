@@ -15,9 +15,9 @@ struct gv_idle_looks;
 struct gv_idle_lock {
     int64_t looks, waiting; /* so many told of locks; how many other threads waited, summed */
     int64_t own, wanted;    /* in how many it had the lock itself, and waited for it, too */
-    int64_t stack;          /* where others wait mostly; 0: not known */
-    uint32_t line, what;    /* line: of that; what: enum gv_account of the one that has it */
-    int line_votes, what_votes;
+    int64_t stack;          /* where another one waits; 0: not known */
+    unsigned what;          /* enum gv_account of the one that has it, */
+    int what_votes;         /* 0: not known */
 };
 
 /* Texts are valid in the call. */
