@@ -595,6 +595,7 @@ static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
     const struct sample *last =
         looks->sample_count ? &looks->samples[looks->sample_count - 1] : NULL;
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+    const long others = text ? strtol(text, NULL, 10) : 0;
     const struct known_stack nothing = {.what = NOTHING};
     unsigned what = beside_account(looks, row, &nothing);
     int64_t stack = sqlite3_column_int64(row, IDLE_OTHER_STACK);
@@ -606,7 +607,7 @@ static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
         return error;
     struct gv_idle_lock *lock = &looks->verdicts[last->verdict].lock;
     lock->looks++;
-    lock->waiting += text ? strtol(text, NULL, 10) : 0;
+    lock->waiting += others > 0 && others < INT16_MAX ? others : 0;
     lock->own += sqlite3_column_int(row, IDLE_IS_OWN);
     lock->wanted += (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_WANTS_LOCK) != 0;
     if (sqlite3_column_int64(row, IDLE_OTHER) == 0)
