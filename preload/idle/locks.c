@@ -12,7 +12,11 @@
 #define TASKS_MOST    64u
 #define CALL_BYTES    256
 #define SEARCH_OF1000 1u /* of a CPU */
-#define CONTENDED     2  /* a mutex for which threads may wait */
+
+/* States of a mutex. If a thread takes it while one that has waited for it wakes up, it is LOCKED
+ * until that one waits again; others wait all the time. */
+#define LOCKED    1
+#define CONTENDED 2 /* threads wait for it */
 
 /* How glibc's pthread_mutex_t begins. */
 struct mutex {
@@ -49,8 +53,8 @@ static bool read_mutex(uint32_t pid, uint32_t tid, struct gv_lock *lock)
     operation = state.arguments[1] & (uint64_t)FUTEX_CMD_MASK & UINT32_MAX;
     if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) ||
         (uint32_t)state.arguments[2] != CONTENDED ||
-        !gv_own_memory_read(&mutex, state.arguments[0], sizeof mutex) || mutex.state != CONTENDED ||
-        !mutex.owner || mutex.owner == tid)
+        !gv_own_memory_read(&mutex, state.arguments[0], sizeof mutex) ||
+        (mutex.state != LOCKED && mutex.state != CONTENDED) || !mutex.owner || mutex.owner == tid)
         return false;
     *lock = (struct gv_lock){.address = state.arguments[0], .owner = mutex.owner};
     return true;
