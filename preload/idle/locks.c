@@ -2,9 +2,9 @@
 
 #include "preload/base/clock.h"
 #include "preload/base/own_memory.h"
-#include "preload/idle/proc_file.h"
 #include "preload/idle/tasks.h"
-#include "preload/idle/thread_state.h"
+#include "trace/proc_file.h"
+#include "trace/thread_state.h"
 
 #include <linux/futex.h>
 #include <time.h>
