@@ -16,7 +16,7 @@
 #define LIMIT_LEAST   0.9 /* what can overlap, of copies: with less, most of them stay */
 #define WAITS_LEAST   10  /* a line that waits for each so many launches is slow for that */
 
-static const char unlock[] = "Do it without the lock, so that threads do it at the same time: hold "
+static const char unlock[] = "Do it without the lock, so that threads do it in parallel: hold "
                              "the lock only for what needs it.";
 
 static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
@@ -221,13 +221,13 @@ static int say_waiting(const struct gv_ledger_telling *telling, struct gv_ledger
     if (*where.text)
         gv_format_add(title, size, " (%s)", where.text);
     if (is_own)
-        gv_format_add(title, size, " that this one has");
+        gv_format_add(title, size, " that this thread holds");
     else if (lock->what_votes && lock->what < GV_ACCOUNTS)
-        gv_format_add(title, size, "; the one that has it: %s", gv_account_say(lock->what).meaning);
+        gv_format_add(title, size, "; its holder: %s", gv_account_say(lock->what).meaning);
     snprintf(finding->fix, sizeof(finding->fix), "%s",
              is_own ? unlock
-                    : "They work one at a time: hold the lock only for what needs it, or give "
-                      "each thread its own of what it protects.");
+                    : "The threads take turns: hold the lock only for what needs it, or give "
+                      "each thread its own copy of what it protects.");
     return error;
 }
 
@@ -256,7 +256,7 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
         if (error || !*where.text)
             continue;
         gv_format_add(finding->title, sizeof(finding->title),
-                      ", while %.1f threads wait for a lock that this one has (%s)",
+                      ", while %.1f threads wait for a lock that this thread holds (%s)",
                       (double)at->looks / process->rounds, where.text);
         snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
         break;

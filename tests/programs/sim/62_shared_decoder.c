@@ -3,7 +3,7 @@
 //
 // mechanism: a frame takes 16 ms to decode, and the mutex is held meanwhile, so one thread decodes at a time; the GPU needs 3 ms for a frame
 // FIX=1: each thread has a decoder of its own
-// truth: {"cause": "the decoder's mutex is held for the whole decode, so the threads work one at a time", "line_function": "decode_frames", "line": 51, "also_ok": ["thread-lock where main waits for frames, if it says that other threads wait for a lock"], "half_ok": ["thread-lock without the other threads' lock"], "lost_share": 0.8, "what": ["thread-lock"], "lines": [51, "next_frame", "main"], "says": ["other threads wait for a lock (", "decode_frames); the one that has it: sleeping"]}
+// truth: {"cause": "the decoder's mutex is held for the whole decode, so the threads work one at a time", "line_function": "decode_frames", "line": 51, "also_ok": ["thread-lock where main waits for frames, if it says that other threads wait for a lock"], "half_ok": ["thread-lock without the other threads' lock"], "lost_share": 0.8, "what": ["thread-lock"], "lines": [51, "next_frame", "main"], "says": ["other threads wait for a lock (", "decode_frames); its holder: sleeping"]}
 // clang-format on
 #include "tests/programs/sim/program.h"
 

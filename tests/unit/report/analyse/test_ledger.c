@@ -689,7 +689,7 @@ static void work_under_a_lock(void **state)
     }
     make();
     assert_int_equal(totals_number("SELECT title LIKE '%, while 1.0 threads wait for a lock that "
-                                   "this one has (serve.py:75 handle)' AND fix LIKE '%lock%'"
+                                   "this thread holds (serve.py:75 handle)' AND fix LIKE '%lock%'"
                                    " FROM finding WHERE what = 'native' AND phase = 1"),
                      1);
 }
@@ -723,10 +723,9 @@ static void a_lock_that_others_wait_for(void **state)
          {9, 8},
          0,
          "thread-lock",
-         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); the "
-         "one that "
-         "has it: running native code on the CPU",
-         "They work one at a time%"},
+         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); "
+         "its holder: running native code on the CPU",
+         "The threads take turns%"},
         {"'S', 202",
          1,
          105,
@@ -734,18 +733,17 @@ static void a_lock_that_others_wait_for(void **state)
          128,
          "thread-lock",
          "waiting for another thread, while it and 1 other thread wait for a lock (a.cpp:41 "
-         "decode); the one "
-         "that has it: running native code on the CPU",
-         "They work one at a time%"},
+         "decode); its holder: running native code on the CPU",
+         "The threads take turns%"},
         {"'S', 202",
          1,
          105,
          {0, 0},
          128,
          "thread-lock",
-         "waiting for another thread, for a lock (a.cpp:41 decode); the one that has it: "
+         "waiting for another thread, for a lock (a.cpp:41 decode); its holder: "
          "running native code on the CPU",
-         "They work one at a time%"},
+         "The threads take turns%"},
         /* on average less than one */
         {"'S', 202", 1, 105, {1, 0}, 0, "thread-lock", "waiting for another thread", "Find what%"},
         {"'R', NULL",
@@ -755,7 +753,7 @@ static void a_lock_that_others_wait_for(void **state)
          0,
          "native",
          "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here, "
-         "while 5 other threads wait for a lock (a.cpp:41 decode) that this one has",
+         "while 5 other threads wait for a lock (a.cpp:41 decode) that this thread holds",
          "Do it without the lock%"},
         /* another thread has it */
         {"'R', NULL",
