@@ -134,6 +134,15 @@ class Diff(harness.Case):
         self.assertRegex(out, r"(?m)^before  before.db: ran 342 ms, 6 steps of .*; the GPU was busy [\d.]+ % of it\n        findings: ")
         self.assertRegex(out, r"(?m)^python data.py __getitem__, a step +[\d.]+ ms +0 ns +-[\d.]+ ms +gone$")
 
+    def test_an_error_is_of_all_steps_and_a_change_of_one(self):
+        for name, statement in (("before", None), ("after", "UPDATE frame SET file = '/home/u/other.py' WHERE function = '__getitem__'")):
+            self.command("merge", self.job(f"raw-{name}", *filter(None, [statement])), "-o", f"{name}.db", sim=False)
+            database = sqlite3.connect(self.path(f"{name}.db"))
+            database.execute("UPDATE finding SET error_ns = lost_ns / 3 WHERE what = 'python'")
+            database.commit()
+            database.close()
+        self.assertRegex(self.command("diff", "before.db", "after.db", sim=False).out, r"(?m)^python data.py __getitem__, a step .* gone$")
+
     def test_wrong_use(self):
         one = self.slower("one", 1)
         for words in ((one,), (one, one, one), ("--", one, one), (one, one, "--")):

@@ -105,8 +105,8 @@ static void diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][
     change->different = change->more && size > 0 && size >= diff->least_change * larger;
 }
 
-/* Whether a change of estimated times is within twice their errors. Of several traces the rank test
- * sees how far they spread, which includes the errors. */
+/* Whether a change of estimated times is within twice their errors, of a step if the change is. Of
+ * several traces the rank test sees how far they spread, which includes the errors. */
 static bool diff_is_within_error(const struct gv_diff *diff, const struct gv_diff_thing *thing,
                                  const struct gv_diff_change *change)
 {
@@ -115,10 +115,13 @@ static bool diff_is_within_error(const struct gv_diff *diff, const struct gv_dif
     if (change->unit != GV_DIFF_NS || diff->test == GV_DIFF_TEST_RANK)
         return false;
     for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
-        const double *errors = thing->values[GV_DIFF_ERROR_NS] + (side ? diff->counts[0] : 0);
+        size_t first = side ? diff->counts[0] : 0;
         double most = 0;
-        for (size_t i = 0; i < diff->counts[side]; i++)
-            most = errors[i] > most ? errors[i] : most;
+        for (size_t run = first; run < first + diff->counts[side]; run++) {
+            double times = change->times > 0 ? thing->values[GV_DIFF_TIMES][run] : 1;
+            double error = times > 0 ? thing->values[GV_DIFF_ERROR_NS][run] / times : 0;
+            most = error > most ? error : most;
+        }
         variance += most * most;
     }
     return thing->used[GV_DIFF_ERROR_NS] && change->change * change->change <= 4 * variance;

@@ -53,9 +53,9 @@ static char *python_option(const struct gv_given *given)
     char name[GV_OPTION_NAME_BYTES], *word = NULL;
 
     gv_option_name(&gv_options[given->option], name);
-    return asprintf(&word, "--%s%s%s", name, given->text ? "=" : "", given->text ? given->text : "") < 0
-        ? NULL
-        : word;
+    int length =
+        given->text ? asprintf(&word, "--%s=%s", name, given->text) : asprintf(&word, "--%s", name);
+    return length < 0 ? NULL : word;
 }
 
 int gv_python_become(const char *module, const struct gv_arguments *arguments)
