@@ -46,9 +46,9 @@ class Agent(contextlib.ExitStack):
         return "".join(part.text for part in self.portal.call(self.client.read_resource, uri).contents)
 
 
-def environment(source, build):
-    """For a server of a checkout, on the simulator."""
+def environment(source, build, *packages):
+    """For a server of a checkout, on the simulator. packages: folders that this Python does not have by itself."""
     simulator = os.path.join(build, "tests", "sim")
-    packages = os.pathsep.join([os.path.join(source, "python"), *filter(os.path.isdir, sys.path)])
-    return {"GPUVERIFY_PYTHON": sys.executable, "PYTHONPATH": packages, "LD_LIBRARY_PATH": simulator,
+    return {"GPUVERIFY_PYTHON": sys.executable, "LD_LIBRARY_PATH": simulator,
+            "PYTHONPATH": os.pathsep.join([os.path.join(source, "python"), *packages]),
             "GPUVERIFY_CUPTI": os.path.join(simulator, "libcupti.so.13")}
