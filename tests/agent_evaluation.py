@@ -3,7 +3,8 @@
 
 It reads each simulated program of tests/programs/sim as an agent would: it runs it, takes the first finding for the cause, runs the fixed
 twin (FIX=1), and asks diff whether the finding went away. Cause and line are compared with the truth in the program's head, which no tool
-sees. It fails if more than one of the programs is named wrongly. docs/agents.md says how to go on from there.
+sees. It fails if more than one of the programs is named wrongly. A program that was named wrongly while other programs took its CPU, as it says
+itself, runs once more.
 """
 
 import csv
@@ -16,7 +17,12 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "programs"))
 import known_flaws  # noqa: E402
-import mcp_client  # noqa: E402
+
+try:
+    import mcp_client
+except ImportError as why:
+    print(f"{sys.executable} has no client: {why}; scripts/setup all installs it")
+    sys.exit(77)
 
 SIM = os.path.join(HERE, "programs", "sim")
 MAY_MISS = 1
@@ -40,14 +46,15 @@ def evaluate(agent, build, name, folder):
     path = os.path.join(SIM, name)
     argv = [sys.executable, path] if name.endswith(".py") else [os.path.join(build, "tests", "programs", "sim", name[:-2])]
     slow, fixed = (os.path.join(folder, f"{name}.{kind}.db") for kind in ("slow", "fixed"))
-    agent.call("run", program=argv, trace=slow)
+    output = agent.call("run", program=argv, trace=slow)
     finding = first_finding(agent.call("findings", trace=slow))
+    busy = int(re.search(r"^descheduled (\d+) ms$", output, re.M)[1]) > 250 * known_flaws.loop(output)[0]
     if not finding:
-        return "nothing", None, False
+        return "nothing", busy, None, False
     agent.call("explain", trace=slow)
     agent.call("run", program=["env", "FIX=1", *argv], trace=fixed)
     truth, _ = known_flaws.read(path)
-    return known_flaws.judge(truth, name, finding), finding, went_away(finding, agent.call("diff", before=slow, after=fixed))
+    return known_flaws.judge(truth, name, finding), busy, finding, went_away(finding, agent.call("diff", before=slow, after=fixed))
 
 
 def main():
@@ -57,9 +64,12 @@ def main():
     right, calls, answered = 0, 0, 0
     for name in names:
         environment = {**mcp_client.environment(os.path.dirname(HERE), build), **known_flaws.environment(os.path.join(SIM, name))}
-        with tempfile.TemporaryDirectory() as folder:
-            with mcp_client.Agent([os.path.join(build, "report", "gpuverify"), "mcp"], environment, folder) as agent:
-                said, finding, proven = evaluate(agent, build, name, folder)
+        for _ in range(2):
+            with tempfile.TemporaryDirectory() as folder:
+                with mcp_client.Agent([os.path.join(build, "report", "gpuverify"), "mcp"], environment, folder) as agent:
+                    said, busy, finding, proven = evaluate(agent, build, name, folder)
+            if said == "right" or not busy:
+                break
         where = f"{finding['what']} {os.path.basename(finding['file'])}:{finding['line']} {finding['function']}" if finding else "-"
         print(f"{said:8} {name:22} {where}; {'proven' if proven else 'not proven'}; {agent.calls} calls, {agent.bytes} bytes", flush=True)
         right, calls, answered = right + (said == "right"), calls + agent.calls, answered + agent.bytes

@@ -263,6 +263,13 @@ def part_fleets(run):
     run.test("engines", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/fleet/test_fleet.py", BUILD)
 
 
+def part_agents(run):
+    """The tools of `gpuverify mcp`, and whether they are enough to name what is slow; with the official SDK's client."""
+    python = os.path.join(CHECKOUT, ".venv/bin/python")
+    run.test("tools", python, "tests/e2e/run.py", "--build", BUILD, "-k", "test_mcp", again=True)
+    run.test("evaluation", python, "tests/agent_evaluation.py", BUILD, again=True)
+
+
 def part_foreign(run):
     """In an environment with pytest."""
     run.test("foreign", "scripts/with-sim", tool("python"), "tests/foreign/test_foreign.py", BUILD)
@@ -596,6 +603,7 @@ PARTS = (
     Part("pythons", part_pythons, LONG, "build"),
     Part("jupyter", part_jupyter, LONG, "build"),
     Part("fleets", part_fleets, LONG, "build"),
+    Part("agents", part_agents, LONG, "build"),
     Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),

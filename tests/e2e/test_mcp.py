@@ -1,6 +1,7 @@
 """gpuverify mcp: the commands as tools for agents. The official SDK's client talks to it over stdio; tests/agent_evaluation.py has more."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -67,12 +68,12 @@ class Tools(harness.Case):
             self.assertRegex(agent.call("explain", trace="slow.db"), "^finding f1 ")
             self.assertRegex(agent.call("ledger", trace="slow.db"), r"(?m)^1,0,main,kernel,")
             stall = agent.call("stalls", trace="slow.db", cause="module-load", top=1)
-            self.assertRegex(stall, r"(?m)^s\d+ .* module-load ")
-            self.assertRegex(agent.call("explain", trace="slow.db", name=stall.split()[7]), "^stall s")
+            name = re.search(r"(?m)^(s\d+) .* module-load ", stall)[1]
+            self.assertRegex(agent.call("explain", trace="slow.db", name=name), f"^stall {name} ")
             self.assertRegex(agent.call("diff", before="slow.db", after="fast.db"), r"(?m)^launches +6 +2 +-4 ")
             rules = ["max-stall 10ms", "min-launches 1"]
             self.assertRegex(agent.call("check", trace="slow.db", rules=rules), r"(?s)^broken: max-stall.*2 rules: 1 broken")
-            self.assertIn("No process uses CUDA", agent.call("look", seconds=1) + "No process uses CUDA")
+            self.assertLessEqual(len(agent.call("look", seconds=1).encode()), LIMIT)
 
     def test_what_goes_wrong_is_said(self):
         with self.agent() as agent:
@@ -81,7 +82,7 @@ class Tools(harness.Case):
                     ("summary", {"trace": "--help"}, "'--help' begins with '-'"),
                     ("run", {"program": []}, "usage: gpuverify run"),
                     ("run", {"program": ["no-such-program"]}, "exit code 127"),
-                    ("check", {"trace": "none.db", "rules": ["update yes"]}, "none.db"),
+                    ("check", {"trace": "none.db", "rules": ["update yes"]}, "unknown rule 'update'"),
                     ("look", {"pid": 1 << 40}, ""),
                     ("diff", {"before": "a\0b", "after": "c"}, "null byte")):
                 answer, is_error = agent.ask(tool, **words)
@@ -112,10 +113,10 @@ class Tools(harness.Case):
             self.assertTrue(LIMIT - 64 < len(answer.encode()) <= LIMIT, len(answer))
             answer = agent.call("query", trace="a.db", sql="SELECT printf('%.*c', 9000, 'ä') AS one_line")
             self.assertLessEqual(len(answer.encode()), LIMIT)
-            answer, is_error = agent.ask("query", trace="a.db", sql="SELECT nothing FROM in_flight")
+            answer, is_error = agent.ask("query", trace="a.db", sql="SELECT nosuch FROM in_flight")
             self.assertTrue(is_error)
-            self.assertRegex(answer, r"(?s)no such column: nothing.*\nviews: calls, .*\n\nin_flight: ")
-            answer, is_error = agent.ask("query", trace="a.db", sql="SELECT nothing FROM calls, gpu_ops, stalls, idle, steps, findings")
+            self.assertRegex(answer, r"(?s)no such column: nosuch.*\nviews: calls, .*\n\nin_flight: ")
+            answer, is_error = agent.ask("query", trace="a.db", sql="SELECT nosuch FROM calls, gpu_ops, stalls, idle, steps, findings")
             self.assertLessEqual(len(answer.encode()), LIMIT)
 
     @harness.depends_on_time("it waits until a query's time is over")
