@@ -20,6 +20,7 @@ finally:
     sys.path[:2] = []
 sys.path.append(OWN_SITE)  # for what the SDK imports later
 
+SERVER = mcp_client and mcp_client.environment(harness.SOURCE, harness.BUILD, OWN_SITE)
 TOOLS = ["check", "diff", "explain", "findings", "ledger", "look", "query", "run", "stalls", "summary"]
 LIMIT = 4096
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
@@ -47,8 +48,8 @@ class Tools(harness.Case):
     gpu = "auto"
 
     def agent(self, *words, **changes):
-        environment = {**self.environment(preload=False, GPUVERIFY_TRACE=None), **mcp_client.environment(harness.SOURCE, harness.BUILD, OWN_SITE)}
-        return mcp_client.Agent([harness.gpuverify(), "mcp", *words], {**environment, **changes}, self.dir)
+        environment = {**self.environment(preload=False, GPUVERIFY_TRACE=None), **SERVER, **changes}
+        return mcp_client.Agent([harness.gpuverify(), "mcp", *words], environment, self.dir)
 
     def record(self, agent, name, *words):
         return agent.call("run", program=[harness.workload("load_in_loop"), *words], trace=name)
@@ -57,6 +58,10 @@ class Tools(harness.Case):
         with self.agent() as agent:
             tools = agent.tools()
             self.assertEqual(sorted(tools), TOOLS)
+            with open(os.path.join(harness.SOURCE, "docs", "agents.md"), encoding="utf-8") as page:
+                rows = re.findall(r"(?m)^\| `(\w+)` \| (.*?) \|", page.read().partition("## Tools")[2].partition("## ")[0])
+            self.assertEqual({name: re.findall(r"`(\w+)`", words) for name, words in rows},
+                             {name: list(tool.input_schema["properties"]) for name, tool in tools.items()})
             self.assertEqual([name for name, tool in tools.items() if not tool.annotations.read_only_hint], ["run"])
             said = self.record(agent, "slow.db", "6")
             self.assertRegex(said, r"^exit code 0\n6 frames in .*\n\ngpuverify: load_in_loop ran ")
@@ -102,7 +107,8 @@ class Tools(harness.Case):
     def test_a_query_only_reads_and_ends(self):
         with self.agent() as agent:
             self.record(agent, "a.db", "2")
-            for sql in ("DELETE FROM call", "ATTACH 'made' AS m", "PRAGMA query_only = OFF", "SELECT 1; SELECT 2", "SELECT load_extension('x')"):
+            for sql in ("DELETE FROM call", "ATTACH 'made' AS m", "PRAGMA query_only = OFF", "SELECT 1; SELECT 2",
+                        "SELECT load_extension('x')"):
                 answer, is_error = agent.ask("query", trace="a.db", sql=sql)
                 self.assertTrue(is_error, answer)
             self.assertFalse(os.path.exists(self.path("made")))
@@ -158,7 +164,7 @@ class Tools(harness.Case):
 
     def test_nothing_goes_on_when_the_agent_leaves(self):
         server = self.start([harness.gpuverify(), "mcp"], preload=False, stdin=subprocess.PIPE,
-                            env=mcp_client.environment(harness.SOURCE, harness.BUILD, OWN_SITE))
+                            env=SERVER)
         for message in ('"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, '
                         '"clientInfo": {"name": "x", "version": "1"}}', '"method": "notifications/initialized"',
                         '"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": {"program": ["sh", "-c", '
