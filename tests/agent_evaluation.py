@@ -3,8 +3,8 @@
 
 It reads each simulated program of tests/programs/sim as an agent would: it runs it, takes the first finding for the cause, runs the fixed
 twin (FIX=1), and asks diff whether the finding went away. Cause and line are compared with the truth in the program's head, which no tool
-sees. It fails if more than one of the programs is named wrongly. One that was named wrongly while others took its CPU, as it says itself, runs
-once more.
+sees. It fails if more than one of the programs is named wrongly. One that was named wrongly while others took its CPU, as it says itself,
+runs once more.
 """
 
 import csv

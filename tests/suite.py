@@ -186,13 +186,13 @@ def fetch_pythons(run):
 
 
 def part_pythons(run):
-    """The Python tests of test_stacks.py, test_idle.py and test_python_threads.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, test_idle.py, test_look.py and test_python_threads.py, with each version that a distribution has."""
     wanted = []
     for name, why in fetch_pythons(run):
         if why:
             run.skipped(name, why)
         else:
-            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons")]
+            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons", "test_look.Pythons")]
             python = os.path.join(PYTHONS, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
@@ -241,8 +241,8 @@ def part_wheel(run):
     for name, why in fetch_pythons(run):
         if why:
             run.skipped(f"wheel in {name}", why)
-    for group, name in (("Wheel", "contents"), ("Pythons", "installed, used and removed"), ("Tag", "tag by auditwheel"),
-                        ("Aarch64", "for aarch64")):
+    for group, name in (("Wheel", "contents"), ("Readme", "as README says"), ("Pythons", "installed, used and removed"),
+                        ("Tag", "tag by auditwheel"), ("Aarch64", "for aarch64")):
         run.test(f"wheel: {name}", "python3", "tests/install/test_wheel.py", BUILD, PYTHONS, group,
                  env=ROOT_LIMIT)
 
@@ -317,6 +317,7 @@ def part_soak(run):
     """Random CUDA programs from seeds, for GV_SOAK_SECONDS."""
     run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
              os.environ.get("GV_SOAK_SECONDS", "20"))
+    run.test("looked at", "python3", "tests/soak_look.py", "--build", BUILD, "--looks", "20", again=True)
     run.test("the same under commands", "python3", "tests/soak_control.py", "--build", BUILD, "--seconds",
              str(float(os.environ.get("GV_SOAK_SECONDS", "20")) / 4))
 
@@ -444,7 +445,7 @@ def part_clang(run):
 
 
 # Seconds that each fuzz target searches for.
-FUZZ_SECONDS = {"trace": 60, "spool": 20, "unwind": 20}
+FUZZ_SECONDS = {"trace": 60, "spool": 20, "unwind": 20, "look": 20}
 FUZZ_PROGRAM = "tests/fuzz/fuzz_{}_libfuzzer"
 FUZZ_TARGETS = tuple(FUZZ_PROGRAM.format(name) for name in FUZZ_SECONDS)
 

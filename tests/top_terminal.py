@@ -79,6 +79,11 @@ def check_sizes(terminal, command):
         if any(len(line) > columns for line in text.splitlines()):
             sys.exit(f"wider than {columns} columns:\n{text}")
     terminal.tmux("resize-window", "-x", "100", "-y", "30")
+    terminal.until("the keys", lambda text: "? explains, q quits" in text)
+    terminal.type("?")
+    terminal.until("what the parts say", lambda text: "THREADS NOW    calls that have not returned" in text)
+    terminal.type("?")
+    terminal.until("all lists", lambda text: "GPU TIME" in text)
     terminal.type("q")
     check_restored(terminal)
 

@@ -96,7 +96,7 @@ struct gv_gpu_module {
     void (*record_peers)(uint64_t patience_ns);
     /*
      * Another profiler is about to use CUPTI, and host->other->inside counts that call: fetches
-     * what there is, and leaves CUPTI as it would be without us, clock included; its buffers pass
+     * what there is, and restores CUPTI, clock included; its buffers pass
      * through buffer_callbacks. The module's thread comes back when the other is done with it. Any
      * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */

@@ -5,7 +5,6 @@
 
 #include "trace/word_distance.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #define GV_MINUTE_NS          INT64_C(60000000000)
 #define GV_EXTENT_BYTES_LEAST 10000000
 #define GV_EXTENT_DIGITS      9u
-#define GV_EXTENT_ALLOWED     "a time from 1min, a size from 10MB, or both: 10min,500MB"
 
 static const struct gv_setting settings_table[] = {
 #define GV_SETTING_TEXT(field, title, preset_value, words)                                         \
@@ -122,8 +120,7 @@ static const char *settings_take_amount(const char *text, struct gv_setting_exte
     return NULL;
 }
 
-/* A time, a size, or both with a comma between them. */
-static bool settings_take_extent(const char *value, struct gv_setting_extent *extent)
+bool gv_setting_extent_read(const char *value, struct gv_setting_extent *extent)
 {
     struct gv_setting_extent taken = {0};
 
@@ -164,7 +161,7 @@ static bool settings_take(const struct gv_setting *setting, const char *value, c
         return accepted;
     }
     if (setting->kind == GV_SETTING_IS_EXTENT)
-        return settings_take_extent(value, (struct gv_setting_extent *)(void *)field);
+        return gv_setting_extent_read(value, (struct gv_setting_extent *)(void *)field);
     if (setting->kind == GV_SETTING_IS_CHOICE)
         accepted = (number = settings_choose(setting->choices, value)) >= 0;
     else
@@ -206,7 +203,7 @@ static void settings_put_allowed(const struct gv_setting *setting, char out[GV_A
     } else {
         snprintf(out, GV_ALLOWED_BYTES, "%s",
                  setting->kind == GV_SETTING_IS_TEXT     ? "text"
-                 : setting->kind == GV_SETTING_IS_EXTENT ? GV_EXTENT_ALLOWED
+                 : setting->kind == GV_SETTING_IS_EXTENT ? GV_SETTING_EXTENT_ALLOWED
                                                          : setting->choices);
     }
 }

@@ -7,6 +7,7 @@
 #ifndef GV_TRACE_SETTINGS_H
 #define GV_TRACE_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -128,6 +129,10 @@ void gv_settings_read(struct gv_settings *settings, gv_settings_complain *compla
  * that was probably meant, or NULL. */
 typedef void gv_settings_unknown(const char *name, const char *nearest, void *context);
 void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context);
+
+/* Reads "10min", "500MB" or both. false: it is none of these. */
+bool gv_setting_extent_read(const char *value, struct gv_setting_extent *extent);
+#define GV_SETTING_EXTENT_ALLOWED "a time from 1min, a size from 10MB, or both: 10min,500MB"
 
 /* Calls `row` for every setting, in the order of settings.def, with the allowed values and the
  * default in words. The strings live only during the call. */

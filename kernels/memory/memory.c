@@ -83,6 +83,20 @@ static void leak(void)
     say("left", 24 * MB);
 }
 
+/* A little more in each step. */
+static void growth(void)
+{
+    CUdeviceptr kept;
+
+    say("line", __LINE__ + 3);
+    for (int i = 0; i < STEPS; i++) {
+        usleep(5000);
+        CHECK(cuMemAlloc(&kept, 2 * MB));
+    }
+    say("peak", STEPS * 2 * MB);
+    say("left", STEPS * 2 * MB);
+}
+
 /* In every step; beside it, memory that is allocated once. */
 static void churn(void)
 {
@@ -309,6 +323,7 @@ static const struct {
 } ways[] = {
     {"peak", peak, false},
     {"leak", leak, false},
+    {"growth", growth, false},
     {"churn", churn, false},
     {"vmm", vmm, false},
     {"vmm_leak", vmm_leak, false},

@@ -1,7 +1,7 @@
 #include "preload/idle/children.h"
 
 #include "preload/base/clock.h"
-#include "preload/idle/proc_file.h"
+#include "trace/proc_file.h"
 #include "preload/idle/tasks.h"
 
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static bool waits_for_work(const struct gv_child *child)
     if (state->call == GV_THREAD_NO_CALL || gv_thread_state_is_futex(state) ||
         gv_thread_state_is_wait(state) || gv_thread_state_is_poll(state))
         return true;
-    return gv_thread_state_target(child->pid, child->pid, state, path, sizeof path) ==
+    return gv_thread_state_target(child->pid, child->pid, state, NULL, NULL, path, sizeof path) ==
            GV_IDLE_TARGET_PIPE;
 }
 

@@ -4,7 +4,7 @@
 #ifndef GV_IDLE_CHILDREN_H
 #define GV_IDLE_CHILDREN_H
 
-#include "preload/idle/thread_state.h"
+#include "trace/thread_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>

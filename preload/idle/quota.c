@@ -1,6 +1,6 @@
 #include "preload/idle/quota.h"
 
-#include "preload/idle/proc_file.h"
+#include "trace/proc_file.h"
 
 #include <stdlib.h>
 #include <string.h>

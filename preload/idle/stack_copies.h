@@ -6,7 +6,7 @@
 #define GV_IDLE_STACK_COPIES_H
 
 #include "preload/base/thread.h"
-#include "preload/idle/thread_state.h"
+#include "trace/thread_state.h"
 
 #include <stdint.h>
 

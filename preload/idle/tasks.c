@@ -1,7 +1,7 @@
 #include "preload/idle/tasks.h"
 
-#include "preload/idle/proc_file.h"
-#include "preload/idle/thread_state.h"
+#include "trace/proc_file.h"
+#include "trace/thread_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,17 @@
 #include "preload/idle/watch.h"
 
+#include "preload/base/own_memory.h"
 #include "preload/base/clock.h"
 #include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/base/own_thread.h"
 #include "preload/base/thread.h"
 #include "preload/idle/children.h"
-#include "preload/idle/proc_file.h"
+#include "trace/proc_file.h"
 #include "preload/idle/quota.h"
 #include "preload/idle/stack_copies.h"
 #include "preload/idle/tasks.h"
-#include "preload/idle/thread_state.h"
+#include "trace/thread_state.h"
 #include "preload/stacks/python_threads.h"
 #include "trace/futex.h"
 #include "trace/mix.h"
@@ -101,6 +102,12 @@ static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
 static bool was_filtered; /* its system calls, when it was started */
+
+static bool read_own(void *context, void *to, uintptr_t from, size_t bytes)
+{
+    (void)context;
+    return gv_own_memory_read(to, from, bytes);
+}
 
 /* ---- which threads ---- */
 
@@ -535,7 +542,8 @@ static void look_beside(struct watched *thread, const struct gv_python_gil *gil,
             gv_thread_state_is_futex(&beside->state) ||
             !has_run_since(tid, &beside->state, thread->at_ns, thread->ran_after_ns))
             continue;
-        beside->target = gv_thread_state_target(pid, tid, &beside->state, path, sizeof path);
+        beside->target =
+            gv_thread_state_target(pid, tid, &beside->state, read_own, NULL, path, sizeof path);
         beside->stack = gv_python_look_stack(&writer, tid);
         beside->has_gil = gil->is_known && gil->holder == tid;
         beside->tid = beside->stack ? tid : 0;
@@ -565,7 +573,8 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
         thread->delay_ns = 0;
     } else {
         thread->ran_after_ns = thread->since_ns;
-        thread->target = gv_thread_state_target(pid, tid, state, thread->path, sizeof thread->path);
+        thread->target = gv_thread_state_target(pid, tid, state, read_own, NULL, thread->path,
+                                                sizeof thread->path);
         thread->stack = thread->python = has_python ? gv_python_look_stack(&writer, tid) : 0;
         if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(state))
             thread->stack = gv_stack_copies_write(&writer, state, thread->python, thread->at_ns);

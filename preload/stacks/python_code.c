@@ -5,16 +5,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* After an object's type, in all versions on 64-bit Linux. */
-#define GV_PYTHON_BYTES_DATA   24
-#define GV_PYTHON_LONGEST_TEXT (1 << 20)
+#define GV_PYTHON_MEMORY struct gv_python_memory *
+#define GV_PYTHON_READ   gv_python_memory_read
+#include "trace/python_read.h"
+
 /* Enough for the fields of a code object that tell it from others. */
 #define GV_PYTHON_USUAL_BYTES 128u
 /* From 3.12 on code objects are numbered, after their first line. A number is never given twice. */
 #define GV_PYTHON_NUMBERED  12
 #define GV_PYTHON_NUMBER_AT 24
-/* From 3.14 on builds without the GIL have a byte of its own for whether a string is interned. */
-#define GV_PYTHON_INTERNED_BYTE 14
 
 static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
 {
@@ -26,82 +25,21 @@ static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr
 
 /* ---- strings ---- */
 
-/* UTF-8. */
-static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
+static bool find_text(const struct gv_python *python, uintptr_t at, struct gv_python_text *text)
 {
-    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-
-    if (used + bytes > size)
-        return used;
-    for (size_t i = bytes - 1; i > 0; i--, character >>= 6)
-        out[used + i] = (char)(0x80 | (character & 63));
-    out[used] = (char)(first[bytes] | (character & 127));
-    return used + bytes;
+    return gv_python_find_text(&python->layout, python->memory, python->text_type, at, text);
 }
 
-/* From a string's type on. */
-struct text_head {
-    uintptr_t type;
-    int64_t length, hash; /* in characters; -1: not computed yet */
-    uint32_t state;
-};
-
-struct text {
-    struct text_head head;
-    unsigned width; /* of a character */
-    uintptr_t data;
-};
-
-static bool find_text(const struct gv_python *python, uintptr_t at, struct text *text)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    uint32_t state;
-
-    if (!gv_python_memory_read(python->memory, &text->head, at + layout->type,
-                               sizeof(struct text_head)) ||
-        text->head.type != python->text_type || text->head.length < 0 ||
-        text->head.length > GV_PYTHON_LONGEST_TEXT)
-        return false;
-    state = text->head.state;
-    if (layout->is_free_threaded && layout->minor >= GV_PYTHON_INTERNED_BYTE)
-        state >>= 6;
-    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-    text->width = state >> 2 & 7;
-    text->data = at + layout->ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
-    if (!ascii && layout->minor < 12)
-        text->data += sizeof(void *);
-    return compact && (text->width == 1 || text->width == 2 || text->width == 4);
-}
-
-/* The characters as UTF-8, of a long string the end, which says more of a path. */
 static bool read_text(const struct gv_python *python, uintptr_t at, char *out, size_t *used)
 {
     unsigned char raw[GV_PYTHON_TEXT_BYTES];
-    struct text text;
+    struct gv_python_text text;
 
-    *used = 0;
-    if (!find_text(python, at, &text))
-        return false;
-    size_t length = (size_t)text.head.length, width = text.width, most = sizeof raw / width;
-    size_t skipped = length > most ? length - most : 0, count = length - skipped;
-    if (!gv_python_memory_read(python->memory, raw, text.data + skipped * width, count * width))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t character = 0;
-
-        memcpy(&character, raw + i * width, width);
-        *used = put_utf8(out, *used, GV_PYTHON_TEXT_BYTES, character);
-    }
-    return true;
+    return find_text(python, at, &text) &&
+           gv_python_read_text(python->memory, &text, raw, out, sizeof raw, used);
 }
 
 /* ---- the parts of a code object ---- */
-
-static uint16_t name_at(const struct gv_python_layout *layout)
-{
-    return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
-}
 
 /* From its first line to its line table; and the rest, from those. */
 struct code {
@@ -120,8 +58,8 @@ static bool has_fields(const struct gv_python_layout *layout)
     uint16_t first = layout->first_line, last = layout->line_table;
 
     return last > first && last + sizeof(uintptr_t) - first <= GV_PYTHON_USUAL_BYTES &&
-           layout->filename >= first && layout->filename <= last && name_at(layout) >= first &&
-           name_at(layout) <= last;
+           layout->filename >= first && layout->filename <= last &&
+           gv_python_name_at(layout) >= first && gv_python_name_at(layout) <= last;
 }
 
 static uintptr_t pointer_at(const struct gv_python_layout *layout, const struct code *code,
@@ -144,7 +82,7 @@ static bool read_fields(const struct gv_python *python, uintptr_t at, struct cod
         return false;
     memcpy(&code->first_line, code->fields, sizeof code->first_line);
     code->file = pointer_at(layout, code, layout->filename);
-    code->function = pointer_at(layout, code, name_at(layout));
+    code->function = pointer_at(layout, code, gv_python_name_at(layout));
     code->lines = pointer_at(layout, code, layout->line_table);
     code->number = 0;
     if (layout->minor >= GV_PYTHON_NUMBERED)
@@ -154,18 +92,8 @@ static bool read_fields(const struct gv_python *python, uintptr_t at, struct cod
 
 static bool read_table(const struct gv_python *python, struct code *code)
 {
-    struct {
-        uintptr_t type;
-        int64_t bytes;
-    } head;
-
-    if (!gv_python_memory_read(python->memory, &head, code->lines + python->layout.type,
-                               sizeof head) ||
-        head.type != python->bytes_type || head.bytes < 0)
-        return false;
-    code->table = code->lines + python->layout.type + GV_PYTHON_BYTES_DATA;
-    code->table_bytes = (size_t)head.bytes;
-    return true;
+    return gv_python_find_bytes(&python->layout, python->memory, python->bytes_type, code->lines,
+                                &code->table, &code->table_bytes);
 }
 
 static bool read_code(const struct gv_python *python, uintptr_t at, struct code *code)
@@ -175,7 +103,7 @@ static bool read_code(const struct gv_python *python, uintptr_t at, struct code 
 
 bool gv_python_code_looks_right(const struct gv_python *python, uintptr_t at)
 {
-    struct text file, function;
+    struct gv_python_text file, function;
     struct code code;
 
     return read_code(python, at, &code) && code.first_line >= 0 &&
@@ -230,7 +158,7 @@ static bool mix_memory(const struct gv_python *python, uintptr_t at, size_t byte
  * another number. */
 static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *hash)
 {
-    struct text text;
+    struct gv_python_text text;
 
     if (!find_text(python, at, &text))
         return false;

@@ -5,15 +5,16 @@
 
 #include <string.h>
 
+#define GV_PYTHON_MEMORY struct gv_python_memory *
+#define GV_PYTHON_READ   gv_python_memory_read
+#include "trace/python_read.h"
+
 /* From 3.11 on, after an object's type: the number of instructions, of two bytes each. */
 #define GV_PYTHON_CODE_UNITS 8
 /* The most frames that the self-test accepts. */
-#define GV_PYTHON_DEEPEST 32768u
-/* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
-#define GV_PYTHON_OWNED_BY_C       3
+#define GV_PYTHON_DEEPEST          32768u
 #define GV_PYTHON_OWNED_BY_A_VALUE 1  /* a generator or coroutine */
 #define GV_PYTHON_VALUE_BEFORE     8u /* 3.9 and 3.10 have it itself, before the instruction */
-#define GV_PYTHON_TAG_BITS         3u /* 3.14 has flags in a reference's lowest bits */
 
 static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t *owner)
 {
@@ -34,62 +35,9 @@ static bool is_of_c(const struct gv_python *python, uintptr_t frame, bool is_far
 {
     uint8_t owner;
 
-    return python->layout.minor >= 12 && python->layout.owner != GV_PYTHON_NONE &&
+    return gv_python_has_frames_of_c(&python->layout) &&
            read_passed(python, is_far, &owner, frame + python->layout.owner, sizeof owner) &&
            owner >= GV_PYTHON_OWNED_BY_C;
-}
-
-/* The frame's code object. */
-static bool code_of(const struct gv_python *python, uintptr_t frame, uintptr_t *code)
-{
-    if (!gv_python_memory_pointer(python->memory, frame + python->layout.code, code))
-        return false;
-    *code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
-    return true;
-}
-
-/* Where the instructions are that the frame runs: at the end of the code object, or in a copy for
- * its thread, of which the code object has a list. */
-static bool instructions_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
-                            uintptr_t *start)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    int64_t copies;
-    int32_t index;
-    uintptr_t list;
-
-    *start = code + layout->code_bytes;
-    if (!layout->thread_codes)
-        return true;
-    if (!gv_python_memory_read(python->memory, &index, frame + layout->thread_code, sizeof index))
-        return false;
-    return index == 0 ||
-           (gv_python_memory_pointer(python->memory, code + layout->thread_codes, &list) &&
-            gv_python_memory_read(python->memory, &copies, list, sizeof copies) && index > 0 &&
-            index < copies &&
-            gv_python_memory_pointer(python->memory,
-                                     list + sizeof copies + (size_t)index * sizeof *start, start));
-}
-
-static bool instruction_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
-                           uint32_t *instruction)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    uintptr_t at, start;
-    int32_t index;
-
-    if (layout->code_bytes != GV_PYTHON_NONE) {
-        if (!gv_python_memory_pointer(python->memory, frame + layout->instruction, &at) ||
-            !instructions_of(python, frame, code, &start))
-            return false;
-        *instruction = at >= start && at - start < UINT32_MAX ? (uint32_t)(at - start) : 0;
-        return true;
-    }
-    if (!gv_python_memory_read(python->memory, &index, frame + layout->instruction, sizeof index))
-        return false;
-    /* 3.10 counts instructions, 3.9 bytes; before the first one it is -1. */
-    *instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
-    return true;
 }
 
 bool gv_python_runs_nothing(const struct gv_python *python, uintptr_t state)
@@ -108,15 +56,8 @@ bool gv_python_runs_nothing(const struct gv_python *python, uintptr_t state)
 /* 0: the thread with this state runs no Python. */
 static bool innermost(const struct gv_python *python, uintptr_t state, uintptr_t *frame)
 {
-    const struct gv_python_layout *layout = &python->layout;
-
     *frame = 0;
-    if (!state)
-        return true;
-    if (!gv_python_memory_pointer(python->memory, state + layout->frame, frame))
-        return false;
-    return layout->cframe_frame == GV_PYTHON_NONE || !*frame ||
-           gv_python_memory_pointer(python->memory, *frame + layout->cframe_frame, frame);
+    return !state || gv_python_read_innermost(&python->layout, python->memory, state, frame);
 }
 
 static bool is_in_code(const struct gv_python *python, const struct gv_python_frame *frame)
@@ -139,8 +80,9 @@ static bool read_frame(const struct gv_python *python, uintptr_t at, struct gv_p
 {
     frame->at = at;
     frame->left_out = 0;
-    return code_of(python, at, &frame->code) &&
-           instruction_of(python, at, frame->code, &frame->instruction);
+    return gv_python_read_code(&python->layout, python->memory, at, &frame->code) &&
+           gv_python_read_instruction(&python->layout, python->memory, at, frame->code,
+                                      &frame->instruction);
 }
 
 /* The self-test. */

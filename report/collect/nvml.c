@@ -1,6 +1,7 @@
 #include "report/collect/nvml.h"
 
 #include "report/collect/gpm.h"
+#include "report/collect/nvml_calls.h"
 #include "report/store/row.h"
 #include "trace/futex.h"
 #include "trace/text.h"
@@ -38,49 +39,10 @@ struct gv_nvml_sample {
     struct gv_gpm_sample gpm;
 };
 
-#define GV_NVML_CLOCK_SM     1
-#define GV_NVML_CLOCK_MEMORY 2
-#define GV_NVML_TEMPERATURE  0
-
-struct gv_nvml_utilization {
-    unsigned gpu;
-    unsigned memory;
-};
-
-struct gv_nvml_memory {
-    unsigned long long total;
-    unsigned long long free;
-    unsigned long long used;
-};
-
-/* GV_NVML(field, symbol, parameters); each returns 0 for success. */
-#define GV_NVML_FUNCTIONS                                                                          \
-    GV_NVML(init, nvmlInit_v2, (void))                                                             \
-    GV_NVML(shutdown, nvmlShutdown, (void))                                                        \
-    GV_NVML(count, nvmlDeviceGetCount_v2, (unsigned *count))                                       \
-    GV_NVML(device, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **device))                \
-    GV_NVML(uuid, nvmlDeviceGetUUID, (void *device, char *uuid, unsigned bytes))                   \
-    GV_NVML(utilization, nvmlDeviceGetUtilizationRates,                                            \
-            (void *device, struct gv_nvml_utilization *rates))                                     \
-    GV_NVML(memory, nvmlDeviceGetMemoryInfo, (void *device, struct gv_nvml_memory *memory))        \
-    GV_NVML(power, nvmlDeviceGetPowerUsage, (void *device, unsigned *milliwatts))                  \
-    GV_NVML(clock, nvmlDeviceGetClockInfo, (void *device, int which, unsigned *mhz))               \
-    GV_NVML(temperature, nvmlDeviceGetTemperature, (void *device, int sensor, unsigned *celsius))
-
-struct gv_nvml_process {
-    unsigned pid;
-    unsigned long long used_bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
 struct gv_nvml {
     void *library;
     struct gv_gpm *gpm; /* NULL: no memory */
-    /* NULL: a library that lacks it. *count: the room, and then how many there are. */
-    int (*processes)(void *device, unsigned *count, struct gv_nvml_process *processes);
-#define GV_NVML(field, symbol, parameters) int(*field) parameters;
-    GV_NVML_FUNCTIONS
-#undef GV_NVML
+    struct gv_nvml_calls calls;
     unsigned devices;
     struct {
         void *handle;
@@ -88,34 +50,18 @@ struct gv_nvml {
     } device_at[GV_NVML_DEVICES];
 };
 
-static bool look_up(struct gv_nvml *nvml)
-{
-    bool whole = true;
-
-#define GV_NVML(field, symbol, parameters)                                                         \
-    *(void **)&nvml->field = dlsym(nvml->library, #symbol);                                        \
-    whole = whole && nvml->field;
-    GV_NVML_FUNCTIONS
-#undef GV_NVML
-    /* Both versions have the same structure. */
-    *(void **)&nvml->processes = dlsym(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v3");
-    if (!nvml->processes)
-        *(void **)&nvml->processes =
-            dlsym(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v2");
-    return whole;
-}
-
 static void find_devices(struct gv_nvml *nvml)
 {
     unsigned count = 0;
 
-    if (nvml->count(&count) != 0)
+    if (nvml->calls.count(&count) != 0)
         return;
     for (unsigned i = 0; i < count && nvml->devices < GV_NVML_DEVICES; i++) {
         void *device = NULL;
         char *uuid = nvml->device_at[nvml->devices].uuid;
 
-        if (nvml->device(i, &device) != 0 || nvml->uuid(device, uuid, GV_NVML_UUID_BYTES - 1) != 0)
+        if (nvml->calls.device(i, &device) != 0 ||
+            nvml->calls.uuid(device, uuid, GV_NVML_UUID_BYTES - 1) != 0)
             continue;
         nvml->device_at[nvml->devices++].handle = device;
     }
@@ -129,14 +75,12 @@ static struct gv_nvml *nvml_open(void)
 
     if (!nvml)
         return NULL;
-    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (nvml->library && look_up(nvml) && nvml->init() == 0) {
+    nvml->library = gv_nvml_calls_open(&nvml->calls);
+    if (nvml->library) {
         find_devices(nvml);
         nvml->gpm = gv_gpm_open(nvml->library);
         return nvml;
     }
-    if (nvml->library)
-        dlclose(nvml->library);
     free(nvml);
     return NULL;
 }
@@ -146,7 +90,7 @@ static void nvml_close(struct gv_nvml *nvml)
     if (!nvml)
         return;
     gv_gpm_close(nvml->gpm);
-    nvml->shutdown();
+    nvml->calls.shutdown();
     dlclose(nvml->library);
     free(nvml);
 }
@@ -161,16 +105,17 @@ static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml
     sample->device = device;
     memcpy(sample->uuid, nvml->device_at[device].uuid, sizeof(sample->uuid));
     sample->at_ns = (int64_t)gv_monotonic_ns();
-    bool known = nvml->utilization(handle, &rates) == 0;
+    bool known = nvml->calls.utilization(handle, &rates) == 0;
     sample->gpu_percent = known ? (int64_t)rates.gpu : -1;
     sample->memory_percent = known ? (int64_t)rates.memory : -1;
-    sample->memory_used_bytes = nvml->memory(handle, &memory) == 0 ? (int64_t)memory.used : -1;
-    sample->power_mw = nvml->power(handle, &value) == 0 ? (int64_t)value : -1;
-    sample->sm_mhz = nvml->clock(handle, GV_NVML_CLOCK_SM, &value) == 0 ? (int64_t)value : -1;
+    sample->memory_used_bytes =
+        nvml->calls.memory(handle, &memory) == 0 ? (int64_t)memory.used : -1;
+    sample->power_mw = nvml->calls.power(handle, &value) == 0 ? (int64_t)value : -1;
+    sample->sm_mhz = nvml->calls.clock(handle, GV_NVML_CLOCK_SM, &value) == 0 ? (int64_t)value : -1;
     sample->memory_mhz =
-        nvml->clock(handle, GV_NVML_CLOCK_MEMORY, &value) == 0 ? (int64_t)value : -1;
+        nvml->calls.clock(handle, GV_NVML_CLOCK_MEMORY, &value) == 0 ? (int64_t)value : -1;
     sample->temperature_c =
-        nvml->temperature(handle, GV_NVML_TEMPERATURE, &value) == 0 ? (int64_t)value : -1;
+        nvml->calls.temperature(handle, GV_NVML_TEMPERATURE, &value) == 0 ? (int64_t)value : -1;
 }
 
 /* ---- other processes ---- */
@@ -269,7 +214,8 @@ static void sampler_list(struct gv_sampler *sampler, const struct gv_nvml *nvml,
     struct gv_nvml_process list[GV_OTHERS_LISTED];
     unsigned count = GV_OTHERS_LISTED;
 
-    if (!nvml->processes || nvml->processes(nvml->device_at[device].handle, &count, list) != 0 ||
+    if (!nvml->calls.processes ||
+        nvml->calls.processes(nvml->device_at[device].handle, &count, list) != 0 ||
         count > GV_OTHERS_LISTED)
         return;
     pthread_mutex_lock(&sampler->lock);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -41,6 +42,45 @@ static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
     return (long long)registers->orig_rax >= 0;
 }
 
+/* They end with EINTR if their thread is stopped, and have done nothing then. All others go on by
+ * themselves, or may not be made twice: of close(), the file is closed. */
+static bool may_begin_again(long long call)
+{
+    static const short calls[] = {
+        SYS_epoll_wait,    SYS_epoll_pwait,    SYS_semop,   SYS_semtimedop, SYS_rt_sigtimedwait,
+        SYS_io_getevents,  SYS_io_uring_enter, SYS_read,    SYS_readv,      SYS_write,
+        SYS_writev,        SYS_recvfrom,       SYS_recvmsg, SYS_recvmmsg,   SYS_sendto,
+        SYS_sendmsg,       SYS_accept,         SYS_accept4, SYS_connect,
+#ifdef SYS_epoll_pwait2
+        SYS_epoll_pwait2,
+#endif
+#ifdef SYS_io_pgetevents
+        SYS_io_pgetevents,
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (calls[i] == call)
+            return true;
+    return false;
+}
+
+/* What the Linux kernel's calls return to begin again, unless a handler of a signal runs: the same
+ * in all versions, not in a header. */
+#define RESTART_NO_HANDLER 514L
+
+static void begin_call_again(uint32_t tid)
+{
+    machine_registers registers;
+    struct iovec space = {&registers, sizeof(registers)};
+
+    if (ptrace(PTRACE_GETREGSET, (pid_t)tid, NT_PRSTATUS, &space) == 0 &&
+        space.iov_len == sizeof(registers) && (long long)registers.rax == -EINTR &&
+        may_begin_again((long long)registers.orig_rax))
+        (void)ptrace(PTRACE_POKEUSER, (pid_t)tid, offsetof(struct user, regs.rax),
+                     (void *)-RESTART_NO_HANDLER);
+}
+
 #elif defined(__aarch64__)
 
 typedef struct user_regs_struct machine_registers;
@@ -62,6 +102,12 @@ static bool is_in_system_call(uint32_t tid, const machine_registers *registers)
 
     (void)registers;
     return ptrace(PTRACE_GETREGSET, (pid_t)tid, NT_ARM_SYSTEM_CALL, &space) < 0 || number >= 0;
+}
+
+/* The Linux kernel has forgotten the call's first argument at the stop. */
+static void begin_call_again(uint32_t tid)
+{
+    (void)tid;
 }
 
 #endif
@@ -103,6 +149,9 @@ static int may_stop(uint32_t pid, uint32_t tid)
 
 #define STOP_MOST_NS 5000000
 #define STOP_LOOK_NS 20000
+/* Who sleeps on a machine with much to do gets no CPU for some milliseconds, for which the thread
+ * would be stopped. */
+#define STOP_SPIN_NS 300000
 
 /* It was asked to stop, and has not yet, or was killed while it was stopped; 0: none. */
 static uint32_t late_tid;
@@ -124,6 +173,8 @@ static void let_go(uint32_t tid, int status)
     bool by_signal = status >> 16 == 0;
 
     late_tid = 0;
+    if (WIFSTOPPED(status))
+        begin_call_again(tid);
     if (WIFSTOPPED(status) && ptrace(PTRACE_DETACH, (pid_t)tid, NULL,
                                      (void *)(intptr_t)(by_signal ? WSTOPSIG(status) : 0)) < 0)
         late_tid = tid;
@@ -131,7 +182,7 @@ static void let_go(uint32_t tid, int status)
 
 static int stop(uint32_t tid, int *status)
 {
-    uint64_t until_ns = gv_monotonic_ns() + STOP_MOST_NS;
+    uint64_t start_ns = gv_monotonic_ns(), now_ns;
 
     if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) < 0)
         return errno == EPERM ? -EPERM : -EAGAIN;
@@ -139,9 +190,11 @@ static int stop(uint32_t tid, int *status)
     if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) < 0)
         return -EAGAIN;
     while (!has_stopped(tid, status)) {
-        if (gv_monotonic_ns() > until_ns)
+        now_ns = gv_monotonic_ns();
+        if (now_ns > start_ns + STOP_MOST_NS)
             return -EAGAIN;
-        gv_pause_ns(STOP_LOOK_NS);
+        if (now_ns > start_ns + STOP_SPIN_NS)
+            gv_pause_ns(STOP_LOOK_NS);
     }
     late_tid = 0;
     return WIFSTOPPED(*status) ? 0 : -EAGAIN;
@@ -162,7 +215,7 @@ bool gv_running_stack_let_go(void)
 #define PAGE   4096u
 #define PIECES (GV_RUNNING_STACK_BYTES / PAGE)
 
-static size_t copy_stack(uint32_t pid, uint64_t sp, struct gv_running_stack *taken)
+static size_t copy_stack(uint32_t tid, uint64_t sp, struct gv_running_stack *taken)
 {
     struct iovec to = {taken->bytes, GV_RUNNING_STACK_BYTES}, from[PIECES + 1];
     size_t pieces = 0, done = 0;
@@ -174,11 +227,11 @@ static size_t copy_stack(uint32_t pid, uint64_t sp, struct gv_running_stack *tak
         from[pieces++] = (struct iovec){(void *)(uintptr_t)(sp + done), piece};
         done += piece;
     }
-    ssize_t got = process_vm_readv((pid_t)pid, &to, 1, from, pieces, 0);
+    ssize_t got = process_vm_readv((pid_t)tid, &to, 1, from, pieces, 0);
     return got > 0 ? (size_t)got : 0;
 }
 
-static int copy(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
+static int copy(uint32_t tid, struct gv_running_stack *taken)
 {
     machine_registers registers;
     struct iovec space = {&registers, sizeof(registers)};
@@ -194,7 +247,7 @@ static int copy(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
         memcpy(&stack->value[i], (const char *)&registers + register_at[i], sizeof(uint64_t));
         stack->known |= 1u << i;
     }
-    stack->size = copy_stack(pid, stack->sp, taken);
+    stack->size = copy_stack(tid, stack->sp, taken);
     stack->bytes = taken->bytes;
     return stack->size ? 0 : -EAGAIN;
 }
@@ -227,15 +280,21 @@ int gv_running_stack_try(void)
     return error ? error : WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
 }
 
+/* A signal that ends us while the thread is stopped, such as that of Ctrl-C, waits. */
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
 {
     int status, error = gv_running_stack_let_go() ? -EAGAIN : may_stop(pid, tid);
+    sigset_t all, before;
 
-    if (!error)
-        error = stop(tid, &status);
     if (error)
         return error;
-    error = copy(pid, tid, taken);
-    let_go(tid, status);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = stop(tid, &status);
+    if (!error) {
+        error = copy(tid, taken);
+        let_go(tid, status);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -1,7 +1,13 @@
 /*
  * Takes the stack of a running thread of another process, with ptrace: stops the thread, copies its
- * registers and the end of its stack, and lets it go at once; about 0.3 ms. Never stops a thread
- * inside a system call, which the stop could interrupt. Only for GPUVERIFY_IDLE_STACKS=native.
+ * registers and the end of its stack, and lets it go at once; about 0.3 ms. A thread that is inside
+ * a system call is not stopped. For GPUVERIFY_IDLE_STACKS=native, and for `gpuverify look`.
+ *
+ * The stop may come just as the thread begins to wait in a system call. Most go on after that.
+ * Some, such as epoll_wait(), end with EINTR, which their program need not expect without a handler
+ * of a signal: these are told to begin again, as the Linux kernel tells others. Their time limit,
+ * if any, begins anew too. On arm64 that cannot be done, because the kernel does not say how they
+ * began.
  *
  * One thread of the collector uses all of this, because a thread that is stopped belongs to it. If
  * the collector dies, the Linux kernel lets the thread go.

@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/demangle.h"
 #include "report/analyse/names/runtime_frames.h"
+#include "report/analyse/names/stack_text.h"
 #include "report/collect/ingest_state.h"
 #include "report/collect_stack_names.inc"
 #include "report/unwind/mapped_file.h"
@@ -456,23 +457,30 @@ static int is_late(const struct gv_stack_names *names)
     return now.tv_sec >= names->end.tv_sec;
 }
 
-/* `level`: of an inlined function, 0 for the outermost one; -1: of the frame itself. */
-static int store_place(struct gv_stack_names *names, const struct gv_object_place *place,
-                       int64_t level)
+/* As people read it, and without the version of a symbol of the C library:
+ * "clock_nanosleep@@GLIBC_2.17". "": there is none. */
+static void put_function(const struct gv_object_place *place, char out[1024])
 {
-    char function[1024], file[1024];
     char readable[1024], unversioned[1024];
-
-    if (!place->function && !place->file)
-        return 0;
     const char *name = place->function ? place->function : "";
-    /* Symbols of the C library have a version: "clock_nanosleep@@GLIBC_2.17". */
+
     if (strchr(name, '@')) {
         snprintf(unversioned, sizeof(unversioned), "%.*s", (int)strcspn(name, "@"), name);
         name = unversioned;
     }
     name = gv_demangle(name, readable, sizeof(readable));
-    gv_text_repair(function, sizeof(function), name, strlen(name));
+    gv_text_repair(out, 1024, name, strlen(name));
+}
+
+/* `level`: of an inlined function, 0 for the outermost one; -1: of the frame itself. */
+static int store_place(struct gv_stack_names *names, const struct gv_object_place *place,
+                       int64_t level)
+{
+    char function[1024], file[1024];
+
+    if (!place->function && !place->file)
+        return 0;
+    put_function(place, function);
     gv_text_repair(file, sizeof(file), place->file ? place->file : "",
                    place->file ? strlen(place->file) : 0);
     names->inlined += level >= 0;
@@ -524,6 +532,34 @@ static int name_object(void *context, sqlite3_stmt *row)
         for (size_t level = 0; level < levels && !error; level++)
             error = store_place(names, &inlined[level].place, (int64_t)level);
     }
+    object_close(file);
+    return error;
+}
+
+int gv_stack_names_at(const char *path, int64_t address, char *out, size_t size)
+{
+    struct gv_object_inlined inlined[GV_OBJECT_INLINED];
+    struct gv_object_place place = {.address = (uint64_t)address - 1};
+    struct gv_object_names *file;
+    char function[1024];
+
+    unsetenv("DEBUGINFOD_URLS");
+    int error = object_open(&file, path, NULL);
+    if (error)
+        return error;
+    error = object_functions(file, &place, 1);
+    size_t levels = error ? 0 : object_line(file, &place, inlined);
+    if (levels)
+        place = inlined[levels - 1].place;
+    put_function(&place, function);
+    const struct gv_frame_names frame = {.function = function[0] ? function : NULL,
+                                         .library = path,
+                                         .file = place.file,
+                                         .line = place.line};
+    if (!error && (frame.function || frame.file))
+        gv_frame_text(&frame, out, size);
+    else if (!error)
+        error = -ENOENT;
     object_close(file);
     return error;
 }

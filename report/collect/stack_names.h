@@ -13,6 +13,10 @@ int gv_stack_names_find(struct gv_database *database);
 /* The same in about so many seconds. */
 int gv_stack_names_find_within(struct gv_database *database, int seconds);
 
+/* What is at a return address of a mapped file, as gv_frame_text() has it: "loop.c:26 load". 0;
+ * -ENOENT: that is not known; or -errno. */
+int gv_stack_names_at(const char *path, int64_t address, char *out, size_t size);
+
 /* Size of the files that it would open: a gigabyte takes about a second. 0 or -errno. */
 int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes);
 

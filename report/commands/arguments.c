@@ -4,6 +4,7 @@
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
+#include "trace/settings.h"
 #include "trace/word_distance.h"
 
 #include <errno.h>
@@ -105,6 +106,7 @@ const char *gv_option_expected(const struct gv_option *option)
         [GV_OPTION_IS_PERCENT] = "a percentage, such as 50% or 0.5",
         [GV_OPTION_IS_RATIO] = "a ratio, such as 0.3 or 30%",
         [GV_OPTION_IS_CHOICE] = NULL,
+        [GV_OPTION_IS_EXTENT] = GV_SETTING_EXTENT_ALLOWED,
     };
 
     return expected[option->kind] ? expected[option->kind] : option->value;
@@ -112,6 +114,7 @@ const char *gv_option_expected(const struct gv_option *option)
 
 int gv_option_read(const struct gv_option *option, struct gv_given *given)
 {
+    struct gv_setting_extent extent;
     int index;
 
     switch (option->kind) {
@@ -133,6 +136,8 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
         index = gv_choice_find(option->value, given->text);
         given->number = index;
         return index < 0 ? -EINVAL : 0;
+    case GV_OPTION_IS_EXTENT:
+        return gv_setting_extent_read(given->text, &extent) ? 0 : -EINVAL;
     default:
         return 0;
     }
@@ -239,8 +244,7 @@ static int parse_check_count(const struct gv_arguments *arguments)
         return gv_arguments_refuse(command, "%s is not enough; expected: %s",
                                    arguments->operands[0], command->operands);
     bool fits = arguments->operand_count <= command->most;
-    /* doctor's are those of a program */
-    bool are_traces = command->placing == GV_PLACING_ANYWHERE && id != GV_COMMAND_doctor;
+    bool are_traces = command->placing == GV_PLACING_ANYWHERE;
     if (fits && (arguments->operand_count < 2 || !are_traces))
         return 0;
     for (int i = 0; i < arguments->operand_count; i++)

@@ -16,12 +16,20 @@ const struct gv_command gv_commands[GV_COMMANDS_COUNT] = {
 #include "report/commands/commands.def"
 };
 
+/* Those of settings that run has an option for. */
+#define GV_SETTING_TEXT(field, name, preset, help)
+#define GV_SETTING_NUMBER(field, name, preset, lowest, highest, unit, help)
+#define GV_SETTING_CHOICE(field, name, preset, choices, help)                                      \
+    __attribute__((unused)) static const char setting_##field[] = choices;
+#define GV_SETTING_EXTENT(field, name, help)
+#include "trace/settings.def"
+
 /* Words of options, each after a |. */
 static const char export_formats[] =
-#define GV_EXPORT_STACKS(name, write, is_own) "|" #name
-#define GV_EXPORT_TRACE                       GV_EXPORT_STACKS
-#define GV_EXPORT_FOLDER(name, write)         "|" #name
-#define GV_EXPORT_FLEET(name)                 "|" #name
+#define GV_EXPORT_STACKS(name, lines, write, is_own) "|" #name
+#define GV_EXPORT_TRACE                              GV_EXPORT_STACKS
+#define GV_EXPORT_FOLDER(name, write)                "|" #name
+#define GV_EXPORT_FLEET(name)                        "|" #name
 #include "report/commands/export/formats.def"
     ;
 static const char export_weighed[] =

@@ -35,6 +35,7 @@ enum gv_option_kind {
     GV_OPTION_IS_PERCENT,
     GV_OPTION_IS_RATIO,
     GV_OPTION_IS_CHOICE,
+    GV_OPTION_IS_EXTENT,
 };
 
 enum gv_placing {

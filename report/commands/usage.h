@@ -23,5 +23,6 @@ bool gv_command_has_options(const struct gv_command *command);
 void gv_man_print(FILE *out);
 void gv_completion_print_bash(FILE *out);
 void gv_completion_print_zsh(FILE *out);
+void gv_completion_print_fish(FILE *out);
 
 #endif

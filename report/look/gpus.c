@@ -1,8 +1,8 @@
 #include "report/look/gpus.h"
 
+#include "report/collect/nvml_calls.h"
 #include "trace/futex.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,90 +11,46 @@
 #include <sys/wait.h>
 
 #define ANSWER_MS 2000
-#define CLOCK_SM  1
-
-struct rates {
-    unsigned gpu, memory;
-};
-struct memory {
-    unsigned long long total, free, used;
-};
-struct process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
-/* GV_NVML(field, symbol, parameters); each returns 0 for success. */
-#define GV_NVML_FUNCTIONS                                                                          \
-    GV_NVML(count, nvmlDeviceGetCount_v2, (unsigned *count))                                       \
-    GV_NVML(device, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **device))                \
-    GV_NVML(name, nvmlDeviceGetName, (void *device, char *name, unsigned bytes))                   \
-    GV_NVML(rates, nvmlDeviceGetUtilizationRates, (void *device, struct rates *rates))             \
-    GV_NVML(memory, nvmlDeviceGetMemoryInfo, (void *device, struct memory *memory))                \
-    GV_NVML(clock, nvmlDeviceGetClockInfo, (void *device, int which, unsigned *mhz))               \
-    GV_NVML(processes, nvmlDeviceGetComputeRunningProcesses_v3,                                    \
-            (void *device, unsigned *count, struct process *processes))
-
-struct nvml {
-    int (*init)(void);
-#define GV_NVML(field, symbol, parameters) int(*field) parameters;
-    GV_NVML_FUNCTIONS
-#undef GV_NVML
-};
 
 /* ---- in the process of its own ---- */
 
-static void ask_gpu(const struct nvml *nvml, void *device, struct gv_look_gpu *gpu)
+static void ask_gpu(const struct gv_nvml_calls *nvml, void *device, struct gv_look_gpu *gpu)
 {
-    struct process processes[GV_LOOK_GPU_USERS];
+    struct gv_nvml_process processes[GV_LOOK_GPU_USERS];
     unsigned count = GV_LOOK_GPU_USERS, mhz;
-    struct memory memory;
-    struct rates rates;
+    struct gv_nvml_utilization rates;
+    struct gv_nvml_memory memory;
 
-    if (!nvml->name || nvml->name(device, gpu->name, sizeof(gpu->name) - 1) != 0)
+    if (nvml->name(device, gpu->name, sizeof(gpu->name) - 1) != 0)
         gpu->name[0] = '\0';
-    gpu->busy = nvml->rates && nvml->rates(device, &rates) == 0 ? (int32_t)rates.gpu : -1;
-    gpu->sm_mhz = nvml->clock && nvml->clock(device, CLOCK_SM, &mhz) == 0 ? (int32_t)mhz : -1;
-    bool known = nvml->memory && nvml->memory(device, &memory) == 0;
+    gpu->busy = nvml->utilization(device, &rates) == 0 ? (int32_t)rates.gpu : -1;
+    gpu->sm_mhz = nvml->clock(device, GV_NVML_CLOCK_SM, &mhz) == 0 ? (int32_t)mhz : -1;
+    bool known = nvml->memory(device, &memory) == 0;
     gpu->used_bytes = known ? (int64_t)memory.used : -1;
     gpu->total_bytes = known ? (int64_t)memory.total : -1;
     if (!nvml->processes || nvml->processes(device, &count, processes) != 0)
         return;
     for (unsigned i = 0; i < count && i < GV_LOOK_GPU_USERS; i++) {
         gpu->user[gpu->users].pid = processes[i].pid;
-        /* All ones: not known. */
         gpu->user[gpu->users++].bytes =
-            processes[i].bytes > INT64_MAX ? -1 : (int64_t)processes[i].bytes;
+            processes[i].used_bytes > INT64_MAX ? -1 : (int64_t)processes[i].used_bytes;
     }
 }
 
 static void ask(struct gv_look_gpus *gpus)
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    struct nvml nvml;
+    struct gv_nvml_calls nvml;
     unsigned count = 0;
 
-    if (!library)
-        return;
-    *(void **)&nvml.init = dlsym(library, "nvmlInit_v2");
-#define GV_NVML(field, symbol, parameters) *(void **)&nvml.field = dlsym(library, #symbol);
-    GV_NVML_FUNCTIONS
-#undef GV_NVML
-    /* Both versions have the same structure. */
-    if (!nvml.processes)
-        *(void **)&nvml.processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v2");
-    if (!nvml.init || !nvml.count || !nvml.device || nvml.init() != 0 || nvml.count(&count) != 0)
+    if (!gv_nvml_calls_open(&nvml) || nvml.count(&count) != 0)
         return;
     gpus->answered = true;
     for (unsigned i = 0; i < count && i < GV_LOOK_GPUS; i++) {
         void *device = NULL;
         struct gv_look_gpu *gpu = &gpus->gpu[gpus->count++];
+        *gpu = (struct gv_look_gpu){.busy = -1, .sm_mhz = -1, .used_bytes = -1, .total_bytes = -1};
         if (nvml.device(i, &device) == 0)
             ask_gpu(&nvml, device, gpu);
-        else
-            *gpu =
-                (struct gv_look_gpu){.busy = -1, .sm_mhz = -1, .used_bytes = -1, .total_bytes = -1};
     }
 }
 

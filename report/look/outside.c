@@ -1,6 +1,7 @@
 #include "report/look/outside.h"
 
 #include "report/store/array.h"
+#include "trace/futex.h"
 #include "trace/text.h"
 
 #include <ctype.h>
@@ -16,10 +17,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE       4096u
-#define PIECES     64u
-#define HEADERS    64u
-#define NOTE_BYTES 4096u
+#define PAGE         4096u
+#define PIECES       64u
+#define HEADERS      64u
+#define NOTE_BYTES   4096u
+#define MAPS_MOST_NS 1000000000u /* the rest of a process's mappings is not looked at */
 
 /* ---- files ---- */
 
@@ -90,15 +92,6 @@ bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t siz
     return false;
 }
 
-void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size)
-{
-    char link[64];
-
-    snprintf(link, sizeof(link), "/proc/%u/fd/%" PRId64, pid, descriptor);
-    ssize_t bytes = readlink(link, path, size - 1);
-    path[bytes > 0 ? bytes : 0] = '\0';
-}
-
 static uint32_t number_after(const char *text, const char *key, int skipped)
 {
     const char *at = strstr(text, key);
@@ -128,18 +121,35 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     return 0;
 }
 
-int64_t gv_outside_age_ns(uint32_t pid)
+/* Its state; 0: it has ended. */
+static char read_stat(uint32_t pid, uint32_t tid, uint64_t *start)
 {
-    unsigned long long start = 0;
-    char text[1024], up[64];
-    const char *at;
+    char text[1024], state = 0;
+    int length = read_of_thread(pid, tid, "stat", text, sizeof(text));
+    const char *at = length > 0 ? strrchr(text, ')') : NULL;
 
-    if (read_of(pid, "stat", text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')) ||
-        sscanf(at + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
-               " %*d %llu",
-               &start) != 1 ||
-        read_path("/proc/uptime", up, sizeof(up)) <= 0)
+    *start = 0;
+    if (!at || sscanf(at + 1,
+                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                      " %*d %*d %" SCNu64,
+                      &state, start) != 2)
+        return 0;
+    return state == 'Z' || state == 'X' ? 0 : state;
+}
+
+uint64_t gv_outside_start(uint32_t pid, uint32_t tid)
+{
+    uint64_t start;
+
+    read_stat(pid, tid, &start);
+    return start;
+}
+
+int64_t gv_outside_age_ns(uint64_t start)
+{
+    char up[64];
+
+    if (!start || read_path("/proc/uptime", up, sizeof(up)) <= 0)
         return -1;
     double age = strtod(up, NULL) - (double)start / (double)sysconf(_SC_CLK_TCK);
     return age > 0 ? (int64_t)(age * 1e9) : 0;
@@ -232,37 +242,6 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 
 /* ---- threads ---- */
 
-int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread)
-{
-    char text[1024];
-    const char *at;
-    int length;
-
-    memset(thread, 0, sizeof(*thread));
-    thread->call = -1;
-    if (read_of_thread(pid, tid, "schedstat", text, sizeof(text)) > 0)
-        sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &thread->cpu_ns, &thread->delay_ns,
-               &thread->turns);
-    length = read_of_thread(pid, tid, "syscall", text, sizeof(text));
-    if (length < 0)
-        return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
-    if (strncmp(text, "running", 7) == 0) {
-        thread->state = 'R';
-        return 0;
-    }
-    if (sscanf(text, "%" SCNi64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
-               &thread->call, &thread->argument[0], &thread->argument[1], &thread->sp,
-               &thread->pc) != 5 &&
-        sscanf(text, "-1 %" SCNx64 " %" SCNx64, &thread->sp, &thread->pc) == 2)
-        thread->call = -1;
-    length = read_of_thread(pid, tid, "stat", text, sizeof(text));
-    at = length > 0 ? strrchr(text, ')') : NULL;
-    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
-        return -ESRCH;
-    thread->state = at[2];
-    return 0;
-}
-
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES])
 {
     int length = read_of_thread(pid, tid, "comm", name, GV_OUTSIDE_NAME_BYTES);
@@ -291,6 +270,21 @@ size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most)
 
     snprintf(folder, sizeof(folder), "/proc/%u/task", pid);
     return numbers_in(folder, tids, most);
+}
+
+uint32_t gv_outside_reader(uint32_t pid)
+{
+    static uint32_t tids[GV_OUTSIDE_THREADS];
+    uint64_t start;
+    size_t count;
+
+    if (read_stat(pid, pid, &start))
+        return pid;
+    count = gv_outside_threads(pid, tids, GV_OUTSIDE_THREADS);
+    for (size_t i = 0; i < count; i++)
+        if (read_stat(pid, tids[i], &start))
+            return tids[i];
+    return 0;
 }
 
 size_t gv_outside_processes(uint32_t *pids, size_t most)
@@ -397,6 +391,7 @@ static void find_root(uint32_t pid, char *root, size_t size)
 
 int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
 {
+    uint64_t late_ns = gv_monotonic_ns() + MAPS_MOST_NS;
     char path[64], root[64], *line = NULL;
     struct mapping mapping;
     size_t size = 0;
@@ -409,7 +404,8 @@ int gv_outside_objects(uint32_t pid, struct gv_outside_objects *objects)
     maps = fopen(path, "re");
     if (!maps)
         return -errno;
-    while (!error && objects->count < GV_OUTSIDE_OBJECTS && getline(&line, &size, maps) > 0) {
+    while (!error && objects->count < GV_OUTSIDE_OBJECTS && gv_monotonic_ns() < late_ns &&
+           getline(&line, &size, maps) > 0) {
         struct gv_outside_object *last =
             objects->count ? &objects->object[objects->count - 1] : NULL;
         if (!read_mapping(line, root, &mapping))

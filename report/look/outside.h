@@ -43,17 +43,7 @@ bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes);
 /* How many bytes were, up to the first page that is not there. */
 size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes);
 
-/* A thread's state, and the system call that it is in. */
-struct gv_outside_thread {
-    char state;   /* 'R' while it runs; 0: it has ended */
-    int64_t call; /* -1: none */
-    uint64_t argument[2];
-    uint64_t sp, pc;                  /* 0: it runs */
-    uint64_t cpu_ns, delay_ns, turns; /* since its start; turns: on a CPU */
-};
-
-int gv_outside_thread(uint32_t pid, uint32_t tid, struct gv_outside_thread *thread);
-/* Its name; "": unknown. */
+/* A thread's name; "": unknown. */
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES]);
 /* The thread's number in the innermost PID namespace that it is in, which memory of a container's
  * process holds; `tid` if that cannot be said. */
@@ -67,10 +57,14 @@ size_t gv_outside_processes(uint32_t *pids, size_t most);
 int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size);
 /* A variable of its environment when it began; false: it had none. */
 bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t size);
-/* What its open file is: a path, or "socket:[1]"; "": unknown. */
-void gv_outside_file(uint32_t pid, int64_t descriptor, char *path, size_t size);
-/* Since its start, to a hundredth of a second; -1: unknown. */
-int64_t gv_outside_age_ns(uint32_t pid);
+/* When it was started, in ticks of a clock: another one has another, also if it has the same
+ * number. 0: there is none. */
+uint64_t gv_outside_start(uint32_t pid, uint32_t tid);
+/* Since then, to a hundredth of a second; -1: unknown. */
+int64_t gv_outside_age_ns(uint64_t start);
+/* The process, or a thread of it if its main thread has ended: whose memory and files are those of
+ * the process. 0: it has ended. */
+uint32_t gv_outside_reader(uint32_t pid);
 
 /* The files with code that it has mapped, by address. */
 struct gv_outside_object {

@@ -21,7 +21,7 @@ static bool uses_cuda(uint32_t pid)
     bool found = false;
     size_t size = 0;
 
-    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    snprintf(path, sizeof(path), "/proc/%u/maps", gv_outside_reader(pid));
     FILE *maps = fopen(path, "re");
     while (maps && !found && getline(&line, &size, maps) > 0)
         found = strstr(line, "/libcuda.so") != NULL;
@@ -51,7 +51,7 @@ static int64_t rank_of(uint32_t pid)
     char value[32];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (gv_outside_variable(pid, names[i], value, sizeof(value)) &&
+        if (gv_outside_variable(gv_outside_reader(pid), names[i], value, sizeof(value)) &&
             isdigit((unsigned char)value[0]))
             return strtol(value, NULL, 10);
     return -1;
@@ -88,7 +88,9 @@ void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
             continue;
         process.busy = gv_look_gpus_busy(gpus, pids[i]);
         process.rank = rank_of(pids[i]);
-        gv_outside_text(pids[i], "cmdline", process.command, sizeof(process.command));
+        process.start = gv_outside_start(pids[i], pids[i]);
+        gv_outside_text(gv_outside_reader(pids[i]), "cmdline", process.command,
+                        sizeof(process.command));
         processes->process[processes->count++] = process;
     }
     qsort(processes->process, processes->count, sizeof(processes->process[0]), by_rank);
@@ -119,8 +121,9 @@ static bool watch(struct gv_look_process *process, unsigned looks, int64_t step_
         process->waits =
             focus->part[0].class == GV_CLASS_SYNC || focus->part[0].class == GV_CLASS_COLLECTIVE;
     }
+    bool is_same = error || look.start == process->start;
     gv_look_free(&look);
-    return error != -ESRCH;
+    return error != -ESRCH && is_same;
 }
 
 void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns)

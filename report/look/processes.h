@@ -10,9 +10,10 @@
 
 struct gv_look_process {
     uint32_t pid;
-    int64_t rank;  /* as its environment says; -1: none */
-    int64_t bytes; /* of the GPUs' memory; -1: not known */
-    int busy;      /* percent; -1: not known */
+    uint64_t start; /* as gv_outside_start() */
+    int64_t rank;   /* as its environment says; -1: none */
+    int64_t bytes;  /* of the GPUs' memory; -1: not known */
+    int busy;       /* percent; -1: not known */
     char command[GV_LOOK_TEXT_BYTES];
     char said[GV_LOOK_SAID_BYTES]; /* what it does, or why that cannot be seen */
     char did[GV_LOOK_SAID_BYTES]; /* of its thread that says most: "waits for the GPU in ..."; "" */

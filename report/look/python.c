@@ -2,42 +2,37 @@
 
 #include "report/collect/python_lines.h"
 #include "report/look/symbols.h"
+#include "trace/futex.h"
 #include "trace/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERPRETERS  16u
-#define STEPS         4096u /* from frame to frame */
-#define TABLE_MOST    65536u
-#define LONGEST_TEXT  (1 << 20)
-#define LOW           (1u << 20) /* below is no object */
-#define TRIES         3
-#define PTHREAD_BYTES 1024u /* in which glibc has a thread's number */
+#define OBJECTS_MOST   8 /* that may be Python, by name */
+#define INTERPRETERS   16u
+#define STEPS          4096u /* from frame to frame */
+#define TABLE_MOST     65536u
+#define LOW            (1u << 20) /* below is no object */
+#define TRIES          3
+#define FRAMES_MOST_NS 100000000u /* of a thread at one look */
+#define PTHREAD_BYTES  1024u      /* in which glibc has a thread's number */
 
-/* As in preload/stacks: the same in all versions on 64-bit Linux. */
-#define BYTES_DATA    24
-#define OWNED_BY_C    3
-#define TAG_BITS      3u
-#define INTERNED_BYTE 14
+/* False also when it takes too long: nobody can let it read for ever. */
+static bool read_in(const struct gv_look_python *python, void *to, uintptr_t from, size_t bytes)
+{
+    return from >= LOW && (!python->late_ns || gv_monotonic_ns() < python->late_ns) &&
+           gv_outside_read(python->pid, to, from, bytes);
+}
 
 static bool read_at(void *context, void *to, uintptr_t from, size_t bytes)
 {
-    const struct gv_look_python *python = context;
-
-    return from >= LOW && gv_outside_read(python->pid, to, from, bytes);
+    return read_in(context, to, from, bytes);
 }
 
-static bool read_in(const struct gv_look_python *python, void *to, uintptr_t from, size_t bytes)
-{
-    return from >= LOW && gv_outside_read(python->pid, to, from, bytes);
-}
-
-static bool read_pointer(const struct gv_look_python *python, uintptr_t from, uintptr_t *value)
-{
-    return read_in(python, value, from, sizeof(*value));
-}
+#define GV_PYTHON_MEMORY const struct gv_look_python *
+#define GV_PYTHON_READ   read_in
+#include "trace/python_read.h"
 
 /* ---- the interpreter ---- */
 
@@ -67,7 +62,7 @@ static long minor_of(const struct gv_look_python *python, const struct gv_symbol
 int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
                         struct gv_look_python *python)
 {
-    int error = -ENOENT;
+    int error = -ENOENT, tries = 0;
 
     memset(python, 0, sizeof(*python));
     python->pid = pid;
@@ -75,9 +70,12 @@ int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
         const struct gv_outside_object *object = &objects->object[i];
         const char *name = gv_text_base(object->path);
         struct gv_symbols symbols;
-        /* It is in the program itself, or in libpython. */
-        if (!name || (i > 0 && !strstr(name, "python")))
+        /* It is in the program itself, which a loader may have loaded, or in libpython. */
+        if (!name ||
+            (i > 0 && strncmp(name, "python", 6) != 0 && strncmp(name, "libpython", 9) != 0))
             continue;
+        if (tries++ == OBJECTS_MOST)
+            break;
         error = gv_symbols_read(pid, object, &symbols);
         python->runtime = error ? 0 : gv_symbols_address(&symbols, "_PyRuntime");
         if (!error && python->runtime) {
@@ -117,8 +115,10 @@ static uint32_t tid_of(const struct gv_look_python *python, uintptr_t state, con
     uintptr_t value;
 
     if (python->layout.native_id != GV_PYTHON_NONE)
-        return read_pointer(python, state + python->layout.native_id, &value) ? (uint32_t)value : 0;
-    if (!read_pointer(python, state + python->layout.thread_id, &value) ||
+        return gv_python_read_pointer(python, state + python->layout.native_id, &value)
+                   ? (uint32_t)value
+                   : 0;
+    if (!gv_python_read_pointer(python, state + python->layout.thread_id, &value) ||
         !read_in(python, words, value, sizeof(words)))
         return 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -138,7 +138,7 @@ static void read_gil(struct gv_look_python *python, uintptr_t interpreter)
     python->holder = 0;
     python->gil_low = python->gil_high = 0;
     if (layout->minor >= GV_PYTHON_GIL_OF_INTERPRETER &&
-        !read_pointer(python, interpreter + layout->gil, &at))
+        !gv_python_read_pointer(python, interpreter + layout->gil, &at))
         return;
     if (layout->is_free_threaded) {
         if (!read_in(python, &is_used, at, sizeof(is_used)) || !is_used)
@@ -166,76 +166,41 @@ void gv_look_python_threads(struct gv_look_python *python, const uint32_t *tids,
     uintptr_t interpreter, state, main_one = 0;
 
     python->threads = 0;
-    if (!python->low || !read_pointer(python, python->runtime + layout->interpreters, &interpreter))
+    if (!python->low ||
+        !gv_python_read_pointer(python, python->runtime + layout->interpreters, &interpreter))
         return;
     for (unsigned i = 0; i < INTERPRETERS && interpreter; i++) {
         main_one = interpreter; /* it comes last */
-        if (!read_pointer(python, interpreter + layout->threads, &state))
+        if (!gv_python_read_pointer(python, interpreter + layout->threads, &state))
             break;
         for (unsigned steps = 0;
              state && steps < GV_LOOK_PYTHON_THREADS && python->threads < GV_LOOK_PYTHON_THREADS;
              steps++) {
             python->thread[python->threads].tid = tid_of(python, state, tids, count);
             python->thread[python->threads++].state = state;
-            if (!read_pointer(python, state + layout->next_thread, &state))
+            if (!gv_python_read_pointer(python, state + layout->next_thread, &state))
                 break;
         }
-        if (!read_pointer(python, interpreter + layout->next_interpreter, &interpreter))
+        if (!gv_python_read_pointer(python, interpreter + layout->next_interpreter, &interpreter))
             break;
     }
     if (main_one)
         read_gil(python, main_one);
 }
 
-/* ---- texts and code objects ---- */
+/* ---- frames ---- */
 
-static size_t put_utf8(char *out, uint32_t character)
-{
-    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-
-    for (size_t i = bytes - 1; i > 0; i--, character >>= 6)
-        out[i] = (char)(0x80 | (character & 63));
-    out[0] = (char)(first[bytes] | (character & 127));
-    return bytes;
-}
-
-/* Of a long one, its end, which says more of a path. */
 static bool read_text(const struct gv_look_python *python, uintptr_t at,
                       char out[GV_LOOK_PYTHON_TEXT_BYTES])
 {
-    const struct gv_python_layout *layout = &python->layout;
-    unsigned char raw[GV_LOOK_PYTHON_TEXT_BYTES / 4 * 4];
-    char whole[GV_LOOK_PYTHON_TEXT_BYTES];
-    struct {
-        uintptr_t type;
-        int64_t length, hash;
-        uint32_t state;
-    } head;
-    size_t used = 0;
+    unsigned char raw[GV_LOOK_PYTHON_TEXT_BYTES];
+    char whole[sizeof(raw)];
+    struct gv_python_text text;
+    size_t used;
 
-    if (!read_in(python, &head, at + layout->type, sizeof(head)) ||
-        head.type != python->text_type || head.length < 0 || head.length > LONGEST_TEXT)
+    if (!gv_python_find_text(&python->layout, python, python->text_type, at, &text) ||
+        !gv_python_read_text(python, &text, raw, whole, sizeof(raw), &used))
         return false;
-    if (layout->is_free_threaded && layout->minor >= INTERNED_BYTE)
-        head.state >>= 6;
-    bool compact = head.state >> 5 & 1, ascii = head.state >> 6 & 1;
-    size_t width = head.state >> 2 & 7, length = (size_t)head.length;
-    if (!compact || (width != 1 && width != 2 && width != 4))
-        return false;
-    at += layout->ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
-    if (!ascii && layout->minor < 12)
-        at += sizeof(void *);
-    size_t most = sizeof(raw) / 4, skipped = length > most ? length - most : 0;
-    length -= skipped;
-    if (length && !read_in(python, raw, at + skipped * width, length * width))
-        return false;
-    for (size_t i = 0; i < length && used + 4 < sizeof(whole); i++) {
-        uint32_t character = 0;
-
-        memcpy(&character, raw + i * width, width);
-        used += put_utf8(whole + used, character);
-    }
     gv_text_repair(out, GV_LOOK_PYTHON_TEXT_BYTES, whole, used);
     return true;
 }
@@ -243,98 +208,50 @@ static bool read_text(const struct gv_look_python *python, uintptr_t at,
 static int32_t read_line(const struct gv_look_python *python, uintptr_t lines, int32_t first,
                          uint32_t instruction)
 {
-    struct {
-        uintptr_t type;
-        int64_t bytes;
-    } head;
     int32_t line = first;
+    uintptr_t at;
+    size_t bytes;
 
-    if (!read_in(python, &head, lines + python->layout.type, sizeof(head)) ||
-        head.type != python->bytes_type || head.bytes <= 0 || head.bytes > TABLE_MOST)
+    if (!gv_python_find_bytes(&python->layout, python, python->bytes_type, lines, &at, &bytes) ||
+        bytes == 0 || bytes > TABLE_MOST)
         return line;
-    uint8_t *data = malloc((size_t)head.bytes);
-    if (data &&
-        read_in(python, data, lines + python->layout.type + BYTES_DATA, (size_t)head.bytes)) {
-        const struct gv_python_table table = {data, (size_t)head.bytes, python->layout.minor,
-                                              first};
+    uint8_t *data = malloc(bytes);
+    if (data && read_in(python, data, at, bytes)) {
+        const struct gv_python_table table = {data, bytes, python->layout.minor, first};
         line = gv_python_line(&table, instruction);
     }
     free(data);
     return line;
 }
 
-static bool read_code(const struct gv_look_python *python, uintptr_t code, uint32_t instruction,
-                      struct gv_look_python_frame *frame)
+static bool read_frame(const struct gv_look_python *python, uintptr_t at,
+                       struct gv_look_python_frame *frame)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t type, file, function, lines;
+    uintptr_t code, type, file, function, lines;
+    uint32_t instruction;
     int32_t first;
 
-    if (!read_pointer(python, code + layout->type, &type) || type != python->code_type ||
+    if (!gv_python_read_code(layout, python, at, &code) ||
+        !gv_python_read_instruction(layout, python, at, code, &instruction) ||
+        !gv_python_read_pointer(python, code + layout->type, &type) || type != python->code_type ||
         !read_in(python, &first, code + layout->first_line, sizeof(first)) || first < 0 ||
-        !read_pointer(python, code + layout->filename, &file) ||
-        !read_pointer(python,
-                      code + (layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name),
-                      &function) ||
-        !read_pointer(python, code + layout->line_table, &lines) ||
+        !gv_python_read_pointer(python, code + layout->filename, &file) ||
+        !gv_python_read_pointer(python, code + gv_python_name_at(layout), &function) ||
+        !gv_python_read_pointer(python, code + layout->line_table, &lines) ||
         !read_text(python, file, frame->file) || !read_text(python, function, frame->function))
         return false;
     frame->line = read_line(python, lines, first, instruction);
     return true;
 }
 
-/* ---- frames ---- */
-
 static bool is_of_c(const struct gv_look_python *python, uintptr_t frame)
 {
     uint8_t owner;
 
-    return python->layout.minor >= 12 && python->layout.owner != GV_PYTHON_NONE &&
+    return gv_python_has_frames_of_c(&python->layout) &&
            read_in(python, &owner, frame + python->layout.owner, sizeof(owner)) &&
-           owner >= OWNED_BY_C;
-}
-
-/* In a build without the GIL, a thread may have a copy of its own of a code's instructions. */
-static bool instructions_of(const struct gv_look_python *python, uintptr_t frame, uintptr_t code,
-                            uintptr_t *start)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    uintptr_t list;
-    int64_t copies;
-    int32_t index;
-
-    *start = code + layout->code_bytes;
-    if (!layout->thread_codes ||
-        !read_in(python, &index, frame + layout->thread_code, sizeof(index)) || index == 0)
-        return true;
-    return read_pointer(python, code + layout->thread_codes, &list) &&
-           read_in(python, &copies, list, sizeof(copies)) && index > 0 && index < copies &&
-           read_pointer(python, list + sizeof(copies) + (size_t)index * sizeof(*start), start);
-}
-
-static bool read_frame(const struct gv_look_python *python, uintptr_t at,
-                       struct gv_look_python_frame *frame)
-{
-    const struct gv_python_layout *layout = &python->layout;
-    uint32_t instruction = 0;
-    uintptr_t code, now, start;
-    int32_t index;
-
-    if (!read_pointer(python, at + layout->code, &code))
-        return false;
-    code &= ~(uintptr_t)TAG_BITS;
-    if (layout->code_bytes != GV_PYTHON_NONE) {
-        if (!read_pointer(python, at + layout->instruction, &now) ||
-            !instructions_of(python, at, code, &start))
-            return false;
-        instruction = now >= start && now - start < UINT32_MAX ? (uint32_t)(now - start) : 0;
-    } else {
-        if (!read_in(python, &index, at + layout->instruction, sizeof(index)))
-            return false;
-        /* 3.10 counts instructions, 3.9 bytes. */
-        instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
-    }
-    return read_code(python, code, instruction, frame);
+           owner >= GV_PYTHON_OWNED_BY_C;
 }
 
 static bool walk(const struct gv_look_python *python, uintptr_t state,
@@ -344,9 +261,7 @@ static bool walk(const struct gv_look_python *python, uintptr_t state,
     uintptr_t at;
 
     *count = 0;
-    if (!read_pointer(python, state + layout->frame, &at) ||
-        (at && layout->cframe_frame != GV_PYTHON_NONE &&
-         !read_pointer(python, at + layout->cframe_frame, &at)))
+    if (!gv_python_read_innermost(layout, python, state, &at))
         return false;
     for (unsigned steps = 0; at && steps < STEPS && *count < GV_LOOK_PYTHON_FRAMES; steps++) {
         if (!is_of_c(python, at)) {
@@ -355,24 +270,26 @@ static bool walk(const struct gv_look_python *python, uintptr_t state,
             /* Code of the interpreter without a line is shown by Python neither. */
             *count += frames[*count].line > 0 || frames[*count].file[0] != '<';
         }
-        if (!read_pointer(python, at + layout->previous, &at))
+        if (!gv_python_read_pointer(python, at + layout->previous, &at))
             return false;
     }
     return true;
 }
 
-size_t gv_look_python_frames(const struct gv_look_python *python, uint32_t tid,
+size_t gv_look_python_frames(struct gv_look_python *python, uint32_t tid,
                              struct gv_look_python_frame frames[GV_LOOK_PYTHON_FRAMES])
 {
     uintptr_t state = 0;
+    bool is_whole = false;
     size_t count = 0;
 
     for (size_t i = 0; i < python->threads && !state; i++)
         if (tid && python->thread[i].tid == tid)
             state = python->thread[i].state;
+    python->late_ns = gv_monotonic_ns() + FRAMES_MOST_NS;
     /* While it runs, a walk may end in what is not a frame any more. */
-    for (int tries = 0; state && tries < TRIES; tries++)
-        if (walk(python, state, frames, &count))
-            return count;
-    return 0;
+    for (int tries = 0; state && !is_whole && tries < TRIES; tries++)
+        is_whole = walk(python, state, frames, &count);
+    python->late_ns = 0;
+    return is_whole ? count : 0;
 }

@@ -29,6 +29,7 @@ struct gv_look_python {
     uintptr_t gil_low, gil_high; /* who waits for it, waits for an address in there */
     uint32_t holder;             /* tid; 0: nobody */
     bool collects;               /* the holder collects garbage */
+    uint64_t late_ns;            /* nothing is read then; 0: there is time */
 };
 
 struct gv_look_python_frame {
@@ -42,7 +43,7 @@ int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
 /* Reads its threads and the GIL anew. `tids`: the process's threads. */
 void gv_look_python_threads(struct gv_look_python *python, const uint32_t *tids, size_t count);
 /* The frames of a thread, innermost first; 0: it runs no Python, or that cannot be said now. */
-size_t gv_look_python_frames(const struct gv_look_python *python, uint32_t tid,
+size_t gv_look_python_frames(struct gv_look_python *python, uint32_t tid,
                              struct gv_look_python_frame frames[GV_LOOK_PYTHON_FRAMES]);
 
 #endif

@@ -122,6 +122,10 @@ const struct gv_look_thread *gv_look_focus(const struct gv_look *look)
     }
     if (focus && focus->in_calls)
         return focus;
+    /* The main thread has ended, or what it does is not known. */
+    for (size_t i = 0; i < look->threads && (!focus || !focus->parts); i++)
+        if (!look->thread[i].is_own && look->thread[i].parts)
+            focus = &look->thread[i];
     waits_for = focus && focus->parts ? find(look, focus->part[0].waits_for) : NULL;
     /* One that works, while the main thread waits for anything. */
     for (size_t i = 0; i < look->threads && !waits_for && (!focus || only_waits(focus)); i++)

@@ -14,13 +14,12 @@
 #include "trace/futex.h"
 #include "trace/mix.h"
 #include "trace/text.h"
+#include "trace/thread_state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #define STACKS_MOST       1024u /* later ones are not told apart */
 #define SAMPLE_PATH_BYTES 128u
@@ -33,7 +32,7 @@
 #define MUTEX_CONTENDED   2u
 
 struct sample {
-    struct gv_outside_thread thread;
+    struct gv_thread_state thread;
     enum gv_idle_target target;
     char path[SAMPLE_PATH_BYTES];
     bool is_there, waits_for_gil, has_gil, collects, in_python;
@@ -43,6 +42,7 @@ struct sample {
 };
 
 struct watched {
+    uint64_t start;        /* another thread with its number has another */
     struct sample *sample; /* by look */
     bool is_own;           /* no stack of it was of the program */
 };
@@ -78,7 +78,7 @@ struct watch {
 
 static int read_objects(struct watch *watch)
 {
-    int error = gv_outside_objects(watch->look->pid, &watch->objects);
+    int error = gv_outside_objects(watch->look->reader, &watch->objects);
 
     watch->generation++;
     for (size_t i = 0; i < watch->objects.count && !error; i++) {
@@ -100,7 +100,7 @@ static int read_objects(struct watch *watch)
 
 static int find_python(struct watch *watch)
 {
-    int error = gv_look_python_find(watch->look->pid, &watch->objects, &watch->python);
+    int error = gv_look_python_find(watch->look->reader, &watch->objects, &watch->python);
 
     watch->look->python_unknown = error == -ENOTSUP;
     return error == -ENOMEM ? error : 0;
@@ -247,7 +247,7 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
     /* Who is in a short system call at that moment is hardly in one the next time, or in a long
      * one, for which it needs no stop. */
     for (int tries = 0; gv_unwind_is_there() && error == -EAGAIN && tries < TRIES; tries++) {
-        if (tries && gv_outside_thread(watch->look->pid, tid, &sample->thread))
+        if (tries && gv_thread_state_read(watch->look->pid, tid, NULL, &sample->thread))
             return;
         if (!sample->thread.sp) {
             error = take_running(watch, tid);
@@ -257,8 +257,8 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
         taken->stack.pc = sample->thread.pc;
         taken->stack.sp = sample->thread.sp;
         taken->stack.bytes = taken->bytes;
-        taken->stack.size = gv_outside_read_some(watch->look->pid, taken->bytes, taken->stack.sp,
-                                                 sizeof(taken->bytes));
+        taken->stack.size =
+            gv_outside_read_some(tid, taken->bytes, taken->stack.sp, sizeof(taken->bytes));
         error = taken->stack.size ? 0 : -EFAULT;
     }
     if (error)
@@ -271,46 +271,6 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
 }
 
 /* ---- one thread at one look ---- */
-
-enum { CALL_FILE = 1, CALL_POLL, CALL_FUTEX, CALL_WAIT };
-
-static int kind_of_call(int64_t call)
-{
-    static const struct {
-        int64_t call;
-        int kind;
-    } calls[] = {
-        {SYS_read, CALL_FILE},     {SYS_write, CALL_FILE},   {SYS_pread64, CALL_FILE},
-        {SYS_pwrite64, CALL_FILE}, {SYS_readv, CALL_FILE},   {SYS_writev, CALL_FILE},
-        {SYS_fsync, CALL_FILE},    {SYS_flock, CALL_FILE},   {SYS_recvfrom, CALL_FILE},
-        {SYS_sendto, CALL_FILE},   {SYS_recvmsg, CALL_FILE}, {SYS_sendmsg, CALL_FILE},
-        {SYS_connect, CALL_FILE},  {SYS_accept4, CALL_FILE}, {SYS_ppoll, CALL_POLL},
-        {SYS_futex, CALL_FUTEX},   {SYS_wait4, CALL_WAIT},   {SYS_waitid, CALL_WAIT},
-#ifdef SYS_poll
-        {SYS_poll, CALL_POLL},
-#endif
-    };
-
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (calls[i].call == call)
-            return calls[i].kind;
-    return 0;
-}
-
-static enum gv_idle_target target_of(const char *path)
-{
-    if (!path[0])
-        return GV_IDLE_TARGET_NONE;
-    if (strncmp(path, "pipe:", 5) == 0)
-        return GV_IDLE_TARGET_PIPE;
-    if (strncmp(path, "socket:", 7) == 0)
-        return GV_IDLE_TARGET_SOCKET;
-    if (strncmp(path, "/dev/pts/", 9) == 0 || strncmp(path, "/dev/tty", 8) == 0)
-        return GV_IDLE_TARGET_TERMINAL;
-    return path[0] != '/' || (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0)
-               ? GV_IDLE_TARGET_OTHER
-               : GV_IDLE_TARGET_FILE;
-}
 
 static uint32_t first_child(uint32_t pid, uint32_t tid)
 {
@@ -334,57 +294,53 @@ static uint32_t owner_of_lock(const struct watch *watch, uint64_t at)
 {
     uint32_t words[MUTEX_OWNER / sizeof(uint32_t) + 1];
 
-    if (!gv_outside_read(watch->look->pid, words, at, sizeof(words)) || words[0] != MUTEX_CONTENDED)
+    if (!gv_outside_read(watch->look->reader, words, at, sizeof(words)) ||
+        words[0] != MUTEX_CONTENDED)
         return 0;
     return tid_of_inner(watch->look, words[MUTEX_OWNER / sizeof(uint32_t)]);
+}
+
+static bool read_memory(void *context, void *to, uintptr_t from, size_t bytes)
+{
+    const struct watch *watch = context;
+
+    return gv_outside_read(watch->look->reader, to, from, bytes);
 }
 
 /* What the system call that it is in is about. */
 static void ask_call(struct watch *watch, uint32_t tid, struct sample *sample)
 {
-    const struct gv_outside_thread *thread = &sample->thread;
-    uint32_t pid = watch->look->pid;
-    struct pollfd first;
+    const struct gv_thread_state *thread = &sample->thread;
+    uint64_t at = thread->arguments[0];
 
-    switch (kind_of_call(thread->call)) {
-    case CALL_FILE:
-        gv_outside_file(pid, (int64_t)thread->argument[0], sample->path, sizeof(sample->path));
-        break;
-    case CALL_POLL:
-        if (thread->argument[1] && gv_outside_read(pid, &first, thread->argument[0], sizeof(first)))
-            gv_outside_file(pid, first.fd, sample->path, sizeof(sample->path));
-        break;
-    case CALL_FUTEX:
-        sample->waits_for_gil = watch->python.knows_gil &&
-                                thread->argument[0] >= watch->python.gil_low &&
-                                thread->argument[0] < watch->python.gil_high;
+    if (gv_thread_state_is_futex(thread)) {
+        sample->waits_for_gil =
+            watch->python.knows_gil && at >= watch->python.gil_low && at < watch->python.gil_high;
         if (!sample->waits_for_gil)
-            sample->owner = owner_of_lock(watch, thread->argument[0]);
-        break;
-    case CALL_WAIT:
-        sample->child = first_child(pid, tid);
-        break;
-    default:
-        break;
+            sample->owner = owner_of_lock(watch, at);
+    } else if (gv_thread_state_is_wait(thread)) {
+        sample->child = first_child(watch->look->pid, tid);
+    } else {
+        sample->target = gv_thread_state_target(watch->look->reader, tid, thread, read_memory,
+                                                watch, sample->path, sizeof(sample->path));
     }
-    sample->target = target_of(sample->path);
 }
 
 static bool has_not_moved(const struct sample *before, const struct sample *now)
 {
     return before->is_there && now->thread.sp && before->thread.sp == now->thread.sp &&
-           before->thread.pc == now->thread.pc && before->thread.turns == now->thread.turns &&
-           now->thread.turns;
+           before->thread.pc == now->thread.pc && before->thread.cpu_ns == now->thread.cpu_ns &&
+           now->thread.cpu_ns;
 }
 
 static int take_sample(struct watch *watch, size_t i, unsigned at)
 {
     struct gv_look_thread *thread = &watch->look->thread[i];
     struct sample *sample = &watch->watched[i].sample[at];
-    int error = gv_outside_thread(watch->look->pid, thread->tid, &sample->thread);
+    int error = 0;
 
-    if (error)
-        return error == -ESRCH ? 0 : error;
+    if (gv_thread_state_read(watch->look->pid, thread->tid, NULL, &sample->thread))
+        return 0;
     sample->is_there = true;
     sample->holder = tid_of_inner(watch->look, watch->python.holder);
     sample->has_gil = sample->holder == thread->tid;
@@ -402,21 +358,18 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
         error = stack_number(watch, &sample->stack);
     }
     ask_call(watch, thread->tid, sample);
-    thread->looks++;
-    thread->runs_python |= sample->in_python;
-    thread->with_gil += sample->has_gil;
     return error;
 }
 
 /* ---- all threads ---- */
 
-static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
+static int find_thread(struct watch *watch, uint32_t tid, uint64_t start, size_t *index)
 {
     struct gv_look *look = watch->look;
     int error;
 
     for (*index = 0; *index < look->threads; ++*index)
-        if (look->thread[*index].tid == tid)
+        if (look->thread[*index].tid == tid && watch->watched[*index].start == start)
             return 0;
     if (look->threads == GV_OUTSIDE_THREADS)
         return 0;
@@ -429,7 +382,8 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     struct sample *samples = calloc(watch->looks, sizeof(*samples));
     if (!samples)
         return -ENOMEM;
-    watch->watched[look->threads] = (struct watched){.sample = samples, .is_own = true};
+    watch->watched[look->threads] =
+        (struct watched){.start = start, .sample = samples, .is_own = true};
     look->thread[look->threads] =
         (struct gv_look_thread){.tid = tid, .inner_tid = gv_outside_inner_tid(look->pid, tid)};
     gv_outside_name(look->pid, tid, look->thread[look->threads].name);
@@ -437,34 +391,43 @@ static int find_thread(struct watch *watch, uint32_t tid, size_t *index)
     return 0;
 }
 
+/* Whether the process is still the one that it was, and can be read. */
+static bool is_the_same(struct watch *watch)
+{
+    struct gv_look *look = watch->look;
+
+    look->reader = gv_outside_reader(look->pid);
+    watch->python.pid = watch->calls.pid = look->reader;
+    look->has_ended =
+        !look->reader || gv_outside_status(look->pid, &look->status) ||
+        (look->reader == look->pid && gv_outside_start(look->pid, look->pid) != look->start);
+    return !look->has_ended;
+}
+
 static int look_once(struct watch *watch, unsigned at)
 {
     static uint32_t tids[GV_OUTSIDE_THREADS], inner[GV_OUTSIDE_THREADS];
+    static size_t index[GV_OUTSIDE_THREADS];
     struct gv_look *look = watch->look;
-    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0, index;
-    int error = 0;
+    size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0;
+    int error = is_the_same(watch) ? 0 : -ESRCH;
 
-    if (!count || gv_outside_status(look->pid, &look->status) || look->status.state == 'Z') {
-        look->has_ended = true;
-        return -ESRCH;
-    }
-    if (at % 8 == 7)
+    if (!error && at % 8 == 7)
         error = read_objects(watch); /* libraries come while it starts */
     if (!error && at % 8 == 7 && !watch->python.low)
         error = find_python(watch);
     for (size_t i = 0; i < count && !error; i++) {
-        error = find_thread(watch, tids[i], &index);
-        if (!error && index < look->threads)
-            inner[known++] = look->thread[index].inner_tid;
+        error = find_thread(watch, tids[i], gv_outside_start(look->pid, tids[i]), &index[i]);
+        if (!error && index[i] < look->threads)
+            inner[known++] = look->thread[index[i]].inner_tid;
     }
     gv_look_python_threads(&watch->python, inner, known);
     watch->late_ns = gv_monotonic_ns() + LOOK_MOST_NS;
-    for (size_t i = 0; i < count && !error; i++) {
-        error = find_thread(watch, tids[i], &index);
-        if (!error && index < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
-            error = take_sample(watch, index, at);
-    }
-    return error;
+    for (size_t i = 0; i < count && !error; i++)
+        if (index[i] < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
+            error = take_sample(watch, index[i], at);
+    /* What was read meanwhile may be another one's. */
+    return !error && !is_the_same(watch) ? -ESRCH : error;
 }
 
 static int look_often(struct watch *watch, int64_t step_ns)
@@ -521,7 +484,7 @@ static int store_sample(struct watch *watch, size_t index, unsigned at)
     return GV_ADD(
         &watch->look->trace, idle_sample, .process = 1, .thread = (int64_t)index + 1,
         .at_ns = (int64_t)(at + 1) * AT_NS, .span_ns = AT_NS, .about = about, .state = state,
-        .system_call = sample->thread.call < 0 ? GV_ROW_NULL : sample->thread.call,
+        .system_call = sample->thread.call == GV_THREAD_NO_CALL ? GV_ROW_NULL : sample->thread.call,
         .target = sample->target,
         .signs = (sample->in_python ? GV_IDLE_IN_PYTHON : 0) |
                  (sample->has_gil ? GV_IDLE_HAS_GIL : 0) |
@@ -546,9 +509,15 @@ static int store_samples(struct watch *watch)
         gv_text_repair(name, sizeof(name), look->thread[i].name, strlen(look->thread[i].name));
         error = GV_ADD(&look->trace, thread, .id = (int64_t)i + 1, .process = 1,
                        .serial = (int64_t)i, .tid = look->thread[i].tid, .name = name);
-        for (unsigned at = 0; at < look->looks && !error; at++)
-            if (watch->watched[i].sample[at].is_there)
-                error = store_sample(watch, i, at);
+        for (unsigned at = 0; at < look->looks && !error; at++) {
+            const struct sample *sample = &watch->watched[i].sample[at];
+            if (!sample->is_there)
+                continue;
+            look->thread[i].looks++;
+            look->thread[i].runs_python |= sample->in_python;
+            look->thread[i].with_gil += sample->has_gil;
+            error = store_sample(watch, i, at);
+        }
     }
     return error;
 }
@@ -692,16 +661,18 @@ static int open_watch(struct watch *watch)
     if (error)
         return error;
     look->pid = look->status.process; /* a thread's number will do */
-    if (look->status.state == 'Z')
+    look->start = gv_outside_start(look->pid, look->pid);
+    look->reader = gv_outside_reader(look->pid);
+    if (!look->reader)
         return -ESRCH;
-    error = gv_outside_try(look->pid);
+    error = gv_outside_try(look->reader);
     if (error)
         return error;
-    gv_outside_text(look->pid, "cmdline", look->command, sizeof(look->command));
+    gv_outside_text(look->reader, "cmdline", look->command, sizeof(look->command));
     if (!look->command[0])
         snprintf(look->command, sizeof(look->command), "%s", look->status.name);
-    look->age_ns = gv_outside_age_ns(look->pid);
-    watch->calls.pid = look->pid;
+    look->age_ns = gv_outside_age_ns(look->start);
+    watch->calls.pid = look->reader;
     watch->unwinder = gv_unwinder_open();
     if (!watch->unwinder)
         return -ENOMEM;

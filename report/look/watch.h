@@ -45,7 +45,8 @@ struct gv_look_thread {
 };
 
 struct gv_look {
-    uint32_t pid;
+    uint32_t pid, reader; /* reader: as gv_outside_reader() */
+    uint64_t start;
     struct gv_outside_status status; /* at the last look */
     char command[GV_LOOK_TEXT_BYTES];
     int64_t age_ns;

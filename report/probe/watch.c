@@ -78,6 +78,20 @@ static int probe_child_read(struct gv_probe_child *child, int64_t limit_ms,
     return read(child->in, message, sizeof(*message)) == (ssize_t)sizeof(*message);
 }
 
+/* On a terminal: one line, which is gone at the end. */
+static void probe_show(const struct gv_probe_child *child, enum gv_probe_mode mode)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kgpuverify: measured %d of %d",
+                (int)mode * GV_PROBE_CALLS + child->next, GV_PROBE_MODES * GV_PROBE_CALLS);
+}
+
+static void probe_show_end(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
 static int probe_take(struct gv_probe_child *child, const struct gv_probe_message *message,
                       enum gv_probe_mode mode, struct gv_probe_result *result)
 {
@@ -95,6 +109,7 @@ static int probe_take(struct gv_probe_child *child, const struct gv_probe_messag
     } else {
         result->rows[mode][message->call] = message->row;
         child->next = message->call + 1;
+        probe_show(child, mode);
     }
     return 0;
 }
@@ -159,6 +174,7 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
     for (int mode = 0; mode < GV_PROBE_MODES && !error; mode++)
         error = probe_measure_mode(request, (enum gv_probe_mode)mode,
                                    start_ms + request->limits.whole_ms, result);
+    probe_show_end();
     if (error == -ETIMEDOUT) {
         gv_message("time ran out before all calls were measured");
         error = 0;

@@ -194,14 +194,17 @@ int gv_screen_draw(const char *text, size_t bytes)
 }
 
 /* Whether the user wants to quit. */
-static bool screen_read_keys(void)
+/* GV_SCREEN_TIME: no key that means anything. */
+static enum gv_screen_event screen_read_keys(void)
 {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
 
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
         screen.has_keys = false; /* the terminal is gone, and a signal comes */
-    return count > 0 && memchr(keys, 'q', (size_t)count);
+    if (count > 0 && memchr(keys, 'q', (size_t)count))
+        return GV_SCREEN_QUIT;
+    return count > 0 && memchr(keys, '?', (size_t)count) ? GV_SCREEN_HELP : GV_SCREEN_TIME;
 }
 
 enum gv_screen_event gv_screen_wait(int64_t until_ns)
@@ -211,6 +214,7 @@ enum gv_screen_event gv_screen_wait(int64_t until_ns)
         int64_t left_ns = until_ns - (int64_t)gv_monotonic_ns();
         struct timespec time = {.tv_sec = left_ns > 0 ? left_ns / 1000000000 : 0,
                                 .tv_nsec = left_ns > 0 ? left_ns % 1000000000 : 0};
+        enum gv_screen_event key;
         int ready = ppoll(&keys, 1, &time, &screen.mask);
 
         if (screen_ended)
@@ -223,8 +227,8 @@ enum gv_screen_event gv_screen_wait(int64_t until_ns)
             screen_resized = 0;
             return GV_SCREEN_SIZE;
         }
-        if (ready > 0 && screen_read_keys())
-            return GV_SCREEN_QUIT;
+        if (ready > 0 && (key = screen_read_keys()) != GV_SCREEN_TIME)
+            return key;
         if (ready == 0)
             return GV_SCREEN_TIME;
     }

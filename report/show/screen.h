@@ -16,6 +16,7 @@ enum gv_screen_event {
     GV_SCREEN_TIME, /* the time is over */
     GV_SCREEN_SIZE, /* the terminal has another size, or comes back: draw again */
     GV_SCREEN_QUIT, /* the user pressed q */
+    GV_SCREEN_HELP, /* or ? */
     GV_SCREEN_END,  /* a signal asks to end: see gv_screen_end() */
 };
 

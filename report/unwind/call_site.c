@@ -26,6 +26,12 @@ enum gv_call gv_call_before(struct gv_objects *objects, uint32_t generation, uin
     return (code & BLR_MASK) == BLR ? GV_CALL_ANY : GV_CALL_NONE;
 }
 
+bool gv_call_is_stub(struct gv_objects *objects, uint32_t generation, uint64_t address)
+{
+    (void)objects, (void)generation, (void)address;
+    return false; /* nobody asks */
+}
+
 #else
 
 #define CODE_BYTES 7 /* the longest call, without prefixes */
@@ -69,6 +75,21 @@ enum gv_call gv_call_before(struct gv_objects *objects, uint32_t generation, uin
         if (indirect_bytes(code + at) == CODE_BYTES - at)
             return GV_CALL_ANY;
     return GV_CALL_NONE;
+}
+
+/* jmp *TABLE(%rip), which endbr64 may precede, and a prefix */
+bool gv_call_is_stub(struct gv_objects *objects, uint32_t generation, uint64_t address)
+{
+    static const unsigned char branch_end[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    unsigned char code[sizeof(branch_end) + 3];
+    size_t at = 0;
+
+    if (gv_objects_read(objects, generation, address, code, sizeof(code)) != sizeof(code))
+        return false;
+    if (memcmp(code, branch_end, sizeof(branch_end)) == 0)
+        at += sizeof(branch_end);
+    at += code[at] == 0xf2;
+    return code[at] == 0xff && code[at + 1] == 0x25;
 }
 
 #endif

@@ -15,6 +15,9 @@ enum gv_call {
 enum gv_call gv_call_before(struct gv_objects *objects, uint32_t generation, uint64_t returns,
                             uint64_t *target);
 
+/* Whether what is at an address only jumps to a function of another file. */
+bool gv_call_is_stub(struct gv_objects *objects, uint32_t generation, uint64_t address);
+
 /* Whether a signal handler returns to an address. */
 bool gv_call_is_signal_return(struct gv_objects *objects, uint32_t generation, uint64_t address);
 

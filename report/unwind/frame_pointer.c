@@ -43,11 +43,12 @@ static enum fit fit_of(struct gv_objects *objects, uint32_t generation, uint64_t
     case GV_CALL_DIRECT:
         if (target == function)
             return FIT_SURE;
-        /* One of another file is called through a stub, */
-        return !function || gv_objects_find(objects, generation, target) !=
-                                gv_objects_find(objects, generation, last)
-                   ? FIT_LIKELY
-                   : FIT_NONE;
+        if (function && gv_objects_find(objects, generation, target) ==
+                            gv_objects_find(objects, generation, last))
+            return FIT_NONE;
+        /* One of another file is called through a stub, or by who went on to it with a jump, */
+        return !function || gv_call_is_stub(objects, generation, target) ? FIT_LIKELY
+                                                                         : FIT_POSSIBLE;
     case GV_CALL_TABLE: /* or the program's table. */
         return FIT_LIKELY;
     case GV_CALL_ANY:

@@ -55,6 +55,41 @@ class Run(harness.Case):
         self.assertRegex(result.err, r"(?i)no CUDA call")
         self.assertFalse(os.path.exists(self.path("trace.db")))
 
+    def test_options_are_the_settings(self):
+        for option, value in (("gpu", "off"), ("gpu", "sampled"), ("stacks", "all"), ("graphs", "nodes"), ("keep", "10min,500MB")):
+            with self.subTest(option):
+                self.assertEqual(self.seen(f"--{option}", value), self.seen(**{"GPUVERIFY_" + option.upper(): value}))
+        self.assertIn("GPUVERIFY_KEEP=2h", self.seen("--keep=2h", GPUVERIFY_KEEP="1h"))  # the option counts
+        for words, told in ((("--keep", "10"), "a time from 1min, a size from 10MB, or both"), (("--gpu", "all"), "auto|on|off|sampled")):
+            result = self.run_it(*words, "--", harness.program("ending"))
+            self.assertEqual(result.status, 2)
+            self.assertIn(told, result.err)
+
+    def seen(self, *options, **env):
+        """The settings that the program gets."""
+        out = self.run_it(*options, "--", "/usr/bin/env", env={**dict.fromkeys(("GPUVERIFY_GPU", "GPUVERIFY_STACKS")), **env}).out
+        return sorted(re.findall(r"^GPUVERIFY_(?:GPU|STACKS|GRAPHS|KEEP)=.*", out, re.M))
+
+    def test_quiet_says_only_what_went_wrong(self):
+        result = self.run_it("-q", "--html", "-o", "run.db", "--", harness.program("ending"), "exit")
+        self.assertEqual((result.status, result.out, result.err), (4, "three launches\n", ""), str(result))
+        self.assertTrue(os.path.exists(self.path("run.html")))
+        self.assertEqual(self.trace(self.path("run.db")).count("cuLaunchKernel"), 3)
+        self.assertRegex(self.run_it("--quiet", "--", "/bin/true").err, "(?i)no CUDA call")
+
+    def test_a_job_prints_one_summary(self):
+        told = {}
+        for rank in ("0", "1"):
+            env = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2"}
+            told[rank] = self.run_it("-o", f"rank{rank}.db", "--", harness.program("ending"), env=env).err
+            self.assertEqual(self.trace(self.path(f"rank{rank}.db")).count("cuLaunchKernel"), 3)
+        self.assertIn("3 launches", told["0"])
+        self.assertIn("Rank 0 of 2; each other rank has a trace of its own, and prints nothing: gpuverify merge\n", told["0"])
+        self.assertEqual(told["1"], "")
+        alone = self.run_it("-o", "alone.db", "--", harness.program("ending"), env={"RANK": "0", "WORLD_SIZE": "1"}).err
+        self.assertIn("3 launches", alone)
+        self.assertNotIn("Rank 0", alone)
+
     def test_default_trace_is_in_the_working_directory(self):
         result = self.run_it("--", harness.program("ending"), env={"GPUVERIFY_TRACE": None})
         self.assertEqual(result.status, 0, str(result))

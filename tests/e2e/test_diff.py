@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 
 import harness
@@ -134,14 +135,24 @@ class Diff(harness.Case):
         self.assertRegex(out, r"(?m)^before  before.db: ran 342 ms, 6 steps of .*; the GPU was busy [\d.]+ % of it\n        findings: ")
         self.assertRegex(out, r"(?m)^python data.py __getitem__, a step +[\d.]+ ms +0 ns +-[\d.]+ ms +gone$")
 
-    def test_an_error_is_of_all_steps_and_a_change_of_one(self):
-        for name, statement in (("before", None), ("after", "UPDATE frame SET file = '/home/u/other.py' WHERE function = '__getitem__'")):
-            self.command("merge", self.job(f"raw-{name}", *filter(None, [statement])), "-o", f"{name}.db", sim=False)
-            database = sqlite3.connect(self.path(f"{name}.db"))
-            database.execute("UPDATE finding SET error_ns = lost_ns / 3 WHERE what = 'python'")
-            database.commit()
-            database.close()
-        self.assertRegex(self.command("diff", "before.db", "after.db", sim=False).out, r"(?m)^python data.py __getitem__, a step .* gone$")
+    def finished(self, name, lost_ns, error_ns):
+        """A trace whose sums say that six steps lost so much in all."""
+        with open(os.path.join(stored.ROOT, "report/analyse/totals/totals.h"), encoding="utf-8") as header:
+            version = re.search(r"GV_TOTALS_VERSION (\d+)", header.read()).group(1)
+        return self.trace(
+            name, f"INSERT OR REPLACE INTO meta VALUES ('totals', {version})",
+            "INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps) VALUES (1, 0, 0, 0, 8e8, 8e8, 1, 6)",
+            "INSERT INTO finding (id, key, process, device, phase, what, lost_ns, phase_ns, error_ns, count, steps, confidence)"
+            f" VALUES (1, 'python a.py f', 1, 0, 1, 'python', {lost_ns}, 800000000, {error_ns}, 6, 6, 'sampled')")
+
+    def test_standard_errors(self):
+        """They are of all steps together."""
+        before = self.finished("before", 60_000_000, 1)
+        for error_ns, different in ((100_000_000, 1), (400_000_000, 0)):
+            after = self.finished(f"after-{error_ns}", 600_000_000, error_ns)
+            self.assertEqual(self.changes(before, after)[1]["findings", "python a.py f", "ns_each"]["different"], different)
+            self.assertEqual(" ".join(self.command("diff", before, after, sim=False).out.split()).count(
+                "Large, but within twice its standard error: python a.py f, a step (+90.0 ms)"), not different)
 
     def test_wrong_use(self):
         one = self.slower("one", 1)
@@ -226,6 +237,14 @@ class Noise(harness.Case):
         self.assertEqual((document["test"], document["chance"], row["more_than_noise"], row["p"]),
                          ("none", None, None, None))
         self.assertIn("noise is unknown", self.command("diff", one, two, sim=False).out)
+
+    def test_a_quoted_pattern_is_the_files_that_fit_it(self):
+        for name, factors in (("a", (1, 1.02)), ("b", (1.5, 1.6))):
+            self.copies(name, factors)
+        words = [[self.path(f"{name}{number}.db") for number in range(2)] for name in "ab"]
+        out = self.command("diff", *words[0], "--", *words[1], sim=False).out
+        self.assertEqual(self.command("diff", self.path("a*.db"), self.path("b?.db"), sim=False).out, out)
+        self.assertIn("no traces (*.db) there", self.command("diff", self.path("a*.db"), self.path("c*.db"), status=3, sim=False).err)
 
     def test_exit_code(self):
         one, same, other = self.copies("a", (1, 1, 1.5))

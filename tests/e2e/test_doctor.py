@@ -13,7 +13,7 @@ class Doctor(harness.Case):
     gpu = "auto"
 
     def doctor(self, *words, status=0, quiet=True, **options):
-        result = self.command("doctor", *words, "--format", "json", status=status, **options)
+        result = self.command("doctor", "--format", "json", *words, status=status, **options)
         if quiet:  # the dynamic loader may speak
             self.assertEqual(result.err, "")
         return json.loads(result.out)
@@ -205,7 +205,7 @@ class Doctor(harness.Case):
         self.write("python3", "#!/bin/sh\n", 0o755)
         env = {"PATH": self.dir + ":" + os.environ["PATH"], "COLUMNS": "200"}
         script = self.write("my.py", "pass\n")
-        for words, said in ((["python3", "t.py", "--", "--lr=0.1", "a b"], "python3 t.py --lr=0.1 'a b';"),
+        for words, said in ((["python3", "t.py", "--lr=0.1", "-c", "a b"], "python3 t.py --lr=0.1 -c 'a b';"),
                             ([script, "7"], f"python3 {script} 7;"),
                             (["python3", "x" * 300, "7"], "python3 ...;"), (["python3", "it's"], "python3 ...;")):
             result = self.command("doctor", "--no-trial", *words, env=env)

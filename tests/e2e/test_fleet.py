@@ -180,11 +180,13 @@ class Words(Case):
             self.assertIn(said, self.command("export", "--to", "parquet", *words, status=2).err)
         self.assertIn("--label and --with need --to parquet", self.command("export", "--to", "folded", "--with", "calls", status=2).err)
         self.assertIn("no question is called 'x': build_regressions,", self.command("fleet", "fleet", "x", status=3).err)
+        self.assertIn("nowhere has no exported traces", self.command("fleet", "nowhere", status=3).err)
         self.assertIn("fleet has no exported traces", self.command("fleet", "fleet", "gpu_hours", status=3).err)
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:
-            result = self.run_program([harness.gpuverify(), "fleet", "fleet"], preload=False, stdout=full, env=PACKAGES)
+            words = [harness.gpuverify(), "fleet", "fleet", "gpu_hours", "--format=sql"]
+            result = self.run_program(words, preload=False, stdout=full, env=PACKAGES)
         self.assertEqual((result.status, result.err), (3, "gpuverify: cannot write the output: No space left on device\n"))
 
     def test_without_the_package(self):

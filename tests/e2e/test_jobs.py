@@ -206,6 +206,21 @@ class Jobs(harness.Case):
                          [("reference", 0), ("wall clock", None), ("collectives", None)])
         self.assertLess(trace.value("SELECT max(wait_ns) FROM collectives"), OFF_NS / 10)
 
+    def test_runs_one_after_the_other_are_no_job(self):
+        job = Job(ranks=2, steps=20)
+        later = 3600 * 10**9
+        job.write(self.path("one.db"), 0, "here", collectives=False)
+        job.write(self.path("two.db"), 1, "here", Clock(-later), collectives=False)
+        self.assertNotIn("several runs", self.command("report", "one.db", "two.db", sim=False).err)  # of one job, they say
+        for name in ("one.db", "two.db"):
+            with sqlite3.connect(self.path(name)) as trace:
+                trace.execute("UPDATE process_rank SET job = NULL")
+            trace.close()
+        for words in (("report", "one.db", "two.db"), ("stalls", "two.db:one.db"), ("check", "one.db", "two.db", "--min-kernels", "1")):
+            said = self.command(*words, status=3, sim=False).err
+            self.assertIn("these are several runs: when two.db began, the earlier ones had ended; gpuverify diff", said)
+        self.command("merge", "one.db", "two.db", "-o", "both.db", sim=False)  # as asked for
+
     def test_a_merge_that_is_ended_leaves_no_file(self):
         job = Job(ranks=2, steps=3000)
         for rank in range(2):

@@ -80,7 +80,7 @@ class Json(harness.Case):
                               for name in ("run", "devices", "kernels", "calls", "sync", "stalls", "processes"))):
             with self.subTest(" ".join(words)):
                 words = stored.make_all("lazy_launch", words, self.path(""))
-                shown = {form: self.command(*words, "--format", form, sim=words[0] == "doctor").out
+                shown = {form: self.command(words[0], "--format", form, *words[1:], sim=words[0] == "doctor").out
                          for form in ("csv", "json")}
                 table = list(csv.reader(io.StringIO(shown["csv"])))
                 document = rows(json.loads(shown["json"]))

@@ -8,9 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import harness
 import promises
+
+sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "look"))
+import situations  # noqa: E402 pylint: disable=wrong-import-position
 
 PROGRAM = os.path.join(harness.SOURCE, harness.PROGRAMS, "looked_at")
 
@@ -101,7 +105,7 @@ class Situations(Look):
         for kind in ("py", "c"):
             with self.subTest(kind):
                 seen = self.check(kind, "sleep", r"\AThe host does not wait for the GPU: the main thread is sleeping at ", "sleep")
-                self.assertEqual(seen["advice"], "Wait for the event itself instead of sleeping.")
+                self.assertEqual(seen["advice"], "Sleep less; if it sleeps until something happens, wait for that itself.")
 
     def test_computing(self):
         self.check("py", "compute", "the main thread is (running Python|waiting for a CPU) at ", "python")
@@ -178,6 +182,52 @@ class Situations(Look):
         self.end(process)
 
 
+class Judged(Look):
+    """In a situation of tests/look."""
+
+    def judge(self, name, python=sys.executable, **environment):
+        libraries = os.pathsep.join((harness.simulator(), harness.built("tests", "sim", "nccl")))
+        process = self.start([python, situations.PROGRAM, name], preload=False, stdin=subprocess.PIPE, text=True,
+                             env={"GV_SIM_DEVICES": "2", "LD_LIBRARY_PATH": libraries, **environment})
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.pause(0.1)
+        seen = json.loads(self.command(*situations.words(name, process.pid), sim=False).out)
+        self.assertIsNone(situations.mismatch(name, seen))
+        self.assertIsNone(process.poll())
+        self.end(process)
+
+
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Truth(Judged):
+    """The situations of tests/look, which the GPU suite has by the same names: one case for each, made below."""
+
+
+@harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
+class Pythons(Judged):
+    """Those situations that only each version of CPython can tell: one case for each that is here, made below."""
+
+    def check(self, name):
+        python = shutil.which(name)
+        asked = python and subprocess.run([python, "-c", "import ctypes, sysconfig, zlib; "
+                                           "print(sysconfig.get_config_var('Py_GIL_DISABLED'))"],
+                                          capture_output=True, text=True, check=False)
+        if not asked or asked.returncode:
+            self.skipTest(f"no {name} here")
+        for situation in situations.OF_PYTHON + (() if asked.stdout == "1\n" else situations.OF_THE_GIL):
+            with self.subTest(situation):
+                self.judge(situation, python, PYENV_VERSION=None)
+
+
+def add(kind, name, *words):
+    setattr(kind, "test_" + name.replace(".", "_"), lambda self: (self.judge if kind is Truth else self.check)(name, *words))
+
+
+for version in range(9, 16):
+    add(Pythons, f"python3.{version}")
+for situation in situations.SITUATIONS:
+    add(Truth, situation)
+
+
 class Several(Look):
 
     def test_who_uses_a_gpu(self):
@@ -236,7 +286,7 @@ for process in ranks:
         self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
         self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, 1))
         text = self.command("look", str(process.pid), "--once", sim=False, env=env).out
-        self.assertRegex(text, r"\n +0 +97 +1980 +80\.0 GiB +1\.00 GiB +100 MiB +1\n")
+        self.assertRegex(text, r"\n +0 +Simulated GPU +97 +1980 +80\.0 GiB +1\.00 GiB +100 MiB +1\n")
         for how in ("hang", "refuse"):
             text = self.command("look", str(process.pid), "--once", sim=False, env={**env, "GV_SIM_NVML": how}).out
             self.assertRegex(text.replace("\n", " "), "The GPU is busy, or hangs: the main thread")
@@ -268,6 +318,39 @@ class Processes(Look):
         out, err = looking.communicate(timeout=harness.SOON_S)
         self.assertEqual((looking.returncode, err), (0, ""))
         self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for a child process at ")
+
+    def test_one_whose_number_another_one_has_now(self):
+        harness.need_root(self, "cannot make a PID namespace")
+        script = self.write("again.py", """import subprocess, sys, time
+def begin(how):
+    process = subprocess.Popen([sys.argv[2], how], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    return process
+first = begin("sleep")
+look = subprocess.Popen([sys.argv[1], "look", str(first.pid), "--seconds", "4", "--format", "json"])
+time.sleep(1.1)
+first.kill()
+first.wait()
+with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+    last.write(str(first.pid - 1))
+second = begin("compute")
+assert second.pid == first.pid
+look.wait()
+second.kill()
+""")
+        seen = json.loads(self.run_well(["unshare", "-fp", "--mount-proc", "--kill-child", sys.executable, script,
+                                         harness.gpuverify(), harness.program("looked_at")], preload=False).out)
+        self.assertTrue(seen["ended"], seen)
+        self.assertLess(seen["seconds"], 3)
+        self.assertEqual([part["account"] for part in self.main_thread(seen)["did"]], ["sleep"])
+
+    def test_one_whose_main_thread_has_ended(self):
+        process = self.begin("c", "alone")
+        self.assertEqual(harness.process_state(process.pid), "Z")
+        seen = self.look(process, "--once")
+        self.assertRegex(seen["summary"], rf"the GPU: thread \d+ \(e2e_looked_at\) is sleeping at {line('c', 'sleep')}")
+        self.assertRegex(seen["command"], "e2e_looked_at alone")
+        self.end(process)
 
     def test_one_of_another_user(self):
         harness.need_root(self, "cannot become another user")
@@ -352,6 +435,28 @@ class Processes(Look):
             self.assertNotIn("\x1b", out)
             self.assertRegex(out, r"\\(x1b|u001b)\[2Jb\.py:3")
         self.assertIn("It does not use CUDA", out)
+        self.end(process)
+
+    @harness.depends_on_time("a look may take 5 s longer than it was asked to")
+    def test_one_that_lies(self):
+        """Lists of threads and frames that go round, long tables, tens of thousands of mappings that change."""
+        process = self.start([harness.program("lies")], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for words, seconds in ((("--once",), 0), (("--seconds", "1"), 1), (("--seconds", "1", "--tree"), 1)):
+            began = time.monotonic()
+            out = self.command("look", str(process.pid), *words, sim=False).out
+            self.assertLess(time.monotonic() - began, seconds + 5)
+            self.assertNotIn("\033", out)
+        self.assertIsNone(process.poll())
+        self.end(process)
+
+    def test_waits_that_begin_meanwhile(self):
+        """A stop of a running thread may come just as it begins to wait: that wait must not end with EINTR."""
+        process = self.begin("c", "waits")
+        for _ in range(10):
+            self.command("look", str(process.pid), "--once", sim=False)
+        self.command("look", str(process.pid), "--seconds", "2", sim=False)
+        self.assertIsNone(process.poll())
         self.end(process)
 
     def test_a_program_does_not_notice(self):

@@ -40,7 +40,7 @@ class Memory(harness.Case):
         return " ".join(self.command(*arguments, status=status).out.split())
 
     def test_peak_and_leaks_of_each_kind(self):
-        for way in ("peak", "leak", "churn", "vmm", "vmm_leak", "pool", "managed", "rows_and_arrays", "ipc", "devices"):
+        for way in ("peak", "leak", "growth", "churn", "vmm", "vmm_leak", "pool", "managed", "rows_and_arrays", "ipc", "devices"):
             with self.subTest(way):
                 truth, trace = self.ran(way, GPUVERIFY_TRACE=self.path("trace.db"))
                 self.assertEqual(self.facts(trace), {"peak": truth["peak"], "left": truth["left"]})
@@ -67,6 +67,17 @@ class Memory(harness.Case):
         left = self.lines(trace, "left_bytes")
         self.assertEqual(left.pop(truth["line"]), truth["left"])
         self.assertEqual(set(left.values()), {0})
+
+    def test_memory_that_grows_is_a_fact(self):
+        truth, trace = self.ran("growth", GV_SIM_LOAD_NS="0")
+        self.assertEqual(trace.rows("SELECT name, detail FROM facts"), [("memory grows", f"40.0 MiB that memory.c:{truth['line']} growth"
+                                                                         " allocated in 20 calls, up to the end, was never freed")])
+        self.assertRegex(self.said("report", "trace.db", "-s", "findings"), "memory grows .* fix: free it, or keep fewer of them: gpu")
+        for way in ("leak", "churn", "peak"):  # at the start only, or freed
+            _, trace = self.ran(way, GPUVERIFY_TRACE=self.path(f"{way}.db"))
+            self.settle()
+            other = self.open_trace(self.path(f"{way}.db"))
+            self.assertEqual(other.rows("SELECT name FROM facts WHERE name = 'memory grows'"), [], way)
 
     def test_what_is_allocated_again_and_again(self):
         truth, trace = self.ran("churn")

@@ -1,6 +1,7 @@
 """Metrics for Prometheus: export --to openmetrics, and gpuverify metrics beside a program. What they say is read with
 Prometheus' own client, whose parser of OpenMetrics is strict."""
 
+import errno
 import importlib
 import json
 import os
@@ -273,7 +274,7 @@ class Http(Metrics):
     def test_no_descriptor_left_is_no_busy_loop(self):
         self.make("add")
         server = self.serve(self.path("trace.db"))
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (17, 17))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (18, 18))  # poll() takes no more places than that
         slow = [socket.create_connection(("127.0.0.1", self.port), harness.SOON_S) for _ in range(20)]
 
         def cpu_s():
@@ -285,6 +286,29 @@ class Http(Metrics):
         self.assertLess(cpu_s() - before, 0.1)
         for client in slow:
             client.close()
+        self.stop(server)
+
+    def test_listens_at_both_loopbacks(self):
+        families = [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+        for family, host in tuple(families):
+            with socket.socket(family) as own:
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    own.bind((host, 19400))
+                except OSError as why:
+                    if why.errno == errno.EADDRINUSE:
+                        self.skipTest("something else listens there")
+                    families.remove((family, host))  # a container without IPv6
+        self.make("add")
+        server = self.start([harness.gpuverify(), "metrics", self.path("trace.db")], preload=False,
+                            env={"TMPDIR": self.path("")}, text=True)
+        self.assertIn(" at http://localhost:19400/metrics\n", server.stdout.readline())
+        for _, host in families:
+            with socket.create_connection((host, 19400), harness.SOON_S) as client:
+                client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                self.assertEqual(client.makefile("rb").readline(), b"HTTP/1.1 200 OK\r\n", host)
+        again = self.command("metrics", self.path("trace.db"), status=3, sim=False)
+        self.assertIn("cannot listen at localhost:19400: Address already in use", again.err)
         self.stop(server)
 
     def test_wrong_use(self):

@@ -4,8 +4,10 @@ import contextlib
 import ctypes
 import json
 import os
+import pty
 import re
 import sqlite3
+import subprocess
 import sys
 
 import harness
@@ -60,6 +62,18 @@ class Probe(harness.Case):
         self.assertEqual(set(re.findall(r"^\| `(\w+)`", differing, re.M)),
                          {"cuLibraryLoadData", "cuKernelGetFunction", "cuLaunchKernel",
                           "cuLibraryUnload"})
+
+    def test_progress_on_a_terminal(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        child = self.start([harness.gpuverify(), "probe", "--busy", "20ms"], preload=False, stdout=subprocess.DEVNULL, stderr=theirs,
+                           env={"XDG_DATA_HOME": self.path("data")})
+        os.close(theirs)
+        text = b""
+        while not re.search(rb"measured \d+ of \d+\s*\r\x1b\[Kgpuverify: measured [2-9]", text):
+            text += os.read(ours, 4096)
+        child.kill()
+        child.wait()
 
     def test_json_on_stdout(self):
         """Only that, and no file of such a name."""

@@ -38,7 +38,8 @@ class Merged(harness.Case):
     def record(self, count, name="launch_loop", *arguments):
         for rank in range(count):
             self.run_well([harness.workload(name), *arguments],
-                          env={"RANK": rank, "WORLD_SIZE": count, "GPUVERIFY_TRACE": self.path(f"r{rank}.db")})
+                          env={"RANK": rank, "WORLD_SIZE": count, "TORCHELASTIC_RUN_ID": "job",
+                               "GPUVERIFY_TRACE": self.path(f"r{rank}.db")})
         self.settle()
         return [self.path(f"r{rank}.db") for rank in range(count)]
 

@@ -55,6 +55,62 @@ DISTURBED = re.compile(r"\b(descheduled|unknown|no-cpu)\b")
 USUAL["GPUVERIFY_STALL_US"] = "4000"
 
 
+# Commands of README that other tests run as they are written: they build, or install.
+RUN_BY = {"scripts/demo --sim": "tests/suite.py", "scripts/test": "scripts/test",
+          "sudo ninja -C build install && sudo ldconfig": "tests/install/test_install.py",
+          "scripts/wheel && pip install build/wheel/gpuverify-*_x86_64.whl": "tests/install/test_wheel.py"}
+PARTS = ["Example", "Install", "Use", "What it costs", "Limits"]
+
+
+def readme_commands():
+    """Those of its blocks, its table, and its sentences, in its order."""
+    found = []
+    for line in stored.read(os.path.join(stored.ROOT, "README.md")).splitlines():
+        if re.match(r"    (\$ )?(scripts/|gpuverify |sudo |export |LD_PRELOAD=)", line):
+            found.append(re.sub(r"^    (\$ )?|  +#.*", "", line))
+        elif line.startswith("|"):
+            found += re.findall(r"`(gpuverify [^`]*)`", line)
+        else:
+            found += re.findall(r"`(scripts/with-sim gpuverify [^`]*)`", line)
+    return found
+
+
+class AsWritten(harness.Case):
+    """README's commands in a folder like a clone that the demo has built, with nothing else on the PATH."""
+    gpu = "auto"
+
+    def test_every_command_works(self):
+        build = os.path.dirname(os.path.dirname(harness.gpuverify()))
+        if not os.path.exists(os.path.join(build, "build.ninja")):
+            self.skipTest("not in a build folder")
+        os.symlink(build, self.path("build"))
+        for name in ("scripts", "kernels"):
+            os.symlink(os.path.join(harness.SOURCE, name), self.path(name))
+        exported, commands = "true", [command for command in readme_commands() if command not in RUN_BY]
+        self.assertGreater(len(commands), 13, commands)
+        for command in commands:
+            with self.subTest(command):
+                # A machine with a GPU; scripts/with-sim needs none.
+                result = self.run_program(["bash", "-c", f"{exported} && {command}"], preload=False, sim="with-sim" not in command,
+                                          cwd=self.dir, env={"PATH": "/usr/bin:/bin", "HOME": self.dir, "GPUVERIFY_TRACE": None})
+                self.assertEqual(result.status, 0, str(result))
+            if command.startswith("export "):
+                exported = command
+        self.settle()
+        for name in ("slow.db", "slow.html", "slow.pftrace", "fast.db"):
+            self.assertTrue(os.path.exists(self.path(name)), name)
+
+    def test_it_is_short_and_has_its_parts(self):
+        lines = stored.read(os.path.join(stored.ROOT, "README.md")).splitlines()
+        self.assertLessEqual(len(lines), 90)
+        self.assertEqual([line[3:] for line in lines if line.startswith("## ")], PARTS)
+        self.assertEqual(sum(line.startswith("| ") for line in lines), 1 + 8)
+        self.assertIn("(docs/page.png)", "".join(lines))
+        for command, place in RUN_BY.items():
+            self.assertIn(command, readme_commands())
+            self.assertTrue(os.path.exists(os.path.join(stored.ROOT, place)))
+
+
 class WithSim(harness.Case):
     def test_finds_the_gpuverify_that_was_built(self):
         script = os.path.join(harness.SOURCE, *WITH_SIM)
@@ -109,6 +165,8 @@ class Readme(test_gpu_side.Seen):
                 else:
                     if words[1] == "run":
                         self.skipTest("the machine is busy: the program waited for a CPU")
+                if words[1] == "run":
+                    os.utime(self.path("fast.db"))  # which README runs next
                 pattern = " ?.* ?".join(re.escape(bare(part)) for part in LEFT_OUT.split(wanted))
                 said = bare(result.out + result.err)
                 self.assertTrue(re.fullmatch(pattern, said), f"\n{pattern}\n{said}\n{result.out}{result.err}")

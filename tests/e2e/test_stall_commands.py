@@ -50,10 +50,15 @@ class Told(harness.Case):
             self.assertNotIn("explain trace.db", out)
         self.assertNotIn("but waited", self.command("report", "trace.db", "-s", "findings", "--to", f"{start_s}s", sim=False).out)
 
-    def test_stall_before_its_trace_is_refused_in_words(self):
+    def test_a_stall_is_named_before_or_after_its_trace(self):
         stored.make("lazy_launch", self.path("trace.db"))
-        self.assertIn("'s2' comes after the trace, 'trace.db'",
-                      self.command("explain", "s2", "trace.db", status=2, sim=False).err)
+        told = self.command("explain", "trace.db", "s2", sim=False).out
+        self.assertEqual(self.command("explain", "s2", "trace.db", sim=False).out, told)
+        self.assertNotEqual(self.command("explain", "trace.db", sim=False).out, told)
+        os.rename(self.path("trace.db"), self.path("s2"))  # a file is a trace, whatever it is called
+        self.assertEqual(self.command("explain", "s2", "./s2", sim=False, status=None).err.count("no finding such as"), 0)
+        for words in (("x2", "s2"), ("s2", "x2"), ("./s2", "x2")):
+            self.assertNotEqual(self.command("explain", *words, status=None, sim=False).status, 0, words)
 
     def test_code_that_was_loaded_again_is_told(self):
         """Into the same context: each needs its own."""

@@ -134,6 +134,16 @@ class Terminal(harness.Case):
         self.assertEqual(self.shown("query", "trace.db", "--value", "SELECT char(27) || '[2J'"),
                          "\\x1b[2J\r\n")
 
+    def test_pages_and_binaries_are_not_for_a_terminal(self):
+        for name, shown in (("html", False), ("perfetto", False), ("svg", False), ("folded", True), ("openmetrics", True)):
+            child = self.launch("export", "trace.db", "--to", name)
+            text = self.shown_until(lambda _, child=child: child.poll() is not None
+                                    and not select.select([self.ours], [], [], 0)[0])
+            self.assertEqual(child.returncode, 0 if shown else 2, name)
+            if not shown:
+                self.assertIn(f"--to {name} is not for a terminal: -o FILE", " ".join(text.split()))
+                self.assertEqual(self.launch("export", "trace.db", "--to", name, "-o", "out", "--force").wait(harness.PROGRAM_S), 0)
+
     def test_progress_and_ctrl_c(self):
         with open(self.path("out"), "wb") as out:
             child = self.launch("query", "trace.db", ENDLESS, stdout=out)

@@ -64,10 +64,17 @@ class Top(harness.Case):
                             r"newest: call .* ago, look .* ago, GPU .* ago\n",
                             r"100\.0 % +\d+/s  spin\n",
                             r"100\.0 % +\d+/s  training_loop\.py:\d+ forward\n",
-                            r"idle .*sleeping: training_loop\.py:\d+ read_data\n",
+                            r"idle .* ago  sleeping: training_loop\.py:\d+ read_data\n",
                             r"call .*cuModuleLoadData  training_loop\.py:\d+ load\n"):
                 self.once_until(pattern, operand)
         self.end(process)
+
+    def test_native_code_has_its_functions_and_lines(self):
+        process = self.start([harness.workload("load_in_loop"), "1000"])
+        self.once_until(r"call .* ago  cuModuleLoadData  load_in_loop\.c:\d+ load_filter\n", self.path("trace.db"))
+        self.once_until(r"/s  load_in_loop\.c:\d+ main\n", str(process.pid))
+        process.kill()
+        process.communicate()
 
     def test_how_full_the_gpu_is(self):
         with open(self.path("gpm"), "w", encoding="utf-8") as file:

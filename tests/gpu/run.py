@@ -26,6 +26,7 @@ import cases_gpu_side
 import cases_idle
 import cases_jobs
 import cases_lines
+import cases_look
 import cases_memory
 import cases_probe
 import cases_programs
@@ -39,7 +40,7 @@ from ground import ROOT, Bench, Failure, Skip
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
          + cases_probe.CASES + cases_findings.CASES + cases_diff.CASES + cases_idle.CASES
          + cases_lines.CASES + cases_memory.CASES + cases_ranges.CASES + cases_steps.CASES
-         + cases_jobs.CASES)
+         + cases_jobs.CASES + cases_look.CASES)
 
 
 def why_no_gpu():

@@ -102,6 +102,8 @@ class Bundle(unittest.TestCase):
         for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
                      "lib/libgpuverify-nvtx.so", "include/gpuverify.h",
                      "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",
+                     "share/bash-completion/completions/gpuverify.bash", "share/zsh/site-functions/_gpuverify",
+                     "share/fish/vendor_completions.d/gpuverify.fish",
                      "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md",
                      "share/doc/gpuverify/gpuverify.cdx.json", "share/doc/gpuverify/licenses/elfutils.txt",
                      "share/doc/gpuverify/licenses/LGPL-3.txt", "share/doc/gpuverify/licenses/libunwind.txt",

@@ -16,6 +16,7 @@ import unittest
 
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 MESON = os.environ.get("MESON", "meson")
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(BUILD, "kernels/driver_tour")
 
 
@@ -60,8 +61,27 @@ class Installed(unittest.TestCase):
             self.assertIn("/share/doc/gpuverify/", self.find(name))
 
         for name in ("share/bash-completion/completions/gpuverify.bash",
-                     "share/zsh/site-functions/_gpuverify"):
+                     "share/zsh/site-functions/_gpuverify", "share/fish/vendor_completions.d/gpuverify.fish"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, name)), name)
+
+    def test_the_readmes_command_installs_and_ninja_removes(self):
+        """As written, in a clone; sudo puts the files elsewhere."""
+        clone = tempfile.mkdtemp(dir=self.folder)
+        os.symlink(BUILD, os.path.join(clone, "build"))
+        into = os.path.join(clone, "into")
+        with open(os.path.join(clone, "sudo"), "w", encoding="utf-8") as sudo:
+            sudo.write(f'#!/bin/sh\n[ "$1" = ldconfig ] || DESTDIR={into} exec "$@"\n')
+        os.chmod(os.path.join(clone, "sudo"), 0o755)
+        with open(os.path.join(CHECKOUT, "README.md"), encoding="utf-8") as text:
+            line = next(line for line in text if line.startswith("    sudo ninja"))
+        command = re.sub(r"  +#.*", "", line).strip()
+        for words, there in ((command, True), (command.replace("build install", "build uninstall"), False)):
+            done = subprocess.run(["bash", "-c", words], cwd=clone, capture_output=True, text=True, check=False,
+                                  env={"PATH": f"{clone}:{os.environ['PATH']}", "HOME": clone})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            left = [name for _, _, names in os.walk(into) for name in names]
+            self.assertEqual("gpuverify" in left, there, left)
+        self.assertEqual(left, [])
 
     def test_links_of_installed_pages_lead_somewhere(self):
         folder = os.path.join(self.prefix, "share/doc/gpuverify")

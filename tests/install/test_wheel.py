@@ -70,6 +70,10 @@ class Case(unittest.TestCase):
             for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so", "lib/libgpuverify-nvtx.so",
                          "include/gpuverify.h", "__main__.py"):
                 self.assertIn(f"gpuverify/{name}", names)
+            data = info.replace(".dist-info", ".data/data/share")
+            for name in ("man/man1/gpuverify.1", "bash-completion/completions/gpuverify.bash", "zsh/site-functions/_gpuverify",
+                         "fish/vendor_completions.d/gpuverify.fish"):
+                self.assertIn(f"{data}/{name}", names)
             self.assertTrue(archive.getinfo("gpuverify/bin/gpuverify").external_attr >> 16 & 0o111)
             entries = archive.read(f"{info}/entry_points.txt").decode()
             self.assertIn("\n[pytest11]\ngpuverify.pytest_plugin = gpuverify.pytest_plugin\n", entries,
@@ -147,6 +151,26 @@ class Wheel(Made):
             self.assertEqual(one.read(), other.read())
 
 
+class Readme(Case):
+    def test_its_command_makes_and_installs_the_wheel(self):
+        """As written, in this checkout and a fresh environment."""
+        pip = tool("pip", 25)
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        place = os.path.join(folder, "venv")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+        with open(os.path.join(place, "bin/pip"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexec " + " ".join(pip) + f' --python {place}/bin/python "$@"\n')
+        os.chmod(os.path.join(place, "bin/pip"), 0o755)
+        with open(os.path.join(CHECKOUT, "README.md"), encoding="utf-8") as text:
+            line = next(line for line in text if "scripts/wheel" in line)
+        done = subprocess.run(["bash", "-c", re.sub(r"  +#.*", "", line).strip() + " && gpuverify --version"], cwd=CHECKOUT,
+                              capture_output=True, text=True, check=False,
+                              env={"PATH": f"{place}/bin:/usr/bin:/bin", "HOME": folder})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\ngpuverify \d")
+
+
 class Tag(Made):
     def test_auditwheel_confirms_it(self):
         if not self.is_old:
@@ -192,7 +216,8 @@ class Pythons(Made):
         self.assertEqual(self.bare(its_python, "-c", found).split(), [os.path.join(package, "bin/gpuverify"), library])
 
         self.bare(*pip, "--python", its_python, "uninstall", "--yes", "gpuverify")
-        self.assertEqual(files_of(place) - before, set())
+        left = files_of(place) - before  # pip leaves folders that others may use too
+        self.assertEqual([name for name in left if not os.path.isdir(os.path.join(place, name)) or not name.startswith("share")], [])
 
     def test_this_python(self):
         self.check_python(sys.executable)

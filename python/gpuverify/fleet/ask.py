@@ -41,18 +41,16 @@ def _answer(folder: str, sql: str, as_csv: bool) -> None:
 
 
 def _run(options: argparse.Namespace) -> str | None:
-    if options.question is None:
-        _list()
-        return None
-    if not options.question.endswith(".sql") and options.question not in questions():
+    if options.question and not options.question.endswith(".sql") and options.question not in questions():
         return f"no question is called '{options.question}': {', '.join(questions())}"
-    sql = _sql(options.question)
-    if options.format == "sql":
-        print(sql, end="")
+    if options.question and options.format == "sql":
+        print(_sql(options.question), end="")
     elif "://" not in options.folder and not os.path.isdir(os.path.join(options.folder, FOLDER)):
         return f"{options.folder} has no exported traces; gpuverify export --to parquet {options.folder} TRACE..."
+    elif options.question is None:
+        _list()
     else:
-        _answer(options.folder, sql, options.format == "csv")
+        _answer(options.folder, _sql(options.question), options.format == "csv")
     return None
 
 

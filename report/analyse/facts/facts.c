@@ -110,12 +110,15 @@ void gv_facts_make(const struct gv_run_facts *run, struct gv_fact_list *list)
         fact->process = run->flight_process;
         gv_facts_say_unfinished(run, fact->detail);
     }
+    if (run->whole && run->grown_bytes > 0)
+        gv_facts_say_growth(run, add(list, run, GV_FACT_MEMORY_GROWS)->detail);
     if (run->late.process && run->late.total_ns >= run->window_ns / LATE_PART) {
         fact = add(list, run, GV_FACT_LATE_RANK);
         fact->process = run->late.process;
         gv_facts_say_late_rank(run, fact->detail);
     }
-    if (run->gpu_whole && run->devices_used > 0 &&
+    /* A rank that waits for another one computes nothing meanwhile: its collective does. */
+    if (!run->late.process && run->gpu_whole && run->devices_used > 0 &&
         run->kernel_ns >= gv_time_product(run->lived_ns, run->devices_used) / ACCELERATED)
         say_accelerated(run, add(list, run, GV_FACT_ACCELERATED)->detail);
 }

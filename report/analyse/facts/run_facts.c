@@ -94,7 +94,10 @@ const char *gv_run_facts_busy(const struct gv_run_facts *facts, char out[GV_FACT
 
     if (percent > 100)
         percent = 100;
-    if (error >= 0.05)
+    if (error >= percent && error >= 0.05) /* "62 ± 117 %" says less than nothing */
+        snprintf(out, GV_FACTS_SHARE_BYTES, "0 to %.*f %%", decimals,
+                 percent + error < 100 ? percent + error : 100);
+    else if (error >= 0.05)
         snprintf(out, GV_FACTS_SHARE_BYTES, "%.*f ± %.*f %%", decimals, percent, decimals, error);
     else
         snprintf(out, GV_FACTS_SHARE_BYTES, "%.*f %%", percent > 0 && percent < 9.95 ? 1 : 0,
@@ -197,6 +200,9 @@ int gv_run_facts_read_made(sqlite3 *trace, const struct gv_totals_part *part,
     if (!error && facts->refused_stack)
         error = gv_stack_text(trace, facts->refused_stack, 1, facts->refused_where,
                               sizeof(facts->refused_where));
+    if (!error && facts->grown_stack)
+        error = gv_stack_text(trace, facts->grown_stack, 1, facts->grown_where,
+                              sizeof(facts->grown_where));
     if (!error)
         error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
     if (!error)

@@ -74,11 +74,23 @@ FROM losses WHERE {is_of_process(process)};
 what IN ('start', 'end')
 
 -- name: own_cost
--- What gpuverify itself cost: all the time, in millionths of the processes' time, and once.
-SELECT count(*) AS own_costs,
-    CAST(round(1e6 * total(CASE WHEN NOT {is_once} THEN share END)) AS INTEGER) AS own_cost_ppm,
-    CAST(total(CASE WHEN {is_once} THEN total_ns END) AS INTEGER) AS own_cost_once_ns
+-- What gpuverify itself cost, in millionths of the processes' time: all of it, and what it cost once.
+SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm,
+    CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm
 FROM own_cost WHERE {is_of_process(process)};
+
+-- name: growth
+-- The line that holds most of what was allocated all through the run and never freed: in most tenths of it, and in the last.
+SELECT grown_times, grown_bytes, grown_stack FROM (
+    SELECT count(*) AS grown_times, {sum(bytes)} AS grown_bytes, stack AS grown_stack,
+        count(DISTINCT tenth) AS tenths, max(tenth) AS last
+    FROM (SELECT m.bytes AS bytes, s.stack AS stack,
+            (c.start_ns - f.value) * 10 / (l.value - f.value + 1) AS tenth
+        FROM memory_left m JOIN call c ON c.id = m.call JOIN call_stack s ON s.call = m.call
+            JOIN fact f ON f.key = 'first_ns' JOIN fact l ON l.key = 'last_ns'
+        WHERE m.space = 'device' AND l.value > f.value) GROUP BY stack)
+WHERE tenths >= 8 AND last >= 9 AND grown_times >= 10 AND grown_bytes >= 16 << 20
+ORDER BY grown_bytes DESC LIMIT 1;
 
 -- name: full
 SELECT {sum(count)} AS full, {sum(CASE what WHEN 'GPU record' THEN count END)} AS gpu_full

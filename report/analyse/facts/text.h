@@ -19,6 +19,7 @@ void gv_facts_say_full(const struct gv_run_facts *facts, double used, char *out)
 void gv_facts_say_refused(const struct gv_run_facts *facts, bool went_on, char *out);
 void gv_facts_say_blocking(const struct gv_run_facts *facts, char *out);
 void gv_facts_say_unfinished(const struct gv_run_facts *facts, char *out);
+void gv_facts_say_growth(const struct gv_run_facts *facts, char *out);
 void gv_facts_say_late_rank(const struct gv_run_facts *facts, char *out);
 
 #endif

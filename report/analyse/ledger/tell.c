@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STARTS_LEAST  3  /* fewer are those of training and of validation */
-#define THEN_LEAST    25 /* the step without less of it looks the same */
-#define HERE_LEAST    50 /* with less of the launches, it is blamed for those of another thread */
-#define LOCKED_LEAST  10 /* the lock may be for what takes less */
-#define FORWARD_LEAST 4  /* a backward pass launches two or three times as much as the forward */
-#define WAITS_LEAST   10 /* a line that waits for each so many launches is slow for that */
+#define STARTS_LEAST  3   /* fewer are those of training and of validation */
+#define THEN_LEAST    25  /* the step without less of it looks the same */
+#define HERE_LEAST    50  /* with less of the launches, it is blamed for those of another thread */
+#define LOCKED_LEAST  10  /* the lock may be for what takes less */
+#define FORWARD_LEAST 4   /* a backward pass launches two or three times as much as the forward */
+#define LIMIT_LEAST   0.9 /* what can overlap, of copies: with less, most of them stay */
+#define WAITS_LEAST   10  /* a line that waits for each so many launches is slow for that */
 
 static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
                      char *out, size_t size)
@@ -206,7 +207,7 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
     int error = 0;
 
     if (finding->what == GV_ACCOUNT_THREAD_LOCK)
-        copies = 2 * most->before_copy_ns >= most->total_ns;
+        copies = 2 * most->linked_ns >= most->total_ns;
     else if (lane->steps)
         error = gv_database_number(telling->ledger->trace, sql_copies_back, values, 3, &copies);
     if (!error && copies)
@@ -231,6 +232,37 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
              "what the host reads. Use pinned memory for what must move in each step.",
              keeps.text);
     return 0;
+}
+
+/* Why copies do not run beside kernels, and where most of them are. */
+static int say_exposed(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t values[] = {finding->place, lane->process};
+    sqlite3 *trace = telling->ledger->trace;
+    int64_t stack = 0, place = 0;
+    struct name where = {""};
+    int error = gv_database_number(trace, sql_copies_most, values, 2, &finding->place);
+
+    if (!error && 2 * finding->awaited_ns >= finding->exposed_ns) {
+        error = gv_database_number(trace, sql_copies_await, values, 2, &stack);
+        if (!error && stack)
+            error = gv_place_of_stack(trace, &telling->rows->places, stack, &place);
+        if (!error && place)
+            error = gv_database_each(trace, sql_place_words, &place, 1, take_name, &where);
+        gv_format_add(finding->title, sizeof(finding->title),
+                      "; their stream first waits for others%s%s", *where.text ? ", at " : "",
+                      where.text);
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Let that stream wait only for the work that used the same buffer before, with an "
+                 "event recorded right after it, not for all that is queued: the copies then run "
+                 "beside kernels.");
+    }
+    if (lane->copies_save < LIMIT_LEAST)
+        gv_format_add(
+            finding->fix, sizeof(finding->fix),
+            " Copies remain, as they take longer than what they can overlap with: copy less.");
+    return error;
 }
 
 int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
@@ -323,6 +355,8 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
         error = say_copies(telling, finding, most);
+    if (!error && finding->what == GV_ACCOUNT_COPY_EXPOSED)
+        error = say_exposed(telling, finding);
     if (!error && finding->phase == GV_LEDGER_MAIN &&
         runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
         error = gv_ledger_tell_managed(telling->ledger->trace, finding);

@@ -1,6 +1,7 @@
 /* gpuverify diff BEFORE AFTER: what changed between runs. */
 #include "report/commands/commands.h"
 #include "report/commands/diff/diff.h"
+#include "report/commands/merge/merge.h"
 #include "report/commands/progress.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -15,7 +16,8 @@
 #define GV_DIFF_LEAST_CHANGE 0.05
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
-static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff,
+                             struct gv_merge_inputs *traces)
 {
     int count = arguments->operand_count, parted_at = arguments->parted_at;
 
@@ -32,11 +34,14 @@ static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_dif
         return gv_arguments_refuse(
             arguments->command,
             "name the traces to compare: BEFORE AFTER, or BEFORE... -- AFTER...");
-    if (count > (int)GV_DIFF_TRACES)
-        return gv_arguments_refuse(arguments->command, "%d traces are too many: at most %u", count,
-                                   GV_DIFF_TRACES);
-    diff->counts[0] = (size_t)parted_at;
-    diff->counts[1] = (size_t)(count - parted_at);
+    for (int i = 0; i < count; i++) {
+        if (gv_merge_inputs_spread(traces, arguments->operands[i]))
+            return GV_EXIT_FAILED;
+        diff->counts[i >= parted_at] = traces->count - (i < parted_at ? 0 : diff->counts[0]);
+    }
+    if (traces->count > GV_DIFF_TRACES)
+        return gv_arguments_refuse(arguments->command, "%zu traces are too many: at most %u",
+                                   traces->count, GV_DIFF_TRACES);
     return 0;
 }
 
@@ -56,13 +61,13 @@ static int diff_read_one(sqlite3 *trace, void *context)
 }
 
 /* Reads one trace after the other: only one is open at a time. 0 or the exit code. */
-static int diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_read_all(const struct gv_merge_inputs *traces, struct gv_diff *diff)
 {
     struct gv_diff_reading reading = {.diff = diff};
     int code = 0;
 
     for (; reading.number < diff->counts[0] + diff->counts[1] && !code; reading.number++) {
-        diff->runs[reading.number].path = arguments->operands[reading.number];
+        diff->runs[reading.number].path = traces->paths[reading.number];
         code = gv_trace_view_read(diff->runs[reading.number].path, diff_read_one, &reading);
     }
     return code;
@@ -84,7 +89,8 @@ static int diff_write(const struct gv_arguments *arguments, const struct gv_diff
                                                                : gv_diff_print(diff, &style);
 }
 
-static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_run(const struct gv_arguments *arguments, const struct gv_merge_inputs *traces,
+                    struct gv_diff *diff)
 {
     int error = gv_diff_begin(diff), code;
 
@@ -92,7 +98,7 @@ static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
         gv_message("cannot compare: %s", strerror(-error));
         return GV_EXIT_FAILED;
     }
-    code = diff_read_all(arguments, diff);
+    code = diff_read_all(traces, diff);
     if (code)
         return code;
     error = gv_diff_compare(diff);
@@ -107,28 +113,34 @@ static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
                : GV_EXIT_FINE;
 }
 
+static int diff_choose_areas(const struct gv_arguments *arguments, struct gv_diff *diff)
+{
+    int chosen = gv_arguments_choose(arguments, GV_OPTION_diff_section, "section",
+                                     gv_diff_area_words, diff->wanted);
+
+    for (size_t i = 0; i < GV_DIFF_AREAS && chosen == 0; i++)
+        diff->wanted[i] =
+            gv_diff_areas[i].by_range == gv_arguments_has(arguments, GV_OPTION_diff_by_range);
+    return chosen < 0 ? GV_EXIT_USAGE : 0;
+}
+
 int gv_command_diff(const struct gv_arguments *arguments)
 {
     const struct gv_given *least = gv_arguments_find(arguments, GV_OPTION_diff_min_change);
     struct gv_diff diff = {.least_change = least ? least->fraction : GV_DIFF_LEAST_CHANGE};
-    int code = diff_choose_sides(arguments, &diff);
+    struct gv_merge_inputs traces = {0};
+    int code = diff_choose_sides(arguments, &diff, &traces);
 
-    if (code)
-        return code;
-    int chosen = gv_arguments_choose(arguments, GV_OPTION_diff_section, "section",
-                                     gv_diff_area_words, diff.wanted);
-    if (chosen < 0)
-        return GV_EXIT_USAGE;
-    for (size_t i = 0; i < GV_DIFF_AREAS && chosen == 0; i++)
-        diff.wanted[i] =
-            gv_diff_areas[i].by_range == gv_arguments_has(arguments, GV_OPTION_diff_by_range);
-    diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
-    if (!diff.runs) {
+    if (!code)
+        code = diff_choose_areas(arguments, &diff);
+    if (!code && !(diff.runs = calloc(traces.count, sizeof(*diff.runs)))) {
         gv_message("out of memory");
-        return GV_EXIT_FAILED;
+        code = GV_EXIT_FAILED;
     }
-    code = diff_run(arguments, &diff);
+    if (!code)
+        code = diff_run(arguments, &traces, &diff);
     gv_diff_free(&diff);
     free(diff.runs);
+    gv_merge_inputs_free(&traces);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "report/commands/capture_note.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"
+#include "report/commands/merge/merge.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
@@ -184,35 +185,41 @@ static int explain_trace(sqlite3 *trace, void *context)
     return GV_EXIT_FAILED;
 }
 
+/* The word that names what to explain, before or after the traces; it is put last. NULL: there is
+ * none. A file is a trace, whatever it is called. */
+static const char *explain_name(const struct gv_arguments *arguments)
+{
+    char **words = arguments->operands;
+    const int count = arguments->operand_count;
+
+    for (int i = 0; i < count; i++) {
+        char *word = words[i];
+        if (!explain_id(word) || (count > 1 && access(word, F_OK) == 0))
+            continue;
+        memmove(words + i, words + i + 1, (size_t)(count - i - 1) * sizeof(*words));
+        return words[count - 1] = word;
+    }
+    /* One that does not exist may be meant as a name. */
+    return count == 2 && access(words[1], F_OK) < 0 && !gv_merge_is_several(words[1]) ? words[1]
+                                                                                      : NULL;
+}
+
 int gv_command_explain(const struct gv_arguments *arguments)
 {
-    int count = arguments->operand_count;
-    const char *path = arguments->operands[0],
-               *stall = count > 1 ? arguments->operands[count - 1] : NULL;
+    const char *name = explain_name(arguments), *path;
     const char *format = gv_arguments_text(arguments, GV_OPTION_explain_format, "text");
     struct gv_explain explain = {.json = strcmp(format, "json") == 0};
     int code = GV_EXIT_FAILED;
 
-    if (path && !stall && explain_id(path)) {
-        stall = path;
-        path = NULL;
-    }
-    if (stall && explain_id(path ? path : "") && !explain_id(stall))
-        return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
-                                   stall);
-    /* Several traces, without a stall. */
-    if (stall && !explain_id(stall) && (count > 2 || access(stall, F_OK) == 0))
-        stall = NULL;
-    if (stall && (explain.id = explain_id(stall)) == 0)
+    if (name && (explain.id = explain_id(name)) == 0)
         return gv_arguments_refuse(
             arguments->command,
             "'%s' is no finding such as f1, which 'gpuverify report' lists, no stall such as s15, "
             "which 'gpuverify stalls' lists, and no idle time such as i3, which 'gpuverify idle' "
             "lists",
-            stall);
-    explain.kind = stall ? stall[0] : 0;
-    if (path)
-        path = gv_offer_join(arguments, stall ? count - 1 : count);
+            name);
+    explain.kind = name ? name[0] : 0;
+    path = gv_offer_join(arguments, arguments->operand_count - (name ? 1 : 0));
     explain.path = gv_offer_choose(arguments->command, path, &code);
     return explain.path ? gv_trace_view_read(explain.path, explain_trace, &explain) : code;
 }

@@ -18,29 +18,30 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define GV_EXPORT_HEAD_BYTES 65536
 
 enum export_format_id {
-#define GV_EXPORT_STACKS(name, write, is_own) GV_EXPORT_##name,
-#define GV_EXPORT_TRACE(name, write, is_own)  GV_EXPORT_##name,
-#define GV_EXPORT_FOLDER(name, write)         GV_EXPORT_##name,
-#define GV_EXPORT_FLEET(name)                 GV_EXPORT_##name,
+#define GV_EXPORT_STACKS(name, lines, write, is_own) GV_EXPORT_##name,
+#define GV_EXPORT_TRACE(name, lines, write, is_own)  GV_EXPORT_##name,
+#define GV_EXPORT_FOLDER(name, write)                GV_EXPORT_##name,
+#define GV_EXPORT_FLEET(name)                        GV_EXPORT_##name,
 #include "report/commands/export/formats.def"
 };
 
 /* In the order of the option's words. */
 static const struct export_format {
     const char *name;
-    bool of_stacks;
+    bool of_stacks, of_lines; /* what a terminal can show */
     gv_export_write *write;
     gv_export_is_own *is_own;
     gv_export_write_folder *write_folder; /* instead of both */
 } export_formats[] = {
-#define GV_EXPORT_STACKS(name, write, is_own) {#name, true, write, is_own, NULL},
-#define GV_EXPORT_TRACE(name, write, is_own)  {#name, false, write, is_own, NULL},
-#define GV_EXPORT_FOLDER(name, write)         {#name, false, NULL, NULL, write},
-#define GV_EXPORT_FLEET(name)                 {#name, false, NULL, NULL, NULL},
+#define GV_EXPORT_STACKS(name, lines, write, is_own) {#name, true, lines, write, is_own, NULL},
+#define GV_EXPORT_TRACE(name, lines, write, is_own)  {#name, false, lines, write, is_own, NULL},
+#define GV_EXPORT_FOLDER(name, write)                {#name, false, true, NULL, NULL, write},
+#define GV_EXPORT_FLEET(name)                        {#name, false, true, NULL, NULL, NULL},
 #include "report/commands/export/formats.def"
 };
 
@@ -312,6 +313,10 @@ static int export_check_words(const struct export *export, bool anonymised)
     if (!format && !export_has_file(export))
         return gv_arguments_refuse(arguments->command,
                                    "-o FILE is missing: where to write the anonymised trace");
+    if (format && !format->of_lines && !export_has_file(export) && isatty(STDOUT_FILENO))
+        return gv_arguments_refuse(arguments->command,
+                                   "--to %s is not for a terminal: -o FILE writes it to a file",
+                                   format->name);
     return GV_EXIT_FINE;
 }
 

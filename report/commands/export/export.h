@@ -38,7 +38,7 @@ typedef bool gv_export_is_own(const char *head);
  * -errno. */
 typedef int gv_export_write_folder(sqlite3 *trace, const char *path, bool force);
 
-#define GV_EXPORT_STACKS(name, write, is_own)                                                      \
+#define GV_EXPORT_STACKS(name, lines, write, is_own)                                               \
     gv_export_write write;                                                                         \
     gv_export_is_own is_own;
 #define GV_EXPORT_TRACE               GV_EXPORT_STACKS

@@ -56,7 +56,9 @@ static int help_general(void)
 
 int gv_command_help(const struct gv_arguments *arguments)
 {
-    const char *shell = gv_arguments_text(arguments, GV_OPTION_help_completion, NULL);
+    static void (*const print[])(FILE * out) = {gv_completion_print_bash, gv_completion_print_zsh,
+                                                gv_completion_print_fish};
+    const struct gv_given *shell = gv_arguments_find(arguments, GV_OPTION_help_completion);
     const char *name = arguments->operands[0];
 
     if (gv_arguments_has(arguments, GV_OPTION_help_man)) {
@@ -64,10 +66,7 @@ int gv_command_help(const struct gv_arguments *arguments)
         return GV_EXIT_FINE;
     }
     if (shell) {
-        if (strcmp(shell, "bash") == 0)
-            gv_completion_print_bash(stdout);
-        else
-            gv_completion_print_zsh(stdout);
+        print[shell->number](stdout);
         return GV_EXIT_FINE;
     }
     if (!name)

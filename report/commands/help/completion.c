@@ -1,4 +1,4 @@
-/* Completion of gpuverify's words in bash and zsh. */
+/* Completion of gpuverify's words in bash, zsh and fish. */
 #include "report/commands/usage.h"
 
 #include "report/commands/account_words.h"
@@ -233,4 +233,58 @@ void gv_completion_print_zsh(FILE *out)
           "}\n"
           "_gpuverify \"$@\"\n",
           out);
+}
+
+/* A word inside '...' of fish. */
+static void completion_fish_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+/* What may follow the command: words between blanks, or files. */
+static void completion_fish_words(FILE *out, const char *command, const char *words)
+{
+    fprintf(out, "complete -c gpuverify -n '__fish_seen_subcommand_from %s' -a '%s'\n", command,
+            words);
+}
+
+static void completion_fish_option(FILE *out, const struct gv_option *option)
+{
+    char name[GV_OPTION_NAME_BYTES];
+
+    fprintf(out, "complete -c gpuverify -n '__fish_seen_subcommand_from %s' -l %s",
+            gv_commands[option->command].name, gv_option_name(option, name));
+    if (option->letter)
+        fprintf(out, " -s %c", option->letter);
+    if (!completion_choose(out, (enum gv_option_id)(option - gv_options), " -x -a '", "'") &&
+        option->kind != GV_OPTION_IS_FLAG)
+        fputs(option->kind == GV_OPTION_IS_PATH ? " -rF" : " -x", out);
+    fputs(" -d '", out);
+    completion_fish_text(out, option->help);
+    fputs("'\n", out);
+}
+
+void gv_completion_print_fish(FILE *out)
+{
+    fputs("# gpuverify's words in fish; made by 'gpuverify help --completion fish'.\n", out);
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed) {
+            fprintf(out, "complete -c gpuverify -n __fish_use_subcommand -f -a %s -d '",
+                    gv_commands[i].name);
+            completion_fish_text(out, gv_commands[i].summary);
+            fputs("'\n", out);
+        }
+    for (int i = 0; i < GV_OPTIONS_COUNT; i++)
+        completion_fish_option(out, &gv_options[i]);
+    completion_fish_words(out, "run doctor", "(__fish_complete_subcommand --fcs-skip=2)");
+    completion_fish_words(out, "query", completion_queries + 1);
+    fputs("complete -c gpuverify -n '__fish_seen_subcommand_from schema' -a '", out);
+    completion_views(out);
+    fputs("'\ncomplete -c gpuverify -n '__fish_seen_subcommand_from help' -a 'environment", out);
+    completion_commands(out);
+    fputs("'\n", out);
 }

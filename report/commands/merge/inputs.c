@@ -82,35 +82,40 @@ static int add_folder(struct gv_merge_inputs *inputs, const char *folder)
     return error || inputs->count > before ? error : -ENOENT;
 }
 
-static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern)
+static int add_pattern(struct gv_merge_inputs *inputs, const char *pattern, bool spread)
 {
     glob_t found;
     int result = glob(pattern, 0, NULL, &found);
     int error = result == 0 ? 0 : result == GLOB_NOSPACE ? -ENOMEM : -ENOENT;
 
     for (size_t i = 0; i < found.gl_pathc && !error; i++)
-        error = is_folder(found.gl_pathv[i]) ? add_folder(inputs, found.gl_pathv[i])
-                                             : add(inputs, found.gl_pathv[i]);
+        error = !spread && is_folder(found.gl_pathv[i]) ? add_folder(inputs, found.gl_pathv[i])
+                                                        : add(inputs, found.gl_pathv[i]);
     if (result == 0)
         globfree(&found);
     return error;
 }
 
-static int add_word(struct gv_merge_inputs *inputs, const char *word)
+/* Gives the error back, after a message. */
+static int say_error(const char *word, int error)
 {
-    int error;
-
-    if (is_folder(word))
-        error = add_folder(inputs, word);
-    else if (is_pattern(word))
-        error = add_pattern(inputs, word);
-    else
-        error = add(inputs, word);
     if (error == -ENOENT)
         gv_message("%s: no traces (*.db) there", gv_shown_path(word));
     else if (error)
         gv_message("cannot read %s: %s", gv_shown_path(word), strerror(-error));
     return error;
+}
+
+static int add_word(struct gv_merge_inputs *inputs, const char *word)
+{
+    return say_error(word, is_folder(word)    ? add_folder(inputs, word)
+                           : is_pattern(word) ? add_pattern(inputs, word, false)
+                                              : add(inputs, word));
+}
+
+int gv_merge_inputs_spread(struct gv_merge_inputs *inputs, const char *word)
+{
+    return say_error(word, is_pattern(word) ? add_pattern(inputs, word, true) : add(inputs, word));
 }
 
 static int add_list(struct gv_merge_inputs *inputs, const char *list)

@@ -27,9 +27,10 @@
 struct merge_input {
     const char *path;
     struct stat status; /* when its facts were taken */
-    char *host;
+    char *host, *job;
     bool is_current, is_older, runs;
     int64_t processes, threshold_ns;
+    int64_t from_ns, until_ns; /* those of its clock may become those of its machine */
 };
 
 struct merge {
@@ -47,10 +48,11 @@ static int take_facts(void *context, sqlite3_stmt *row)
     struct merge_input *input = both[0];
     struct gv_trace_clock *clock = both[1];
     const char *host = (const char *)sqlite3_column_text(row, 9);
+    const char *job = (const char *)sqlite3_column_text(row, 10);
 
     clock->unix_offset_ns = sqlite3_column_int64(row, 0);
-    clock->from_ns = gv_time_column(row, 1);
-    clock->until_ns = gv_time_column(row, 2);
+    clock->from_ns = input->from_ns = gv_time_column(row, 1);
+    clock->until_ns = input->until_ns = gv_time_column(row, 2);
     input->is_current = sqlite3_column_int(row, 3) &&
                         sqlite3_column_int64(row, 4) == GV_STALLS_VERSION &&
                         sqlite3_column_int64(row, 6) == GV_SCHEMA_VERSION;
@@ -59,8 +61,9 @@ static int take_facts(void *context, sqlite3_stmt *row)
     input->is_older = sqlite3_column_int(row, 7) != 0;
     input->processes = sqlite3_column_int64(row, 8);
     input->host = host ? strdup(host) : NULL;
+    input->job = job ? strdup(job) : NULL;
     clock->host = input->host;
-    return host && !input->host ? -ENOMEM : 0;
+    return (host && !input->host) || (job && !input->job) ? -ENOMEM : 0;
 }
 
 /* Nothing is merged of which more may follow, or nothing is known. */
@@ -135,6 +138,48 @@ static int read_inputs(struct merge *merge, const struct gv_merge_inputs *inputs
         gv_message("cannot align the clocks: %s", strerror(-error));
     gv_clocks_close(clocks);
     return error;
+}
+
+/* On the reference clock. */
+static double time_of(const struct merge *merge, size_t i, int64_t ns)
+{
+    return merge->clocks[i].offset_ns + (double)ns;
+}
+
+/* Whether the trace began after all that began before it had ended. */
+static bool is_later(const struct merge *merge, size_t i)
+{
+    const double begin_ns = time_of(merge, i, merge->inputs[i].from_ns);
+    bool is_first = true;
+
+    for (size_t j = 0; j < merge->count; j++) {
+        if (j == i || time_of(merge, j, merge->inputs[j].from_ns) > begin_ns)
+            continue;
+        if (time_of(merge, j, merge->inputs[j].until_ns) >= begin_ns)
+            return false;
+        is_first = false;
+    }
+    return !is_first;
+}
+
+/* 0; or -EXDEV after a message: these are several runs. */
+static int check_one_run(const struct merge *merge)
+{
+    const char *job = merge->inputs[0].job;
+    const struct merge_input *later = NULL;
+    bool is_job = job != NULL;
+
+    for (size_t i = 0; i < merge->count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        is_job = is_job && input->job && strcmp(input->job, job) == 0;
+        later = is_later(merge, i) ? input : later;
+    }
+    if (is_job || !later)
+        return 0;
+    gv_message("these are several runs: when %s began, the earlier ones had ended; gpuverify diff "
+               "compares runs, and gpuverify merge puts them on one time line",
+               gv_shown_path(later->path));
+    return -EXDEV;
 }
 
 /* ---- the job ---- */
@@ -376,6 +421,8 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into, const 
     struct merge merge = {0};
     int error = read_inputs(&merge, inputs);
 
+    if (!error && inputs->is_one_run)
+        error = check_one_run(&merge);
     if (!error && (error = gv_merge_copy_open(&merge.copy, into)) != 0)
         gv_message("cannot write %s: %s", gv_shown_path(into), strerror(-error));
     if (!error) {
@@ -388,8 +435,10 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into, const 
         gv_progress_end(merge.copy.job.handle);
     }
     gv_database_close(&merge.copy.job);
-    for (size_t i = 0; merge.inputs && i < merge.count; i++)
+    for (size_t i = 0; merge.inputs && i < merge.count; i++) {
         free(merge.inputs[i].host);
+        free(merge.inputs[i].job);
+    }
     free(merge.inputs);
     free(merge.clocks);
     return error;
@@ -397,7 +446,7 @@ int gv_merge_make(const struct gv_merge_inputs *inputs, const char *into, const 
 
 int gv_merge_temporary(const char *word, struct gv_output_file *file)
 {
-    struct gv_merge_inputs inputs = {0};
+    struct gv_merge_inputs inputs = {.is_one_run = true};
     int error = gv_merge_inputs_find(&inputs, &word, 1, NULL);
 
     if (!error && (error = gv_output_file_temporary(file, MERGE_TEMPORARY)) != 0)

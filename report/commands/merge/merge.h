@@ -20,7 +20,8 @@
 struct gv_merge_inputs {
     char **paths;
     size_t count, room;
-    bool replaced; /* the output was one of them, and is left out */
+    bool replaced;   /* the output was one of them, and is left out */
+    bool is_one_run; /* runs at different times are refused, unless they name one job */
 };
 
 /* Whether a word can stand for several traces. */
@@ -29,6 +30,9 @@ bool gv_merge_is_several(const char *word);
  * 0; or -errno after a message. Free them in any case. */
 int gv_merge_inputs_find(struct gv_merge_inputs *inputs, const char *const *words, size_t count,
                          const char *output);
+/* Adds what the shell would put for a word: the files and folders that fit a pattern, or itself. 0;
+ * or -errno after a message. */
+int gv_merge_inputs_spread(struct gv_merge_inputs *inputs, const char *word);
 void gv_merge_inputs_free(struct gv_merge_inputs *inputs);
 
 /* Fills an empty file. `replaced`: a trace that goes, and whose processes must all be in the job;

@@ -8,7 +8,7 @@ SELECT (SELECT value FROM meta WHERE key = 'unix_offset_ns'), (SELECT min(start_
     (SELECT value FROM meta WHERE key = 'stall_threshold_ns'),
     (SELECT user_version FROM pragma_user_version), EXISTS (SELECT 1 FROM meta WHERE key = 'full_from_ns'),
     (SELECT count(*) FROM process), coalesce((SELECT host FROM process_rank WHERE host IS NOT NULL LIMIT 1),
-        (SELECT value FROM meta WHERE key = 'host'));
+        (SELECT value FROM meta WHERE key = 'host')), (SELECT job FROM process_rank WHERE job IS NOT NULL LIMIT 1);
 
 -- name: begin_meta
 -- ?1: the schema's version; ?2: Unix time of the job's time 0; ?3: how many traces.

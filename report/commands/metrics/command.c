@@ -130,21 +130,18 @@ static int metrics_of_finished(struct metrics *metrics)
 
 static int metrics_listen(struct metrics *metrics, const struct gv_arguments *arguments)
 {
-    const char *address = gv_arguments_text(arguments, GV_OPTION_metrics_listen, "[::1]:9400");
+    const char *address = gv_arguments_text(arguments, GV_OPTION_metrics_listen, NULL);
     char own[64];
     int error = gv_http_open(address, &metrics->http);
 
-    /* A container may have no IPv6. */
-    if ((error == -EADDRNOTAVAIL || error == -EAFNOSUPPORT) &&
-        !gv_arguments_has(arguments, GV_OPTION_metrics_listen))
-        error = gv_http_open(address = "127.0.0.1:9400", &metrics->http);
     if (error == -EINVAL)
         return gv_arguments_refuse(arguments->command,
-                                   "--listen needs an IP address and a port, such as [::1]:9400 or"
-                                   " 127.0.0.1:9400, not '%s'",
+                                   "--listen needs an IP address and a port, such as "
+                                   "[::1]:" GV_HTTP_PORT " or 127.0.0.1:" GV_HTTP_PORT ", not '%s'",
                                    address);
     if (error) {
-        gv_message("cannot listen at %s: %s", address, strerror(-error));
+        gv_message("cannot listen at %s: %s", address ? address : "localhost:" GV_HTTP_PORT,
+                   strerror(-error));
         return GV_EXIT_FAILED;
     }
     gv_http_address(metrics->http, own, sizeof(own));

@@ -18,6 +18,11 @@
 #define GV_HTTP_REQUEST_BYTES 8192
 #define GV_HTTP_PATIENCE_NS   INT64_C(10000000000)
 #define GV_HTTP_FULL_NS       20000000
+#define GV_HTTP_LISTENERS     2
+
+/* Both loopbacks: "localhost" is one on some machines, and the other on others. */
+static const char *const http_own[GV_HTTP_LISTENERS] = {"127.0.0.1:" GV_HTTP_PORT,
+                                                        "[::1]:" GV_HTTP_PORT};
 
 /* An answer, which several clients may still be getting. */
 struct http_text {
@@ -35,7 +40,8 @@ struct http_client {
 };
 
 struct gv_http {
-    int listener;
+    int listeners[GV_HTTP_LISTENERS]; /* -1: none */
+    bool is_own;                      /* at http_own */
     struct http_text *metrics;
     struct http_client clients[GV_HTTP_CLIENTS];
 };
@@ -86,9 +92,11 @@ void gv_http_address(const struct gv_http *http, char *out, size_t size)
     char host[INET6_ADDRSTRLEN] = "?";
 
     *out = '\0';
-    if (getsockname(http->listener, &address.any, &length) < 0)
+    if (http->is_own)
+        snprintf(out, size, "localhost:" GV_HTTP_PORT);
+    else if (getsockname(http->listeners[0], &address.any, &length) < 0)
         return;
-    if (address.any.sa_family == AF_INET6) {
+    else if (address.any.sa_family == AF_INET6) {
         inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof(host));
         snprintf(out, size, "[%s]:%u", host, ntohs(address.v6.sin6_port));
     } else {
@@ -97,42 +105,63 @@ void gv_http_address(const struct gv_http *http, char *out, size_t size)
     }
 }
 
-static int http_listen(const union http_address *address, socklen_t size)
+static int http_listen(const char *address)
 {
-    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    union http_address parsed;
+    socklen_t size;
+    int error = http_parse(address, &parsed, &size);
 
+    if (error)
+        return error;
+    int fd = socket(parsed.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
-        bind(fd, &address->any, size) < 0 || listen(fd, GV_HTTP_CLIENTS) < 0) {
-        int error = -errno;
+        bind(fd, &parsed.any, size) < 0 || listen(fd, GV_HTTP_CLIENTS) < 0) {
+        error = -errno;
         close(fd);
         return error;
     }
     return fd;
 }
 
-int gv_http_open(const char *address, struct gv_http **http)
+/* A container may have no IPv6, and a machine no IPv4. */
+static int http_listen_own(int listeners[GV_HTTP_LISTENERS])
 {
-    union http_address parsed;
-    socklen_t size;
-    int error = http_parse(address, &parsed, &size);
+    int error = 0, lacks = 0;
 
-    *http = NULL;
+    for (size_t i = 0; i < GV_HTTP_LISTENERS && !error; i++) {
+        listeners[i] = http_listen(http_own[i]);
+        if (listeners[i] == -EADDRNOTAVAIL || listeners[i] == -EAFNOSUPPORT)
+            lacks = listeners[i];
+        else if (listeners[i] < 0)
+            error = listeners[i];
+    }
+    return error ? error : listeners[0] < 0 && listeners[1] < 0 ? lacks : 0;
+}
+
+int gv_http_open(const char *address, struct gv_http **out)
+{
+    struct gv_http *http = calloc(1, sizeof(*http));
+    int error = http ? 0 : -ENOMEM;
+
+    *out = http;
     if (error)
         return error;
-    int listener = http_listen(&parsed, size);
-    if (listener < 0)
-        return listener;
-    *http = calloc(1, sizeof(**http));
-    if (!*http) {
-        close(listener);
-        return -ENOMEM;
-    }
-    (*http)->listener = listener;
+    for (size_t i = 0; i < GV_HTTP_LISTENERS; i++)
+        http->listeners[i] = -1;
     for (size_t i = 0; i < GV_HTTP_CLIENTS; i++)
-        (*http)->clients[i].fd = -1;
-    return 0;
+        http->clients[i].fd = -1;
+    http->is_own = !address;
+    if (!address)
+        error = http_listen_own(http->listeners);
+    else if ((http->listeners[0] = http_listen(address)) < 0)
+        error = http->listeners[0];
+    if (error) {
+        gv_http_close(http);
+        *out = NULL;
+    }
+    return error;
 }
 
 /* ---- answers ---- */
@@ -266,10 +295,10 @@ static void http_write(struct http_client *client)
     http_drop(client);
 }
 
-static void http_accept(struct gv_http *http)
+static void http_accept(struct gv_http *http, int listener)
 {
     struct http_client *chosen = &http->clients[0];
-    int fd = accept4(http->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE) /* it stays ready: do not spin until one is free */
@@ -288,17 +317,19 @@ static void http_accept(struct gv_http *http)
 
 static void http_turn(struct gv_http *http, int milliseconds)
 {
-    struct pollfd polled[1 + GV_HTTP_CLIENTS];
+    struct pollfd polled[GV_HTTP_CLIENTS + GV_HTTP_LISTENERS],
+        *listening = polled + GV_HTTP_CLIENTS;
 
-    polled[0] = (struct pollfd){.fd = http->listener, .events = POLLIN};
     for (size_t i = 0; i < GV_HTTP_CLIENTS; i++)
-        polled[1 + i] = (struct pollfd){.fd = http->clients[i].fd, /* free ones are skipped */
-                                        .events = http->clients[i].answer ? POLLOUT : POLLIN};
-    if (poll(polled, 1 + GV_HTTP_CLIENTS, milliseconds) < 0)
+        polled[i] = (struct pollfd){.fd = http->clients[i].fd, /* free ones are skipped */
+                                    .events = http->clients[i].answer ? POLLOUT : POLLIN};
+    for (size_t i = 0; i < GV_HTTP_LISTENERS; i++)
+        listening[i] = (struct pollfd){.fd = http->listeners[i], .events = POLLIN};
+    if (poll(polled, GV_HTTP_CLIENTS + GV_HTTP_LISTENERS, milliseconds) < 0)
         return;
     for (size_t i = 0; i < GV_HTTP_CLIENTS; i++) {
         struct http_client *client = &http->clients[i];
-        if (client->fd >= 0 && polled[1 + i].revents) {
+        if (client->fd >= 0 && polled[i].revents) {
             if (!client->answer)
                 http_read(http, client);
             else
@@ -307,8 +338,9 @@ static void http_turn(struct gv_http *http, int milliseconds)
         if (client->fd >= 0 && (int64_t)gv_monotonic_ns() > client->end_ns)
             http_drop(client);
     }
-    if (polled[0].revents)
-        http_accept(http);
+    for (size_t i = 0; i < GV_HTTP_LISTENERS; i++)
+        if (listening[i].revents)
+            http_accept(http, http->listeners[i]);
 }
 
 void gv_http_serve(struct gv_http *http, int milliseconds)
@@ -330,6 +362,8 @@ void gv_http_close(struct gv_http *http)
         if (http->clients[i].fd >= 0)
             http_drop(&http->clients[i]);
     http_text_drop(http->metrics);
-    close(http->listener);
+    for (size_t i = 0; i < GV_HTTP_LISTENERS; i++)
+        if (http->listeners[i] >= 0)
+            close(http->listeners[i]);
     free(http);
 }

@@ -22,8 +22,11 @@ void gv_openmetrics_write(struct gv_live_row *rows, size_t count, FILE *out);
  */
 struct gv_http;
 
-/* Listens at "[::1]:9400" or "127.0.0.1:9400"; port 0: any. 0; -EINVAL: not an address with a port;
- * or -errno. */
+/* A string, for messages. Neither that of NVIDIA's dcgm-exporter (9400) nor of Prometheus. */
+#define GV_HTTP_PORT "19400"
+
+/* Listens at "[::1]:19400" or "127.0.0.1:19400"; port 0: any; NULL: at this port of both, as far as
+ * the machine has them. 0; -EINVAL: not an address with a port; or -errno. */
 int gv_http_open(const char *address, struct gv_http **http);
 void gv_http_close(struct gv_http *http);
 

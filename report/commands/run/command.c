@@ -160,7 +160,7 @@ static int run_wait(struct gv_session_watch *watch)
 }
 
 /* The page's name: that of the trace, with .html for .db. */
-static int run_write_page(sqlite3 *trace, const char *path)
+static int run_write_page(sqlite3 *trace, const char *path, bool quiet)
 {
     char page[GV_SESSION_PATH_BYTES + 8];
     size_t length = strlen(path) - (gv_format_ends_in(path, ".db") ? strlen(".db") : 0);
@@ -168,25 +168,33 @@ static int run_write_page(sqlite3 *trace, const char *path)
 
     snprintf(page, sizeof(page), "%.*s.html", (int)length, path);
     code = gv_export_page(trace, path, page);
-    if (code == GV_EXIT_FINE)
+    if (code == GV_EXIT_FINE && !quiet)
         fprintf(stderr, "  page: %s\n", gv_shown_path(page));
     return code;
 }
 
 struct run_told {
     struct gv_report report;
-    bool page;
+    bool quiet, page;
+    int64_t ranks; /* of its job; 0: it is of none */
 };
 
 static int run_print_summary(sqlite3 *trace, void *context)
 {
     struct run_told *told = context;
-    int error;
+    int error = 0;
 
-    fputc('\n', stderr);
     told->report.trace = trace;
-    error = gv_report_write(&told->report);
-    return !error && told->page ? run_write_page(trace, told->report.path) : error;
+    if (!told->quiet) {
+        fputc('\n', stderr);
+        error = gv_report_write(&told->report);
+        if (told->ranks)
+            fprintf(stderr,
+                    "  Rank 0 of %lld; each other rank has a trace of its own, and prints nothing: "
+                    "gpuverify merge\n",
+                    (long long)told->ranks);
+    }
+    return !error && told->page ? run_write_page(trace, told->report.path, told->quiet) : error;
 }
 
 /* The trace's default name: train for python3 train.py. */
@@ -209,12 +217,16 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     char path[GV_SESSION_PATH_BYTES], name[256];
     char **program = arguments->operands;
     struct run_told *told;
+    int64_t rank = 0, ranks = 0;
+    bool is_of_job = gv_run_rank(&rank, &ranks);
 
     /* The ranks of a job end together, and share a terminal: each summary is written at once. */
     setvbuf(stderr, text, _IOFBF, sizeof(text));
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     int error = gv_session_watch_trace(watch, path, sizeof(path));
+    if (error == -ENODATA && rank > 0)
+        return;
     if (error == -ENODATA) {
         fputc('\n', stderr);
         run_name(program, name, sizeof(name));
@@ -233,6 +245,9 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     if (!told)
         return;
     told->page = gv_arguments_has(arguments, GV_OPTION_run_html);
+    /* One summary of a job is enough. */
+    told->quiet = gv_arguments_has(arguments, GV_OPTION_run_quiet) || rank > 0;
+    told->ranks = is_of_job ? ranks : 0;
     struct gv_report *report = &told->report;
     report->path = path;
     report->out = stderr;
@@ -240,7 +255,8 @@ static void run_summary(struct gv_session_watch *watch, const struct gv_argument
     report->part = GV_TOTALS_ALL;
     report->ended = (struct gv_ended){pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     report->wanted[GV_SECTION_findings] = true;
-    gv_trace_view_read_older(path, run_print_summary, told);
+    if (!told->quiet || told->page)
+        gv_trace_view_read_older(path, run_print_summary, told);
     free(told);
 }
 
@@ -328,11 +344,12 @@ static void run_check_file(const char *trace)
 }
 
 /* Only CUPTI's records tell the nodes of a graph apart. */
-static void run_check_graphs(const char *graphs)
+static void run_check_graphs(const struct gv_arguments *arguments)
 {
+    const char *graphs = gv_arguments_text(arguments, GV_OPTION_run_graphs, "");
     const char *gpu = getenv("GPUVERIFY_GPU");
 
-    if (graphs && strcmp(graphs, "nodes") == 0 && gpu &&
+    if (strcmp(graphs, "nodes") == 0 && gpu &&
         (strcmp(gpu, "sampled") == 0 || strcmp(gpu, "off") == 0))
         gv_message("--graphs nodes has no effect with GPUVERIFY_GPU=%s", gpu);
 }
@@ -353,7 +370,6 @@ static void run_tell_left_sessions(void)
 int gv_command_run(const struct gv_arguments *arguments)
 {
     const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
-    const char *graphs = gv_arguments_text(arguments, GV_OPTION_run_graphs, NULL);
     const char *pattern = getenv("GPUVERIFY_TRACE");
     const char *place = wanted ? wanted : pattern && pattern[0] ? pattern : NULL;
     char **program = arguments->operands;
@@ -375,9 +391,9 @@ int gv_command_run(const struct gv_arguments *arguments)
         run_check_file(wanted);
     run_tell_left_sessions();
     error = gv_run_set_environment(library, wanted);
-    if (!error && graphs && setenv("GPUVERIFY_GRAPHS", graphs, 1) < 0)
-        error = -errno;
-    run_check_graphs(graphs);
+    if (!error)
+        error = gv_run_set_options(arguments);
+    run_check_graphs(arguments);
     int note = gv_run_note_open();
     if (!error)
         error = run_start(program, session);

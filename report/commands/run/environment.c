@@ -1,7 +1,9 @@
 #include "report/commands/run/environment.h"
 
 #include "report/show/message.h"
+#include "report/show/value_text.h"
 #include "trace/run_note.h"
+#include "trace/settings.h"
 #include "trace/trace_path.h"
 
 #include <errno.h>
@@ -104,6 +106,40 @@ int gv_run_set_environment(const char *library, const char *trace)
     if (!error && trace)
         error = run_set_trace(trace);
     return error;
+}
+
+int gv_run_set_options(const struct gv_arguments *arguments)
+{
+    static const char *const settings[][2] = {
+#define GV_SETTING_TEXT(field, name, ...) {#field, GV_SETTING_PREFIX #name},
+#define GV_SETTING_NUMBER                 GV_SETTING_TEXT
+#define GV_SETTING_CHOICE                 GV_SETTING_TEXT
+#define GV_SETTING_EXTENT                 GV_SETTING_TEXT
+#include "trace/settings.def"
+    };
+
+    for (size_t i = 0; i < arguments->given_count; i++)
+        for (size_t j = 0; j < sizeof(settings) / sizeof(settings[0]); j++)
+            if (strcmp(gv_options[arguments->given[i].option].identifier, settings[j][0]) == 0 &&
+                setenv(settings[j][1], arguments->given[i].text, 1) < 0)
+                return -errno;
+    return 0;
+}
+
+bool gv_run_rank(int64_t *rank, int64_t *ranks)
+{
+    static const char *const launchers[][2] = {
+#define GV_LAUNCHER(name, rank, local, size, job, host) {#rank, #size},
+#include "trace/launchers.def"
+    };
+
+    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+        const char *own = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
+        if (own && all && gv_value_number(own, rank) == 0 && gv_value_number(all, ranks) == 0 &&
+            *rank < *ranks)
+            return *ranks > 1;
+    }
+    return false;
 }
 
 /* What shells and the dynamic loader end with when they cannot start a program. */

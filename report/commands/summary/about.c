@@ -22,7 +22,6 @@
 #define GV_SUMMARY_BAR    40
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
-#define GV_SUMMARY_ONCE_NS  1000000
 
 #define add(text, ...) gv_format_add(text, GV_SUMMARY_TEXT_BYTES, __VA_ARGS__)
 
@@ -51,10 +50,13 @@ static void say_phases(const struct gv_summary_ledger *ledger, int64_t took_ns, 
         add(text, "%s start %s", comma, gv_format_duration(took, ns[0]));
         comma = ",";
     }
-    if (lane->steps > 0 && ns[1] > 0)
+    if (lane->steps > 0 && ns[1] > 0) {
         add(text, "%s %s step%s of %s", comma, gv_format_count(count, lane->steps),
             gv_format_plural(lane->steps), gv_format_duration(took, ns[1] / lane->steps));
-    else if (ns[1] > 0)
+        /* A few long ones, or time between them, say little of the others. */
+        if (ns[1] / lane->steps / 3 >= lane->median_ns / 2)
+            add(text, " on average (median %s)", gv_format_duration(took, lane->median_ns));
+    } else if (ns[1] > 0)
         add(text, "%s main %s", comma, gv_format_duration(took, ns[1]));
     if (ns[2] > 0 && ns[0] + ns[1] > 0)
         add(text, ", end %s", gv_format_duration(took, ns[2]));
@@ -190,9 +192,9 @@ static int print_steps(const struct gv_summary *summary)
     if (steps.kinds > 1)
         add(text, ", and they are of %" PRId64 " kinds", steps.kinds);
     if (steps.warmup > 0)
-        add(text, "; the first %s%s took %s%s%s",
-            steps.warmup > 1 ? gv_format_count(count, steps.warmup) : "",
-            steps.warmup > 1 ? "" : "one", gv_format_duration(took, steps.warmup_ns),
+        add(text, "; the first %s took %s%s%s%s",
+            steps.warmup > 1 ? gv_format_count(count, steps.warmup) : "one",
+            gv_format_duration(took, steps.warmup_ns), steps.warmup > 1 ? " together" : "",
             steps.warmup_why[0] ? ": " : "", steps.warmup_why);
     if (steps.slowest > 0)
         add(text, "; the slowest, number %" PRId64 ", took %s longer%s%s%s%s%s", steps.slowest,
@@ -227,17 +229,15 @@ static int say_other(void *context, sqlite3_stmt *row)
 static void print_own_cost(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
-    char text[GV_SUMMARY_TEXT_BYTES] = "", part[GV_FORMAT_BYTES];
     bool little = facts->own_cost_ppm < GV_SUMMARY_OWN_COST;
 
     if (!facts->whole || facts->own_costs == 0)
         return;
-    add(text, "gpuverify cost %s%.1f %% of this run", little ? "less than " : "",
-        little ? 0.1 : (double)facts->own_cost_ppm / 1e4);
-    if (facts->own_cost_once_ns >= GV_SUMMARY_ONCE_NS)
-        add(text, ", and %s at its start and end",
-            gv_format_duration(part, facts->own_cost_once_ns));
-    gv_text_lines(summary->out, 2, "", text, summary->columns);
+    gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s",
+                little ? "less than " : "", little ? 0.1 : (double)facts->own_cost_ppm / 1e4,
+                !little && facts->own_cost_once_ppm > facts->own_cost_ppm / 2
+                    ? ", most of it at its start and end"
+                    : "");
 }
 
 /* The calls that should have returned at once, with the worst. */

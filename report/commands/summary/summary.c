@@ -87,10 +87,13 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
                           const struct gv_summary_finding *finding)
 {
     char share[GV_FORMAT_BYTES], number[24], *text = calloc(1, GV_SUMMARY_TEXT_BYTES);
+    const struct gv_summary_finding *same;
 
     if (!text)
         return;
     snprintf(number, sizeof(number), "%" PRId64, finding->id);
+    /* What is below one hundredth is no alarm. */
+    bool is_much = finding->lost_ns >= ledger->shown_ns / GV_SUMMARY_LITTLE;
     bool is_placed = finding->place[0] || finding->saves_ns >= 0;
 
     add(text, "%s%s%s",
@@ -98,17 +101,23 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
         : is_placed       ? "line not known"
                           : "",
         is_placed && finding->title[0] ? ": " : "", finding->title);
-    print_row(summary,
-              &(struct row){
-                  .number = number,
-                  .name = finding->what,
-                  .share = finding->saves_ns < 0
-                               ? "" /* other findings have this time */
-                               : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
-                  .text = text,
-                  .ns = finding->lost_ns > 0 ? gv_summary_each_ns(ledger, finding->lost_ns) : -1,
-                  .colour = finding->sure ? GV_COLOUR_COST : GV_COLOUR_MAY});
+    print_row(
+        summary,
+        &(struct row){.number = number,
+                      .name = finding->what,
+                      .share = finding->saves_ns < 0
+                                   ? "" /* other findings have this time */
+                                   : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
+                      .text = text,
+                      .ns = finding->lost_ns > 0 ? gv_summary_lost_ns(ledger, finding) : -1,
+                      .colour = !is_much        ? GV_COLOUR_NONE
+                                : finding->sure ? GV_COLOUR_COST
+                                                : GV_COLOUR_MAY});
+    for (same = ledger->findings; same < finding && strcmp(same->fix, finding->fix) != 0; same++)
+        ;
     gv_summary_fix(summary, finding, text);
+    if (text[0] && same < finding)
+        snprintf(text, GV_SUMMARY_TEXT_BYTES, "fix: as for %" PRId64, same->id);
     if (text[0])
         gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);
     free(text);

@@ -38,7 +38,7 @@ static enum top_end top_check(struct gv_top *top)
 }
 
 /* The collector makes the page soon after it has begun. */
-static int top_look(struct gv_top *top, enum top_end *end)
+static int top_look(struct gv_top *top, bool patient, enum top_end *end)
 {
     int error = gv_live_view_read(&top->view);
 
@@ -48,6 +48,8 @@ static int top_look(struct gv_top *top, enum top_end *end)
         error = gv_live_view_read(&top->view);
     }
     *end = error ? TOP_GOES_ON : top_check(top);
+    if (!error)
+        gv_top_name(top, patient);
     top->now_ns = gv_live_view_now_ns(&top->view);
     top->ended = *end == TOP_ENDED;
     return error;
@@ -80,10 +82,14 @@ static int top_show_screen(struct gv_top *top, enum top_end *end)
     while (!error && *end == TOP_GOES_ON) {
         int64_t next_ns = (int64_t)gv_monotonic_ns() + top->interval_ns;
         enum gv_screen_event event = GV_SCREEN_SIZE;
-        error = top_look(top, end);
+        error = top_look(top, false, end);
         while (!error && *end == TOP_GOES_ON && event == GV_SCREEN_SIZE) {
             error = top_draw_screen(top);
             event = gv_screen_wait(next_ns);
+            if (event == GV_SCREEN_HELP) {
+                top->explains = !top->explains;
+                event = GV_SCREEN_SIZE;
+            }
         }
         if (event == GV_SCREEN_END)
             gv_screen_end();
@@ -100,7 +106,7 @@ static int top_show_lines(struct gv_top *top, enum top_end *end)
 
     while (!error && *end == TOP_GOES_ON) {
         uint64_t next_ns = gv_monotonic_ns() + (uint64_t)top->interval_ns, now_ns;
-        error = top_look(top, end);
+        error = top_look(top, false, end);
         if (!error && *end == TOP_GOES_ON) {
             gv_top_draw_line(top, stdout);
             if (fflush(stdout) != 0)
@@ -115,7 +121,7 @@ static int top_show_lines(struct gv_top *top, enum top_end *end)
 
 static int top_show_once(struct gv_top *top, enum top_end *end)
 {
-    int error = top_look(top, end);
+    int error = top_look(top, true, end);
 
     if (!error && *end != TOP_GONE && *end != TOP_REPLACED)
         gv_top_draw(top, stdout, 0, (unsigned int)gv_terminal_columns(stdout));

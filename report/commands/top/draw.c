@@ -136,7 +136,7 @@ static void draw_ages(const struct draw *draw)
 
 /* ---- the head ---- */
 
-static void draw_head(const struct draw *draw)
+static void draw_head(const struct draw *draw, bool has_keys)
 {
     const struct gv_top *top = draw->top;
     const struct gv_live_row *root = draw_row(draw, "root");
@@ -151,7 +151,8 @@ static void draw_head(const struct draw *draw)
         fprintf(out, " and %" PRId64 " more", running - 1);
     fprintf(out, top->ended ? "  ended after %s" : "  for %s",
             gv_format_duration(number, top->now_ns));
-    fprintf(out, "  (the last %.2f s)\n", draw->seconds);
+    fprintf(out, "  (the last %.2f s)%s\n", draw->seconds,
+            has_keys ? "   ? explains, q quits" : "");
 }
 
 static void draw_rates(const struct draw *draw)
@@ -369,7 +370,7 @@ static void draw_events(const struct draw *draw, unsigned int rows, const struct
 {
     char number[GV_FORMAT_BYTES];
 
-    draw_title(draw, "SLOW OR IDLE  times   longest    newest");
+    draw_title(draw, "SLOW OR IDLE  times   longest           last");
     for (size_t i = 0; i < events->count && rows > 0; i++, rows--) {
         const struct gv_live_row *event = events->list[i];
         char text[2 * GV_LIVE_TEXT_BYTES + 16];
@@ -377,10 +378,29 @@ static void draw_events(const struct draw *draw, unsigned int rows, const struct
         fprintf(draw->out, "  %s%s%s %12" PRId64 "  %8s", gv_colour(stdout, GV_COLOUR_MAY),
                 event->kind[0] == 'g' ? "idle" : "call", gv_colour(stdout, GV_COLOUR_NONE),
                 event->count, gv_format_duration(number, event->ns));
-        fprintf(draw->out, "  %6.1f s  ", (double)event->at_ns / 1e9);
-        gv_format_text(draw->out, text, draw_room(draw, 41), 0);
+        fprintf(draw->out, " %8s ago  ",
+                gv_format_duration(number, draw_age(draw->top, event->at_ns)));
+        gv_format_text(draw->out, text, draw_room(draw, 46), 0);
         fputc('\n', draw->out);
     }
+}
+
+/* What the parts say, instead of the lists. */
+static void draw_help(const struct draw *draw)
+{
+    static const char *const lines[] = {
+        "q  quits      ?  shows the program again",
+        "the last       of this time are all rates; the first line has how long the program runs",
+        "busy           kernels, copies or sets ran in so much of the last 2 s; the blocks are 6.4 "
+        "s",
+        "newest         how old the newest call, look at a thread, and GPU record are",
+        "THREADS NOW    calls that have not returned, and what other threads do",
+        "KERNEL, LINE   what used the GPU; the time of a line is estimated",
+        "SLOW OR IDLE   calls of 1 ms or more, times without GPU work of 10 ms or more",
+    };
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        fprintf(draw->out, "%s\n", lines[i]);
 }
 
 /* Gives each list its rows: in turn, while there is room. */
@@ -438,12 +458,16 @@ void gv_top_draw(const struct gv_top *top, FILE *out, unsigned int rows, unsigne
         draw_least(lines.count, DRAW_MOST),
         draw_least(events.count, DRAW_MOST),
     };
-    draw_head(&draw);
+    draw_head(&draw, rows > 0);
     head += draw_devices(&draw);
     draw_rates(&draw);
     fprintf(out, "%snewest: ", gv_colour(stdout, GV_COLOUR_DIM));
     draw_ages(&draw);
     fprintf(out, "%s\n", gv_colour(stdout, GV_COLOUR_NONE));
+    if (top->explains) {
+        draw_help(&draw);
+        return;
+    }
     draw_share(rows == 0 ? 60 : rows > head ? rows - head : 0, wanted, given, 4);
     if (given[0])
         draw_now(&draw, given[0], &threads);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define FOR_EVER_NS 1000000000000ull
@@ -55,6 +56,26 @@ static __attribute__((noinline)) void want_second(void)
     puts("over");
 }
 
+/* Computes and waits by turns; no handler of a signal is there, so that nothing may end a wait. */
+static void *wait_shortly(void *unused)
+{
+    int files = epoll_create1(0);
+    struct epoll_event event;
+
+    for (volatile unsigned work = 0;; work = 0) {
+        while (work < 20000)
+            work++;
+        REQUIRE(epoll_wait(files, &event, 1, 1) == 0);
+    }
+    return unused;
+}
+
+static void *nap_alone(void *unused)
+{
+    nap();
+    return unused;
+}
+
 static void *rest(void *unused)
 {
     for (;;)
@@ -83,13 +104,19 @@ int main(int count, char **words)
         start(sleep_with_lock);
     for (int i = 0; i < 200 && strcmp(how, "threads") == 0; i++)
         start(rest);
+    for (int i = 0; i < 40 && strcmp(how, "waits") == 0; i++)
+        start(wait_shortly);
+    if (strcmp(how, "alone") == 0)
+        start(nap_alone);
     usleep(20000);
     puts("ready");
     fflush(stdout);
     if (strcmp(how, "sync") == 0)
         wait_for_stream();
-    else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0)
+    else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0 || strcmp(how, "waits") == 0)
         nap();
+    else if (strcmp(how, "alone") == 0)
+        pthread_exit(NULL);
     else if (strcmp(how, "compute") == 0)
         compute();
     else if (strcmp(how, "lock") == 0 || strcmp(how, "deadlock") == 0)

@@ -69,6 +69,7 @@ int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *count);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes);
+int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
 int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates);
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
@@ -130,6 +131,13 @@ EXPORT int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes)
         const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
         used += (size_t)snprintf(uuid + used, bytes - used, "%s%02x", dash, raw[i]);
     }
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned bytes)
+{
+    (void)device;
+    snprintf(name, bytes, "Simulated GPU");
     return SUCCESS;
 }
 

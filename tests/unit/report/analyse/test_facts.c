@@ -54,6 +54,10 @@ static void a_part_is_not_the_run(void **state)
     facts.kernels_run = facts.operations = 0;
     assert_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "500 launches of 1 kernel in this part of the trace."));
+    facts.captured_launches = 400;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(
+        strstr(headline, "100 launches of 1 kernel, and captured 400 more into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));
@@ -178,6 +182,44 @@ static void accelerated_is_of_the_run(void **state)
     assert_null(told(GV_FACT_ACCELERATED));
 }
 
+static void a_rank_that_waits_for_another_one_is_not_accelerated(void **state)
+{
+    (void)state;
+    facts.late.process = 2;
+    facts.late.total_ns = facts.window_ns / 2;
+    facts.late.of = facts.late.steps = 10;
+    assert_null(told(GV_FACT_ACCELERATED));
+    assert_non_null(told(GV_FACT_LATE_RANK));
+}
+
+static void memory_that_grows(void **state)
+{
+    (void)state;
+    facts.grown_times = 136;
+    facts.grown_bytes = 1 << 30;
+    strcpy(facts.grown_where, "train.py:41 step");
+    assert_string_equal(told(GV_FACT_MEMORY_GROWS),
+                        "1.00 GiB that train.py:41 step allocated in 136 calls, up to the end, was "
+                        "never freed");
+    facts.whole = false;
+    assert_null(told(GV_FACT_MEMORY_GROWS));
+}
+
+static void an_estimate_that_may_be_nothing_is_a_range(void **state)
+{
+    (void)state;
+    char busy[GV_FACTS_SHARE_BYTES];
+
+    set_busy(620000000);
+    facts.sampled_error_ns = 15000000;
+    assert_string_equal(gv_run_facts_busy(&facts, busy), "62 ± 3 %");
+    facts.sampled_error_ns = 585000000;
+    assert_string_equal(gv_run_facts_busy(&facts, busy), "0 to 100 %");
+    set_busy(1000000);
+    facts.sampled_error_ns = 1000000;
+    assert_string_equal(gv_run_facts_busy(&facts, busy), "0 to 0.3 %");
+}
+
 static void records_of_the_gpu_that_found_no_room(void **state)
 {
     facts.lost = facts.gpu_lost = 5;
@@ -219,6 +261,9 @@ int main(void)
         TEST(a_call_that_never_returned),
         TEST(blocking_launches),
         TEST(accelerated_is_of_the_run),
+        TEST(a_rank_that_waits_for_another_one_is_not_accelerated),
+        TEST(memory_that_grows),
+        TEST(an_estimate_that_may_be_nothing_is_a_range),
         TEST(records_of_the_gpu_that_found_no_room),
         TEST(senseless_facts_do_no_harm),
 #undef TEST

@@ -98,8 +98,8 @@ static void what_is_wrong_is_named(void **state)
     expect("recover -ox -z", 2, "unknown option '-z'");
     expect("recover --output", 2, "--output needs a value: FILE");
     expect("help --man=1", 2, "--man takes no value");
-    expect("help --completion fish", 2,
-           "invalid value 'fish' for --completion, which takes bash|zsh");
+    expect("help --completion csh", 2,
+           "invalid value 'csh' for --completion, which takes bash|zsh|fish");
     expect("check", 2, "FILE is missing: a gate must name the trace");
     expect("diff a.db", 2, "name the traces to compare: BEFORE AFTER");
     expect("diff a.db --", 2, "name the traces to compare: BEFORE AFTER");
@@ -213,21 +213,24 @@ static void plain(char *text)
 static void every_command_and_option_is_told(void **state)
 {
     (void)state;
-    static const char *const places[] = {"help --man", "help --completion bash",
-                                         "help --completion zsh"};
+    static const char *const places[][2] = {{"help --man", "--"},
+                                            {"help --completion bash", "--"},
+                                            {"help --completion zsh", "--"},
+                                            {"help --completion fish", "-l "}};
     char name[GV_OPTION_NAME_BYTES], option[64], line[64];
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        tell(places[i]);
+        tell(places[i][0]);
         assert_int_equal(code, 0);
         plain(told);
         for (int j = 0; j < GV_COMMANDS_COUNT; j++)
             if (gv_commands[j].listed && !strstr(told, gv_commands[j].name))
-                fail_msg("%s is not in gpuverify %s", gv_commands[j].name, places[i]);
+                fail_msg("%s is not in gpuverify %s", gv_commands[j].name, places[i][0]);
         for (int j = 0; j < GV_OPTIONS_COUNT; j++) {
-            snprintf(option, sizeof(option), "--%s", gv_option_name(&gv_options[j], name));
+            snprintf(option, sizeof(option), "%s%s", places[i][1],
+                     gv_option_name(&gv_options[j], name));
             if (!strstr(told, option))
-                fail_msg("%s is not in gpuverify %s", option, places[i]);
+                fail_msg("%s is not in gpuverify %s", option, places[i][0]);
         }
     }
     for (int j = 0; j < GV_OPTIONS_COUNT; j++) {

@@ -87,7 +87,8 @@ static void a_worker_says_more_than_who_waits_for_it(void **state)
     did(3, 20, GV_ACCOUNT_SLEEP, "serve.py:30 work");
     threads[2].runs_python = true;
     expect(3, "The GPU is idle: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20 looks.");
-    assert_string_equal(advice, "Wait for the event itself instead of sleeping.");
+    assert_string_equal(advice,
+                        "Sleep less; if it sleeps until something happens, wait for that itself.");
     look.uses_cuda = false;
     expect(-1, "It does not use CUDA: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20"
                " looks.");
@@ -203,9 +204,13 @@ static void who_has_ended_is_left_out(void **state)
 {
     static struct gv_look_processes processes;
 
-    processes.count = 2;
+    uint32_t own = (uint32_t)getpid();
+    uint64_t start = gv_outside_start(own, own);
+
+    processes.count = 3;
     processes.process[0] = (struct gv_look_process){.pid = 2147483646};
-    processes.process[1] = (struct gv_look_process){.pid = (uint32_t)getpid()};
+    processes.process[1] = (struct gv_look_process){.pid = own, .start = start};
+    processes.process[2] = (struct gv_look_process){.pid = own, .start = start - 1}; /* another */
     gv_look_processes_watch(&processes, 2, 1);
     assert_int_equal(processes.count, 1);
     assert_int_equal(processes.process[0].pid, getpid());

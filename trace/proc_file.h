@@ -1,7 +1,7 @@
 /* Reads a file of /proc whole. With system calls, because in the program libc's functions may be
  * another library's. */
-#ifndef GV_IDLE_PROC_FILE_H
-#define GV_IDLE_PROC_FILE_H
+#ifndef GV_TRACE_PROC_FILE_H
+#define GV_TRACE_PROC_FILE_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  * What the Linux kernel says of a thread: its state, the system call that it is in, how long it ran
  * and waited for a CPU.
  *
- * Of this process, or of a process that descends from it. Allocates nothing.
+ * Of this process, or of another one, which /proc may hide. Allocates nothing.
  */
-#ifndef GV_IDLE_THREAD_STATE_H
-#define GV_IDLE_THREAD_STATE_H
+#ifndef GV_TRACE_THREAD_STATE_H
+#define GV_TRACE_THREAD_STATE_H
 
 #include "trace/spool.h"
 
@@ -55,6 +55,9 @@ bool gv_thread_state_parse_stat(const char *text, struct gv_thread_state *state)
 bool gv_thread_state_parse_call(const char *text, struct gv_thread_state *state);
 bool gv_thread_state_parse_times(const char *text, struct gv_thread_state *state);
 
+/* Reads the memory of the thread's process. True: all of it. */
+typedef bool gv_thread_memory_read(void *context, void *to, uintptr_t from, size_t bytes);
+
 /* A call that waits for an address in memory. */
 bool gv_thread_state_is_futex(const struct gv_thread_state *state);
 /* A call that waits for child processes. */
@@ -64,11 +67,12 @@ bool gv_thread_state_is_poll(const struct gv_thread_state *state);
 
 /*
  * What the thread's system call is about. For a file of GV_IDLE_TARGET_FILE, its path, cut to
- * `size`; otherwise "". Of several files it is the first socket, or the first one. Those of another
- * process's poll() are not known.
+ * `size`; otherwise "". Of several files it is the first socket, or the first one. Those of poll()
+ * and select() are in its memory: not known without `read`.
  */
 enum gv_idle_target gv_thread_state_target(uint32_t pid, uint32_t tid,
-                                           const struct gv_thread_state *state, char *path,
+                                           const struct gv_thread_state *state,
+                                           gv_thread_memory_read *read, void *context, char *path,
                                            size_t size);
 
 /* The target by the name that the Linux kernel gives an open file. */

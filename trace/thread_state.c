@@ -1,7 +1,6 @@
-#include "preload/idle/thread_state.h"
+#include "trace/thread_state.h"
 
-#include "preload/base/own_memory.h"
-#include "preload/idle/proc_file.h"
+#include "trace/proc_file.h"
 #include "trace/schedstat.h"
 
 #include <poll.h>
@@ -292,19 +291,21 @@ static enum gv_idle_target target_of_file(uint32_t pid, uint32_t tid, int fd, ch
 }
 
 /* The files of a call that waits for several. */
-static unsigned files_of_poll(const struct gv_thread_state *state, int files[FILES_MOST])
+static unsigned files_of_poll(const struct gv_thread_state *state, gv_thread_memory_read *read,
+                              void *context, int files[FILES_MOST])
 {
     struct pollfd polled[FILES_MOST] = {{0}};
     unsigned count = state->arguments[1] < FILES_MOST ? (unsigned)state->arguments[1] : FILES_MOST;
 
-    if (!gv_own_memory_read(polled, state->arguments[0], count * sizeof polled[0]))
+    if (!read(context, polled, state->arguments[0], count * sizeof polled[0]))
         return 0;
     for (unsigned i = 0; i < count; i++)
         files[i] = polled[i].fd;
     return count;
 }
 
-static unsigned files_of_select(const struct gv_thread_state *state, int files[FILES_MOST])
+static unsigned files_of_select(const struct gv_thread_state *state, gv_thread_memory_read *read,
+                                void *context, int files[FILES_MOST])
 {
     unsigned count = 0;
     fd_set set;
@@ -316,7 +317,7 @@ static unsigned files_of_select(const struct gv_thread_state *state, int files[F
             continue;
         FD_ZERO(&set);
         /* The Linux kernel reads whole words. */
-        if (!gv_own_memory_read(&set, state->arguments[argument], (most + 63) / 64 * 8))
+        if (!read(context, &set, state->arguments[argument], (most + 63) / 64 * 8))
             continue;
         for (int fd = 0; (uint64_t)fd < most && count < FILES_MOST; fd++)
             if (FD_ISSET(fd, &set))
@@ -344,23 +345,23 @@ static unsigned files_of_epoll(uint32_t pid, uint32_t tid, const struct gv_threa
 }
 
 enum gv_idle_target gv_thread_state_target(uint32_t pid, uint32_t tid,
-                                           const struct gv_thread_state *state, char *path,
+                                           const struct gv_thread_state *state,
+                                           gv_thread_memory_read *read, void *context, char *path,
                                            size_t size)
 {
     enum gv_idle_target target = GV_IDLE_TARGET_NONE;
     int files[FILES_MOST];
     unsigned count = 0;
-    bool is_own = pid == (uint32_t)syscall(SYS_getpid);
 
     path[0] = 0;
     if (IS_ONE_OF(state->call, file_calls))
         return target_of_file(pid, tid, (int)state->arguments[0], path, size);
     if (IS_ONE_OF(state->call, epoll_calls))
         count = files_of_epoll(pid, tid, state, files);
-    else if (is_own && IS_ONE_OF(state->call, poll_calls))
-        count = files_of_poll(state, files);
-    else if (is_own && IS_ONE_OF(state->call, select_calls))
-        count = files_of_select(state, files);
+    else if (read && IS_ONE_OF(state->call, poll_calls))
+        count = files_of_poll(state, read, context, files);
+    else if (read && IS_ONE_OF(state->call, select_calls))
+        count = files_of_select(state, read, context, files);
     for (unsigned i = 0; i < count && target != GV_IDLE_TARGET_SOCKET; i++)
         if (target == GV_IDLE_TARGET_NONE)
             target = target_of_file(pid, tid, files[i], path, size);
