@@ -179,17 +179,16 @@ static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what,
     return gv_database_error(sqlite3_db_handle(frames), result);
 }
 
-int gv_idle_stack_account(sqlite3 *trace, int64_t id, unsigned *what)
+int gv_idle_frames_prepare(sqlite3 *trace, sqlite3_stmt **frames)
 {
-    sqlite3_stmt *frames = NULL;
-    bool waits;
-    int error = gv_database_compile(trace, sql_frames, &frames);
+    return gv_database_compile(trace, sql_frames, frames);
+}
 
-    *what = NOTHING;
-    if (!error)
-        error = read_account(frames, id, what, &waits);
-    sqlite3_finalize(frames);
-    return error;
+int gv_idle_stack_account(sqlite3_stmt *frames, int64_t id, unsigned *what)
+{
+    bool waits;
+
+    return read_account(frames, id, what, &waits);
 }
 
 static int stack_read(struct gv_idle_looks *looks, int64_t id, struct known_stack *stack)
@@ -712,7 +711,7 @@ int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **opened)
     if (!error)
         error = read_machine(looks);
     if (!error)
-        error = gv_database_compile(trace, sql_frames, &looks->frames);
+        error = gv_idle_frames_prepare(trace, &looks->frames);
     if (!error)
         error = gv_stack_line_prepare(trace, &looks->line);
     if (!error)

@@ -38,7 +38,9 @@ bool gv_idle_looks_are_full(const struct gv_idle_looks *looks);
 int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
                        gv_idle_look_take *take, void *context);
 
-/* The account that the frames of a stack say its line is of; GV_ACCOUNTS: they do not. */
-int gv_idle_stack_account(sqlite3 *trace, int64_t stack, unsigned *what);
+/* The account that the frames of a stack say its line is of; GV_ACCOUNTS: they do not. frames: to
+ * be prepared before, for many stacks, and finalized. 0 or -errno. */
+int gv_idle_frames_prepare(sqlite3 *trace, sqlite3_stmt **frames);
+int gv_idle_stack_account(sqlite3_stmt *frames, int64_t stack, unsigned *what);
 
 #endif

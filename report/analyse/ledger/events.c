@@ -4,6 +4,7 @@
 #include "report/store/array.h"
 #include "report/store/time_sum.h"
 #include "trace/call_table.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */
@@ -150,13 +151,23 @@ static void count_tenth(struct gv_ledger *ledger, const struct gv_ledger_lane *l
     of[7] = tenth;
 }
 
+static uint64_t call_of(const struct gv_ledger *ledger, const struct gv_pass_call *call)
+{
+    uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
+    uint64_t graph = gv_mix(0, (uint64_t)call->object) >> 32;
+
+    return gv_ledger_launches_graph(ledger, what)
+               ? what | GV_LEDGER_GRAPH | graph % GV_LEDGER_GRAPHS
+               : what;
+}
+
 static int take_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_ledger *ledger = context;
     struct gv_ledger_thread *thread =
         call->thread < ledger->thread_count ? &ledger->threads[call->thread] : NULL;
     struct gv_ledger_process *process = thread ? &ledger->processes[thread->process] : NULL;
-    uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
+    uint64_t what = call_of(ledger, call);
     struct gv_ledger_launch launch = {
         .id = call->key.id,
         .start_ns = call->key.at_ns,
@@ -217,7 +228,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch, drained_ns);
     }
-    thread->last = what;
+    thread->last = gv_ledger_launches_graph(ledger, what) ? GV_LEDGER_FUNCTION(what) : what;
     if (call->result == 0 && gv_ledger_api(ledger, call->api, 2) == 1) {
         thread->capture_pair = launch.pair + 1;
         thread->capture_stack = launch.stack;
@@ -341,8 +352,9 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
         piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
         if (piece.to_ns > piece.from_ns) {
             size_t cell = lane->busy_cell;
-            gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
-            error = gv_ledger_book(ledger, number, &piece);
+            error = gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
+            if (!error)
+                error = gv_ledger_book(ledger, number, &piece);
             lane->busy_cell = cell;
         }
     }

@@ -75,8 +75,4 @@ int gv_ledger_restarts_find(struct gv_ledger *ledger, struct gv_ledger_findings 
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings);
 
-/* The rows are by minute: adds the largest of each, and the rest by account, to older_ledger. 0 or
- * -errno. */
-int gv_ledger_store_minutes(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
-
 #endif

@@ -7,7 +7,7 @@
 
 struct gv_ledger_row {
     uint32_t lane, what;
-    uint32_t phase;         /* enum gv_ledger_phase, or a minute */
+    uint32_t phase;         /* enum gv_ledger_phase */
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
     int64_t before_copy_ns; /* of total_ns: as in the cells */

@@ -1,4 +1,5 @@
 /* Splits cells by what was seen of their pairs: looks outside of calls, stacks of calls. */
+#include "report/analyse/ledger/minutes.h"
 #include "report/analyse/ledger/rows.h"
 
 #include "report/analyse/names/places.h"
@@ -99,12 +100,12 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
 }
 
 /* Looks before the main phase tell the start, later ones the rest; others only where there are
- * none: what was compiled before the loop is not compiled in it. A minute may have both. */
+ * none: what was compiled before the loop is not compiled in it. */
 static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       uint32_t pair, struct parts *parts)
 {
     bool early = cell->phase == GV_LEDGER_START;
-    int error = ledger->by_minute ? 0 : add_looks(ledger, pair, !early, early, parts);
+    int error = add_looks(ledger, pair, !early, early, parts);
 
     return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }
@@ -135,7 +136,8 @@ static int take_stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_
     return error || parts->count ? error : take_stacks(ledger, pair, what, false, parts);
 }
 
-/* Of a pair that nothing was seen of, other pairs before the call `after` may have been seen. */
+/* Of a pair that nothing was seen of, other pairs before the call `after` may have been seen, and
+ * if it launches a graph, launches of other graphs. */
 static uint32_t others_before(const struct gv_ledger *ledger, uint32_t pair, uint64_t after)
 {
     const struct gv_key key = {{GV_LEDGER_ANY, after, ledger->pairs[pair].thread}};
@@ -148,13 +150,28 @@ static uint32_t others_of(const struct gv_ledger *ledger, uint32_t pair)
     return others_before(ledger, pair, ledger->pairs[pair].after);
 }
 
-static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
-                     struct parts *parts)
+static uint32_t others_of_function(const struct gv_ledger *ledger, uint32_t pair)
+{
+    return others_before(ledger, pair, GV_LEDGER_FUNCTION(ledger->pairs[pair].after));
+}
+
+static int seen_stacks(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                       struct parts *parts)
 {
     int error = take_stacks_of(ledger, pair, what, parts);
 
     if (!error && !parts->count)
         error = take_stacks_of(ledger, others_of(ledger, pair), what, parts);
+    if (!error && !parts->count && gv_ledger_launches_graph(ledger, ledger->pairs[pair].after))
+        error = take_stacks_of(ledger, others_of_function(ledger, pair), what, parts);
+    return error;
+}
+
+static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                     struct parts *parts)
+{
+    int error = seen_stacks(ledger, pair, what, parts);
+
     if (!error && !parts->count)
         error = add_part(parts, what, 0, 0, 1);
     return error;
@@ -199,11 +216,8 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, cell, others_of(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
-        mean_ns >= LONG_NS)
-        error = take_looks(
-            ledger, cell,
-            others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
-            parts);
+        (mean_ns >= LONG_NS || gv_ledger_launches_graph(ledger, ledger->pairs[cell->pair].after)))
+        error = take_looks(ledger, cell, others_of_function(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_running(ledger, cell, parts);
     for (size_t i = 0; i < parts->count; i++)
@@ -232,9 +246,7 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
         if (part.stack || !part.verdict)
             continue;
         if (!is_read)
-            error = take_stacks_of(ledger, pair, 0, lines);
-        if (!error && !is_read && !lines->count)
-            error = take_stacks_of(ledger, others_of(ledger, pair), 0, lines);
+            error = seen_stacks(ledger, pair, 0, lines);
         keep_largest(lines, CLAIMS_MOST);
         is_read = true;
         parts->total -= lines->count ? part.weight : 0;
@@ -330,7 +342,8 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
     }
-    return error;
+    return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
+                                  (size_t)number - 1, ns);
 }
 
 /* Where the program's first thread waits for one that has no frames of the program. */

@@ -1,7 +1,6 @@
 /* One finding: what of the ledger it is made of, and where in the code. */
 #include "report/analyse/names/stack_text.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/offer.h"
 #include "report/commands_explain_finding.inc"
 #include "report/commands/statement_rows.h"
 #include "report/show/format.h"
@@ -34,12 +33,13 @@ static int tell_finding(void *context, sqlite3_stmt *row)
 {
     struct telling *telling = context;
     struct gv_explain_out *to = telling->to;
-    int64_t lost_ns = gv_time_column_duration(row, 3), steps = sqlite3_column_int64(row, 6);
+    int64_t lost_ns = gv_time_column_duration(row, 3), steps;
     int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
-    bool saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
+    bool seldom = sqlite3_column_type(row, 17) != SQLITE_NULL,
+         saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
-    telling->steps = steps;
+    telling->steps = steps = seldom ? 0 : sqlite3_column_int64(row, 6);
     snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
     take_evidence(&telling->evidence, row);
@@ -56,7 +56,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
         gv_format_text(to->out, gv_database_text(row, 9), 40, 0);
         fputc('\n', to->out);
     }
-    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", gv_database_text(row, 10),
+    fprintf(to->text, GV_EXPLAIN_NAME "%s%.900s.", gv_database_text(row, 10),
             gv_database_text(row, 10)[0] && gv_database_text(row, 11)[0] ? ": " : "",
             gv_database_text(row, 11));
     if (steps > 0 && lost_ns > 0)
@@ -68,7 +68,8 @@ static int tell_finding(void *context, sqlite3_stmt *row)
                 gv_format_duration(error, gv_time_column_duration(row, 8)));
     fputc('.', to->text);
     if (saves)
-        fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
+        fprintf(to->text, " With%s the run is up to %s shorter%s%s.",
+                strcmp(gv_database_text(row, 1), "no-cpu") == 0 ? " enough CPUs" : "out it",
                 gv_format_duration(lost, saves_ns), gv_database_text(row, 16)[0] ? "; " : "",
                 gv_database_text(row, 16));
     gv_explain_end(to, to->json ? "told" : "what");
@@ -97,16 +98,6 @@ static int tell_row(void *context, sqlite3_stmt *row)
              is_of_other ? ", after the wait at " : "",
              is_of_other ? gv_database_text(row, 3) : "");
     gv_text_lines_on(to->out, 37, 36, line, to->columns);
-    return 0;
-}
-
-static int take_fix(void *context, sqlite3_stmt *row)
-{
-    struct gv_explain_out *to = context;
-    char fix[GV_OFFER_BYTES];
-
-    gv_explain_lines(to, "fix",
-                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
     return 0;
 }
 
@@ -145,6 +136,6 @@ struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out 
         to->error = gv_database_each(to->trace, sql_rows, &id, 1, tell_row, &telling);
     gv_explain_stack(to, "where", telling.stack, GV_EXPLAIN_FRAMES);
     if (!to->error && !to->json)
-        to->error = gv_database_each(to->trace, sql_fix, &id, 1, take_fix, to);
+        to->error = gv_database_each(to->trace, sql_fix, &id, 1, gv_explain_take_fix, to);
     return telling.evidence;
 }

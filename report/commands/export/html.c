@@ -133,7 +133,7 @@ static int html_finding(struct html *html, const struct gv_summary_ledger *ledge
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "id", id);
     gv_json_text(json, "name", finding->what);
-    gv_json_number(json, "lost_ns", gv_summary_each_ns(ledger, finding->lost_ns));
+    gv_json_number(json, "lost_ns", gv_summary_lost_ns(ledger, finding));
     gv_json_text(json, "share", gv_summary_share(finding->lost_ns, ledger->shown_ns, share));
     gv_json_bool(json, "may", !finding->sure);
     gv_json_text(json, "line", finding->place[0] ? finding->place : NULL);

@@ -54,6 +54,10 @@ static void a_part_is_not_the_run(void **state)
     facts.kernels_run = facts.operations = 0;
     assert_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "500 launches of 1 kernel in this part of the trace."));
+    facts.captured_launches = 400;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(
+        strstr(headline, "100 launches of 1 kernel, and captured 400 more into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));

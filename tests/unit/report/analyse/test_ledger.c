@@ -76,7 +76,8 @@ static int64_t booked(const char *what)
 static void make_part(const struct gv_totals_part *part)
 {
     totals_execute(
-        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding; DELETE FROM lane_use");
+        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM ledger_minute; DELETE FROM finding;"
+        " DELETE FROM lane_use; DELETE FROM idle_time");
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
@@ -88,7 +89,7 @@ static void make_minutes(const struct gv_totals_part *part)
     struct gv_pass *pass;
 
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass, false), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass), 0);
     gv_pass_close(pass);
 }
 
@@ -103,6 +104,18 @@ static void make(void)
         totals_number("SELECT count(*) FROM ledger_row WHERE total_ns < 0 OR first_half_ns < 0"
                       " OR first_half_ns > total_ns"),
         0);
+    /* By minute it is the same time; lines that round together differ by little. */
+    assert_int_equal(totals_number("SELECT count(*) FROM lane l WHERE end_ns - begin_ns <>"
+                                   " (SELECT sum(total_ns) FROM ledger_minute WHERE process = "
+                                   "l.process AND device IS l.device)"),
+                     0);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_minute WHERE total_ns < 0 OR first_half_ns < 0"
+                      " OR first_half_ns > total_ns OR idle_ns < 0 OR idle_ns > total_ns"),
+        0);
+    assert_int_equal(totals_number("SELECT coalesce(sum(duration_ns), 0) - (SELECT coalesce("
+                                   "sum(idle_ns), 0) FROM ledger_minute) FROM idle_time"),
+                     0);
 }
 
 /* ---- one gap at a time ---- */
@@ -129,6 +142,35 @@ static void overlapping_work_counts_once(void **state)
     make();
     assert_int_equal(booked("kernel"), 20 * MS);
     assert_int_equal(booked("graph"), 10 * MS);
+}
+
+/* Each is launched at a line of its own: of 5, no launch was chosen, but its first one has a stack.
+ * Nothing is known of 6, so it is like the others, of which most are 4. */
+static void graphs_are_told_apart(void **state)
+{
+    static const int objects[] = {4, 5, 4, 5, 4, 5, 4, 6};
+    char sql[128];
+
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class, gpu_work) VALUES (76, 'cuGraphLaunch', 'launch', 2);"
+        "INSERT INTO stack VALUES (4, 1, 4), (5, 1, 5);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line)"
+        " SELECT id, 0, 'python', 'step', 'train.py', id FROM stack WHERE id IN (4, 5)");
+    for (int64_t i = 0; i < 8; i++) {
+        call(i + 1, 1, 76, 10 * MS + i * MS, 10000);
+        operation(i + 1, 1, 4, 10 * MS + i * MS + 20000, MS - 20000, i + 1);
+        snprintf(sql, sizeof(sql), "UPDATE call SET object = %d WHERE id = %lld", objects[i],
+                 (long long)i + 1);
+        totals_execute(sql);
+    }
+    totals_execute("INSERT INTO call_stack VALUES (2, 5), (3, 4); INSERT INTO call_sample VALUES"
+                   " (3, 4)");
+    make();
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 5"),
+                     3 * (MS - 20000));
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 4"),
+                     5 * (MS - 20000));
 }
 
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
@@ -676,7 +718,6 @@ static void what_was_seen_before_the_loop(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
     assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
-    make_minutes(&GV_TOTALS_ALL); /* have both */
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_minutes WHERE what IN ('child', 'sleep')"), 2);
 }
@@ -730,7 +771,7 @@ static void of_a_part(void **state)
     assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row"), 41 * MS);
     part.process = 2;
     make_part(&part);
-    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding"), 0);
 }
 
 static clock_t time_for_lines(int count)
@@ -786,7 +827,37 @@ static void by_minute(void **state)
     assert_int_equal(totals_number("SELECT total_ns FROM ledger_minutes WHERE what = 'kernel'"
                                    " AND minute = 1"),
                      10 * MS);
-    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding"), 0);
+}
+
+/* The same minute has both; the time that a wait claims is where it was. */
+static void lines_by_minute(void **state)
+{
+
+    (void)state;
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    for (int64_t i = 0; i < 100; i++) {
+        call(2 * i + 1, 1, 71, i * 1200 * MS, 10000);
+        operation(2 * i + 1, 1, 1, i * 1200 * MS + MS, 600 * MS, 2 * i + 1);
+        call(2 * i + 2, 1, 74, i * 1200 * MS + 2 * MS, 600 * MS);
+    }
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM (SELECT minute FROM ledger_minutes WHERE "
+                                   "claimed_by_function IS NOT NULL GROUP BY minute HAVING "
+                                   "sum(total_ns) BETWEEN 29000000000 AND 31000000000)"),
+                     2);
+    assert_int_equal(totals_number("SELECT count(DISTINCT phase) FROM ledger_minutes"), 3);
+    assert_true(totals_number("SELECT min(ns) = max(ns) FROM (SELECT sum(total_ns) AS ns FROM "
+                              "ledger_minutes GROUP BY minute)") == 1);
+    /* Also if a wait claims all of a time that began in the minute before. */
+    totals_execute("UPDATE gpu_op SET duration_ns = 1190 * 1000000 WHERE id = 50;"
+                   "UPDATE call SET duration_ns = 1190 * 1000000 WHERE id = 100");
+    make();
+    /* Of older time there are sums already. */
+    totals_execute("INSERT INTO meta VALUES ('full_from_ns', 60000000000)");
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    make_part(&GV_TOTALS_ALL);
+    assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
 }
 
 static void without_a_gpu_side(void **state)
@@ -899,6 +970,48 @@ static void steps(int (*takes_ns)(int number))
     make();
 }
 
+static int one_long(int number)
+{
+    return number == 20 ? 60 * MS : 800000;
+}
+
+static void what_happens_once_is_no_part_of_each_step(void **state)
+{
+    (void)state;
+    steps(one_long);
+    assert_int_equal(
+        totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
+                      "it once, not in each step' FROM finding WHERE id = 1"),
+        1);
+}
+
+static int two_long(int number)
+{
+    return number == 10 || number == 20 ? 30 * MS : 800000;
+}
+
+static void what_happens_twice_is_no_part_of_each_step(void **state)
+{
+    (void)state;
+    steps(two_long);
+    assert_int_equal(totals_number("SELECT times = 2 AND title LIKE '%; most of it 2 times, not in "
+                                   "each step' FROM finding WHERE id = 1"),
+                     1);
+}
+
+static int the_last_is_long(int number)
+{
+    return number == 40 ? 60 * MS : 800000;
+}
+
+/* What comes after the loop, such as the wait for all that was queued, is no slow step. */
+static void the_last_step_is_no_slow_one(void **state)
+{
+    (void)state;
+    steps(the_last_is_long);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'slow-steps'"), 0);
+}
+
 static int short_ones(int number)
 {
     (void)number;
@@ -910,6 +1023,7 @@ static void steps_of_less_than_a_millisecond(void **state)
     (void)state;
     steps(short_ones);
     assert_int_equal(totals_number("SELECT afterwards = 'at best 520 us a step instead of 800 us'"
+                                   " AND times IS NULL"
                                    " FROM finding WHERE what = 'host-code' AND phase = 1"),
                      1);
 }
@@ -1364,6 +1478,12 @@ static void several_kernels_in_a_sample(void **state)
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
     busy_with(1, 4, 3 * MS);
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+    /* Those of a graph, each by itself. */
+    busy_with(1, 1, 3 * MS);
+    totals_execute(
+        "UPDATE api SET gpu_work = 2 WHERE id = 71; UPDATE call SET kernel = NULL, object "
+        "= 7");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
 }
 
 static void others_work_is_in_the_samples(void **state)
@@ -1577,6 +1697,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
+        TEST(graphs_are_told_apart),
         TEST(a_wait_claims_what_it_waited),
         TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
@@ -1609,11 +1730,15 @@ int main(void)
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
+        TEST(lines_by_minute),
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
         TEST(native_code_says_what_it_calls),
+        TEST(the_last_step_is_no_slow_one),
         TEST(steps_of_less_than_a_millisecond),
+        TEST(what_happens_once_is_no_part_of_each_step),
+        TEST(what_happens_twice_is_no_part_of_each_step),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
