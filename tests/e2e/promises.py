@@ -7,7 +7,7 @@ import os
 import stored
 
 FOLDER = os.path.join(stored.ROOT, "docs", "json")
-KEYWORDS = {"$schema", "title", "description", "type", "items", "properties", "additionalProperties", "$ref"}
+KEYWORDS = {"$schema", "title", "description", "type", "items", "properties", "additionalProperties", "$ref", "$defs"}
 TYPES = {"string": str, "number": (int, float), "integer": (int, float), "array": list, "object": dict, "null": type(None),
          "boolean": bool}
 
@@ -24,7 +24,7 @@ def document(name):
 
 
 def resolved(name, schema):
-    """The schema with what it refers to; what it says itself counts more."""
+    """The schema with what it refers to, and the file that this is in."""
     assert set(schema) <= KEYWORDS, f"{name}: {set(schema) - KEYWORDS}: tests/e2e/promises.py would not check it"
     if "$ref" not in schema:
         return name, schema
@@ -33,7 +33,9 @@ def resolved(name, schema):
     part = document(name)
     for key in pointer.split("/")[1:]:
         part = part[key]
-    return name, {**part, **schema, "properties": {**part.get("properties", {}), **schema.get("properties", {})}}
+    own, its = schema.get("properties", {}), part.get("properties", {})
+    assert not set(own) & set(its) and not {"type", "items"} & set(part) & set(schema), f"{name}: said twice"
+    return name, {**part, **schema, "properties": {**its, **own}}
 
 
 def is_a(value, name):
