@@ -159,15 +159,6 @@ bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what)
                                    !(what == GV_ACCOUNT_UNKNOWN && lane->device < 0));
 }
 
-static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t high_ns)
-{
-    if (from_ns < low_ns)
-        from_ns = low_ns;
-    if (to_ns > high_ns)
-        to_ns = high_ns;
-    return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 struct bounds {
     int64_t low_ns, high_ns;
 };
@@ -181,7 +172,7 @@ static struct bounds bounds_of(const struct gv_ledger_lane *lane, uint32_t phase
 
 static int64_t within_half(int64_t from_ns, int64_t to_ns, struct bounds of)
 {
-    return within(from_ns, to_ns, of.low_ns, of.low_ns + (of.high_ns - of.low_ns) / 2);
+    return gv_ledger_within(from_ns, to_ns, of.low_ns, of.low_ns + (of.high_ns - of.low_ns) / 2);
 }
 
 static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t phase,
@@ -189,7 +180,7 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
     const struct bounds of = bounds_of(lane, phase);
-    int64_t ns = within(piece->from_ns, piece->to_ns, of.low_ns, of.high_ns);
+    int64_t ns = gv_ledger_within(piece->from_ns, piece->to_ns, of.low_ns, of.high_ns);
     int64_t first_ns = within_half(piece->from_ns, piece->to_ns, of);
     const struct gv_ledger_cell wanted = {.lane = number,
                                           .pair = piece->pair,
@@ -206,7 +197,7 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     cell = &ledger->cells[at - 1];
     cell->booked_ns += ns;
     cell->booked_count += counts;
-    cell->before_copy_ns += piece->before_copy ? ns : 0;
+    cell->linked_ns += piece->linked ? ns : 0;
     const struct gv_ledger_idle_piece part = {
         .cell = (uint32_t)at - 1,
         .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
@@ -276,7 +267,7 @@ int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from
 
     *from_ns = *from_ns > of.low_ns ? *from_ns : of.low_ns;
     *to_ns = *to_ns < of.high_ns ? *to_ns : of.high_ns;
-    cell->total_ns -= within(*from_ns, *to_ns, of.low_ns, of.high_ns);
+    cell->total_ns -= gv_ledger_within(*from_ns, *to_ns, of.low_ns, of.high_ns);
     cell->first_ns -= within_half(*from_ns, *to_ns, of);
     if (*to_ns > *from_ns)
         gv_ledger_use_note(ledger, number,
@@ -334,7 +325,7 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns,
         ledger->cells[at - 1].total_ns += part_ns;
         ledger->cells[at - 1].booked_ns = cell.booked_ns;
         ledger->cells[at - 1].booked_count = cell.booked_count;
-        ledger->cells[at - 1].before_copy_ns = cell.before_copy_ns;
+        ledger->cells[at - 1].linked_ns = cell.linked_ns;
         ledger->cells[at - 1].first_ns += first_ns;
         ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
         error = gv_ledger_minutes_claim(ledger, lane->open[i], at - 1, part_ns);

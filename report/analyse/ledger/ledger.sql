@@ -79,6 +79,21 @@ SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (j
     FROM (SELECT depth, coalesce(file, library) AS file FROM frame WHERE stack = ?1))
 WHERE words IS NOT NULL ORDER BY depth DESC LIMIT 1;
 
+-- name: copies_await
+-- Where the streams in which the process ?2 copies at the place ?1 are told to wait for others: the stack that most such
+-- calls have.
+SELECT k.stack FROM call_stack k JOIN call c ON c.id = k.call JOIN api a ON a.id = c.api
+WHERE a.awaits_event AND c.stream IN (SELECT d.stream FROM stack_place s JOIN call_stack j ON j.stack = s.stack JOIN call d ON d.id = j.call
+    JOIN thread t ON t.id = d.thread WHERE s.place = ?1 AND t.process = ?2)
+GROUP BY k.stack ORDER BY count(*) DESC, k.stack LIMIT 1;
+
+-- name: copies_most
+-- Of the function at the place ?1, the line at which the process ?2 copies from or to the host for the longest.
+SELECT p.id FROM place o JOIN place p ON p.function IS o.function AND p.file IS o.file AND p.library IS o.library
+    JOIN stack_place s ON s.place = p.id JOIN gpu_stack g ON g.stack = s.stack
+WHERE o.id = ?1 AND g.process = ?2 AND g.kind = 2 AND g.copy_kind & 15 BETWEEN 1 AND 4
+GROUP BY p.id ORDER BY sum(g.gpu_ns) DESC LIMIT 1;
+
 -- name: has_managed
 SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind = 'alloc-managed');
 

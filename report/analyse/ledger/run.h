@@ -3,6 +3,7 @@
 #define GV_LEDGER_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/idle/looks.h"
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
@@ -74,8 +75,9 @@ struct gv_ledger_cell {
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
     int64_t booked_ns, booked_count;            /* whoever claims it */
-    int64_t before_copy_ns; /* of that: until a copy to the device that another thread began */
-    double error_ns;        /* of total_ns, as it was estimated from samples */
+    int64_t linked_ns; /* of that: until a copy to the device that another thread began; of copies,
+                          those whose stream had to wait for others */
+    double error_ns;   /* of total_ns, as it was estimated from samples */
     int64_t idle_ns, idle_count,
         idle_looks;                   /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
@@ -109,7 +111,8 @@ struct gv_ledger_entry {
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
     uint32_t pair, stack, what;
-    bool to_device;
+    bool to_device, of_host;
+    bool awaited; /* its stream had to wait for others, which worked when it was queued */
 };
 
 enum gv_use_value {
@@ -146,7 +149,11 @@ struct gv_ledger_lane {
     size_t entry_count, entry_room, forget_at;
     struct gv_ledger_span *copies; /* disjoint, by start; those that may be in the gap */
     size_t copy_count, copy_room, copy_at;
-    size_t unseen_at; /* the next unseen time of the process */
+    /* In the main phase: copies from or to the host; of these, while nothing computed; and how long
+     * threads waited for the device. */
+    int64_t copies_ns, copies_alone_ns, host_waits_ns;
+    double copies_save; /* what overlapping saves at best, of those for which kernels waited */
+    size_t unseen_at;   /* the next unseen time of the process */
     /* The wait that opened the idle time, from then on. */
     int64_t waited_ns;
     uint32_t opener_pair, opener_stack; /* opener_pair: + 1 */
@@ -229,6 +236,7 @@ struct gv_ledger_stall {
 struct gv_ledger_verdict {
     uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
     int times;
+    struct gv_idle_lock lock;
     char *detail; /* NULL: none */
 };
 
@@ -336,6 +344,9 @@ int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next, bo
 struct gv_ledger_rows;
 int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 
+/* copies.c: copies for which kernels waited are such only where overlapping would save enough. */
+void gv_ledger_copies_judge(struct gv_ledger *ledger);
+
 /* sampled.c: a call of a lane of which only calls are known; after all of them, moves the lane's
  * time from `unknown` to what the calls put on the GPU. */
 int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t lane, const struct gv_pass_call *call,
@@ -346,7 +357,7 @@ int gv_ledger_sampled_move(struct gv_ledger *ledger);
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
-    bool before_copy; /* to the device, by another thread */
+    bool linked; /* as in the cells */
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);
@@ -372,6 +383,16 @@ static inline bool gv_ledger_is_idle(uint32_t what)
 {
     return what >= GV_ACCOUNTS ||
            (gv_account_say(what).group != GV_ACCOUNT_BUSY && what != GV_ACCOUNT_NOT_SEEN);
+}
+
+static inline int64_t gv_ledger_within(int64_t from_ns, int64_t to_ns, int64_t low_ns,
+                                       int64_t high_ns)
+{
+    if (from_ns < low_ns)
+        from_ns = low_ns;
+    if (to_ns > high_ns)
+        to_ns = high_ns;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)

@@ -95,8 +95,7 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     bool is_any =
         what == GV_ACCOUNT_GRAPH || (what == GV_ACCOUNT_KERNEL && !GV_LEDGER_KERNEL(after));
     uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
-    bool copies =
-        what == GV_ACCOUNT_COPY || what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_SET;
+    bool copies = what >= GV_ACCOUNT_COPY && what <= GV_ACCOUNT_SET;
 
     if (!lane->use_count || (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
         return;

@@ -58,11 +58,10 @@ void gv_explain_stall(const struct gv_stall_row *row, struct gv_explain_out *to)
 
 void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to);
 
-/* A finding of the ledger, and what shows it best: 0 or -errno. */
+/* A finding of the ledger, and what shows it best. */
 struct gv_finding_evidence {
     int64_t stall, idle; /* 0: none is known */
 };
-int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_evidence *evidence);
 struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out *to);
 
 /* All unfinished calls. */

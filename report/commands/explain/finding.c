@@ -20,15 +20,6 @@ struct telling {
 };
 
 /* The columns are those of the query `finding`. */
-static int take_evidence(void *context, sqlite3_stmt *row)
-{
-    struct gv_finding_evidence *evidence = context;
-
-    evidence->stall = sqlite3_column_int64(row, 14);
-    evidence->idle = sqlite3_column_int64(row, 15);
-    return 0;
-}
-
 static int tell_finding(void *context, sqlite3_stmt *row)
 {
     struct telling *telling = context;
@@ -42,7 +33,8 @@ static int tell_finding(void *context, sqlite3_stmt *row)
     telling->steps = steps = seldom ? 0 : sqlite3_column_int64(row, 6);
     snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
-    take_evidence(&telling->evidence, row);
+    telling->evidence =
+        (struct gv_finding_evidence){sqlite3_column_int64(row, 14), sqlite3_column_int64(row, 15)};
     if (!to->json) {
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
         gv_format_text(to->out, gv_database_text(row, 1), 40, 0);
@@ -112,14 +104,6 @@ static int tell_json(int64_t id, const struct gv_explain_out *to)
             gv_statement_rows_ask(to->trace, sql_rows, &id, 1, to->out, GV_FORMAT_JSON, to->json);
     gv_json_close(to->json, ']');
     return error;
-}
-
-int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_evidence *evidence)
-{
-    int error = gv_stack_text_install(trace);
-
-    *evidence = (struct gv_finding_evidence){0};
-    return error ? error : gv_database_each(trace, sql_finding, &id, 1, take_evidence, evidence);
 }
 
 struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out *to)

@@ -52,7 +52,8 @@ static int take_account(void *context, sqlite3_stmt *row)
           : what == GV_ACCOUNT_UNKNOWN && lane->device < 0 ? &time->unknown_ns
                                                            : &time->idle_ns;
     *sum = gv_time_sum(*sum, ns);
-    if (is_busy && (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE))
+    if (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE ||
+        what == GV_ACCOUNT_COPY_EXPOSED)
         time->lost_busy_ns = gv_time_sum(time->lost_busy_ns, ns);
     return 0;
 }

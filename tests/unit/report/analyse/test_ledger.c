@@ -694,6 +694,113 @@ static void work_under_a_lock(void **state)
                      1);
 }
 
+/* Of the thread with this tid; `others` wait, at the line of the stack 2. signs: 128: so does it.
+ */
+static void look_for_lock(int64_t thread, int64_t at_ns, int64_t owner, int others, int signs)
+{
+    char sql[384];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample (process, thread, at_ns, about, state, target, signs, "
+             "pid_or_tid, other_stack, text) VALUES (1, %lld, %lld, 4, 'R', 0, %d, "
+             "nullif(%lld, 0), 2, '%d threads')",
+             (long long)thread, (long long)at_ns, signs, (long long)owner, others);
+    totals_execute(sql);
+}
+
+/* A thread waits for another one, or runs, while others wait for a lock. */
+static void a_lock_that_others_wait_for(void **state)
+{
+    static const struct {
+        const char *state_and_call;
+        int64_t stack, owner;
+        int others[2], signs; /* of every second look each */
+        const char *what, *title, *fix;
+    } cases[] = {
+        {"'S', 202",
+         1,
+         105,
+         {9, 8},
+         0,
+         "thread-lock",
+         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); the "
+         "one that "
+         "has it: running native code on the CPU",
+         "They work one at a time%"},
+        {"'S', 202",
+         1,
+         105,
+         {1, 1},
+         128,
+         "thread-lock",
+         "waiting for another thread, while it and 1 other thread wait for a lock (a.cpp:41 "
+         "decode); the one "
+         "that has it: running native code on the CPU",
+         "They work one at a time%"},
+        {"'S', 202",
+         1,
+         105,
+         {0, 0},
+         128,
+         "thread-lock",
+         "waiting for another thread, for a lock (a.cpp:41 decode); the one that has it: "
+         "running native code on the CPU",
+         "They work one at a time%"},
+        /* on average less than one */
+        {"'S', 202", 1, 105, {1, 0}, 0, "thread-lock", "waiting for another thread", "Find what%"},
+        {"'R', NULL",
+         0,
+         100,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here, "
+         "while 5 other threads wait for a lock (a.cpp:41 decode) that this one has",
+         "Do it without the lock%"},
+        /* another thread has it */
+        {"'R', NULL",
+         0,
+         105,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here",
+         "See what%"},
+    };
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 1, 4);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line, library) VALUES"
+                   " (1, 0, 'native', 'main', '/home/a/a.cpp', 94, 'a'),"
+                   " (2, 0, 'native', 'decode', '/home/a/a.cpp', 41, 'a'),"
+                   " (3, 0, 'native', 'serve', '/home/a/a.cpp', 6, 'a'),"
+                   " (4, 0, 'native', 'serve', '/home/a/a.cpp', 8, 'a');");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 10 * MS + 20000, 20000); /* it asks, and waits for little */
+        call(3, 1, 71, 80 * MS, 10000);
+        totals_execute("INSERT INTO call_stack (call, stack) VALUES (1, 3), (2, 4), (3, 3);"
+                       "INSERT INTO call_sample (call, one_of) VALUES (1, 1), (2, 1), (3, 1)");
+        operation(1, 1, 1, 10 * MS + 10000, 10000, 1);
+        operation(2, 1, 1, 80 * MS, 10 * MS, 3);
+        for (int64_t j = 0; j < 6; j++) {
+            look_at(1, (15 + 10 * j) * MS, cases[i].state_and_call, cases[i].stack);
+            look_for_lock(1, (15 + 10 * j) * MS, cases[i].owner, cases[i].others[j % 2],
+                          cases[i].signs);
+        }
+        make();
+        snprintf(sql, sizeof(sql),
+                 "SELECT title = '%s' AND fix LIKE '%s' FROM finding WHERE what = '%s' AND phase "
+                 "= 1",
+                 cases[i].title, cases[i].fix, cases[i].what);
+        if (totals_number(sql) != 1)
+            fail_msg("%zu: not %s", i, cases[i].title);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample;"
+                       "DELETE FROM call_stack; DELETE FROM call_sample");
+    }
+}
+
 /* Ten steps, between the same calls as before them: what was seen before them is not theirs. */
 static void what_was_seen_before_the_loop(void **state)
 {
@@ -1224,6 +1331,100 @@ static void copies_to_the_device_and_back(void **state)
         1);
 }
 
+/* Ten kernels of 5 ms and, between them, nine copies of 3 ms from pinned memory in another stream,
+ * all queued at once; the host waits for them. At the line 78, or at 79. */
+static void copies_between_kernels(void)
+{
+    totals_execute(
+        "DELETE FROM call; DELETE FROM gpu_op; DELETE FROM stream;"
+        "INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 10, 'created'),"
+        " (2, 1, 1, 11, 'created');"
+        "INSERT OR IGNORE INTO api (id, name, class, gpu_work, awaits_event) VALUES"
+        " (78, 'cuStreamWaitEvent', 'stream', 0, 1)");
+    for (int64_t i = 1; i <= 10; i++) {
+        call(10 * i, 1, 71, i * 100000, 10000);
+        operation(10 * i, 1, 1, 8 * i * MS, 5 * MS, 10 * i);
+        if (i == 10)
+            continue;
+        call(10 * i + 2, 1, 72, i * 100000 + 60000, 10000);
+        operation(10 * i + 2, 2, 2, 8 * i * MS + 5 * MS, 3 * MS, 10 * i + 2);
+    }
+    call(200, 1, 74, 2 * MS, 90 * MS);
+    totals_execute(
+        "UPDATE gpu_op SET copy_kind = 33 WHERE kind = 2;"
+        "UPDATE call SET stream = CASE api WHEN 72 THEN 2 ELSE 1 END;"
+        "INSERT OR IGNORE INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+        "INSERT OR IGNORE INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'fetch', '/home/a/train.py', 78), (2, 0, 'python', 'fetch',"
+        " '/home/a/train.py', 79), (3, 0, 'python', 'fetch', '/home/a/train.py', 76);"
+        "INSERT OR IGNORE INTO call_stack SELECT id, 1 + (id > 20) FROM call WHERE api = 72;"
+        "INSERT OR IGNORE INTO gpu_stack (id, process, stack, kind, copy_kind, gpu_ns, launches,"
+        " samples) VALUES (1, 1, 1, 2, 33, 26000000, 9, 9), (2, 1, 2, 2, 33, 1000000, 9, 9)");
+}
+
+static void copies_that_kernels_wait_for(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    make();
+    assert_int_equal(booked("copy-exposed"), 27 * MS);
+    assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns = "
+                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE 'If the "
+                                 "next data can be copied ahead,%while kernels run.'"),
+                     1);
+    assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place WHERE"
+                                   " f.id = 1"),
+                     78);
+    /* At most the kernels' time is saved. */
+    totals_execute("UPDATE gpu_op SET duration_ns = 1000000 WHERE kind = 1");
+    make();
+    assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns"
+                                 " BETWEEN 9999000 AND 10000000 AND fix LIKE '%copy less.'"),
+                     1);
+}
+
+/* The copies' stream waits for the kernels' one, as it was told to at the line 76. */
+static void copies_whose_stream_waits(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream)"
+                   " SELECT id - 1, 1, 78, start_ns - 30000, 1000, 0, 2 FROM call WHERE api = 72;"
+                   "INSERT INTO call_stack VALUES (31, 3)");
+    make();
+    assert_int_equal(has_finding("what = 'copy-exposed' AND title LIKE '%; their stream first waits"
+                                 " for others, at train.py:76 fetch' AND fix LIKE 'Let that stream"
+                                 " wait only for%'"),
+                     1);
+}
+
+/* Within the device; beside kernels, too; by a host that never waits, or works meanwhile. */
+static void copies_that_cost_nothing(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    totals_execute("UPDATE gpu_op SET copy_kind = 56 WHERE kind = 2");
+    make();
+    assert_int_equal(booked("copy"), 27 * MS);
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call, copy_kind)"
+                   " SELECT id + 1, 2, 2, start_ns, 4900000, 0, 33 FROM gpu_op WHERE kind = 1");
+    make();
+    assert_int_equal(booked("copy-exposed"), 0);
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute("DELETE FROM call WHERE id = 200");
+    make();
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute(
+        "UPDATE call SET start_ns = (SELECT start_ns - 10000 FROM gpu_op o WHERE o.id ="
+        " call.id) WHERE api = 71 AND id > 10; UPDATE call SET thread = 2 WHERE id = 200");
+    make();
+    assert_int_equal(booked("copy-exposed"), 0);
+}
+
 /* Each step of 1 ms makes a stream for 0.4 ms. */
 static void streams_made_again(void **state)
 {
@@ -1724,6 +1925,7 @@ int main(void)
         TEST(a_library_that_builds_code),
         TEST(a_line_that_works_and_waits),
         TEST(work_under_a_lock),
+        TEST(a_lock_that_others_wait_for),
         TEST(what_was_seen_before_the_loop),
         TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
@@ -1749,6 +1951,9 @@ int main(void)
         TEST(what_is_done_for_several_steps_at_once),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
+        TEST(copies_that_kernels_wait_for),
+        TEST(copies_whose_stream_waits),
+        TEST(copies_that_cost_nothing),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
