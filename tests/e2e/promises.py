@@ -17,7 +17,7 @@ def commands():
     return {name.removesuffix(".json") for name in os.listdir(FOLDER)}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def document(name):
     with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         return json.load(file)
