@@ -379,7 +379,7 @@ FROM finding f LEFT JOIN place p ON p.id = f.place;
 CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM
 SELECT
     process AS process, -- id in processes
-    device AS device, -- the process's number of it
+    nullif(device, -1) AS device, -- the process's number of it; NULL: only its calls were recorded, and its device's utilisation says when it was busy
     CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- as in ledger; run: all
     samples AS samples, -- that count: the process kept the device busy for two thirds of their time or more
     busy_ns AS busy_ns, -- of these

@@ -8,7 +8,8 @@ SELECT id, class, name FROM api;
 SELECT coalesce(max(id), ?1) FROM (SELECT id FROM idle_sample WHERE id > ?1 ORDER BY id LIMIT 65536);
 
 -- name: processes
-SELECT p.id, p.start_ns, p.end_ns, coalesce(p.gpu, '') = 'cupti' OR p.id IN (SELECT process FROM gpu_place),
+SELECT p.id, p.start_ns, p.end_ns, p.id IN (SELECT process FROM gpu_place)
+        OR (coalesce(p.gpu, '') = 'cupti' AND p.id NOT IN (SELECT process FROM gpu_change WHERE profiler IS NOT NULL)),
     (SELECT min(id) FROM thread WHERE process = p.id)
 FROM process p ORDER BY p.id;
 
@@ -115,7 +116,7 @@ WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_n
 -- name: has_sharing
 -- Whether other processes used it for a tenth of that time.
 SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10 FROM other_process o
-    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2;
+    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND (d.device = ?2 OR ?2 < 0);
 
 -- name: find_uses
 -- The samples of GPM by the device's first id, in the order of time: each of many lanes reads only those of its own time.
@@ -127,13 +128,14 @@ SELECT d.id, s.at_ns, s.id FROM sample_gpm g JOIN sample s ON s.id = g.sample
 WHERE g.duration_ns > 0 AND g.sm_tenths >= 0 AND g.dram_tenths >= 0;
 
 -- name: uses
--- The samples of GPM of the device ?2 of the process ?1, to the first that ends at ?4 or later.
+-- The samples of GPM of the device ?2 of the process ?1 (below 0: of its only one), to the first that ends at ?4 or later.
 SELECT u.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
-    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths
-FROM (SELECT min(id) AS id FROM device WHERE uuid = (SELECT uuid FROM device WHERE process = ?1 AND device = ?2)) d
+    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths, s.gpu_percent
+FROM (SELECT min(id) AS id FROM device WHERE uuid = (SELECT min(uuid) FROM device WHERE process = ?1 AND (device = ?2 OR ?2 < 0)
+        GROUP BY process HAVING count(DISTINCT uuid) = 1)) d
     CROSS JOIN temp.ledger_gpm u ON u.device = d.id AND u.at_ns > ?3
         AND u.at_ns <= coalesce((SELECT min(n.at_ns) FROM temp.ledger_gpm n WHERE n.device = d.id AND n.at_ns >= ?4), ?4)
-    CROSS JOIN sample_gpm g ON g.sample = u.sample
+    CROSS JOIN sample_gpm g ON g.sample = u.sample CROSS JOIN sample s ON s.id = u.sample
 WHERE u.at_ns - g.duration_ns < ?4 ORDER BY u.at_ns;
 
 -- name: drop_uses

@@ -1,5 +1,6 @@
 /* What limited a device while a lane kept it busy, by samples of GPM, which take 0.1 s or more. A
- * sample counts if the lane worked for most of its time; its values are scaled to that. */
+ * sample counts if the lane worked for most of its time; its values are scaled to that. If only the
+ * lane's calls are known, NVML's utilisation says how long the device worked. */
 #include "report/analyse/ledger/uses.h"
 
 #include "report/analyse_ledger_ledger.inc"
@@ -45,6 +46,11 @@ static const struct {
 
 /* ---- reading ---- */
 
+static int64_t percent(int64_t value)
+{
+    return value < 0 ? 0 : value < 100 ? value : 100;
+}
+
 static int take_use(void *context, sqlite3_stmt *row)
 {
     struct gv_ledger_lane *lane = context;
@@ -67,6 +73,9 @@ static int take_use(void *context, sqlite3_stmt *row)
         bool is_known = sqlite3_column_type(row, 3 + i) == SQLITE_INTEGER && value >= 0;
         use->values[i] = (int16_t)(!is_known ? -1 : value < VALUE_MOST ? value : VALUE_MOST);
     }
+    if (lane->device < 0)
+        use->busy_ns =
+            (to_ns - from_ns) / 100 * percent(sqlite3_column_int64(row, 3 + GV_USE_VALUES));
     return 0;
 }
 
@@ -77,8 +86,7 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
     for (size_t i = 0; i < ledger->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[i];
         const int64_t values[] = {lane->process, lane->device, lane->begin_ns, lane->end_ns};
-        if (lane->device >= 0)
-            error = gv_database_each(ledger->trace, sql_uses, values, 4, take_use, lane);
+        error = gv_database_each(ledger->trace, sql_uses, values, 4, take_use, lane);
     }
     return error ? error : gv_database_script(ledger->trace, sql_drop_uses, NULL, 0);
 }
@@ -97,7 +105,8 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
     bool copies = what >= GV_ACCOUNT_COPY && what <= GV_ACCOUNT_SET;
 
-    if (!lane->use_count || (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
+    if (!lane->use_count || lane->device < 0 ||
+        (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
         return;
     while (lane->use_at > 0 && lane->uses[lane->use_at - 1].to_ns > piece->from_ns)
         lane->use_at--;
@@ -175,13 +184,14 @@ static double mean(const struct sums *sums, int value)
                : -1;
 }
 
-static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind kind, bool is_mix)
+static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind kind, bool is_mix,
+                bool is_known)
 {
     bool comma = false;
 
     used->advice = kinds[kind].advice;
     gv_format_add(used->words, sizeof(used->words), "%s",
-                  kind == KIND_NOT_FULL && is_mix ? "a mix: " : kinds[kind].before);
+                  kind == KIND_NOT_FULL && is_mix && is_known ? "a mix: " : kinds[kind].before);
     for (int i = 0; i < 3; i++) {
         double tenths = mean(sums, kinds[kind].told[i]);
         if (tenths < 0)
@@ -191,7 +201,9 @@ static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind 
         comma = true;
     }
     gv_format_add(used->words, sizeof(used->words), "%s%s", kinds[kind].after,
-                  kind != KIND_NOT_FULL && is_mix ? ", in a mix of work" : "");
+                  !is_known                         ? ", on average"
+                  : kind != KIND_NOT_FULL && is_mix ? ", in a mix of work"
+                                                    : "");
 }
 
 int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned phase,
@@ -229,9 +241,10 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
             most = (enum kind)i;
     used->kind_ns = sums[most].busy_ns;
     if (used->kind_ns > all.busy_ns / 2)
-        say(used, &sums[most], most, sums[most].mixed_ns > sums[most].busy_ns / 2);
+        say(used, &sums[most], most, sums[most].mixed_ns > sums[most].busy_ns / 2,
+            lane->device >= 0);
     else
-        say(used, &all, KIND_NOT_FULL, true);
+        say(used, &all, KIND_NOT_FULL, true, lane->device >= 0);
     for (size_t k = 0; k < CLOCKS && !used->slowed_by; k++) {
         used->slowed_ns = slowed_ns[k];
         used->slowed_by = slowed_ns[k] > all.busy_ns / 2 ? clocks[k].words : NULL;
