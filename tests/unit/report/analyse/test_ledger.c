@@ -860,6 +860,25 @@ static void lines_by_minute(void **state)
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
 }
 
+/* What is busy for sure goes to calls that were measured, in the minutes in which it was. */
+static void measured_calls_by_minute(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET gpu = 'sampled', end_ns = 180000000000;"
+                   "DELETE FROM gpu_place; UPDATE api SET gpu_work = 1 WHERE id = 71");
+    for (int64_t i = 0; i < 100; i++) {
+        call(2 * i + 1, 1, 71, i * 1200 * MS, 10000);
+        call(2 * i + 2, 1, 74, i * 1200 * MS + 2 * MS, 600 * MS);
+    }
+    totals_execute(
+        "UPDATE call SET kernel = 1 WHERE api = 71;"
+        "INSERT INTO gpu_sample (process, call, start_ns, duration_ns, bias_ns, error_ns,"
+        " one_of, queued) SELECT 1, id, start_ns + 1000000, 600000000, 0, 0, 10, 1"
+        " FROM call WHERE id % 20 = 1");
+    make();
+    assert_true(booked("kernel") > 59000 * INT64_C(1000000));
+}
+
 static void without_a_gpu_side(void **state)
 {
     (void)state;
@@ -1825,6 +1844,7 @@ int main(void)
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
         TEST(lines_by_minute),
+        TEST(measured_calls_by_minute),
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
