@@ -1295,6 +1295,25 @@ static void copies_that_kernels_wait_for(void **state)
                      1);
 }
 
+/* Two at once, to the device and back, are beside a kernel once; also in a part of the run. */
+static void copies_both_ways(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    copies_between_kernels();
+    for (int back = 0; back < 2; back++)
+        totals_execute(
+            "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call, copy_kind)"
+            " SELECT (SELECT max(id) FROM gpu_op) + id, 2, 2, start_ns + 1000000, 2000000, 0, 33"
+            " FROM gpu_op WHERE kind = 1");
+    make();
+    assert_int_equal(has_finding("what = 'copy-exposed' AND saves_ns = 27000000"), 1);
+    part.from_ns = 40 * MS;
+    make_part(&part);
+    assert_int_equal(has_finding("what = 'copy-exposed' AND saves_ns = 15000000"), 1);
+}
+
 /* The copies' stream waits for the kernels' one, as it was told to at the line 76. */
 static void copies_whose_stream_waits(void **state)
 {
@@ -1864,6 +1883,7 @@ int main(void)
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
         TEST(copies_that_kernels_wait_for),
+        TEST(copies_both_ways),
         TEST(copies_whose_stream_waits),
         TEST(copies_that_cost_nothing),
         TEST(streams_made_again),
