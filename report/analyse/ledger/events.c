@@ -370,10 +370,12 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
         lane->busy_since_ns = operation->key.at_ns;
         error = gv_ledger_gap(ledger, number, operation->key.at_ns, launch);
     } else if (lane->is_collective && !is_collective && lane->busy_cell) {
-        piece.from_ns = operation->key.at_ns;
+        piece.from_ns = operation->key.at_ns > lane->beside_until_ns ? operation->key.at_ns
+                                                                     : lane->beside_until_ns;
         piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
         if (piece.to_ns > piece.from_ns) {
             size_t cell = lane->busy_cell;
+            lane->beside_until_ns = piece.to_ns;
             error = gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
             if (!error)
                 error = gv_ledger_book(ledger, number, &piece);
@@ -391,6 +393,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     lane->computing_ns += piece.to_ns - piece.from_ns;
     lane->busy_until_ns = end_ns;
     lane->is_collective = is_collective;
+    lane->busy_cell = 0; /* it may not be booked */
     forget_copies(lane);
     if (lane->entry_count > lane->forget_at)
         forget_entries(lane);

@@ -142,7 +142,8 @@ struct gv_ledger_lane {
     int64_t busy_since_ns;           /* the end of the last gap */
     uint32_t feeder;                 /* the thread that gave the last work */
     int64_t fed_by;                  /* with that call; 0: not known */
-    bool is_collective;              /* the last computing was one */
+    bool is_collective;              /* the last computing was one; */
+    int64_t beside_until_ns;         /* what computed beside it has its time until then */
     size_t busy_cell;                /* of the last computing, + 1 */
     struct gv_ledger_entry *entries; /* by start */
     size_t entry_count, entry_room, forget_at;

@@ -806,6 +806,32 @@ static void many_lines_are_compared_in_linear_time(void **state)
     assert_true(time_for_lines(20000) < 8 * time_for_lines(5000));
 }
 
+/* A collective has what kernels beside it leave, each time once; also of a part of the run. */
+static void kernels_beside_a_collective(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    for (int64_t i = 1; i <= 4; i++)
+        call(i, 1, 71, i * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 40 * MS, 1);
+    operation(2, 2, 1, 20 * MS, 20 * MS, 2);
+    operation(3, 2, 1, 22 * MS, 22 * MS, 3);
+    operation(4, 2, 1, 30 * MS, 15 * MS, 4);
+    totals_execute("INSERT INTO gpu_name (id, process, number, name) VALUES (9, 1, 9, "
+                   "'ncclDevKernel_AllReduce');"
+                   "INSERT INTO gpu_shape (id, process, number, name) VALUES (9, 1, 9, 9); UPDATE "
+                   "gpu_op SET shape = 9 WHERE id = 1");
+    make();
+    assert_int_equal(booked("collective"), 15 * MS);
+    assert_int_equal(booked("kernel"), 25 * MS);
+    part.from_ns = 30 * MS;
+    make_part(&part);
+    assert_int_equal(booked("collective"), 5 * MS);
+    assert_int_equal(booked("kernel"), 15 * MS);
+    totals_execute("DELETE FROM gpu_shape; DELETE FROM gpu_name");
+}
+
 static void by_minute(void **state)
 {
     const int64_t minute_ns = INT64_C(60000) * MS;
@@ -1861,6 +1887,7 @@ int main(void)
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
+        TEST(kernels_beside_a_collective),
         TEST(by_minute),
         TEST(lines_by_minute),
         TEST(measured_calls_by_minute),
