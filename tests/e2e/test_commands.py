@@ -86,9 +86,10 @@ class Run(harness.Case):
         self.assertIn("3 launches", told["0"])
         self.assertIn("Rank 0 of 2; each other rank has a trace of its own, and prints nothing: gpuverify merge\n", told["0"])
         self.assertEqual(told["1"], "")
-        alone = self.run_it("-o", "alone.db", "--", harness.program("ending"), env={"RANK": "0", "WORLD_SIZE": "1"}).err
-        self.assertIn("3 launches", alone)
-        self.assertNotIn("Rank 0", alone)
+        for rank, count in (("0", "1"), ("3", "2"), ("3x", "8")):
+            alone = self.run_it("-o", f"alone{rank}.db", "--", harness.program("ending"), env={"RANK": rank, "WORLD_SIZE": count}).err
+            self.assertIn("3 launches", alone)
+            self.assertNotIn("Rank ", alone)
 
     def test_default_trace_is_in_the_working_directory(self):
         result = self.run_it("--", harness.program("ending"), env={"GPUVERIFY_TRACE": None})
