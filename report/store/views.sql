@@ -295,7 +295,7 @@ SELECT
     gaps AS gaps, -- how many parts of idle times it stands for
     reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
     detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
-    samples AS samples, -- how often the library looked at what the thread did in this time; each look counts once
+    samples AS samples, -- how often the library looked at the thread in this time
     stack AS stack, -- where in the program; see frames
     confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
     previous_call AS previous_call, -- the call that gave the device work before; id in calls; NULL: none did, it is not known, or the row is of several idle times
@@ -323,12 +323,12 @@ SELECT
     l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
 FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
 
-CREATE VIEW ledger_minutes AS -- the ledger by minute, also of older time of which only sums are kept (GPUVERIFY_KEEP)
+CREATE VIEW ledger_minutes AS -- the ledger by minute, including older time kept only as sums (GPUVERIFY_KEEP)
 SELECT
     l.minute AS minute, -- since the session's start
     l.process AS process, -- id in processes
     l.device AS device, -- as in ledger
-    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger; of older time always main
+    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger; always main for older time
     l.what AS what, -- as in ledger; the largest rows of a minute have lines, the rest is by account
     l.file AS file, -- as in ledger
     l.line AS line, -- as in ledger
@@ -373,7 +373,7 @@ SELECT
     f.afterwards AS "then", -- what limits afterwards; NULL: not known
     f.stall AS stall, -- a stall that shows it; id in stalls
     f.idle AS idle, -- an idle time that shows it; id in idle
-    f.times AS times -- so many idle times were most of it; NULL: it is a part of each step, or not in steps
+    f.times AS times -- how many idle times made up most of it; NULL: it is part of each step, or there are no steps
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
 CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM
@@ -796,7 +796,7 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
+    t.total_ns AS total_ns, -- total time; recorded, busy, idle: within this minute; others: the whole time of those that began in it; stall: what unexpected ones lost; call, launch: on the host; line: on the GPU, estimated
     t.max_ns AS max_ns, -- longest; NULL: unknown
     t.bytes AS bytes -- together
 FROM total t;

@@ -152,7 +152,7 @@ class Diff(harness.Case):
             after = self.finished(f"after-{error_ns}", 600_000_000, error_ns)
             self.assertEqual(self.changes(before, after)[1]["findings", "python a.py f", "ns_each"]["different"], different)
             self.assertEqual(" ".join(self.command("diff", before, after, sim=False).out.split()).count(
-                "Large, but within twice its standard error: python a.py f, a step (+90.0 ms)"), not different)
+                "Large, but within twice the standard error: python a.py f, a step (+90.0 ms)"), not different)
 
     def test_wrong_use(self):
         one = self.slower("one", 1)

@@ -326,9 +326,9 @@ void gv_facts_say_growth(const struct gv_run_facts *facts, char *out)
 {
     char size[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s that %.300s allocated in %" PRId64 " calls, up to the end, was never freed",
-           gv_format_size(size, facts->grown_bytes),
-           facts->grown_where[0] ? facts->grown_where : "one line", facts->grown_times);
+    gv_say(out, "%.300s allocates throughout the run; %s from %" PRId64 " calls was never freed",
+           facts->grown_where[0] ? facts->grown_where : "one line",
+           gv_format_size(size, facts->grown_bytes), facts->grown_times);
 }
 
 void gv_facts_say_late_rank(const struct gv_run_facts *facts, char *out)

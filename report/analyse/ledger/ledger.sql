@@ -276,7 +276,7 @@ UPDATE finding SET times = (SELECT min(number) FROM (SELECT row_number() OVER lo
     WHERE 5 * until_ns >= 4 * finding.lost_ns)
 WHERE phase = 1 AND steps > 1 AND saves_ns NOT NULL;
 UPDATE finding SET times = NULL WHERE times > 1 AND 10 * times > steps;
-UPDATE finding SET afterwards = NULL, title = title || '; most of it ' || iif(times = 1, 'once', times || ' times') || ', not in each step'
+UPDATE finding SET afterwards = NULL, title = title || '; most of it in ' || iif(times = 1, 'one idle time', times || ' idle times') || ', not in each step'
 WHERE times NOT NULL;
 DROP TABLE temp.ledger_of;
 DROP TABLE temp.ledger_idle;

@@ -31,6 +31,7 @@ static int verdict_of(struct gv_ledger *ledger, const struct gv_idle_look *look)
     verdict->what = look->what;
     verdict->beside = look->beside;
     verdict->times = look->times;
+    verdict->lock = look->lock;
     if (!look->detail || (verdict->detail && strcmp(verdict->detail, look->detail) == 0))
         return 0;
     free(verdict->detail);

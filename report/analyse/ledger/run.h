@@ -3,6 +3,7 @@
 #define GV_LEDGER_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/idle/looks.h"
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
@@ -237,6 +238,7 @@ struct gv_ledger_stall {
 struct gv_ledger_verdict {
     uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
     int times;
+    struct gv_idle_lock lock;
     char *detail; /* NULL: none */
 };
 

@@ -11,6 +11,7 @@
 
 struct part {
     uint32_t what, stack, verdict; /* verdict: + 1 */
+    uint32_t pair;                 /* the stack is that of its second call; 0: other */
     double weight;
 };
 
@@ -40,7 +41,7 @@ static int add_part(struct parts *parts, uint32_t what, uint32_t stack, uint32_t
 
     if (error)
         return error;
-    parts->list[parts->count++] = (struct part){what, stack, verdict, weight};
+    parts->list[parts->count++] = (struct part){what, stack, verdict, 0, weight};
     parts->total += weight;
     return 0;
 }
@@ -254,9 +255,12 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
             double weight = part.weight * lines->list[j].weight / lines->total;
             if (j > 0) {
                 error = add_part(parts, part.what, lines->list[j].stack, part.verdict, weight);
+                if (!error)
+                    parts->list[parts->count - 1].pair = pair;
                 continue;
             }
             parts->list[i].stack = lines->list[j].stack;
+            parts->list[i].pair = pair;
             parts->list[i].weight = weight;
             parts->total += weight;
         }
@@ -341,6 +345,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->verdict = wanted->verdict;
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
+        row->pair = wanted->pair;
     }
     return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
                                   (size_t)number - 1, ns);
@@ -472,7 +477,8 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .claimed_stack = cell->claimer_pair ? claim->stack : 0,
                                         .verdict = part->verdict,
                                         .sampled = own->seen > 0,
-                                        .api = api};
+                                        .api = api,
+                                        .pair = part->pair};
             bool is_claimed = cell->claimer_pair != 0;
             int64_t part_ns =
                 gv_ledger_deal(&deal, share, i + 1 == own->count && j + 1 == claims->count);
@@ -541,6 +547,24 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
         error = add_share(&splitting, cell, &splitting.own.list[i], shares, count);
     free(splitting.own.list);
     free(splitting.claims.list);
+    return error;
+}
+
+int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
+                           int64_t *place)
+{
+    const uint64_t before = ledger->pairs[pair].before;
+    struct parts parts = {.count = 0};
+    int error = before && before != GV_LEDGER_ANY
+                    ? take_stacks_of(ledger, others_before(ledger, pair, before), 0, &parts)
+                    : 0;
+    double all = parts.total;
+
+    *place = 0;
+    keep_largest(&parts, 1);
+    if (!error && parts.count && parts.list[0].weight > all / 2)
+        error = gv_place_of_stack(ledger->trace, &rows->places, parts.list[0].stack, place);
+    free(parts.list);
     return error;
 }
 

@@ -244,7 +244,7 @@ static void diff_print_unsure(const struct gv_diff *diff, const struct gv_diff_s
         return;
     fputc('\n', style->out);
     gv_text_say(style->out, 0, "", style->columns,
-                "Large, but within twice its standard error: %s (--all).", text);
+                "Large, but within twice the standard error: %s. --all lists them.", text);
 }
 
 /* Prints how to see the rest. */

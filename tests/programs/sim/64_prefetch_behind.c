@@ -4,7 +4,7 @@
 // mechanism: the copy is queued after the step, and its stream waits for all that is queued: copies and kernels take turns
 // FIX=1: it waits for the step that used the same buffer
 // env: GV_SIM_COPY_MB_PER_S=200
-// truth: {"cause": "the copies' stream waits for all kernels that are queued, so that copies and kernels take turns", "line_function": "fetch", "line": 26, "also_ok": ["the copies are not beside kernels"], "half_ok": [], "lost_share": 0.4, "what": ["copy-exposed"], "lines": [26, "fetch"], "says": ["their stream first waits for others, at", "64_prefetch_behind.c:26"]}
+// truth: {"cause": "the copies' stream waits for all kernels that are queued, so that copies and kernels take turns", "line_function": "fetch", "line": 26, "also_ok": ["the copies are not beside kernels"], "half_ok": [], "lost_share": 0.4, "what": ["copy-exposed"], "lines": [26, "fetch"], "says": ["their stream first waits for other streams, at", "64_prefetch_behind.c:26"]}
 // clang-format on
 #include "tests/programs/sim/program.h"
 

@@ -118,7 +118,7 @@ const gvPage = (() => {
     const example = kind && `${kind === "stall" ? "stall" : "idle time"} ${kind[0]}${id}`;
     return [
       part("What", ...paragraph(story.told)),
-      story.ledger.length === 0 ? null : part(story.steps ? "A step of it" : "All of it", make("table", {class: "near"}, make("tbody", {},
+      story.ledger.length === 0 ? null : part(story.steps ? "Per step" : "In total", make("table", {class: "near"}, make("tbody", {},
         ...story.ledger.map((one) => make("tr", {}, make("td", {class: "number"}, duration(one.total_ns / (story.steps || 1))),
           make("td", {}, one.what), make("td", {}, one.line || "line not known",
             one.claimed_by && one.claimed_by !== story.line ? `, after the wait at ${one.claimed_by}` : "")))))),

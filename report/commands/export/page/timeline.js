@@ -622,7 +622,7 @@ const gvTimeline = (() => {
     }
     const gap = hasGaps(row) ? gapAt(row, ns) : null;
     return gap ? { title: "no work", facts: [["from", point(gap[0])], ["duration", time(gap[1] - gap[0])],
-      ["reason", "one of many short times, which have one row for each reason and line in Idle times"]] } : null;
+      ["reason", "one of many short times; Idle times has one row for each reason and line"]] } : null;
   }
 
   function hover(x, y) {

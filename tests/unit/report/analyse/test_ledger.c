@@ -689,9 +689,114 @@ static void work_under_a_lock(void **state)
     }
     make();
     assert_int_equal(totals_number("SELECT title LIKE '%, while 1.0 threads wait for a lock that "
-                                   "this one has (serve.py:75 handle)' AND fix LIKE '%lock%'"
+                                   "this thread holds (serve.py:75 handle)' AND fix LIKE '%lock%'"
                                    " FROM finding WHERE what = 'native' AND phase = 1"),
                      1);
+}
+
+/* Of the thread with this tid; `others` wait, at the line of the stack 2. signs: 128: so does it.
+ */
+static void look_for_lock(int64_t thread, int64_t at_ns, int64_t owner, int others, int signs)
+{
+    char sql[384];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample (process, thread, at_ns, about, state, target, signs, "
+             "pid_or_tid, other_stack, text) VALUES (1, %lld, %lld, 4, 'R', 0, %d, "
+             "nullif(%lld, 0), 2, '%d threads')",
+             (long long)thread, (long long)at_ns, signs, (long long)owner, others);
+    totals_execute(sql);
+}
+
+/* A thread waits for another one, or runs, while others wait for a lock. */
+static void a_lock_that_others_wait_for(void **state)
+{
+    static const struct {
+        const char *state_and_call;
+        int64_t stack, owner;
+        int others[2], signs; /* of every second look each */
+        const char *what, *title, *fix;
+    } cases[] = {
+        {"'S', 202",
+         1,
+         105,
+         {9, 8},
+         0,
+         "thread-lock",
+         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); "
+         "its holder: running native code on the CPU",
+         "The threads take turns%"},
+        {"'S', 202",
+         1,
+         105,
+         {1, 1},
+         128,
+         "thread-lock",
+         "waiting for another thread, while it and 1 other thread wait for a lock (a.cpp:41 "
+         "decode); its holder: running native code on the CPU",
+         "The threads take turns%"},
+        {"'S', 202",
+         1,
+         105,
+         {0, 0},
+         128,
+         "thread-lock",
+         "waiting for another thread, for a lock (a.cpp:41 decode); its holder: "
+         "running native code on the CPU",
+         "The threads take turns%"},
+        /* on average less than one */
+        {"'S', 202", 1, 105, {1, 0}, 0, "thread-lock", "waiting for another thread", "Find what%"},
+        {"'R', NULL",
+         0,
+         100,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here, "
+         "while 5 other threads wait for a lock (a.cpp:41 decode) that this thread holds",
+         "Do it without the lock%"},
+        /* another thread has it */
+        {"'R', NULL",
+         0,
+         105,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here",
+         "See what%"},
+    };
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 1, 4);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line, library) VALUES"
+                   " (1, 0, 'native', 'main', '/home/a/a.cpp', 94, 'a'),"
+                   " (2, 0, 'native', 'decode', '/home/a/a.cpp', 41, 'a'),"
+                   " (3, 0, 'native', 'serve', '/home/a/a.cpp', 6, 'a'),"
+                   " (4, 0, 'native', 'serve', '/home/a/a.cpp', 8, 'a');");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 10 * MS + 20000, 20000); /* it asks, and waits for little */
+        call(3, 1, 71, 80 * MS, 10000);
+        totals_execute("INSERT INTO call_stack (call, stack) VALUES (1, 3), (2, 4), (3, 3);"
+                       "INSERT INTO call_sample (call, one_of) VALUES (1, 1), (2, 1), (3, 1)");
+        operation(1, 1, 1, 10 * MS + 10000, 10000, 1);
+        operation(2, 1, 1, 80 * MS, 10 * MS, 3);
+        for (int64_t j = 0; j < 6; j++) {
+            look_at(1, (15 + 10 * j) * MS, cases[i].state_and_call, cases[i].stack);
+            look_for_lock(1, (15 + 10 * j) * MS, cases[i].owner, cases[i].others[j % 2],
+                          cases[i].signs);
+        }
+        make();
+        snprintf(sql, sizeof(sql),
+                 "SELECT title = '%s' AND fix LIKE '%s' FROM finding WHERE what = '%s' AND phase "
+                 "= 1",
+                 cases[i].title, cases[i].fix, cases[i].what);
+        if (totals_number(sql) != 1)
+            fail_msg("%zu: not %s", i, cases[i].title);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample;"
+                       "DELETE FROM call_stack; DELETE FROM call_sample");
+    }
 }
 
 /* Ten steps, between the same calls as before them: what was seen before them is not theirs. */
@@ -1026,7 +1131,7 @@ static void what_happens_once_is_no_part_of_each_step(void **state)
     steps(one_long);
     assert_int_equal(
         totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
-                      "it once, not in each step' FROM finding WHERE id = 1"),
+                      "it in one idle time, not in each step' FROM finding WHERE id = 1"),
         1);
 }
 
@@ -1039,9 +1144,10 @@ static void what_happens_twice_is_no_part_of_each_step(void **state)
 {
     (void)state;
     steps(two_long);
-    assert_int_equal(totals_number("SELECT times = 2 AND title LIKE '%; most of it 2 times, not in "
-                                   "each step' FROM finding WHERE id = 1"),
-                     1);
+    assert_int_equal(
+        totals_number("SELECT times = 2 AND title LIKE '%; most of it in 2 idle times, "
+                      "not in each step' FROM finding WHERE id = 1"),
+        1);
 }
 
 static int the_last_is_long(int number)
@@ -1307,8 +1413,8 @@ static void copies_that_kernels_wait_for(void **state)
     make();
     assert_int_equal(booked("copy-exposed"), 27 * MS);
     assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns = "
-                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE 'If the "
-                                 "next data can be copied ahead,%while kernels run.'"),
+                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE 'If data "
+                                 "can be copied ahead,%while kernels run.'"),
                      1);
     assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place WHERE"
                                    " f.id = 1"),
@@ -1317,7 +1423,7 @@ static void copies_that_kernels_wait_for(void **state)
     totals_execute("UPDATE gpu_op SET duration_ns = 1000000 WHERE kind = 1");
     make();
     assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns"
-                                 " BETWEEN 9999000 AND 10000000 AND fix LIKE '%copy less.'"),
+                                 " BETWEEN 9999000 AND 10000000 AND fix LIKE '%Also copy less:%'"),
                      1);
 }
 
@@ -1349,10 +1455,11 @@ static void copies_whose_stream_waits(void **state)
                    " SELECT id - 1, 1, 78, start_ns - 30000, 1000, 0, 2 FROM call WHERE api = 72;"
                    "INSERT INTO call_stack VALUES (31, 3)");
     make();
-    assert_int_equal(has_finding("what = 'copy-exposed' AND title LIKE '%; their stream first waits"
-                                 " for others, at train.py:76 fetch' AND fix LIKE 'Let that stream"
-                                 " wait only for%'"),
-                     1);
+    assert_int_equal(
+        has_finding("what = 'copy-exposed' AND title LIKE '%; their stream first waits"
+                    " for other streams, at train.py:76 fetch' AND fix LIKE 'Let that stream"
+                    " wait only for%'"),
+        1);
 }
 
 /* Within the device; beside kernels, too; by a host that never waits, or works meanwhile. */
@@ -1882,6 +1989,7 @@ int main(void)
         TEST(a_library_that_builds_code),
         TEST(a_line_that_works_and_waits),
         TEST(work_under_a_lock),
+        TEST(a_lock_that_others_wait_for),
         TEST(what_was_seen_before_the_loop),
         TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
