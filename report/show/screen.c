@@ -193,7 +193,6 @@ int gv_screen_draw(const char *text, size_t bytes)
     return error;
 }
 
-/* Whether the user wants to quit. */
 /* GV_SCREEN_TIME: no key that means anything. */
 static enum gv_screen_event screen_read_keys(void)
 {

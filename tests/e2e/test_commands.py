@@ -86,9 +86,10 @@ class Run(harness.Case):
         self.assertIn("3 launches", told["0"])
         self.assertIn("This is rank 0 of 2. The others print nothing; gpuverify merge joins the traces.\n", told["0"])
         self.assertEqual(told["1"], "")
-        alone = self.run_it("-o", "alone.db", "--", harness.program("ending"), env={"RANK": "0", "WORLD_SIZE": "1"}).err
-        self.assertIn("3 launches", alone)
-        self.assertNotIn("This is rank", alone)
+        for rank, count in (("0", "1"), ("3", "2"), ("3x", "8")):
+            alone = self.run_it("-o", f"alone{rank}.db", "--", harness.program("ending"), env={"RANK": rank, "WORLD_SIZE": count}).err
+            self.assertIn("3 launches", alone)
+            self.assertNotIn("This is rank", alone)
 
     def test_default_trace_is_in_the_working_directory(self):
         result = self.run_it("--", harness.program("ending"), env={"GPUVERIFY_TRACE": None})

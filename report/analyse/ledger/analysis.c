@@ -204,7 +204,8 @@ static int make(struct gv_ledger *ledger)
 
     if (!error)
         error = gv_ledger_take(ledger);
-    gv_ledger_copies_judge(ledger);
+    if (!error)
+        gv_ledger_copies_judge(ledger);
     if (!error)
         error = gv_ledger_split(ledger, &rows);
     if (!error && !ledger->only_minutes)

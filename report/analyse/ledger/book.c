@@ -240,7 +240,12 @@ static int book_in_part(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_piece *piece)
+typedef int take_piece(struct gv_ledger *ledger, uint32_t number,
+                       const struct gv_ledger_piece *piece);
+
+/* Of a piece, those that are in the part of the run. */
+static int each_in_part(struct gv_ledger *ledger, uint32_t number,
+                        const struct gv_ledger_piece *piece, take_piece *take)
 {
     const struct gv_totals_part *part = &ledger->part;
     struct gv_ledger_piece cut = *piece;
@@ -251,31 +256,45 @@ int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_le
     cut.from_ns = cut.from_ns > part->from_ns ? cut.from_ns : part->from_ns;
     cut.to_ns = cut.to_ns < part->to_ns ? cut.to_ns : part->to_ns;
     if (!part->ranges)
-        return cut.to_ns > cut.from_ns ? book_in_part(ledger, number, &cut) : 0;
+        return cut.to_ns > cut.from_ns ? take(ledger, number, &cut) : 0;
     for (int64_t end_ns = cut.to_ns;
          !error && cut.to_ns > cut.from_ns &&
          gv_range_choice_cut(part->ranges, ledger->lanes[number].process, &cut.from_ns, &cut.to_ns);
          cut.from_ns = cut.to_ns, cut.to_ns = end_ns)
-        error = book_in_part(ledger, number, &cut);
+        error = take(ledger, number, &cut);
     return error;
+}
+
+int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_ledger_piece *piece)
+{
+    return each_in_part(ledger, number, piece, book_in_part);
+}
+
+static int take_back_in_part(struct gv_ledger *ledger, uint32_t number,
+                             const struct gv_ledger_piece *piece)
+{
+    const size_t at = ledger->lanes[number].busy_cell - 1;
+    struct gv_ledger_cell *cell = &ledger->cells[at];
+
+    cell->total_ns -= piece->to_ns - piece->from_ns;
+    cell->first_ns -=
+        within_half(piece->from_ns, piece->to_ns, bounds_of(&ledger->lanes[number], cell->phase));
+    gv_ledger_use_note(ledger, number, piece, true);
+    return gv_ledger_minutes_book(ledger, at, piece->from_ns, piece->to_ns, 0, true);
 }
 
 int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from_ns, int64_t *to_ns)
 {
-    struct gv_ledger_cell *cell = &ledger->cells[ledger->lanes[number].busy_cell - 1];
+    const struct gv_ledger_cell *cell = &ledger->cells[ledger->lanes[number].busy_cell - 1];
     const struct bounds of = bounds_of(&ledger->lanes[number], cell->phase);
 
     *from_ns = *from_ns > of.low_ns ? *from_ns : of.low_ns;
     *to_ns = *to_ns < of.high_ns ? *to_ns : of.high_ns;
-    cell->total_ns -= gv_ledger_within(*from_ns, *to_ns, of.low_ns, of.high_ns);
-    cell->first_ns -= within_half(*from_ns, *to_ns, of);
-    if (*to_ns > *from_ns)
-        gv_ledger_use_note(ledger, number,
-                           &(const struct gv_ledger_piece){
-                               .from_ns = *from_ns, .to_ns = *to_ns, .what = cell->what},
-                           true);
-    return gv_ledger_minutes_book(ledger, ledger->lanes[number].busy_cell - 1, *from_ns, *to_ns, 0,
-                                  true);
+    return each_in_part(
+        ledger, number,
+        &(const struct gv_ledger_piece){
+            .from_ns = *from_ns, .to_ns = *to_ns, .pair = cell->pair, .what = cell->what},
+        take_back_in_part);
 }
 
 /* The part of `ns` that `share` of `of` is, rounded down. */

@@ -216,6 +216,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
             (struct gv_ledger_wait){call->key.at_ns, call->key.end_ns, launch.pair, call->stack,
                                     gv_ledger_asks_to_wait(ledger, call->api)};
     const int64_t drained_ns = drained_by(ledger, call);
+    const int64_t waited_until_ns = call->key.at_ns + waited_ns(ledger, call);
     for (size_t i = 0; i < process->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[process->lanes[i]];
         const struct gv_ledger_entry entry = {
@@ -230,9 +231,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .capture_stack = thread->capture_stack,
             .starts = starts,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
-        lane->host_waits_ns +=
-            gv_ledger_within(call->key.at_ns, call->key.at_ns + waited_ns(ledger, call),
-                             lane->main_ns, lane->main_end_ns);
+        lane->host_waits_ns += gv_ledger_main_ns(ledger, lane, call->key.at_ns, waited_until_ns);
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->key.end_ns > lane->busy_until_ns &&
             (!(lane->worked && !lane->drained) || drained_ns))
@@ -326,9 +325,12 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         copy.start_ns = last_ns;
     if (copy.end_ns > lane->end_ns)
         copy.end_ns = lane->end_ns;
-    if (copy.of_host)
-        lane->copies_ns +=
-            gv_ledger_within(copy.start_ns, copy.end_ns, lane->main_ns, lane->main_end_ns);
+    if (copy.of_host && copy.end_ns > lane->copied_until_ns) {
+        int64_t from_ns =
+            copy.start_ns > lane->copied_until_ns ? copy.start_ns : lane->copied_until_ns;
+        lane->copies_ns += gv_ledger_main_ns(ledger, lane, from_ns, copy.end_ns);
+        lane->copied_until_ns = copy.end_ns;
+    }
     if (copy.end_ns <= copy.start_ns || copy.end_ns <= lane->busy_until_ns)
         return 0;
     if (lane->copy_count >= COPIES_MOST)
@@ -368,10 +370,12 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
         lane->busy_since_ns = operation->key.at_ns;
         error = gv_ledger_gap(ledger, number, operation->key.at_ns, launch);
     } else if (lane->is_collective && !is_collective && lane->busy_cell) {
-        piece.from_ns = operation->key.at_ns;
+        piece.from_ns = operation->key.at_ns > lane->beside_until_ns ? operation->key.at_ns
+                                                                     : lane->beside_until_ns;
         piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
         if (piece.to_ns > piece.from_ns) {
             size_t cell = lane->busy_cell;
+            lane->beside_until_ns = piece.to_ns;
             error = gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
             if (!error)
                 error = gv_ledger_book(ledger, number, &piece);
@@ -389,6 +393,7 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
     lane->computing_ns += piece.to_ns - piece.from_ns;
     lane->busy_until_ns = end_ns;
     lane->is_collective = is_collective;
+    lane->busy_cell = 0; /* it may not be booked */
     forget_copies(lane);
     if (lane->entry_count > lane->forget_at)
         forget_entries(lane);

@@ -90,7 +90,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
         copied.to_ns = copy->end_ns < to_ns ? copy->end_ns : to_ns;
         if (copy->of_host)
             lane->copies_alone_ns +=
-                gv_ledger_within(copied.from_ns, copied.to_ns, lane->main_ns, lane->main_end_ns);
+                gv_ledger_main_ns(walk->ledger, lane, copied.from_ns, copied.to_ns);
         if (copy->of_host && copy->what == GV_ACCOUNT_COPY && waits_for_copies(piece.what)) {
             copied.what = GV_ACCOUNT_COPY_EXPOSED;
             copied.linked = copy->awaited;

@@ -358,11 +358,13 @@ DROP TABLE temp.ledger_slow;
 DROP TABLE temp.ledger_slow_idle;
 
 -- name: minutes_begin
--- How much of each cell is in which row of ledger_row; and when the time of each cell was.
+-- How much of each cell is in which row of ledger_row; when the time of each cell was; and which share another one's minutes.
 DROP TABLE IF EXISTS temp.ledger_deal;
 CREATE TEMP TABLE ledger_deal (cell INTEGER, row INTEGER, ns INTEGER);
 DROP TABLE IF EXISTS temp.ledger_entry;
 CREATE TEMP TABLE ledger_entry (cell INTEGER, minute INTEGER, ns INTEGER, first_ns INTEGER, count INTEGER, is_idle INTEGER);
+DROP TABLE IF EXISTS temp.ledger_shared;
+CREATE TEMP TABLE ledger_shared (cell INTEGER PRIMARY KEY, other INTEGER);
 
 -- name: deal
 INSERT INTO temp.ledger_deal VALUES (?1, ?2, ?3);
@@ -370,8 +372,8 @@ INSERT INTO temp.ledger_deal VALUES (?1, ?2, ?3);
 -- name: add_minute
 INSERT INTO temp.ledger_entry VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 
--- name: minutes_group
-UPDATE temp.ledger_entry SET cell = ?2 WHERE cell = ?1;
+-- name: add_shared
+INSERT INTO temp.ledger_shared VALUES (?1, ?2);
 
 -- define: part(amount)
 -- What a row has of it: all parts together are the amount.
@@ -388,7 +390,8 @@ INSERT INTO ledger_minute (minute, process, device, phase, what, place, claimed,
 WITH part AS (
     SELECT e.minute AS minute, d.row AS row, sum({part(e.ns)}) AS ns, sum({part(e.first_ns)}) AS first_ns, sum({part(e.count)}) AS count,
         sum(e.is_idle * {part(e.ns)}) AS idle_ns
-    FROM temp.ledger_entry e CROSS JOIN temp.ledger_dealt d ON d.cell = e.cell GROUP BY e.minute, d.row),
+    FROM temp.ledger_entry e LEFT JOIN temp.ledger_shared s ON s.cell = e.cell
+        CROSS JOIN temp.ledger_dealt d ON d.cell = coalesce(s.other, e.cell) GROUP BY e.minute, d.row),
 ranked AS (
     SELECT p.minute AS minute, r.id AS id, r.process AS process, r.device AS device, r.phase AS phase, r.what AS what, r.place AS place, r.claimed AS claimed,
         p.ns AS ns, min(p.first_ns, p.ns) AS first_ns, p.count AS count, p.idle_ns AS idle_ns, r.error_ns * 1.0 * p.ns / r.total_ns AS error_ns, r.confidence AS confidence,
@@ -399,4 +402,5 @@ SELECT minute, process, device, phase, what, CASE WHEN is_large THEN place END, 
 FROM ranked GROUP BY minute, process, device, phase, what, CASE WHEN is_large THEN id END;
 DROP TABLE temp.ledger_deal;
 DROP TABLE temp.ledger_entry;
+DROP TABLE temp.ledger_shared;
 DROP TABLE temp.ledger_dealt;

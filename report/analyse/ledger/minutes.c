@@ -96,21 +96,33 @@ int gv_ledger_minutes_deal(struct gv_ledger *ledger, size_t number, size_t row, 
     return error ? error : gv_database_add(ledger->minutes.deal, values, 3);
 }
 
+/* What is left of a cell that was claimed as a whole was in earlier minutes. */
+static int store_shared(struct gv_ledger *ledger)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_database_compile(ledger->trace, sql_add_shared, &add);
+
+    for (size_t i = 0; i < ledger->cell_count && !error; i++) {
+        const struct gv_ledger_cell *cell = &ledger->cells[i];
+        const uint32_t other = cell->group ? cell->group : cell->total_ns > 0 ? 0 : cell->claimed;
+        const int64_t values[] = {(int64_t)i, (int64_t)other - 1};
+        if (other)
+            error = gv_database_add(add, values, 2);
+    }
+    sqlite3_finalize(add);
+    return error;
+}
+
 int gv_ledger_minutes_store(struct gv_ledger *ledger)
 {
     int error = 0;
 
-    for (size_t i = 0; i < ledger->cell_count && !error; i++) {
-        const struct gv_ledger_cell *cell = &ledger->cells[i];
-        /* What is left of one that was claimed as a whole was in earlier minutes. */
-        const int64_t values[] = {(int64_t)i,
-                                  (int64_t)(cell->total_ns > 0 ? cell->group : cell->claimed) - 1};
+    for (size_t i = 0; i < ledger->cell_count && !error; i++)
         error = flush(ledger, i);
-        if (!error && values[1] >= 0)
-            error = gv_database_script(ledger->trace, sql_minutes_group, values, 2);
-    }
     bool some = ledger->minutes.add != NULL;
     gv_ledger_minutes_free(ledger);
+    if (!error && some)
+        error = store_shared(ledger);
     return error || !some ? error : gv_database_script(ledger->trace, sql_minutes_store, NULL, 0);
 }
 

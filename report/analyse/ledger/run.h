@@ -143,7 +143,8 @@ struct gv_ledger_lane {
     int64_t busy_since_ns;           /* the end of the last gap */
     uint32_t feeder;                 /* the thread that gave the last work */
     int64_t fed_by;                  /* with that call; 0: not known */
-    bool is_collective;              /* the last computing was one */
+    bool is_collective;              /* the last computing was one; */
+    int64_t beside_until_ns;         /* what computed beside it has its time until then */
     size_t busy_cell;                /* of the last computing, + 1 */
     struct gv_ledger_entry *entries; /* by start */
     size_t entry_count, entry_room, forget_at;
@@ -152,8 +153,9 @@ struct gv_ledger_lane {
     /* In the main phase: copies from or to the host; of these, while nothing computed; and how long
      * threads waited for the device. */
     int64_t copies_ns, copies_alone_ns, host_waits_ns;
-    double copies_save; /* what overlapping saves at best, of those for which kernels waited */
-    size_t unseen_at;   /* the next unseen time of the process */
+    int64_t copied_until_ns; /* of the first */
+    double copies_save;      /* what overlapping saves at best, of those for which kernels waited */
+    size_t unseen_at;        /* the next unseen time of the process */
     /* The wait that opened the idle time, from then on. */
     int64_t waited_ns;
     uint32_t opener_pair, opener_stack; /* opener_pair: + 1 */
@@ -393,6 +395,18 @@ static inline int64_t gv_ledger_within(int64_t from_ns, int64_t to_ns, int64_t l
     if (to_ns > high_ns)
         to_ns = high_ns;
     return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+/* What of a time is booked in the main phase, but for a choice of threads or ranges. */
+static inline int64_t gv_ledger_main_ns(const struct gv_ledger *ledger,
+                                        const struct gv_ledger_lane *lane, int64_t from_ns,
+                                        int64_t to_ns)
+{
+    const struct gv_totals_part *part = &ledger->part;
+
+    return gv_ledger_within(from_ns > part->from_ns ? from_ns : part->from_ns,
+                            to_ns < part->to_ns ? to_ns : part->to_ns, lane->main_ns,
+                            lane->main_end_ns);
 }
 
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)

@@ -173,7 +173,8 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
     const struct gv_summary_finding *first = &ledger->findings[0];
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     const struct gv_fact *fact = html->report->list.facts;
-    char lost[GV_FORMAT_BYTES], step[GV_FORMAT_BYTES];
+    const bool by_step = ledger->stepped && !first->seldom;
+    char lost[GV_FORMAT_BYTES], all[GV_FORMAT_BYTES];
 
     if (html->report->list.count > 0 && fact->name != GV_FACT_ACCELERATED)
         snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s", fact->detail);
@@ -191,10 +192,14 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
                  !first->place[0] ? ""
                  : first->sure    ? " costs "
                                   : " may cost ",
-                 gv_format_duration(lost, gv_summary_each_ns(ledger, first->lost_ns)),
-                 ledger->stepped ? "each" : "the",
-                 gv_format_duration(step, gv_summary_each_ns(ledger, ledger->shown_ns)),
-                 ledger->stepped ? "step" : "run", first->title);
+                 gv_format_duration(lost, gv_summary_lost_ns(ledger, first)),
+                 by_step ? "each" : "the",
+                 gv_format_duration(all, by_step ? gv_summary_each_ns(ledger, ledger->shown_ns)
+                                                 : ledger->shown_ns),
+                 by_step           ? "step"
+                 : ledger->stepped ? "of all steps"
+                                   : "run",
+                 first->title);
 }
 
 static void html_part(struct html *html, const char *kind, const char *name, int64_t ns,

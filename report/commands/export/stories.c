@@ -98,10 +98,11 @@ static void stories_findings(struct gv_explain_out *to)
 {
     struct stories_findings *findings = calloc(1, sizeof(*findings));
     struct gv_finding_evidence evidence;
+    const int64_t most = GV_STORIES_MOST;
 
     to->error = findings ? gv_stack_text_install(to->trace) : -ENOMEM;
     if (!to->error)
-        to->error = gv_database_each(to->trace, sql_findings, NULL, 0, take_finding, findings);
+        to->error = gv_database_each(to->trace, sql_findings, &most, 1, take_finding, findings);
     for (size_t i = 0; !to->error && i < findings->count; i++) {
         gv_explain_open(to, NULL);
         gv_json_text(to->json, "kind", "finding");

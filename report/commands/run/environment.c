@@ -135,9 +135,13 @@ bool gv_run_rank(int64_t *rank, int64_t *ranks)
 
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
         const char *own = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
-        if (own && all && gv_value_number(own, rank) == 0 && gv_value_number(all, ranks) == 0 &&
-            *rank < *ranks)
-            return *ranks > 1;
+        int64_t number, count;
+        if (own && all && gv_value_number(own, &number) == 0 && gv_value_number(all, &count) == 0 &&
+            number < count) {
+            *rank = number;
+            *ranks = count;
+            return count > 1;
+        }
     }
     return false;
 }

@@ -24,8 +24,8 @@ int gv_run_set_environment(const char *library, const char *trace);
 /* Puts the options that are named as a setting into its variable. 0 or -errno. */
 int gv_run_set_options(const struct gv_arguments *arguments);
 
-/* The rank that a launcher gave this process, and the number of ranks. false: it is none of
- * several. */
+/* The rank that a launcher gave this process, and the number of ranks, if both are numbers. false:
+ * it is none of several. */
 bool gv_run_rank(int64_t *rank, int64_t *ranks);
 
 /* What the library tells of a program that leaves no trace (trace/run_note.h). Makes the note's

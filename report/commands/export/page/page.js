@@ -19,6 +19,7 @@ const gvPage = (() => {
     story.kind ??= "flight";
     story.name_ = story.kind === "flight" ? `c${++flights}` : `${story.kind[0]}${story.id}`;
     if (story.kind === "finding") story.line = story.place;
+    if (story.times) story.steps = 0; // it is no part of each
     story.line ??= (story.where || "").split(" <- ")[0];
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));

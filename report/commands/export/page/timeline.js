@@ -241,7 +241,7 @@ const gvTimeline = (() => {
     const several = new Set(tracks.map((track) => track.process)).size > 1 || new Set(counters.map((counter) => counter.device)).size > 1;
     // Of one process and device, the counters are below its streams; of several, they are nobody's.
     const threads = tracks.findIndex((track) => !track.device), below = several ? 0 : threads < 0 ? tracks.length : threads;
-    for (const counter of counters) counter.process = several ? counter.device : tracks[0].process;
+    for (const counter of counters) counter.process = several ? counter.device : tracks[0]?.process;
     for (const track of [...tracks.slice(0, below), ...counters, ...tracks.slice(below)]) {
       if (several && track.process !== process) {
         rows.push({ title: track.process, top, height: HEIGHTS.process });

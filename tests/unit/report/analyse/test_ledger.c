@@ -911,6 +911,32 @@ static void many_lines_are_compared_in_linear_time(void **state)
     assert_true(time_for_lines(20000) < 8 * time_for_lines(5000));
 }
 
+/* A collective has what kernels beside it leave, each time once; also of a part of the run. */
+static void kernels_beside_a_collective(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    for (int64_t i = 1; i <= 4; i++)
+        call(i, 1, 71, i * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 40 * MS, 1);
+    operation(2, 2, 1, 20 * MS, 20 * MS, 2);
+    operation(3, 2, 1, 22 * MS, 22 * MS, 3);
+    operation(4, 2, 1, 30 * MS, 15 * MS, 4);
+    totals_execute("INSERT INTO gpu_name (id, process, number, name) VALUES (9, 1, 9, "
+                   "'ncclDevKernel_AllReduce');"
+                   "INSERT INTO gpu_shape (id, process, number, name) VALUES (9, 1, 9, 9); UPDATE "
+                   "gpu_op SET shape = 9 WHERE id = 1");
+    make();
+    assert_int_equal(booked("collective"), 15 * MS);
+    assert_int_equal(booked("kernel"), 25 * MS);
+    part.from_ns = 30 * MS;
+    make_part(&part);
+    assert_int_equal(booked("collective"), 5 * MS);
+    assert_int_equal(booked("kernel"), 15 * MS);
+    totals_execute("DELETE FROM gpu_shape; DELETE FROM gpu_name");
+}
+
 static void by_minute(void **state)
 {
     const int64_t minute_ns = INT64_C(60000) * MS;
@@ -963,6 +989,25 @@ static void lines_by_minute(void **state)
     totals_execute("UPDATE process SET end_ns = 180000000000");
     make_part(&GV_TOTALS_ALL);
     assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
+}
+
+/* What is busy for sure goes to calls that were measured, in the minutes in which it was. */
+static void measured_calls_by_minute(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET gpu = 'sampled', end_ns = 180000000000;"
+                   "DELETE FROM gpu_place; UPDATE api SET gpu_work = 1 WHERE id = 71");
+    for (int64_t i = 0; i < 100; i++) {
+        call(2 * i + 1, 1, 71, i * 1200 * MS, 10000);
+        call(2 * i + 2, 1, 74, i * 1200 * MS + 2 * MS, 600 * MS);
+    }
+    totals_execute(
+        "UPDATE call SET kernel = 1 WHERE api = 71;"
+        "INSERT INTO gpu_sample (process, call, start_ns, duration_ns, bias_ns, error_ns,"
+        " one_of, queued) SELECT 1, id, start_ns + 1000000, 600000000, 0, 0, 10, 1"
+        " FROM call WHERE id % 20 = 1");
+    make();
+    assert_true(booked("kernel") > 59000 * INT64_C(1000000));
 }
 
 static void without_a_gpu_side(void **state)
@@ -1380,6 +1425,25 @@ static void copies_that_kernels_wait_for(void **state)
     assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns"
                                  " BETWEEN 9999000 AND 10000000 AND fix LIKE '%Also copy less:%'"),
                      1);
+}
+
+/* Two at once, to the device and back, are beside a kernel once; also in a part of the run. */
+static void copies_both_ways(void **state)
+{
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    (void)state;
+    copies_between_kernels();
+    for (int back = 0; back < 2; back++)
+        totals_execute(
+            "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call, copy_kind)"
+            " SELECT (SELECT max(id) FROM gpu_op) + id, 2, 2, start_ns + 1000000, 2000000, 0, 33"
+            " FROM gpu_op WHERE kind = 1");
+    make();
+    assert_int_equal(has_finding("what = 'copy-exposed' AND saves_ns = 27000000"), 1);
+    part.from_ns = 40 * MS;
+    make_part(&part);
+    assert_int_equal(has_finding("what = 'copy-exposed' AND saves_ns = 15000000"), 1);
 }
 
 /* The copies' stream waits for the kernels' one, as it was told to at the line 76. */
@@ -1931,8 +1995,10 @@ int main(void)
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
+        TEST(kernels_beside_a_collective),
         TEST(by_minute),
         TEST(lines_by_minute),
+        TEST(measured_calls_by_minute),
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
@@ -1952,6 +2018,7 @@ int main(void)
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
         TEST(copies_that_kernels_wait_for),
+        TEST(copies_both_ways),
         TEST(copies_whose_stream_waits),
         TEST(copies_that_cost_nothing),
         TEST(streams_made_again),
