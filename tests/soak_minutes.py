@@ -29,7 +29,6 @@ class Minutes:
     def __init__(self, trace, minute_ns):
         self.trace, self.minute_ns = trace, minute_ns
         self.sums = collections.defaultdict(lambda: [0, 0, 0, 0])
-        self.spread = collections.defaultdict(float)  # that of short idle times, which is rounded
         self.last_ns = trace.execute("SELECT start_ns + duration_ns FROM call ORDER BY id DESC LIMIT 1").fetchone()
         self.last_ns = self.last_ns[0] if self.last_ns else 0
         for each in (self.add_calls, self.add_operations, self.add_samples, self.add_found, self.add_recorded, self.add_busy):
@@ -89,19 +88,6 @@ class Minutes:
         for start_ns, process, kind, duration_ns, size in self.rows(
                 "SELECT start_ns, process, kind, duration_ns, bytes FROM loads"):
             self.add(start_ns, (process, "load", kind), duration_ns, 1, size)
-        alive = {row[0]: row[1:] for row in self.rows("SELECT id, start_ns, end_ns FROM process")}
-        for process, start_ns, duration_ns, gap, reason in self.rows(
-                "SELECT process, start_ns, duration_ns, gap, reason FROM idle_time"):
-            if gap is not None:
-                self.add_lasting((process, "idle", reason), [(start_ns, start_ns + duration_ns)])
-                continue
-            begun, ended = alive[process]
-            recorded = list(self.calls_recorded(process, begun, self.last_ns if ended is None else ended))
-            whole = sum(end - start for start, end in recorded)
-            for span in recorded:
-                for start, end in self.cut(*span):
-                    self.spread[start // self.minute_ns, process, "idle", reason] += duration_ns * (end - start) / whole
-
     def calls_recorded(self, process, start_ns, end_ns):
         changes = self.trace.execute("SELECT number, at_ns FROM recording_change WHERE process = ? ORDER BY number",
                                      (process,)).fetchall()
@@ -166,11 +152,14 @@ def check(trace, minute_ns):
     real, found = Minutes(trace, minute_ns), view_of(trace, minute_ns)
     lines = {key: found.pop(key) for key in list(found) if key[2] == "line"}
     expect(all(lines[key][1] is None or lines[key][1] >= 0 for key in lines), f"lines {lines}")
-    for key in set(real.sums) | set(real.spread) | set(found):
-        spread = real.spread.get(key, 0)
+    idle = collections.Counter()  # of the ledger, whose minutes stay as long as they are
+    for key in [key for key in found if key[2] == "idle"]:
+        idle[key[1]] += found.pop(key)[1]
+    expect(idle == collections.Counter(dict(trace.execute(
+        "SELECT process, sum(duration_ns) FROM idle_time WHERE duration_ns > 0 GROUP BY process"))), f"idle {idle}")
+    for key in set(real.sums) | set(found):
         row, shown = real.sums.get(key, [0, 0, 0, 0]), [value or 0 for value in found.get(key, [0] * 4)]
-        expect(abs(row[1] + spread - shown[1]) <= (100 if spread else 0), f"{key}: {shown}, by its rows {row} + {spread}")
-        if not spread and key[1] is not None:  # of all together, parts that do not overlap count
-            expect(row == shown or key[2] in ("recorded", "idle") and row[:3] == shown[:3],
-                   f"{key}: {shown}, by its rows {row}")
+        expect(row[1] == shown[1], f"{key}: {shown}, by its rows {row}")
+        if key[1] is not None:  # of all together, parts that do not overlap count
+            expect(row == shown or key[2] == "recorded" and row[:3] == shown[:3], f"{key}: {shown}, by its rows {row}")
     return len(found)

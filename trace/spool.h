@@ -407,6 +407,8 @@ enum gv_idle_about {
     GV_IDLE_GIL = 1,    /* it waits for Python's GIL: `other` is the thread that has it */
     GV_IDLE_CHILD = 2,  /* it waits, and `other` is a process that descends from this one */
     GV_IDLE_BESIDE = 3, /* it waits for another thread, and `other` is one that may be it */
+    GV_IDLE_LOCK = 4, /* beside another look at the same time: threads wait for a lock, and `other`
+                         has it, which may be the thread itself; 0: no longer */
 };
 
 enum gv_idle_target {
@@ -426,24 +428,26 @@ enum gv_idle_signs {
     GV_IDLE_PINNED = 1u << 4,      /* it may use fewer CPUs than the machine has */
     GV_IDLE_KNOWS_GIL = 1u << 6,   /* the interpreter has a GIL, and it is known who has it */
     GV_IDLE_WANTS_STACK = 1u << 5, /* running native code: the collector takes its stack now */
+    GV_IDLE_WANTS_LOCK = 1u << 7,  /* of GV_IDLE_LOCK: the thread waits for that lock, too */
 };
 
 /*
  * One look at a thread that made CUDA calls and is not in one. Its stacks come before, in the same
  * group. Text: GV_IDLE_SELF: the path of the file, the wait channel of a thread in state D, or the
  * CPUs of a pinned one in state R ("2 of 16 CPUs");
- * GV_IDLE_CHILD: the process's command name.
+ * GV_IDLE_CHILD: the process's command name; GV_IDLE_LOCK: how many other threads wait ("9
+ * threads").
  */
 struct gv_record_idle_sample {
     struct gv_record_head
         head; /* api: bytes of text; result: the system call that it is in, or -1 */
-    /* GV_IDLE_BESIDE: state, system call and target are those of `other`. */
+    /* GV_IDLE_BESIDE, GV_IDLE_LOCK: state, system call and target are those of `other`. */
     uint64_t at_ns;
     uint64_t since_ns;    /* the look before it; 0: the first look at this thread */
     uint32_t tid;         /* of the thread */
     uint32_t other;       /* thread or process, see enum gv_idle_about; 0: none */
     uint32_t stack;       /* number of a STACK, the thread's own; 0: none */
-    uint32_t other_stack; /* that of `other` */
+    uint32_t other_stack; /* that of `other`; GV_IDLE_LOCK: of another thread that waits */
     uint64_t delay_ns;    /* how long the thread, or the child, waited for a CPU since that look */
     uint64_t cpu_ns;      /* and ran */
     char state;           /* of the thread, or the child, as in /proc/PID/stat */

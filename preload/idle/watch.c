@@ -7,6 +7,7 @@
 #include "preload/base/own_thread.h"
 #include "preload/base/thread.h"
 #include "preload/idle/children.h"
+#include "preload/idle/locks.h"
 #include "trace/proc_file.h"
 #include "preload/idle/quota.h"
 #include "preload/idle/stack_copies.h"
@@ -76,6 +77,7 @@ struct watched {
     uint8_t signs;
     int allowed; /* CPUs, if it may not use all; 0: all */
     bool waits_for_gil;
+    bool has_seen_lock; /* since its first look */
     char path[GV_RECORD_TEXT_LIMIT];
     struct beside {
         uint32_t tid; /* 0: none */
@@ -83,7 +85,11 @@ struct watched {
         enum gv_idle_target target;
         struct gv_thread_state state;
         bool has_gil;
-    } beside; /* another thread, if it waits for one */
+    } beside,         /* another thread, if it waits for one */
+        owner;        /* of a lock for which threads wait, and the stack of one that waits */
+    uint32_t waiting; /* for that lock, beside this one */
+    bool wants_lock,
+        tells_lock; /* tells: the last look asked for locks, and there is one, or was */
 };
 
 static _Atomic uint32_t paused;
@@ -97,6 +103,7 @@ static struct gv_child *children;
 static unsigned child_count, child_turn;
 static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
 static bool quota_was_used_up; /* then */
+static bool knows_locks;       /* in this round of looks */
 static int online;             /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
@@ -284,32 +291,37 @@ static void write_sample(const struct watched *thread, union gv_record *record, 
 {
     struct gv_record_idle_sample *sample = &record->idle_sample;
     uint32_t bytes = gv_spool_text_bytes(text);
-    bool is_beside = sample->about == GV_IDLE_BESIDE;
+    const struct beside *beside = sample->about == GV_IDLE_BESIDE ? &thread->beside
+                                  : sample->about == GV_IDLE_LOCK ? &thread->owner
+                                                                  : NULL;
 
     sample->head.kind = GV_RECORD_IDLE_SAMPLE;
     sample->head.flags = bytes ? GV_RECORD_MORE : 0;
     sample->head.api = (uint16_t)bytes;
-    sample->head.result = is_beside ? thread->beside.state.call : thread->state.call;
+    sample->head.result = beside ? beside->state.call : thread->state.call;
     sample->at_ns = thread->at_ns;
     sample->since_ns = thread->since_ns;
     sample->tid = thread->chosen.tid;
     sample->stack = thread->stack;
-    sample->target = (uint8_t)(is_beside ? thread->beside.target : thread->target);
+    sample->target = (uint8_t)(beside ? beside->target : thread->target);
     sample->signs = thread->signs;
-    if (is_beside && thread->beside.has_gil)
+    if (beside && beside->has_gil)
         sample->signs |= GV_IDLE_HAS_GIL;
+    if (sample->about == GV_IDLE_LOCK && thread->wants_lock)
+        sample->signs |= GV_IDLE_WANTS_LOCK;
     if (gv_thread_write(&writer, GV_ROOM_CODE, record) && bytes)
         gv_thread_write_text(&writer, text, bytes, false);
 }
 
-static void write_beside(const struct watched *thread)
+static void write_beside(const struct watched *thread, enum gv_idle_about about,
+                         const struct beside *beside, const char *text)
 {
-    union gv_record record = {.idle_sample = {.about = GV_IDLE_BESIDE,
-                                              .state = thread->beside.state.state,
-                                              .other = thread->beside.tid,
-                                              .other_stack = thread->beside.stack}};
+    union gv_record record = {.idle_sample = {.about = (uint8_t)about,
+                                              .state = beside->state.state,
+                                              .other = beside->tid,
+                                              .other_stack = beside->stack}};
 
-    write_sample(thread, &record, "");
+    write_sample(thread, &record, text);
 }
 
 static void write_own(const struct watched *thread, const struct gv_python_gil *gil,
@@ -323,7 +335,7 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
     const char *text = thread->path;
 
     if (thread->beside.tid) {
-        write_beside(thread);
+        write_beside(thread, GV_IDLE_BESIDE, &thread->beside, "");
         return;
     }
     if (thread->waits_for_gil) {
@@ -341,6 +353,17 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
         text = channel;
     }
     write_sample(thread, &record, text);
+}
+
+/* After the look itself. */
+static void write_lock(const struct watched *thread)
+{
+    char text[32];
+
+    if (!thread->tells_lock)
+        return;
+    snprintf(text, sizeof text, "%u threads", thread->waiting);
+    write_beside(thread, GV_IDLE_LOCK, &thread->owner, text);
 }
 
 static void write_child(const struct watched *thread, const struct gv_child *child)
@@ -551,6 +574,45 @@ static void look_beside(struct watched *thread, const struct gv_python_gil *gil,
     }
 }
 
+/* Where it waits. */
+static uint32_t stack_of_waiter(uint32_t tid, uint64_t now_ns, bool has_python)
+{
+    uint32_t python = has_python ? gv_python_look_stack(&writer, tid) : 0;
+    struct gv_thread_state state;
+
+    if (gv_process.settings.idle_stacks == GV_IDLE_STACKS_OFF ||
+        gv_thread_state_read(pid, tid, NULL, &state) || !gv_thread_state_is_futex(&state))
+        return python;
+    return gv_stack_copies_write(&writer, &state, python, now_ns);
+}
+
+/* Inside a look at Python, if there is one. What it waits for, or why others wait for it: a lock of
+ * the process for which threads wait, and what the thread does that has it. */
+static void look_for_lock(struct watched *thread, const struct gv_python_gil *gil, bool has_python)
+{
+    struct beside *owner = &thread->owner;
+    char path[GV_RECORD_TEXT_LIMIT];
+    struct gv_lock lock;
+    bool is_futex = gv_thread_state_is_futex(&thread->state);
+
+    if (!knows_locks || thread->waits_for_gil || (!is_futex && thread->state.state != 'R'))
+        return;
+    *owner = (struct beside){.tid = 0};
+    thread->waiting = 0;
+    thread->tells_lock = thread->has_seen_lock;
+    if (!gv_locks_find(thread->chosen.tid, &lock, &thread->wants_lock) ||
+        (!is_futex && lock.owner != thread->chosen.tid) ||
+        gv_thread_state_read(pid, lock.owner, NULL, &owner->state))
+        return;
+    owner->tid = lock.owner;
+    owner->target =
+        gv_thread_state_target(pid, lock.owner, &owner->state, read_own, NULL, path, sizeof path);
+    owner->stack = lock.waiter ? stack_of_waiter(lock.waiter, thread->at_ns, has_python) : 0;
+    owner->has_gil = gil->is_known && gil->holder == lock.owner;
+    thread->waiting = lock.waiting;
+    thread->has_seen_lock = thread->tells_lock = true;
+}
+
 /* False: it made a call, or has ended. */
 static bool look_at(struct watched *thread, const struct gv_python_gil *gil, bool has_python)
 {
@@ -584,8 +646,10 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
     thread->waits_for_gil = waits_for_gil(thread, gil);
     thread->signs = judge_signs(thread, gil);
     thread->beside.tid = 0;
+    thread->tells_lock = false;
     if (has_python)
         look_beside(thread, gil, is_same);
+    look_for_lock(thread, gil, has_python);
     explain_delay(thread);
     return is_outside(&thread->chosen);
 }
@@ -599,6 +663,7 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
     uint32_t holder_stack = 0;
     bool has_python = count && gv_python_look_begin(0, &gil);
 
+    knows_locks = count && gv_locks_search(pid);
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
         struct watched *thread = recall(&chosen[i]);
 
@@ -611,6 +676,7 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
         if (thread->waits_for_gil && gil.holder && !holder_stack)
             holder_stack = gv_python_look_stack(&writer, gil.holder);
         write_own(thread, &gil, holder_stack);
+        write_lock(thread);
         if (thread->signs & GV_IDLE_WANTS_STACK)
             gv_futex_ring(&gv_process.session->doorbell);
     }
@@ -631,8 +697,10 @@ static void look_at_children(struct watched *waiting[], unsigned count)
         search_children();
     }
     for (unsigned i = 0; i < count && !is_stopped(); i++)
-        if (is_outside(&waiting[i]->chosen) && !write_children(waiting[i], searches))
+        if (is_outside(&waiting[i]->chosen) && !write_children(waiting[i], searches)) {
             write_own(waiting[i], &no_gil, 0);
+            write_lock(waiting[i]);
+        }
 }
 
 static void look(void)
@@ -836,6 +904,7 @@ void gv_idle_start(void)
     allowed_ptrace = keeps_files = false;
     was_filtered = prctl(PR_GET_SECCOMP) != 0;
     gv_children_start_over();
+    gv_locks_start_over();
     gv_stack_copies_start_over();
     atomic_store(&paused, 0);
     atomic_store(&looking, 0);

@@ -53,10 +53,12 @@ class Finding(NamedTuple):
     then: str | None
     stall: int | None
     idle: int | None
+    times: int | None
 
     def __str__(self) -> str:
         where = f"{os.path.basename(self.file)}:{self.line} {self.function}: " if self.file else ""
-        each = f"{self.lost_ns / 1e6 / max(self.steps, 1):.3g} ms" + (" a step" if self.steps else "")
+        steps = 0 if self.times else self.steps
+        each = f"{self.lost_ns / 1e6 / max(steps, 1):.3g} ms" + (" a step" if steps else "")
         return f"f{self.id} {self.what}, {each}, {100 * (self.share or 0):.0f} % of {self.phase}: {where}{self.title or ''}"
 
 

@@ -115,7 +115,7 @@ static int analyse(struct gv_database *database, const struct gv_keep_piece *pie
     if (!error)
         error = gv_stalls_analyse(database->handle, gv_stalls_threshold_ns(), pass);
     if (!error)
-        error = gv_ledger_minutes_make(database->handle, &part, pass, true);
+        error = gv_ledger_minutes_make(database->handle, &part, pass);
     gv_pass_close(pass);
     return error;
 }

@@ -116,7 +116,10 @@ UPDATE main.gpu_change SET at_ns = max(at_ns, ?1);
 -- Sums of all names of a minute would not stay small: the last ones are one row. The view sorts several times at
 -- once, each time with as much memory as the cache may have.
 PRAGMA main.cache_size = -2048;
-INSERT INTO result.older_ledger SELECT * FROM main.older_ledger;
+INSERT INTO result.older_ledger (minute, process, device, what, file, line, function, claimed_file, claimed_line, claimed_function,
+    total_ns, count, error_ns, first_half_ns, confidence)
+SELECT minute, process, device, what, file, line, function, claimed_by_file, claimed_by_line, claimed_by_function,
+    total_ns, count, error_ns, first_half_ns, confidence FROM main.ledger_minutes;
 INSERT INTO result.minute
 SELECT minute, process, what, CASE WHEN rank <= 40 THEN name ELSE 'others' END AS shown, sum(count),
     sum(total_ns), max(max_ns), sum(bytes)

@@ -295,7 +295,7 @@ SELECT
     gaps AS gaps, -- how many parts of idle times it stands for
     reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
     detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
-    samples AS samples, -- how often the library looked at what the thread did in this time; each look counts once
+    samples AS samples, -- how often the library looked at the thread in this time
     stack AS stack, -- where in the program; see frames
     confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
     previous_call AS previous_call, -- the call that gave the device work before; id in calls; NULL: none did, it is not known, or the row is of several idle times
@@ -323,12 +323,12 @@ SELECT
     l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
 FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
 
-CREATE VIEW ledger_minutes AS -- the ledger by minute, of a trace of which older minutes are kept as sums (GPUVERIFY_KEEP)
+CREATE VIEW ledger_minutes AS -- the ledger by minute, including older time kept only as sums (GPUVERIFY_KEEP)
 SELECT
     l.minute AS minute, -- since the session's start
     l.process AS process, -- id in processes
     l.device AS device, -- as in ledger
-    'main' AS phase, -- minutes have no phases
+    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger; always main for older time
     l.what AS what, -- as in ledger; the largest rows of a minute have lines, the rest is by account
     l.file AS file, -- as in ledger
     l.line AS line, -- as in ledger
@@ -343,7 +343,12 @@ SELECT
     l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
     l.confidence AS confidence, -- as in ledger
     NULL AS detail -- not kept
-FROM older_ledger l;
+FROM (SELECT minute, process, device, 1 AS phase, what, file, line, function, claimed_file, claimed_line, claimed_function,
+        total_ns, count, error_ns, first_half_ns, confidence FROM older_ledger
+    UNION ALL SELECT m.minute, m.process, m.device, m.phase, m.what, p.file, p.line, p.function, c.file, c.line,
+        CASE WHEN m.claimed IS NOT NULL THEN coalesce(c.function, '?') END,
+        m.total_ns, m.count, m.error_ns, m.first_half_ns, m.confidence
+    FROM ledger_minute m LEFT JOIN place p ON p.id = m.place LEFT JOIN place c ON c.id = m.claimed) l;
 
 CREATE VIEW findings AS -- one thing that could be saved, the most first
 SELECT
@@ -367,7 +372,8 @@ SELECT
     f.fix AS fix, -- what to change
     f.afterwards AS "then", -- what limits afterwards; NULL: not known
     f.stall AS stall, -- a stall that shows it; id in stalls
-    f.idle AS idle -- an idle time that shows it; id in idle
+    f.idle AS idle, -- an idle time that shows it; id in idle
+    f.times AS times -- how many idle times made up most of it; NULL: it is part of each step, or there are no steps
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
 CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM
@@ -695,7 +701,6 @@ period AS (
     WHERE r.start_ns IS NOT NULL AND (r.side = 'calls' OR r.gpu IN ('seen', 'operations'))),
 lasting(process, what, name, start_ns, end_ns) AS ( -- cut at the ends of minutes; of all processes without overlaps
     SELECT process, 'recorded', side, start_ns, end_ns FROM period
-    UNION ALL SELECT process, 'idle', reason, start_ns, start_ns + duration_ns FROM idle_time WHERE gap IS NOT NULL
     UNION ALL SELECT 0, 'recorded', side, max(start_ns, coalesce(before_ns, start_ns)), end_ns
     FROM (SELECT side, start_ns, end_ns, max(end_ns) OVER (PARTITION BY side ORDER BY start_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM period)
@@ -717,14 +722,6 @@ cut(process, what, name, start_ns, end_ns, from_ns, minute) AS (
     WHERE end_ns > max(start_ns, from_ns)
     UNION ALL SELECT process, what, name, start_ns, end_ns, (minute + 1) * 60000000000, minute + 1
     FROM cut WHERE end_ns > (minute + 1) * 60000000000 AND end_ns - start_ns < 1 << 57),
-share AS ( -- each minute's share of the time in which a process was recorded
-    SELECT process, minute, total(ns) / total(total(ns)) OVER (PARTITION BY process) AS part
-    FROM (SELECT process, minute, min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns FROM cut
-        WHERE what = 'recorded' AND name = 'calls' AND process <> 0)
-    GROUP BY process, minute),
-short_idle AS ( -- short idle times are rows without a time for each: they may be at any time
-    SELECT process, reason, sum(gaps) AS count, total(duration_ns) AS ns
-    FROM full CROSS JOIN idle_time WHERE gap IS NULL GROUP BY 1, 2),
 call_sum AS (
     SELECT c.start_ns / 60000000000 AS minute, c.thread, c.api, c.kernel, sum(coalesce(f.count, 1)) AS count,
         sum(c.duration_ns) AS ns, max(CASE WHEN f.call IS NULL THEN c.duration_ns END) AS max_ns, sum(c.bytes) AS bytes
@@ -750,8 +747,8 @@ each(minute, process, what, name, count, ns, max_ns, bytes) AS (
     SELECT minute, process, what, name, from_ns = start_ns, min(end_ns, (minute + 1) * 60000000000) - from_ns,
         min(end_ns, (minute + 1) * 60000000000) - from_ns, NULL
     FROM cut WHERE what <> 'busy'
-    UNION ALL SELECT s.minute, s.process, 'idle', i.reason, CAST(round(i.count * s.part) AS INTEGER), CAST(round(i.ns * s.part) AS INTEGER), NULL, NULL
-    FROM short_idle i JOIN share s ON s.process = i.process
+    UNION ALL SELECT m.minute, m.process, 'idle', m.what, m.count, m.idle_ns, NULL, NULL
+    FROM full CROSS JOIN ledger_minute m WHERE m.idle_ns > 0
     UNION ALL SELECT c.minute, 0, 'busy', u.device, c.count, c.ns, c.max_ns, NULL
     FROM (SELECT minute, name AS number, from_ns = start_ns AS count,
             min(end_ns, (minute + 1) * 60000000000) - from_ns AS ns,
@@ -799,8 +796,8 @@ SELECT
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
     t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- together: recorded, busy and idle: the time in this minute; short idle times that are one row in idle are spread over the time in which the process was recorded; of the others, the whole time of those that began in it; stall: what unexpected ones lost; call, launch: the host's; line: of the GPU, estimated
-    t.max_ns AS max_ns, -- longest
+    t.total_ns AS total_ns, -- total time; recorded, busy, idle: within this minute; others: the whole time of those that began in it; stall: what unexpected ones lost; call, launch: on the host; line: on the GPU, estimated
+    t.max_ns AS max_ns, -- longest; NULL: unknown
     t.bytes AS bytes -- together
 FROM total t;
 

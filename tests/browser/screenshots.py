@@ -18,7 +18,7 @@ DOCS = os.path.join(CHECKOUT, "docs")
 
 # name, width, height, dark, keys to press
 PICTURES = (
-    ("page", 1100, 1000, False, ""),
+    ("page", 1280, 1000, False, ""),
     ("page-story", 1280, 900, True, "fz"),
     ("page-phone", 390, 780, False, ""),
 )

@@ -51,17 +51,57 @@ class Pages(exported.Exported):
 
     def test_the_line_to_change_is_on_top(self):
         page = self.open("lines")
-        self.assertRegex(page.value("document.getElementById('headline').innerText"), r"One step: GPU busy 83\.2 ms, idle 15\.8 ms")
+        self.assertEqual(page.value("document.getElementById('headline').innerText"),
+                         "data.py:7 batches costs 9.91 ms of each 99.0 ms step: the host's own code, at which nobody looked")
         first = page.value("document.querySelector('#items li').innerText")
         self.assertIn("data.py:7 batches", first)
         self.assertIn("Fix: ", first)
+        self.assertNotIn("at which nobody looked", first)  # not twice
         self.assertRegex(first, r"9\.91 ms\s+10 % of a step")
-        below = page.value("document.querySelector('#items li .fix').getBoundingClientRect().bottom")
-        self.assertLess(below, 600)  # without scrolling
+        page = self.open("lazy_launch")  # its third finding has the words of the first one
+        self.assertIn("at which nobody looked", page.value("document.getElementById('item-f3').innerText"))
+
+    def test_the_timeline_begins_without_scrolling(self):
+        for trace in ("lazy_launch", "starved", "lines", "add", "hang"):
+            with self.subTest(trace=trace):
+                page = self.open(trace, width=1400, height=1000)
+                page.until("document.querySelector('#timeline canvas')")
+                self.assertLess(page.value("document.querySelector('#timeline canvas').getBoundingClientRect().top"), 850)
+
+    def test_the_parts_of_a_step_lead_to_their_findings_and_lines(self):
+        page = self.open("starved")
+        parts = "[...document.querySelectorAll('#budget .parts button')]"
+        self.assertEqual(page.value(f"{parts}.map((part) => part.title)"), [
+            "GPU busy 743 ms, 38.4 %", "data 945 ms, 48.9 %", "gil 195 ms, 10.1 %", "python 50.0 ms, 2.6 %", "the rest 20.0 µs, 0.0 %"])
+        widths = page.value(f"{parts}.map((part) => part.offsetWidth)")
+        self.assertAlmostEqual(widths[1] / widths[2], 945 / 195, delta=0.2)
+        page.click("#budget .parts button:nth-child(2)")
+        self.assertEqual(page.value("document.activeElement.id"), "item-f1")
+        page.click("#budget li:nth-child(4) button")
+        self.assertEqual(page.value("document.activeElement.id"), "item-f2")
+        page.click("#budget li:last-child button")
+        self.assertIn("by account and line", page.value("document.querySelector('#table h3').textContent"))
+        self.assertIn("train.py:30 next_batch", self.column(page, 2))
+
+    def test_each_finding_has_its_story(self):
+        page = self.open("starved")
+        page.click("#item-f1 .actions button")
+        story = page.value("document.getElementById('story').innerText")
+        for words in ("Finding f1", "945 ms lost a step", "waiting for data", "train.py:30 next_batch", "gpuverify explain starved.db f1"):
+            self.assertIn(words, story)
+        page.key("Escape")
+        page.click("#more .link")
+        names = self.column(page, 0)
+        self.assertEqual(len(names), page.value("JSON.parse(document.getElementById('report-data').textContent).findings.length"))
+        for name in names:
+            page.value(f"location.hash = '{name}'")
+            page.until(f"document.querySelector('.story-bar')?.innerText.startsWith('Finding {name}')")
 
     def test_a_story_is_one_click_away(self):
         page = self.open("add")
-        page.click("#items li:nth-child(2) .actions button")
+        page.click("#item-f1 .actions button")
+        self.assertIn("Finding f1", page.value("document.getElementById('story').innerText"))
+        page.click("#story section .link")  # "stall s1", which shows it
         story = page.value("document.getElementById('story').innerText")
         for words in ("jit", "cuLibraryLoadData", "gpuverify explain add.db s1"):
             self.assertIn(words, story)
@@ -110,7 +150,7 @@ class Pages(exported.Exported):
         page = self.open("lazy_launch")
         title = "document.querySelector('#story .story-bar').innerText"
         page.key("f")
-        self.assertIn("Idle time i1", page.value(title))
+        self.assertIn("Finding f1", page.value(title))
         page.value("location.hash = 's1'")
         self.assertIn("Stall s1", page.value(title))
         page.key("n")

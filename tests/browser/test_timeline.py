@@ -31,6 +31,15 @@ ZOOM = """new Promise((done) => {
 })"""
 
 
+# A sample with GPM, and 5 us without work, too short for a row of their own in `idle`.
+USED = (
+    "INSERT INTO sample VALUES (1, 'GPU-1', 1700000000, 40, NULL, 1000, 250500, 1980, NULL, 41)",
+    "INSERT INTO sample_gpm (sample, duration_ns, sm_tenths, occupancy_tenths, tensor_tenths, dram_tenths, pcie_tx_mib, pcie_rx_mib) "
+    "VALUES (1, 400000000, 960, 500, 30, 840, 2048, 10)",
+    "UPDATE gpu_op SET start_ns = 1600005000 WHERE id = 11",
+)
+
+
 class Timelines(exported.Exported):
     def open_file(self, path, **how):
         page = self.export_file(path)
@@ -39,9 +48,9 @@ class Timelines(exported.Exported):
         opened.bytes = os.path.getsize(page)
         return opened
 
-    def open(self, trace, **how):
+    def open(self, trace, *changes, **how):
         path = os.path.join(self.folder.name, trace + ".db")
-        stored.make_anew(trace, path)
+        stored.make_anew(trace, path, *changes)
         return self.open_file(path, **how)
 
     def box(self, page):
@@ -78,6 +87,25 @@ class Timelines(exported.Exported):
                     told.add(page.value(f"{tip}.querySelector('b').textContent"))
         self.assertIn("lazy-load", told)
         self.assertIn("cudaLaunchKernel", told)
+
+    def tips(self, page, x_step=10):
+        """What pointing at each row tells."""
+        left, top, width, height = self.box(page)
+        told = []
+        for y in range(30, int(height), 8):
+            for x in range(int(width * 0.2), int(width), x_step):
+                page.mouse("mouseMoved", left + x, top + y)
+                if not page.value("document.querySelector('.timeline-tip').hidden"):
+                    told.append(page.value("document.querySelector('.timeline-tip').innerText"))
+        return told
+
+    def test_short_gaps_and_counters_are_drawn(self):
+        page = self.open("starved", *USED)
+        page.value("gvTimeline.zoom(1.6e9 - 1e4, 1.6e9 + 1e4)")
+        told = self.tips(page, 30)
+        self.assertIn("duration: 5.01 µs", next(tip for tip in told if tip.startswith("no work")))
+        self.assertTrue(any(tip.startswith("DRAM: 84 %") for tip in told))
+        self.assertTrue(any(tip.startswith("PCIe sent: 2.00 GiB/s") for tip in told))
 
     def test_keys_choose_and_explain(self):
         page = self.open("lazy_launch")
@@ -145,7 +173,7 @@ class Timelines(exported.Exported):
 
     def test_a_story_is_shown_in_the_timeline(self):
         page = self.open("add")
-        page.click("#items .to-timeline")
+        page.click("#item-f1 .to-timeline")
         self.assertIn("jit", self.chosen(page))
 
     def test_it_has_room_on_a_phone_and_follows_the_scheme(self):

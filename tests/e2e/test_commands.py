@@ -84,11 +84,11 @@ class Run(harness.Case):
             told[rank] = self.run_it("-o", f"rank{rank}.db", "--", harness.program("ending"), env=env).err
             self.assertEqual(self.trace(self.path(f"rank{rank}.db")).count("cuLaunchKernel"), 3)
         self.assertIn("3 launches", told["0"])
-        self.assertIn("Rank 0 of 2; each other rank has a trace of its own, and prints nothing: gpuverify merge\n", told["0"])
+        self.assertIn("This is rank 0 of 2. The others print nothing; gpuverify merge joins the traces.\n", told["0"])
         self.assertEqual(told["1"], "")
         alone = self.run_it("-o", "alone.db", "--", harness.program("ending"), env={"RANK": "0", "WORLD_SIZE": "1"}).err
         self.assertIn("3 launches", alone)
-        self.assertNotIn("Rank 0", alone)
+        self.assertNotIn("This is rank", alone)
 
     def test_default_trace_is_in_the_working_directory(self):
         result = self.run_it("--", harness.program("ending"), env={"GPUVERIFY_TRACE": None})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 
 import harness
@@ -133,6 +134,25 @@ class Diff(harness.Case):
         out = self.command("diff", before, after, sim=False).out
         self.assertRegex(out, r"(?m)^before  before.db: ran 342 ms, 6 steps of .*; the GPU was busy [\d.]+ % of it\n        findings: ")
         self.assertRegex(out, r"(?m)^python data.py __getitem__, a step +[\d.]+ ms +0 ns +-[\d.]+ ms +gone$")
+
+    def finished(self, name, lost_ns, error_ns):
+        """A trace whose sums say that six steps lost so much in all."""
+        with open(os.path.join(stored.ROOT, "report/analyse/totals/totals.h"), encoding="utf-8") as header:
+            version = re.search(r"GV_TOTALS_VERSION (\d+)", header.read()).group(1)
+        return self.trace(
+            name, f"INSERT OR REPLACE INTO meta VALUES ('totals', {version})",
+            "INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps) VALUES (1, 0, 0, 0, 8e8, 8e8, 1, 6)",
+            "INSERT INTO finding (id, key, process, device, phase, what, lost_ns, phase_ns, error_ns, count, steps, confidence)"
+            f" VALUES (1, 'python a.py f', 1, 0, 1, 'python', {lost_ns}, 800000000, {error_ns}, 6, 6, 'sampled')")
+
+    def test_standard_errors(self):
+        """They are of all steps together."""
+        before = self.finished("before", 60_000_000, 1)
+        for error_ns, different in ((100_000_000, 1), (400_000_000, 0)):
+            after = self.finished(f"after-{error_ns}", 600_000_000, error_ns)
+            self.assertEqual(self.changes(before, after)[1]["findings", "python a.py f", "ns_each"]["different"], different)
+            self.assertEqual(" ".join(self.command("diff", before, after, sim=False).out.split()).count(
+                "Large, but within twice the standard error: python a.py f, a step (+90.0 ms)"), not different)
 
     def test_wrong_use(self):
         one = self.slower("one", 1)

@@ -84,7 +84,7 @@ class Findings(harness.Case):
         self.assertRegex(" ".join(told.split()), r"gpuverify: verdict ran [^ ]+ ms on a simulated GPU: (?:[^ ]+ ms before CUDA, )?"
                                                  r"start [^ ]+ ms, \d+ steps of [^ ]+ ms, end ")
         self.assertRegex(told, r"\n  one step   [^ ]{40}   GPU busy [^ ]+ [um]s, idle [^ ]+ ms\n")
-        self.assertRegex(" ".join(told.split()), r" 1 sleep [^ ]+ ms \d+ % verdict\.c:\d+ idle: sleeping fix: Sleep less; if")
+        self.assertRegex(" ".join(told.split()), r" 1 sleep [^ ]+ ms \d+ % verdict\.c:\d+ idle: sleeping fix: Sleep less; instead")
         self.assertRegex(told, r"\n     busy +[^ ]+ [um]s +[\d.]+ %  ")
         self.assertRegex(told, r"\n  Start: ")
         self.assertIn("Next: gpuverify explain f1   trace: idle.db\n", told)

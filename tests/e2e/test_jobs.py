@@ -218,7 +218,7 @@ class Jobs(harness.Case):
             trace.close()
         for words in (("report", "one.db", "two.db"), ("stalls", "two.db:one.db"), ("check", "one.db", "two.db", "--min-kernels", "1")):
             said = self.command(*words, status=3, sim=False).err
-            self.assertIn("these are several runs: when two.db began, the earlier ones had ended; gpuverify diff", said)
+            self.assertIn("these traces are of different runs: the earlier ones ended before two.db began. gpuverify diff", said)
         self.command("merge", "one.db", "two.db", "-o", "both.db", sim=False)  # as asked for
 
     def test_a_merge_that_is_ended_leaves_no_file(self):

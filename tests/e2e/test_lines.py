@@ -72,6 +72,9 @@ class Chosen(LinesCase):
         _, found = self.check("python single", 0.3)
         self.assertEqual([round(one.share, 9) for one in found.values()], [1])
 
+    def test_graphs(self):
+        self.check("c graphs", 0.5)
+
     def test_none_of_equal_lines_stands_out(self):
         self.check("c equal", 0.5)
 

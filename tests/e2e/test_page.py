@@ -46,8 +46,34 @@ class Page(harness.Case):
                     json.loads(text)
 
     def test_says_as_much_of_the_gpu_as_the_summary(self):
-        for trace, said in (("other_profiler", r"One step: GPU busy 742 ms, .* not seen"), ("hang", r"The run: GPU busy at least 0 ns, ")):
-            self.assertRegex(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["headline"], said)
+        for trace, of, said in (("other_profiler", "a step", {"busy": 742500000, "rest": 5165593, "not seen": 750001500}),
+                                ("hang", "the run", {"f1": 1000000000, "not known": 8000000000})):
+            found = json.loads(dict(DATA.findall(self.page(trace)))["findings"])
+            self.assertEqual(found["of"], of)
+            budget = {part["name"] if part["kind"] == "aside" else part["kind"]: part["ns"] for part in found["budget"]}
+            self.assertEqual({kind: budget.get(kind) for kind in said}, said)
+
+    def test_the_parts_of_a_run_are_all_of_it(self):
+        found = json.loads(dict(DATA.findall(self.page("add")))["findings"])
+        accounts = [(name, ns) for _, name, _, ns, *_ in found["accounts"]]
+        self.assertEqual(sum(part["ns"] for part in found["budget"]), sum(ns for _, ns in accounts))
+        self.assertEqual(found["budget"][0], {"kind": "busy", "name": "useful GPU work",
+                                              "ns": sum(ns for name, ns in accounts if name in ("kernel", "graph", "copy", "set"))})
+
+    def test_its_headline_is_what_matters_most(self):
+        for trace, said in (("lines", "data.py:7 batches costs 9.91 ms of each 99.0 ms step: the host's own code, at which nobody looked"),
+                            ("lazy_launch", "4.20 s of the 6.00 s run: the host's own code, at which nobody looked"),
+                            ("hang", "cuLaunchKernel had not returned when its process ended, after 6.00 s of 7.00 s")):
+            self.assertEqual(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["headline"], said)
+
+    def test_each_finding_has_a_story(self):
+        found = dict(DATA.findall(self.page("starved")))
+        stories = [story for story in json.loads(found["stories"]) if story["kind"] == "finding"]
+        findings = json.loads(found["report"])["findings"]
+        self.assertGreater(len(findings), 2)
+        self.assertEqual([(story["id"], story["title"]) for story in stories], [(one["id"], one["title"]) for one in findings])
+        for story in stories:
+            self.assertTrue(story["told"])
 
     def test_a_full_disk_is_not_the_fault_of_the_trace(self):
         self.page("lazy_launch")

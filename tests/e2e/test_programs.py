@@ -48,6 +48,8 @@ class Simulated(harness.Case):
         self.assertEqual(found and known_flaws.judge(truth, name, found[0]), "right", f"{found}\ninstead of {truth}")
         for word in truth.get("never", ()):
             self.assertNotIn(word, found[0]["title"])
+        for word in truth.get("says", ()):
+            self.assertIn(word, found[0]["title"])
         if busy:
             return
         _, plain_s = known_flaws.loop(self.run_kind(name, preload=False))

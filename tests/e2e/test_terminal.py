@@ -141,7 +141,7 @@ class Terminal(harness.Case):
                                     and not select.select([self.ours], [], [], 0)[0])
             self.assertEqual(child.returncode, 0 if shown else 2, name)
             if not shown:
-                self.assertIn(f"--to {name} is not for a terminal: -o FILE", " ".join(text.split()))
+                self.assertIn(f"--to {name} does not write to a terminal: use -o FILE", " ".join(text.split()))
                 self.assertEqual(self.launch("export", "trace.db", "--to", name, "-o", "out", "--force").wait(harness.PROGRAM_S), 0)
 
     def test_progress_and_ctrl_c(self):

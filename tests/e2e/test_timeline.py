@@ -18,6 +18,17 @@ VIEWS = {
 }
 
 
+
+
+def samples(count):
+    """Every 500 ms, of 400 ms each, beside one without GPM."""
+    return ("INSERT INTO sample (id, uuid, at_ns, gpu_percent) VALUES (100000, 'GPU-1', 7, 50)",
+            f"INSERT INTO sample (id, uuid, at_ns) WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
+            "SELECT i, 'GPU-1', i * 500000000 FROM n",
+            "INSERT INTO sample_gpm (sample, duration_ns, sm_tenths, tensor_tenths, dram_tenths, pcie_tx_mib) "
+            "SELECT id, 400000000, 960, 30, min(id, 1000), 2048 FROM sample WHERE id < 100000")
+
+
 class Numbers:
     def __init__(self, text, digits):
         self.text, self.at, self.digits, self.half = text, 0, {digit: i for i, digit in enumerate(digits)}, len(digits) // 2
@@ -129,6 +140,27 @@ class Timeline(harness.Case):
             self.assertTrue({waited_for, blocked_by} & ids)
             self.assertGreater(start + duration, 0)
         self.assertGreater(len(data["arrows"]), 0)
+
+    def test_samples_of_how_the_gpu_is_used_are_counters(self):
+        data = self.data("starved", *samples(3))
+        counters = {counter["name"]: counter for counter in data["counters"]}
+        self.assertEqual(list(counters), ["SMs active", "tensor cores", "DRAM", "PCIe sent"])
+        self.assertEqual(counters["DRAM"]["unit"], "%")
+        self.assertEqual(counters["DRAM"]["device"], "NVIDIA H100 80GB HBM3, GPU-1")
+        # Each: microseconds since the end of the one before, the length, the value.
+        self.assertEqual(counters["DRAM"]["points"], [100000, 400000, 0.1, 100000, 400000, 0.2, 100000, 400000, 0.3])
+
+    def test_a_long_trace_has_means_of_samples(self):
+        data = self.data("starved", *samples(9000))
+        points = data["counters"][0]["points"]
+        self.assertEqual(len(points) // 3, 9000 // 4)
+        self.assertEqual(points[:3], [100000, 1600000, 96.0])
+        self.assertEqual(data["counters"][2]["points"][2], 0.3)  # 0.1 to 0.4: 0.25
+
+    def test_a_time_that_was_not_recorded_is_shown(self):
+        data = self.data("other_profiler")
+        (row,) = (row for row in data["rows"] if data["tracks"][row["track"] - 1]["kind"] == "unseen")
+        self.assertEqual([one[2] for one in slices(data, row)], ["GPU: another profiler", "GPU: only operations"])
 
     def test_a_trace_of_nothing_has_no_timeline(self):
         self.assertIsNone(self.data("lazy_launch", *(f"DELETE FROM {table}" for table in (

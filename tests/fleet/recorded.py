@@ -87,7 +87,7 @@ def unpack(folder):
 
 LINE = "coalesce(nullif(gv_line(function, NULL, file, line), ''), '')"
 IDLE = f"""SELECT process, device, what, {LINE} AS line, count, total_ns FROM ledger WHERE what NOT IN
-    ('kernel', 'graph', 'collective', 'copy', 'copy-pageable', 'set', 'benchmark', 'not-seen', 'no-request', 'gpuverify')"""
+    ('kernel', 'graph', 'collective', 'copy', 'copy-exposed', 'copy-pageable', 'set', 'benchmark', 'not-seen', 'no-request', 'gpuverify')"""
 FINDINGS = f"""SELECT process, phase, rtrim(key) AS key, what, {LINE} AS line, lost_ns,
     coalesce(saves_ns, 0) AS saves_ns, (SELECT phase_ns FROM finding WHERE id = findings.id) AS phase_ns FROM findings"""
 # Late: after the process's first launch.

@@ -111,16 +111,19 @@ static void say_launch_result(const struct gv_run_facts *facts, char *out, size_
     snprintf(out, size, "%s (%" PRId64 ")", name ? name : "error", facts->launch_result);
 }
 
-/* "3 launches of 1 kernel, 1 of which failed". */
+/* "3 launches of 1 kernel, 1 of which failed, and captured 2 more into graphs". */
 static void say_launches(const struct gv_run_facts *facts, char *out, size_t size)
 {
-    char failed[64] = "";
+    char failed[64] = "", captured[64] = "";
+    int64_t launches = facts->launch_calls - facts->captured_launches;
 
     if (facts->launch_failed > 0)
         snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
-    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s", facts->launch_calls,
-             es(facts->launch_calls), facts->launched_kernels,
-             gv_format_plural(facts->launched_kernels), failed);
+    if (facts->captured_launches > 0)
+        snprintf(captured, sizeof(captured), ", and captured %" PRId64 " %sinto graphs",
+                 facts->captured_launches, launches > 0 ? "more " : "");
+    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s%s", launches, es(launches),
+             facts->launched_kernels, gv_format_plural(facts->launched_kernels), failed, captured);
 }
 
 static void say_launched(const struct gv_run_facts *facts, char *out)
@@ -323,9 +326,9 @@ void gv_facts_say_growth(const struct gv_run_facts *facts, char *out)
 {
     char size[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s that %.300s allocated in %" PRId64 " calls, up to the end, was never freed",
-           gv_format_size(size, facts->grown_bytes),
-           facts->grown_where[0] ? facts->grown_where : "one line", facts->grown_times);
+    gv_say(out, "%.300s allocates throughout the run; %s from %" PRId64 " calls was never freed",
+           facts->grown_where[0] ? facts->grown_where : "one line",
+           gv_format_size(size, facts->grown_bytes), facts->grown_times);
 }
 
 void gv_facts_say_late_rank(const struct gv_run_facts *facts, char *out)

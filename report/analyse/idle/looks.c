@@ -39,6 +39,7 @@ struct verdict {
     int at_once;            /* how many were at that time, */
     int most;               /* and at any time */
     int times;              /* how often its workers were started */
+    struct gv_idle_lock lock;
 };
 
 /* How often a line was seen in the workers of a data loader, or in threads beside the one that
@@ -109,6 +110,7 @@ enum idle_sample_column {
     IDLE_DELAY,
     IDLE_CPU,
     IDLE_TEXT,
+    IDLE_IS_OWN, /* the thread has the lock that GV_IDLE_LOCK tells of */
 };
 
 /* ---- texts and stacks, by number ---- */
@@ -179,17 +181,16 @@ static int read_account(sqlite3_stmt *frames, int64_t id, enum gv_account *what,
     return gv_database_error(sqlite3_db_handle(frames), result);
 }
 
-int gv_idle_stack_account(sqlite3 *trace, int64_t id, unsigned *what)
+int gv_idle_frames_prepare(sqlite3 *trace, sqlite3_stmt **frames)
 {
-    sqlite3_stmt *frames = NULL;
-    bool waits;
-    int error = gv_database_compile(trace, sql_frames, &frames);
+    return gv_database_compile(trace, sql_frames, frames);
+}
 
-    *what = NOTHING;
-    if (!error)
-        error = read_account(frames, id, what, &waits);
-    sqlite3_finalize(frames);
-    return error;
+int gv_idle_stack_account(sqlite3_stmt *frames, int64_t id, unsigned *what)
+{
+    bool waits;
+
+    return read_account(frames, id, what, &waits);
 }
 
 static int stack_read(struct gv_idle_looks *looks, int64_t id, struct known_stack *stack)
@@ -586,6 +587,36 @@ static void note_cpus(struct gv_idle_looks *looks, sqlite3_stmt *row, int whom)
     snprintf(looks->cpus, sizeof(looks->cpus), "%s", text);
 }
 
+/* What a look says of a lock for which threads wait: of the thread's own look at the same time. The
+ * account is what more than half of these looks say (Boyer and Moore). */
+static int take_lock(struct gv_idle_looks *looks, sqlite3_stmt *row)
+{
+    const struct sample *last =
+        looks->sample_count ? &looks->samples[looks->sample_count - 1] : NULL;
+    const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+    const long others = text ? strtol(text, NULL, 10) : 0;
+    const struct known_stack nothing = {.what = NOTHING};
+    unsigned what = beside_account(looks, row, &nothing);
+    int64_t stack = sqlite3_column_int64(row, IDLE_OTHER_STACK);
+    struct known_stack other;
+    int error = stack_of(looks, stack, &other);
+
+    if (error || !last || last->thread != sqlite3_column_int64(row, IDLE_THREAD) ||
+        last->at_ns != gv_time_column(row, IDLE_AT))
+        return error;
+    struct gv_idle_lock *lock = &looks->verdicts[last->verdict].lock;
+    lock->looks++;
+    lock->waiting += others > 0 && others < INT16_MAX ? others : 0;
+    lock->own += sqlite3_column_int(row, IDLE_IS_OWN);
+    lock->wanted += (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_WANTS_LOCK) != 0;
+    if (sqlite3_column_int64(row, IDLE_OTHER) == 0)
+        return 0;
+    lock->stack = other.line ? stack : lock->stack;
+    lock->what = lock->what_votes ? lock->what : what;
+    lock->what_votes += lock->what == what ? 1 : -1;
+    return 0;
+}
+
 static int take_sample(void *context, sqlite3_stmt *row)
 {
     struct gv_idle_looks *looks = context;
@@ -596,6 +627,8 @@ static int take_sample(void *context, sqlite3_stmt *row)
     uint32_t number;
     int error = stack_of(looks, stack, &own);
 
+    if (sqlite3_column_int(row, IDLE_ABOUT) == GV_IDLE_LOCK)
+        return error ? error : take_lock(looks, row);
     if (!error)
         error = stack_of(looks, other_stack, &other);
     if (error)
@@ -712,7 +745,7 @@ int gv_idle_looks_open(sqlite3 *trace, struct gv_idle_looks **opened)
     if (!error)
         error = read_machine(looks);
     if (!error)
-        error = gv_database_compile(trace, sql_frames, &looks->frames);
+        error = gv_idle_frames_prepare(trace, &looks->frames);
     if (!error)
         error = gv_stack_line_prepare(trace, &looks->line);
     if (!error)
@@ -767,6 +800,7 @@ static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idl
                              .thread = sample->thread,
                              .what = verdict->what,
                              .beside = verdict->beside,
+                             .lock = verdict->lock,
                              .times = verdict->times,
                              .verdict = sample->verdict,
                              .stack = sample->stack ? sample->stack : verdict->stack,

@@ -11,12 +11,22 @@
 
 struct gv_idle_looks;
 
+/* A lock for which threads wait, as looks at one thread see it. */
+struct gv_idle_lock {
+    int64_t looks, waiting; /* so many told of locks; how many other threads waited, summed */
+    int64_t own, wanted;    /* in how many it had the lock itself, and waited for it, too */
+    int64_t stack;          /* where another one waits; 0: not known */
+    unsigned what;          /* enum gv_account of the one that has it, */
+    int what_votes;         /* 0: not known */
+};
+
 /* Texts are valid in the call. */
 struct gv_idle_look {
     int64_t at_ns;
-    int64_t thread;   /* as in idle_sample: negative: the tid of one that has no row yet */
-    unsigned what;    /* enum gv_account */
-    unsigned beside;  /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
+    int64_t thread;  /* as in idle_sample: negative: the tid of one that has no row yet */
+    unsigned what;   /* enum gv_account */
+    unsigned beside; /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
+    struct gv_idle_lock lock; /* of all looks with this verdict */
     int times;        /* how often the workers were started for which it waits; 0: none are known */
     uint32_t verdict; /* the same number: the same account, detail and line */
     int64_t stack;    /* 0: none */
@@ -38,7 +48,9 @@ bool gv_idle_looks_are_full(const struct gv_idle_looks *looks);
 int gv_idle_looks_read(struct gv_idle_looks *looks, int64_t after, int64_t until,
                        gv_idle_look_take *take, void *context);
 
-/* The account that the frames of a stack say its line is of; GV_ACCOUNTS: they do not. */
-int gv_idle_stack_account(sqlite3 *trace, int64_t stack, unsigned *what);
+/* The account that the frames of a stack say its line is of; GV_ACCOUNTS: they do not. frames: to
+ * be prepared before, for many stacks, and finalized. 0 or -errno. */
+int gv_idle_frames_prepare(sqlite3 *trace, sqlite3_stmt **frames);
+int gv_idle_stack_account(sqlite3_stmt *frames, int64_t stack, unsigned *what);
 
 #endif

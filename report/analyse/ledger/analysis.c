@@ -1,6 +1,7 @@
 #include "report/analyse/ledger/analysis.h"
 
 #include "report/analyse/ledger/findings.h"
+#include "report/analyse/ledger/minutes.h"
 #include "report/analyse/ledger/uses.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse_ledger_ledger.inc"
@@ -132,6 +133,10 @@ static int ledger_open(struct gv_ledger *ledger)
     if (!error)
         error = gv_database_each(ledger->trace, sql_builds, NULL, 0, take_build, ledger);
     if (!error)
+        error = gv_database_number(ledger->trace,
+                                   "SELECT max(0, value) FROM meta WHERE key = 'full_from_ns'",
+                                   NULL, 0, &ledger->minutes.from_ns);
+    if (!error)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
     if (!error)
         error = gv_stack_text_install(ledger->trace);
@@ -141,7 +146,7 @@ static int ledger_open(struct gv_ledger *ledger)
         error = gv_scaled_open(&ledger->scaled, ledger->trace, ledger->pass);
     if (!error)
         error = gv_ledger_lanes_find(ledger);
-    return error || ledger->by_minute ? error : gv_ledger_uses_read(ledger);
+    return error || ledger->only_minutes ? error : gv_ledger_uses_read(ledger);
 }
 
 static void ledger_close(struct gv_ledger *ledger)
@@ -182,10 +187,13 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->sampled);
     gv_scaled_close(ledger->scaled);
     gv_key_map_free(&ledger->beside_numbers);
+    gv_ledger_minutes_free(ledger);
     free(ledger->idle.pieces);
     free(ledger->idle.gaps);
     free(ledger->unseen.times);
     gv_pass_sorted_close(ledger->looks);
+    sqlite3_finalize(ledger->frames);
+    sqlite3_finalize(ledger->checks_gradient);
 }
 
 static int make(struct gv_ledger *ledger)
@@ -196,15 +204,16 @@ static int make(struct gv_ledger *ledger)
 
     if (!error)
         error = gv_ledger_take(ledger);
+    gv_ledger_copies_judge(ledger);
     if (!error)
         error = gv_ledger_split(ledger, &rows);
-    if (!error && ledger->by_minute)
-        error = gv_ledger_store_minutes(ledger, &rows);
-    if (!error && !ledger->by_minute)
+    if (!error && !ledger->only_minutes)
         error = gv_ledger_findings_make(ledger, &rows, &findings);
-    if (!error && !ledger->by_minute)
+    if (!error)
         error = gv_ledger_store(ledger, &rows, &findings);
-    if (!error && !ledger->has_no_idle)
+    if (!error)
+        error = gv_ledger_minutes_store(ledger);
+    if (!error && !ledger->only_minutes)
         error = gv_ledger_idle_store(ledger, &rows);
     free(findings.list);
     gv_ledger_rows_free(&rows);
@@ -219,11 +228,9 @@ int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_
     return make(&ledger);
 }
 
-int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
-                           bool with_idle)
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass)
 {
-    struct gv_ledger ledger = {
-        .trace = trace, .part = *part, .pass = pass, .by_minute = true, .has_no_idle = !with_idle};
+    struct gv_ledger ledger = {.trace = trace, .part = *part, .pass = pass, .only_minutes = true};
 
     return make(&ledger);
 }

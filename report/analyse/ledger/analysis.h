@@ -11,14 +11,13 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Makes the rows of lane, ledger_row, finding and idle_time, which are empty, from the trace's
- * rows, its stalls and its steps, of a part of the run: then they add up to that. Phases are those
- * of the whole run; of a thread, only the time that it kept a device idle. 0 or -errno. */
+/* Makes the rows of lane, ledger_row, ledger_minute, finding and idle_time, which are empty, from
+ * the trace's rows, its stalls and its steps, of a part of the run: then they add up to that.
+ * Phases are those of the whole run; of a thread, only the time that it kept a device idle. 0 or
+ * -errno. */
 int gv_ledger_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass);
 
-/* The same by minute, into older_ledger (the view ledger_minutes): no phases, and claims end with
- * the part. with_idle: and fills idle_time, which is empty. 0 or -errno. */
-int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass,
-                           bool with_idle);
+/* Without findings and idle_time. 0 or -errno. */
+int gv_ledger_minutes_make(sqlite3 *trace, const struct gv_totals_part *part, struct gv_pass *pass);
 
 #endif

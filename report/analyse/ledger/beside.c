@@ -198,7 +198,7 @@ static int find_waited(struct beside *beside, const struct gv_ledger_beside *of)
 {
     struct gv_ledger_finding finding = of_lane(beside, of->lane, of->what);
     const uint64_t call = beside->ledger->pairs[of->pair].after;
-    const int64_t values[] = {(uint32_t)call, GV_LEDGER_API(call)};
+    const int64_t values[] = {GV_LEDGER_KERNEL(call), GV_LEDGER_API(call)};
     struct numbers name = {0};
     char each[GV_FORMAT_BYTES], kernel[GV_KERNEL_NAME_WIDE + 1];
     int error;

@@ -1,4 +1,5 @@
 /* Books pieces of time into cells. */
+#include "report/analyse/ledger/minutes.h"
 #include "report/analyse/ledger/uses.h"
 
 #include "report/store/array.h"
@@ -68,7 +69,8 @@ static int count_in(struct gv_ledger *ledger, uint32_t pair, const struct gv_led
 }
 
 /* Of the pair, of all that have its second call in common, of all that have its function, as each
- * round may launch a kernel that it has just compiled, and of the thread. */
+ * round may launch a kernel that it has just compiled or a graph that it has just made, and of the
+ * thread. */
 static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *add)
 {
     const struct gv_ledger_pair of = ledger->pairs[pair];
@@ -81,16 +83,19 @@ static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
     if (!error && any)
         error = count_in(ledger, any, add);
+    if (error || !(add->verdict || gv_ledger_launches_graph(ledger, of.after)))
+        return error;
+    if (of.after != GV_LEDGER_FUNCTION(of.after)) {
+        error =
+            gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
+        if (!error && any)
+            error = count_in(ledger, any, add);
+    }
     if (error || !add->verdict)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_ANY, &any);
     of_thread.stack = 0;
-    if (!error && any)
-        error = count_in(ledger, any, &of_thread);
-    if (error || of.after == GV_LEDGER_FUNCTION(of.after))
-        return error;
-    error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, GV_LEDGER_FUNCTION(of.after), &any);
-    return error || !any ? error : count_in(ledger, any, add);
+    return error || !any ? error : count_in(ledger, any, &of_thread);
 }
 
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
@@ -154,48 +159,28 @@ bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what)
                                    !(what == GV_ACCOUNT_UNKNOWN && lane->device < 0));
 }
 
-/* The device had no work. */
-static bool is_idle(uint32_t what)
-{
-    return what >= GV_ACCOUNTS ||
-           (gv_account_say(what).group != GV_ACCOUNT_BUSY && what != GV_ACCOUNT_NOT_SEEN);
-}
-
-static int64_t within(int64_t from_ns, int64_t to_ns, int64_t low_ns, int64_t high_ns)
-{
-    if (from_ns < low_ns)
-        from_ns = low_ns;
-    if (to_ns > high_ns)
-        to_ns = high_ns;
-    return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 struct bounds {
     int64_t low_ns, high_ns;
 };
 
-static struct bounds bounds_of(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
-                               uint32_t phase)
+static struct bounds bounds_of(const struct gv_ledger_lane *lane, uint32_t phase)
 {
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
 
-    if (ledger->by_minute)
-        return (struct bounds){phase * GV_LEDGER_MINUTE_NS,
-                               (phase + INT64_C(1)) * GV_LEDGER_MINUTE_NS};
     return (struct bounds){borders[phase], borders[phase + 1]};
 }
 
 static int64_t within_half(int64_t from_ns, int64_t to_ns, struct bounds of)
 {
-    return within(from_ns, to_ns, of.low_ns, of.low_ns + (of.high_ns - of.low_ns) / 2);
+    return gv_ledger_within(from_ns, to_ns, of.low_ns, of.low_ns + (of.high_ns - of.low_ns) / 2);
 }
 
 static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t phase,
                          const struct gv_ledger_piece *piece, bool counts)
 {
     struct gv_ledger_lane *lane = &ledger->lanes[number];
-    const struct bounds of = bounds_of(ledger, lane, phase);
-    int64_t ns = within(piece->from_ns, piece->to_ns, of.low_ns, of.high_ns);
+    const struct bounds of = bounds_of(lane, phase);
+    int64_t ns = gv_ledger_within(piece->from_ns, piece->to_ns, of.low_ns, of.high_ns);
     int64_t first_ns = within_half(piece->from_ns, piece->to_ns, of);
     const struct gv_ledger_cell wanted = {.lane = number,
                                           .pair = piece->pair,
@@ -212,16 +197,16 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     cell = &ledger->cells[at - 1];
     cell->booked_ns += ns;
     cell->booked_count += counts;
-    cell->before_copy_ns += piece->before_copy ? ns : 0;
-    if (ledger->idle.is_open && is_idle(piece->what)) {
-        const struct gv_ledger_idle_piece part = {
-            .cell = (uint32_t)at - 1,
-            .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
-            .to_ns = piece->to_ns < of.high_ns ? piece->to_ns : of.high_ns};
+    cell->linked_ns += piece->linked ? ns : 0;
+    const struct gv_ledger_idle_piece part = {
+        .cell = (uint32_t)at - 1,
+        .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
+        .to_ns = piece->to_ns < of.high_ns ? piece->to_ns : of.high_ns};
+    error = gv_ledger_minutes_book(ledger, at - 1, part.from_ns, part.to_ns, counts, false);
+    if (!error && ledger->idle.is_open && gv_ledger_is_idle(piece->what))
         error = gv_ledger_idle_note(ledger, part);
-        if (error)
-            return error;
-    }
+    if (error)
+        return error;
     if (!gv_ledger_is_lost(lane, piece->what) || lane->waited_ns == 0) {
         cell->total_ns += ns;
         cell->first_ns += first_ns;
@@ -242,31 +227,16 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     return 0;
 }
 
-static int book_in_minutes(struct gv_ledger *ledger, uint32_t number,
-                           const struct gv_ledger_piece *piece)
-{
-    int error = 0;
-
-    for (int64_t minute = piece->from_ns / GV_LEDGER_MINUTE_NS;
-         minute <= (piece->to_ns - 1) / GV_LEDGER_MINUTE_NS && !error; minute++)
-        if (minute >= 0 && minute < UINT32_MAX)
-            error = book_in_phase(ledger, number, (uint32_t)minute, piece, true);
-    return error;
-}
-
 /* A piece counts in the phase in which it begins. */
 static int book_in_part(struct gv_ledger *ledger, uint32_t number,
                         const struct gv_ledger_piece *piece)
 {
     int error = 0;
 
-    if (ledger->by_minute)
-        return book_in_minutes(ledger, number, piece);
     gv_ledger_use_note(ledger, number, piece, false);
     for (uint32_t phase = 0; phase < GV_LEDGER_PHASES && !error; phase++)
         error = book_in_phase(ledger, number, phase, piece,
-                              piece->from_ns >=
-                                  bounds_of(ledger, &ledger->lanes[number], phase).low_ns);
+                              piece->from_ns >= bounds_of(&ledger->lanes[number], phase).low_ns);
     return error;
 }
 
@@ -290,21 +260,22 @@ int gv_ledger_book(struct gv_ledger *ledger, uint32_t number, const struct gv_le
     return error;
 }
 
-void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from_ns,
-                         int64_t *to_ns)
+int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t number, int64_t *from_ns, int64_t *to_ns)
 {
     struct gv_ledger_cell *cell = &ledger->cells[ledger->lanes[number].busy_cell - 1];
-    const struct bounds of = bounds_of(ledger, &ledger->lanes[number], cell->phase);
+    const struct bounds of = bounds_of(&ledger->lanes[number], cell->phase);
 
     *from_ns = *from_ns > of.low_ns ? *from_ns : of.low_ns;
     *to_ns = *to_ns < of.high_ns ? *to_ns : of.high_ns;
-    cell->total_ns -= within(*from_ns, *to_ns, of.low_ns, of.high_ns);
+    cell->total_ns -= gv_ledger_within(*from_ns, *to_ns, of.low_ns, of.high_ns);
     cell->first_ns -= within_half(*from_ns, *to_ns, of);
     if (*to_ns > *from_ns)
         gv_ledger_use_note(ledger, number,
                            &(const struct gv_ledger_piece){
                                .from_ns = *from_ns, .to_ns = *to_ns, .what = cell->what},
                            true);
+    return gv_ledger_minutes_book(ledger, ledger->lanes[number].busy_cell - 1, *from_ns, *to_ns, 0,
+                                  true);
 }
 
 /* The part of `ns` that `share` of `of` is, rounded down. */
@@ -354,9 +325,10 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns,
         ledger->cells[at - 1].total_ns += part_ns;
         ledger->cells[at - 1].booked_ns = cell.booked_ns;
         ledger->cells[at - 1].booked_count = cell.booked_count;
-        ledger->cells[at - 1].before_copy_ns = cell.before_copy_ns;
+        ledger->cells[at - 1].linked_ns = cell.linked_ns;
         ledger->cells[at - 1].first_ns += first_ns;
         ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
+        error = gv_ledger_minutes_claim(ledger, lane->open[i], at - 1, part_ns);
     }
     lane->open_count = 0;
     lane->waited_ns = waited_ns;

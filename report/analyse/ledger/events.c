@@ -4,6 +4,7 @@
 #include "report/store/array.h"
 #include "report/store/time_sum.h"
 #include "trace/call_table.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 /* Of one idle time. With more, its first part is booked before it is known who ends it. */
@@ -14,6 +15,7 @@
 #define LATE_NS       1000000 /* an operation that its stream could have begun at once */
 #define PAGEABLE      1       /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
 #define TO_DEVICE     1       /* CUPTI_ACTIVITY_MEMCPY_KIND_HTOD */
+#define OF_HOST_LAST  4       /* CUPTI_ACTIVITY_MEMCPY_KIND_ATOH: up to it, the host has one end */
 /* Entries of the past are thrown away so many at a time. */
 #define ENTRIES_KEPT 16u
 
@@ -136,6 +138,16 @@ static int64_t drained_by(const struct gv_ledger *ledger, const struct gv_pass_c
                : 0;
 }
 
+static int64_t waited_ns(const struct gv_ledger *ledger, const struct gv_pass_call *call)
+{
+    const struct gv_key key = {{(uint64_t)call->key.id, 0, 0}};
+    int64_t stall = gv_key_map_find(&ledger->stall_numbers, &key);
+
+    if (gv_ledger_asks_to_wait(ledger, call->api))
+        return call->key.end_ns - call->key.at_ns;
+    return stall ? ledger->stalls[stall - 1].stalled_ns : 0;
+}
+
 /* In how many tenths of the lane's main phase a call was made. */
 static void count_tenth(struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
                         const struct gv_pass_call *call)
@@ -150,13 +162,23 @@ static void count_tenth(struct gv_ledger *ledger, const struct gv_ledger_lane *l
     of[7] = tenth;
 }
 
+static uint64_t call_of(const struct gv_ledger *ledger, const struct gv_pass_call *call)
+{
+    uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
+    uint64_t graph = gv_mix(0, (uint64_t)call->object) >> 32;
+
+    return gv_ledger_launches_graph(ledger, what)
+               ? what | GV_LEDGER_GRAPH | graph % GV_LEDGER_GRAPHS
+               : what;
+}
+
 static int take_call(void *context, const struct gv_pass_call *call)
 {
     struct gv_ledger *ledger = context;
     struct gv_ledger_thread *thread =
         call->thread < ledger->thread_count ? &ledger->threads[call->thread] : NULL;
     struct gv_ledger_process *process = thread ? &ledger->processes[thread->process] : NULL;
-    uint64_t what = GV_LEDGER_CALL(call->api, call->kernel);
+    uint64_t what = call_of(ledger, call);
     struct gv_ledger_launch launch = {
         .id = call->key.id,
         .start_ns = call->key.at_ns,
@@ -208,6 +230,9 @@ static int take_call(void *context, const struct gv_pass_call *call)
             .capture_stack = thread->capture_stack,
             .starts = starts,
             .device = process->lane_count > 1 ? device_of(ledger, call) : -1};
+        lane->host_waits_ns +=
+            gv_ledger_within(call->key.at_ns, call->key.at_ns + waited_ns(ledger, call),
+                             lane->main_ns, lane->main_end_ns);
         /* Of a lane of which only calls are known, nothing can be said until one waits. */
         if (call->key.end_ns > lane->busy_until_ns &&
             (!(lane->worked && !lane->drained) || drained_ns))
@@ -217,7 +242,7 @@ static int take_call(void *context, const struct gv_pass_call *call)
         if (!error && lane->device < 0)
             error = take_host_only(ledger, process->lanes[i], &launch, drained_ns);
     }
-    thread->last = what;
+    thread->last = gv_ledger_launches_graph(ledger, what) ? GV_LEDGER_FUNCTION(what) : what;
     if (call->result == 0 && gv_ledger_api(ledger, call->api, 2) == 1) {
         thread->capture_pair = launch.pair + 1;
         thread->capture_stack = launch.stack;
@@ -290,6 +315,9 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
                 : operation->copy_kind / 16 == PAGEABLE ? GV_ACCOUNT_COPY_PAGEABLE
                                                         : GV_ACCOUNT_COPY,
         .to_device = operation->kind == GV_GPU_COPY && operation->copy_kind % 16 == TO_DEVICE,
+        .of_host = operation->kind == GV_GPU_COPY && operation->copy_kind % 16 >= TO_DEVICE &&
+                   operation->copy_kind % 16 <= OF_HOST_LAST,
+        .awaited = launch && launch->awaits && launch->end_ns < lane->busy_until_ns,
     };
     int64_t last_ns = lane->copy_count ? lane->copies[lane->copy_count - 1].end_ns : INT64_MIN;
     int error = 0;
@@ -298,6 +326,9 @@ static int take_copy(struct gv_ledger *ledger, uint32_t number,
         copy.start_ns = last_ns;
     if (copy.end_ns > lane->end_ns)
         copy.end_ns = lane->end_ns;
+    if (copy.of_host)
+        lane->copies_ns +=
+            gv_ledger_within(copy.start_ns, copy.end_ns, lane->main_ns, lane->main_end_ns);
     if (copy.end_ns <= copy.start_ns || copy.end_ns <= lane->busy_until_ns)
         return 0;
     if (lane->copy_count >= COPIES_MOST)
@@ -341,8 +372,9 @@ static int take_computing(struct gv_ledger *ledger, uint32_t number,
         piece.to_ns = end_ns < lane->busy_until_ns ? end_ns : lane->busy_until_ns;
         if (piece.to_ns > piece.from_ns) {
             size_t cell = lane->busy_cell;
-            gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
-            error = gv_ledger_book(ledger, number, &piece);
+            error = gv_ledger_take_back(ledger, number, &piece.from_ns, &piece.to_ns);
+            if (!error)
+                error = gv_ledger_book(ledger, number, &piece);
             lane->busy_cell = cell;
         }
     }

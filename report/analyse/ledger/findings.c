@@ -172,7 +172,7 @@ static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
 
 static bool is_lost(const struct gv_ledger *ledger, const struct gv_ledger_row *row)
 {
-    return row->what == GV_ACCOUNT_COPY_PAGEABLE ||
+    return row->what == GV_ACCOUNT_COPY_PAGEABLE || row->what == GV_ACCOUNT_COPY_EXPOSED ||
            gv_ledger_is_lost(&ledger->lanes[row->lane], row->what);
 }
 
@@ -329,8 +329,20 @@ static void take(struct gv_ledger_finding *finding, struct claim *claim)
     claim->taken = true;
     finding->lost_ns += claim->ns;
     finding->count += claim->row->count;
+    if (claim->what == GV_ACCOUNT_COPY_EXPOSED) {
+        finding->exposed_ns += claim->ns;
+        finding->awaited_ns += claim->row->linked_ns;
+    }
     finding->variance += claim->row->variance;
     finding->sampled |= claim->row->sampled;
+}
+
+static int64_t saved_by(const struct gv_ledger_lane *lane, const struct gv_ledger_finding *finding)
+{
+    int64_t rest_ns = finding->lost_ns - finding->exposed_ns;
+
+    return (finding->what == GV_ACCOUNT_COPY_PAGEABLE ? rest_ns / 3 * 2 : rest_ns) +
+           (int64_t)((double)finding->exposed_ns * lane->copies_save);
 }
 
 static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase phase,
@@ -368,8 +380,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 take(&finding, &forming->claims[i]);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
-        finding.saves_ns =
-            finding.what == GV_ACCOUNT_COPY_PAGEABLE ? finding.lost_ns / 3 * 2 : finding.lost_ns;
+        finding.saves_ns = saved_by(of, &finding);
         error = gv_array_room(&findings->list, findings->count, &findings->room,
                               sizeof(*findings->list));
         if (!error)
@@ -416,6 +427,8 @@ static int64_t weight_of(const struct gv_ledger_finding *finding)
         return 0;
     case GV_ACCOUNT_COMPUTING:
         return finding->phase_ns / COMPUTING_WEIGHT;
+    case GV_ACCOUNT_COPY_EXPOSED: /* all copies stay */
+        return finding->saves_ns;
     default:
         return is_of_start(finding) ? finding->lost_ns / 2 : finding->lost_ns;
     }

@@ -11,6 +11,7 @@ struct gv_ledger_finding {
     enum gv_ledger_phase phase;
     int64_t place, stall;                       /* stall: one that shows it; 0: none of its own */
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
+    int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: linked, as in rows */
     double variance;
     bool sampled, is_backward, is_again; /* is_backward: launching, by autograd; again.c */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
@@ -74,9 +75,5 @@ int gv_ledger_restarts_find(struct gv_ledger *ledger, struct gv_ledger_findings 
 /* store.c: 0 or -errno. */
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings);
-
-/* The rows are by minute: adds the largest of each, and the rest by account, to older_ledger. 0 or
- * -errno. */
-int gv_ledger_store_minutes(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 
 #endif

@@ -60,6 +60,13 @@ static bool is_before_copy(const struct walk *walk, const struct gv_ledger_piece
     return next->to_device && pairs[next->pair].thread != pairs[piece->pair].thread;
 }
 
+/* The next work was queued already, or the host waited, too: else the copy ran beside its work. */
+static bool waits_for_copies(uint32_t what)
+{
+    return what == GV_ACCOUNT_QUEUED || what == GV_ACCOUNT_BETWEEN_KERNELS ||
+           what == GV_ACCOUNT_ROUND_TRIP || what == GV_ACCOUNT_COPYING;
+}
+
 /* Copies in it are no idle time. */
 static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 {
@@ -76,11 +83,18 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
         if (copy->end_ns <= piece.from_ns)
             continue;
         piece.to_ns = copy->start_ns;
-        piece.before_copy = is_before_copy(walk, &piece);
+        piece.linked = is_before_copy(walk, &piece);
         if (piece.to_ns > piece.from_ns)
             error = book_opened(walk, piece);
         copied.from_ns = copy->start_ns > piece.from_ns ? copy->start_ns : piece.from_ns;
         copied.to_ns = copy->end_ns < to_ns ? copy->end_ns : to_ns;
+        if (copy->of_host)
+            lane->copies_alone_ns +=
+                gv_ledger_within(copied.from_ns, copied.to_ns, lane->main_ns, lane->main_end_ns);
+        if (copy->of_host && copy->what == GV_ACCOUNT_COPY && waits_for_copies(piece.what)) {
+            copied.what = GV_ACCOUNT_COPY_EXPOSED;
+            copied.linked = copy->awaited;
+        }
         if (!error)
             error = gv_ledger_book(walk->ledger, walk->lane, &copied);
         piece.from_ns = copied.to_ns;
@@ -88,7 +102,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
             return error;
     }
     piece.to_ns = to_ns;
-    piece.before_copy = is_before_copy(walk, &piece);
+    piece.linked = is_before_copy(walk, &piece);
     return error || piece.from_ns >= to_ns ? error : book_opened(walk, piece);
 }
 

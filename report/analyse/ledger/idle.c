@@ -23,7 +23,7 @@ void gv_ledger_idle_begin(struct gv_ledger *ledger)
 {
     if (ledger->idle.least_ns == 0)
         ledger->idle.least_ns = LEAST_NS;
-    ledger->idle.is_open = !ledger->has_no_idle;
+    ledger->idle.is_open = !ledger->only_minutes;
     ledger->idle.at = ledger->idle.piece_count;
 }
 
@@ -449,11 +449,11 @@ int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows)
     for (size_t i = 0; i < storing.single.count && !error; i++)
         error = store_row(&storing, add, &storing.single.rows[i]);
     sqlite3_finalize(add);
-    if (!error && !ledger->by_minute)
+    if (!error)
         error = gv_database_script(ledger->trace, sql_idle_evidence, NULL, 0);
-    if (!error && !ledger->by_minute)
+    if (!error)
         error = gv_database_script(ledger->trace, sql_again_in_steps, NULL, 0);
-    if (!error && !ledger->by_minute)
+    if (!error)
         error = gv_database_script(ledger->trace, sql_slow_steps_line, NULL, 0);
     gv_key_map_free(&storing.numbers);
     free(storing.cells);

@@ -79,6 +79,21 @@ SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (j
     FROM (SELECT depth, coalesce(file, library) AS file FROM frame WHERE stack = ?1))
 WHERE words IS NOT NULL ORDER BY depth DESC LIMIT 1;
 
+-- name: copies_await
+-- Where the streams in which the process ?2 copies at the place ?1 are told to wait for others: the stack that most such
+-- calls have.
+SELECT k.stack FROM call_stack k JOIN call c ON c.id = k.call JOIN api a ON a.id = c.api
+WHERE a.awaits_event AND c.stream IN (SELECT d.stream FROM stack_place s JOIN call_stack j ON j.stack = s.stack JOIN call d ON d.id = j.call
+    JOIN thread t ON t.id = d.thread WHERE s.place = ?1 AND t.process = ?2)
+GROUP BY k.stack ORDER BY count(*) DESC, k.stack LIMIT 1;
+
+-- name: copies_most
+-- Of the function at the place ?1, the line at which the process ?2 copies from or to the host for the longest.
+SELECT p.id FROM place o JOIN place p ON p.function IS o.function AND p.file IS o.file AND p.library IS o.library
+    JOIN stack_place s ON s.place = p.id JOIN gpu_stack g ON g.stack = s.stack
+WHERE o.id = ?1 AND g.process = ?2 AND g.kind = 2 AND g.copy_kind & 15 BETWEEN 1 AND 4
+GROUP BY p.id ORDER BY sum(g.gpu_ns) DESC LIMIT 1;
+
 -- name: has_managed
 SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind = 'alloc-managed');
 
@@ -186,8 +201,9 @@ SELECT (SELECT CAST(sum(m.count * min(m.median_ns - f.median_ns, m.mean_ns - f.m
 FROM middle f, middle l WHERE f.tenth = 1 AND l.tenth = 10;
 
 -- name: slow_steps
--- Those that take half as long again as the median ?2, and how much longer.
+-- Those that take half as long again as the median ?2, and how much longer. The last one has what comes after the loop.
 SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmup AND 2 * duration_ns >= 3 * ?2
+    AND ((SELECT source FROM step_series WHERE id = ?1) = 'range' OR number < (SELECT max(number) FROM step WHERE series = ?1))
     AND kind = (SELECT kind FROM step WHERE series = ?1 GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 1);
 
 -- name: main_kernel
@@ -231,18 +247,38 @@ VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, nullif
     nullif(?11, 0), nullif(?12, 0), ?13, ?15, coalesce(?16, (SELECT name FROM api WHERE id = ?14)), ?17);
 
 -- name: idle_evidence
--- The longest idle time of the phase that a row of the finding is of. (SQLite's rule for bare columns beside a max().)
+-- The longest idle time of the phase that a row of the finding is of, if possible at its line.
+DROP TABLE IF EXISTS temp.ledger_of;
+CREATE TEMP TABLE ledger_of (process INTEGER, device INTEGER, phase INTEGER, place INTEGER, what TEXT, finding INTEGER, is_line INTEGER);
+INSERT INTO temp.ledger_of
+SELECT f.process, f.device, f.phase, r.place, r.what, f.id, max(f.what = 'waits' OR f.place IS r.place)
+FROM finding f LEFT JOIN place p ON p.id = f.place
+    JOIN ledger_row r ON r.process = f.process AND r.device IS f.device AND r.phase = f.phase
+    LEFT JOIN place q ON q.id = r.place
+WHERE CASE WHEN f.what = 'waits' THEN r.claimed IS f.place
+    ELSE r.claimed IS NULL AND r.what = f.what AND (r.place IS f.place OR (q.function = p.function AND q.file IS p.file)) END
+GROUP BY f.id, r.place, r.what;
+CREATE INDEX temp.ledger_of_row ON ledger_of (process, device, phase, place, what);
 DROP TABLE IF EXISTS temp.ledger_idle;
 CREATE TEMP TABLE ledger_idle AS
-SELECT i.process AS process, i.device AS device, CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
-    x.place AS place, i.reason AS reason, i.id AS id, max(i.duration_ns) AS ns
-FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
-WHERE i.gap IS NOT NULL GROUP BY 1, 2, 3, 4, 5;
-UPDATE finding SET idle = (SELECT i.id FROM temp.ledger_idle i JOIN ledger_row r
-        ON r.process = i.process AND r.device IS i.device AND r.phase = i.phase AND r.place IS i.place AND r.what = i.reason
-    WHERE r.process = finding.process AND r.device IS finding.device AND r.phase = finding.phase
-        AND CASE WHEN finding.what = 'waits' THEN r.claimed IS finding.place ELSE r.claimed IS NULL AND r.what = finding.what AND r.place IS finding.place END
-    ORDER BY i.ns DESC LIMIT 1);
+SELECT o.finding AS finding, i.id AS id, i.ns AS ns, o.is_line AS is_line
+FROM (SELECT i.process AS process, i.device AS device, i.id AS id, i.reason AS what, x.place AS place,
+        CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
+        min(i.duration_ns, CASE WHEN i.start_ns < l.main_ns THEN l.main_ns WHEN i.start_ns < l.main_end_ns THEN l.main_end_ns ELSE l.end_ns END - i.start_ns) AS ns
+    FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
+    WHERE i.gap IS NOT NULL) i
+    CROSS JOIN temp.ledger_of o ON o.process = i.process AND o.device IS i.device AND o.phase = i.phase AND o.place IS i.place AND o.what = i.what;
+CREATE INDEX temp.ledger_idle_finding ON ledger_idle (finding, ns);
+UPDATE finding SET idle = (SELECT id FROM temp.ledger_idle WHERE finding = finding.id ORDER BY is_line DESC, ns DESC LIMIT 1);
+-- A few idle times are no part of each step.
+UPDATE finding SET times = (SELECT min(number) FROM (SELECT row_number() OVER longest AS number, sum(ns) OVER longest AS until_ns
+        FROM temp.ledger_idle i WHERE i.finding = finding.id WINDOW longest AS (ORDER BY ns DESC ROWS UNBOUNDED PRECEDING))
+    WHERE 5 * until_ns >= 4 * finding.lost_ns)
+WHERE phase = 1 AND steps > 1 AND saves_ns NOT NULL;
+UPDATE finding SET times = NULL WHERE times > 1 AND 10 * times > steps;
+UPDATE finding SET afterwards = NULL, title = title || '; most of it in ' || iif(times = 1, 'one idle time', times || ' idle times') || ', not in each step'
+WHERE times NOT NULL;
+DROP TABLE temp.ledger_of;
 DROP TABLE temp.ledger_idle;
 
 -- name: again_in_steps
@@ -319,9 +355,46 @@ WHERE what = 'slow-steps' AND steps > count;
 DROP TABLE temp.ledger_slow;
 DROP TABLE temp.ledger_slow_idle;
 
+-- name: minutes_begin
+-- How much of each cell is in which row of ledger_row; and when the time of each cell was.
+DROP TABLE IF EXISTS temp.ledger_deal;
+CREATE TEMP TABLE ledger_deal (cell INTEGER, row INTEGER, ns INTEGER);
+DROP TABLE IF EXISTS temp.ledger_entry;
+CREATE TEMP TABLE ledger_entry (cell INTEGER, minute INTEGER, ns INTEGER, first_ns INTEGER, count INTEGER, is_idle INTEGER);
+
+-- name: deal
+INSERT INTO temp.ledger_deal VALUES (?1, ?2, ?3);
+
 -- name: add_minute
-INSERT INTO older_ledger (minute, process, device, total_ns, count, error_ns, first_half_ns, what, confidence, file, line,
-    function, claimed_file, claimed_line, claimed_function)
-SELECT ?1, ?2, CASE WHEN ?3 >= 0 THEN ?3 END, ?6, ?7, ?8, ?9, ?10, ?11, p.file, p.line, p.function, c.file, c.line,
-    CASE WHEN ?5 <> 0 THEN coalesce(c.function, '?') END
-FROM (SELECT 1) LEFT JOIN place p ON p.id = ?4 LEFT JOIN place c ON c.id = ?5;
+INSERT INTO temp.ledger_entry VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: minutes_group
+UPDATE temp.ledger_entry SET cell = ?2 WHERE cell = ?1;
+
+-- define: part(amount)
+-- What a row has of it: all parts together are the amount.
+(CAST({amount} * d.until AS INTEGER) - CAST({amount} * d.since AS INTEGER))
+
+-- name: minutes_store
+-- The 32 largest rows of each minute, and the rest by account.
+DROP TABLE IF EXISTS temp.ledger_dealt;
+CREATE TEMP TABLE ledger_dealt (cell INTEGER, row INTEGER, since REAL, until REAL, PRIMARY KEY (cell, row)) WITHOUT ROWID;
+INSERT INTO temp.ledger_dealt
+SELECT cell, row, (sum(ns) OVER cells - ns) * 1.0 / sum(ns) OVER (PARTITION BY cell), sum(ns) OVER cells * 1.0 / sum(ns) OVER (PARTITION BY cell)
+FROM (SELECT cell, row, sum(ns) AS ns FROM temp.ledger_deal GROUP BY cell, row) WINDOW cells AS (PARTITION BY cell ORDER BY row);
+INSERT INTO ledger_minute (minute, process, device, phase, what, place, claimed, total_ns, count, error_ns, first_half_ns, idle_ns, confidence)
+WITH part AS (
+    SELECT e.minute AS minute, d.row AS row, sum({part(e.ns)}) AS ns, sum({part(e.first_ns)}) AS first_ns, sum({part(e.count)}) AS count,
+        sum(e.is_idle * {part(e.ns)}) AS idle_ns
+    FROM temp.ledger_entry e CROSS JOIN temp.ledger_dealt d ON d.cell = e.cell GROUP BY e.minute, d.row),
+ranked AS (
+    SELECT p.minute AS minute, r.id AS id, r.process AS process, r.device AS device, r.phase AS phase, r.what AS what, r.place AS place, r.claimed AS claimed,
+        p.ns AS ns, min(p.first_ns, p.ns) AS first_ns, p.count AS count, p.idle_ns AS idle_ns, r.error_ns * 1.0 * p.ns / r.total_ns AS error_ns, r.confidence AS confidence,
+        row_number() OVER (PARTITION BY p.minute, r.process, r.device ORDER BY p.ns DESC, r.id) <= 32 AS is_large
+    FROM part p CROSS JOIN ledger_row r ON r.id = p.row WHERE p.ns > 0)
+SELECT minute, process, device, phase, what, CASE WHEN is_large THEN place END, CASE WHEN is_large THEN claimed END,
+    sum(ns), sum(count), CAST(sum(error_ns) AS INTEGER), sum(first_ns), sum(idle_ns), min(confidence)
+FROM ranked GROUP BY minute, process, device, phase, what, CASE WHEN is_large THEN id END;
+DROP TABLE temp.ledger_deal;
+DROP TABLE temp.ledger_entry;
+DROP TABLE temp.ledger_dealt;

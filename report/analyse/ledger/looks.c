@@ -31,6 +31,7 @@ static int verdict_of(struct gv_ledger *ledger, const struct gv_idle_look *look)
     verdict->what = look->what;
     verdict->beside = look->beside;
     verdict->times = look->times;
+    verdict->lock = look->lock;
     if (!look->detail || (verdict->detail && strcmp(verdict->detail, look->detail) == 0))
         return 0;
     free(verdict->detail);
@@ -82,20 +83,29 @@ static bool is_purpose(uint32_t what)
            what == GV_ACCOUNT_NAN_CHECK;
 }
 
+static int take_check(void *context, sqlite3_stmt *row)
+{
+    if (sqlite3_column_int(row, 0))
+        *(unsigned *)context = GV_ACCOUNT_NAN_CHECK;
+    return 0;
+}
+
 int gv_ledger_purpose(struct gv_ledger *ledger, uint32_t stack, uint32_t *what)
 {
     const struct gv_key key = {{stack, 0, 0}};
     int64_t known = stack ? gv_key_map_find(&ledger->stack_reasons, &key) : 1 + GV_ACCOUNTS;
     unsigned reason = (unsigned)(known - 1);
-    int64_t id = stack, checks = 0;
+    const int64_t id = stack;
     int error = 0;
 
-    if (!known) {
-        error = gv_idle_stack_account(ledger->trace, stack, &reason);
+    if (!known && !ledger->frames)
+        error = gv_idle_frames_prepare(ledger->trace, &ledger->frames);
+    if (!known && !error && !ledger->checks_gradient)
+        error = gv_database_compile(ledger->trace, sql_checks_gradient, &ledger->checks_gradient);
+    if (!known && !error) {
+        error = gv_idle_stack_account(ledger->frames, stack, &reason);
         if (!error)
-            error = gv_database_number(ledger->trace, sql_checks_gradient, &id, 1, &checks);
-        if (checks)
-            reason = GV_ACCOUNT_NAN_CHECK;
+            error = gv_database_rows(ledger->checks_gradient, &id, 1, take_check, &reason);
         if (!error)
             error = gv_key_map_add(&ledger->stack_reasons, &key, reason + 1);
     }

@@ -7,16 +7,18 @@
 
 struct gv_ledger_row {
     uint32_t lane, what;
-    uint32_t phase;         /* enum gv_ledger_phase, or a minute */
+    uint32_t phase;         /* enum gv_ledger_phase */
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
-    int64_t before_copy_ns; /* of total_ns: as in the cells */
-    double variance;        /* of total_ns */
-    double error_ns; /* the same, of what samples say of the GPU, which errs alike in all cells */
-    bool borrowed;   /* the line is where the first thread waits for this one */
-    bool sampled;    /* a part of it was told by looks or stacks of others */
+    int64_t linked_ns; /* of total_ns: as in the cells */
+    double variance;   /* of total_ns */
+    double error_ns;   /* the same, of what samples say of the GPU, which errs alike in all cells */
+    bool borrowed;     /* the line is where the first thread waits for this one */
+    bool sampled;      /* a part of it was told by looks or stacks of others */
     uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */
-    uint32_t api; /* of the call that waited, or in which the time was; 0: none */
+    uint32_t api;  /* of the call that waited, or in which the time was; 0: none */
+    uint32_t pair; /* of native code without a line of its own: the calls before and after it; 0:
+                      other */
     int64_t most_ns;
 };
 
@@ -58,6 +60,11 @@ static inline int64_t gv_ledger_deal(struct gv_ledger_deal *deal, double share, 
 int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                      const struct gv_ledger_cell *cell,
                      struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
+
+/* split.c: the line at which more than half of the calls are made with which a pair begins; 0:
+ * there is none, or it is not known. 0 or -errno. */
+int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
+                           int64_t *place);
 
 /* split.c: 0 or -errno; free *rows in any case. */
 int gv_ledger_split(struct gv_ledger *ledger, struct gv_ledger_rows *rows);

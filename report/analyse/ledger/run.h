@@ -3,6 +3,7 @@
 #define GV_LEDGER_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/idle/looks.h"
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/ledger/accounts.h"
 #include "report/analyse/stalls/causes.h"
@@ -26,9 +27,13 @@
 
 enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
 
-/* What a call is: its entry point, and what it launches. 0: none. */
+/* What a call is: its entry point, and what it launches: a kernel, or from GV_LEDGER_GRAPH on one
+ * of so many kinds of graphs, by their handles. 0: none. */
+#define GV_LEDGER_GRAPH             0x80000000u
+#define GV_LEDGER_GRAPHS            512u
 #define GV_LEDGER_CALL(api, kernel) ((uint64_t)(api) << 32 | (kernel))
 #define GV_LEDGER_API(what)         ((uint32_t)((what) >> 32))
+#define GV_LEDGER_KERNEL(what)      ((what)&GV_LEDGER_GRAPH ? 0 : (uint32_t)(what))
 #define GV_LEDGER_FUNCTION(what)    GV_LEDGER_CALL(GV_LEDGER_API(what), 0)
 
 /* Two calls of a thread that follow each other. What is not known of one piece of time between and
@@ -60,13 +65,19 @@ struct gv_ledger_cell {
     uint32_t stack;   /* known for each piece; 0: by the pair's tallies */
     uint32_t verdict; /* of looks in these pieces; + 1 */
     uint32_t what;
-    uint32_t phase;                       /* enum gv_ledger_phase, or a minute */
+    uint32_t phase;   /* enum gv_ledger_phase */
+    uint32_t group;   /* the cell whose minutes it shares, + 1; 0: it has own */
+    uint32_t claimed; /* the last that took time of it, + 1 */
+    struct gv_ledger_minute {
+        int64_t at, ns, first_ns, count;  /* of total_ns and open_ns; first_ns: in its first half */
+    } minute;                             /* the last one */
     uint32_t claimer_pair, claimer_stack; /* whose wait claims it: its pair, + 1; 0: nobody's */
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
     int64_t booked_ns, booked_count;            /* whoever claims it */
-    int64_t before_copy_ns; /* of that: until a copy to the device that another thread began */
-    double error_ns;        /* of total_ns, as it was estimated from samples */
+    int64_t linked_ns; /* of that: until a copy to the device that another thread began; of copies,
+                          those whose stream had to wait for others */
+    double error_ns;   /* of total_ns, as it was estimated from samples */
     int64_t idle_ns, idle_count,
         idle_looks;                   /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
@@ -100,7 +111,8 @@ struct gv_ledger_entry {
 struct gv_ledger_span {
     int64_t start_ns, end_ns;
     uint32_t pair, stack, what;
-    bool to_device;
+    bool to_device, of_host;
+    bool awaited; /* its stream had to wait for others, which worked when it was queued */
 };
 
 enum gv_use_value {
@@ -137,7 +149,11 @@ struct gv_ledger_lane {
     size_t entry_count, entry_room, forget_at;
     struct gv_ledger_span *copies; /* disjoint, by start; those that may be in the gap */
     size_t copy_count, copy_room, copy_at;
-    size_t unseen_at; /* the next unseen time of the process */
+    /* In the main phase: copies from or to the host; of these, while nothing computed; and how long
+     * threads waited for the device. */
+    int64_t copies_ns, copies_alone_ns, host_waits_ns;
+    double copies_save; /* what overlapping saves at best, of those for which kernels waited */
+    size_t unseen_at;   /* the next unseen time of the process */
     /* The wait that opened the idle time, from then on. */
     int64_t waited_ns;
     uint32_t opener_pair, opener_stack; /* opener_pair: + 1 */
@@ -158,7 +174,7 @@ struct gv_ledger_lane {
     size_t use_count, use_room, use_at;
 };
 
-/* What calls of a pair took on the GPU, in a phase or minute, by samples of their like. */
+/* What calls of a pair took on the GPU, in a phase, by samples of their like. */
 struct gv_ledger_sampled {
     uint32_t lane, pair, what, phase;
     double ns, error_ns;
@@ -220,14 +236,14 @@ struct gv_ledger_stall {
 struct gv_ledger_verdict {
     uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
     int times;
+    struct gv_idle_lock lock;
     char *detail; /* NULL: none */
 };
 
 struct gv_ledger {
     sqlite3 *trace;
     struct gv_totals_part part;  /* what is booked */
-    bool by_minute;              /* phases are minutes since the session's start */
-    bool has_no_idle;            /* idle_time is not asked for */
+    bool only_minutes;           /* nothing else is asked for */
     struct gv_id_table apis;     /* enum gv_api_class, gpu_work, begins a capture: 1, ends one: 2,
                                     whether its stream awaits an event, what time in it is;
                                     whether it is the runtime's; whether it works in the legacy
@@ -259,7 +275,8 @@ struct gv_ledger {
     struct gv_key_map stall_numbers; /* by call */
     struct gv_key_map builds;        /* calls that loaded code that lies in no file */
     struct gv_ledger_launch *launches;
-    struct gv_key_map stack_reasons; /* account + 1 of a stack's frames */
+    struct gv_key_map stack_reasons;        /* account + 1 of a stack's frames */
+    sqlite3_stmt *frames, *checks_gradient; /* of a stack */
     struct gv_ledger_verdict *verdicts;
     size_t verdict_count, verdict_room;
     struct {
@@ -271,6 +288,10 @@ struct gv_ledger {
         uint32_t looks;   /* at what is booked now, until a piece has them */
         bool is_open;     /* what is booked is a gap */
     } idle;
+    struct {
+        int64_t from_ns;          /* time before is not booked: of older time, sums are kept */
+        sqlite3_stmt *add, *deal; /* NULL: nothing was booked */
+    } minutes;
     uint32_t *looks_seen; /* scratch of gaps.c */
     size_t looks_seen_room;
     int64_t *place_ends_ns;           /* by place: the end of its last operation */
@@ -323,6 +344,9 @@ int gv_ledger_idle_end(struct gv_ledger *ledger, uint32_t lane, int64_t next, bo
 struct gv_ledger_rows;
 int gv_ledger_idle_store(struct gv_ledger *ledger, struct gv_ledger_rows *rows);
 
+/* copies.c: copies for which kernels waited are such only where overlapping would save enough. */
+void gv_ledger_copies_judge(struct gv_ledger *ledger);
+
 /* sampled.c: a call of a lane of which only calls are known; after all of them, moves the lane's
  * time from `unknown` to what the calls put on the GPU. */
 int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t lane, const struct gv_pass_call *call,
@@ -330,11 +354,10 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t lane, const struct
 int gv_ledger_sampled_move(struct gv_ledger *ledger);
 
 /* book.c */
-#define GV_LEDGER_MINUTE_NS INT64_C(60000000000)
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
-    bool before_copy; /* to the device, by another thread */
+    bool linked; /* as in the cells */
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);
@@ -350,14 +373,36 @@ bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies
  * in that one's phase. */
-void gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);
+int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);
 /* From now on, idle time of the lane is claimed by a wait of waited_ns. */
 int gv_ledger_open(struct gv_ledger *ledger, uint32_t lane, int64_t waited_ns, uint32_t pair,
                    uint32_t stack);
 
+/* The device had no work. */
+static inline bool gv_ledger_is_idle(uint32_t what)
+{
+    return what >= GV_ACCOUNTS ||
+           (gv_account_say(what).group != GV_ACCOUNT_BUSY && what != GV_ACCOUNT_NOT_SEEN);
+}
+
+static inline int64_t gv_ledger_within(int64_t from_ns, int64_t to_ns, int64_t low_ns,
+                                       int64_t high_ns)
+{
+    if (from_ns < low_ns)
+        from_ns = low_ns;
+    if (to_ns > high_ns)
+        to_ns = high_ns;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 static inline int64_t gv_ledger_api(const struct gv_ledger *ledger, uint32_t api, size_t column)
 {
     return gv_id_table_get(&ledger->apis, api, column);
+}
+
+static inline bool gv_ledger_launches_graph(const struct gv_ledger *ledger, uint64_t what)
+{
+    return gv_ledger_api(ledger, GV_LEDGER_API(what), 1) == GV_GPU_WORK_GRAPH;
 }
 
 #endif

@@ -11,12 +11,9 @@
 /* Of more pairs, the rest is not told apart. */
 #define SAMPLED_MOST 16384u
 
-/* The phase of a lane, or the minute, that a time lies in. */
-static uint32_t phase_of(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
-                         int64_t at_ns)
+/* The phase of a lane that a time lies in. */
+static uint32_t phase_of(const struct gv_ledger_lane *lane, int64_t at_ns)
 {
-    if (ledger->by_minute)
-        return at_ns > 0 ? (uint32_t)(at_ns / GV_LEDGER_MINUTE_NS) : 0;
     return at_ns < lane->main_ns ? 0 : at_ns < lane->main_end_ns ? 1 : 2;
 }
 
@@ -40,7 +37,7 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     double error_ns = 0;
     int64_t ns = gv_scaled_ns(ledger->scaled, call, &error_ns), known;
     uint32_t what = account_of(ledger, call->api);
-    uint32_t phase = phase_of(ledger, lane, call->key.at_ns);
+    uint32_t phase = phase_of(lane, call->key.at_ns);
     struct gv_key key = {{(uint64_t)number << 32 | pair, what, phase}};
     int error = 0;
 
@@ -70,12 +67,13 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     return error;
 }
 
-/* A phase or minute of a lane, in which calls were measured. */
+/* A phase of a lane, in which calls were measured. */
 struct share {
     uint32_t lane;
     double all_ns, before_ns; /* what its calls took; those that have got their time */
     int64_t unknown_ns, busy_ns, taken_ns, passed_ns; /* taken_ns: of what is unknown */
     int64_t moved_ns, first_ns, given_ns, given_first_ns;
+    uint32_t group; /* a cell from which time is moved, + 1: all share its minutes */
 };
 
 struct shares {
@@ -120,6 +118,8 @@ static int list_shares(const struct gv_ledger *ledger, struct shares *shares)
     for (size_t i = 0; i < ledger->cell_count; i++) {
         const struct gv_ledger_cell *cell = &ledger->cells[i];
         struct share *share = share_of_cell(shares, cell);
+        if (share && !share->group)
+            share->group = (uint32_t)i + 1;
         if (share)
             *(cell->what == GV_ACCOUNT_KERNEL ? &share->busy_ns : &share->unknown_ns) +=
                 cell->total_ns;
@@ -159,6 +159,7 @@ static void take(struct gv_ledger_cell *cell, struct share *share)
     if (cell->total_ns == 0)
         cell->count = 0;
     share->first_ns += half_ns;
+    cell->group = share->group;
 }
 
 /* Gives what was taken to the calls, by what they took. */
@@ -174,6 +175,7 @@ static int give(struct gv_ledger *ledger, const struct gv_ledger_sampled *of, st
 
     if (error || share->moved_ns <= 0)
         return error;
+    cell->group = share->group;
     cell->total_ns += until_ns - share->given_ns;
     cell->first_ns += first_until_ns - share->given_first_ns;
     cell->count += of->count;

@@ -1,4 +1,5 @@
 /* Splits cells by what was seen of their pairs: looks outside of calls, stacks of calls. */
+#include "report/analyse/ledger/minutes.h"
 #include "report/analyse/ledger/rows.h"
 
 #include "report/analyse/names/places.h"
@@ -10,6 +11,7 @@
 
 struct part {
     uint32_t what, stack, verdict; /* verdict: + 1 */
+    uint32_t pair;                 /* the stack is that of its second call; 0: other */
     double weight;
 };
 
@@ -39,7 +41,7 @@ static int add_part(struct parts *parts, uint32_t what, uint32_t stack, uint32_t
 
     if (error)
         return error;
-    parts->list[parts->count++] = (struct part){what, stack, verdict, weight};
+    parts->list[parts->count++] = (struct part){what, stack, verdict, 0, weight};
     parts->total += weight;
     return 0;
 }
@@ -99,12 +101,12 @@ static int add_looks(const struct gv_ledger *ledger, uint32_t pair, bool late, b
 }
 
 /* Looks before the main phase tell the start, later ones the rest; others only where there are
- * none: what was compiled before the loop is not compiled in it. A minute may have both. */
+ * none: what was compiled before the loop is not compiled in it. */
 static int take_looks(const struct gv_ledger *ledger, const struct gv_ledger_cell *cell,
                       uint32_t pair, struct parts *parts)
 {
     bool early = cell->phase == GV_LEDGER_START;
-    int error = ledger->by_minute ? 0 : add_looks(ledger, pair, !early, early, parts);
+    int error = add_looks(ledger, pair, !early, early, parts);
 
     return error || parts->count ? error : add_looks(ledger, pair, true, true, parts);
 }
@@ -135,7 +137,8 @@ static int take_stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_
     return error || parts->count ? error : take_stacks(ledger, pair, what, false, parts);
 }
 
-/* Of a pair that nothing was seen of, other pairs before the call `after` may have been seen. */
+/* Of a pair that nothing was seen of, other pairs before the call `after` may have been seen, and
+ * if it launches a graph, launches of other graphs. */
 static uint32_t others_before(const struct gv_ledger *ledger, uint32_t pair, uint64_t after)
 {
     const struct gv_key key = {{GV_LEDGER_ANY, after, ledger->pairs[pair].thread}};
@@ -148,13 +151,28 @@ static uint32_t others_of(const struct gv_ledger *ledger, uint32_t pair)
     return others_before(ledger, pair, ledger->pairs[pair].after);
 }
 
-static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
-                     struct parts *parts)
+static uint32_t others_of_function(const struct gv_ledger *ledger, uint32_t pair)
+{
+    return others_before(ledger, pair, GV_LEDGER_FUNCTION(ledger->pairs[pair].after));
+}
+
+static int seen_stacks(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                       struct parts *parts)
 {
     int error = take_stacks_of(ledger, pair, what, parts);
 
     if (!error && !parts->count)
         error = take_stacks_of(ledger, others_of(ledger, pair), what, parts);
+    if (!error && !parts->count && gv_ledger_launches_graph(ledger, ledger->pairs[pair].after))
+        error = take_stacks_of(ledger, others_of_function(ledger, pair), what, parts);
+    return error;
+}
+
+static int stacks_of(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
+                     struct parts *parts)
+{
+    int error = seen_stacks(ledger, pair, what, parts);
+
     if (!error && !parts->count)
         error = add_part(parts, what, 0, 0, 1);
     return error;
@@ -199,11 +217,8 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, cell, others_of(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
-        mean_ns >= LONG_NS)
-        error = take_looks(
-            ledger, cell,
-            others_before(ledger, cell->pair, GV_LEDGER_FUNCTION(ledger->pairs[cell->pair].after)),
-            parts);
+        (mean_ns >= LONG_NS || gv_ledger_launches_graph(ledger, ledger->pairs[cell->pair].after)))
+        error = take_looks(ledger, cell, others_of_function(ledger, cell->pair), parts);
     if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_running(ledger, cell, parts);
     for (size_t i = 0; i < parts->count; i++)
@@ -232,9 +247,7 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
         if (part.stack || !part.verdict)
             continue;
         if (!is_read)
-            error = take_stacks_of(ledger, pair, 0, lines);
-        if (!error && !is_read && !lines->count)
-            error = take_stacks_of(ledger, others_of(ledger, pair), 0, lines);
+            error = seen_stacks(ledger, pair, 0, lines);
         keep_largest(lines, CLAIMS_MOST);
         is_read = true;
         parts->total -= lines->count ? part.weight : 0;
@@ -242,9 +255,12 @@ static int find_lines(const struct gv_ledger *ledger, uint32_t pair, struct part
             double weight = part.weight * lines->list[j].weight / lines->total;
             if (j > 0) {
                 error = add_part(parts, part.what, lines->list[j].stack, part.verdict, weight);
+                if (!error)
+                    parts->list[parts->count - 1].pair = pair;
                 continue;
             }
             parts->list[i].stack = lines->list[j].stack;
+            parts->list[i].pair = pair;
             parts->list[i].weight = weight;
             parts->total += weight;
         }
@@ -317,8 +333,8 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     row->total_ns += ns;
     row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
-    if (cell->before_copy_ns) /* then it was booked, and not estimated from samples */
-        row->before_copy_ns += (int64_t)((__int128)cell->before_copy_ns * ns / cell->booked_ns);
+    if (cell->linked_ns) /* then it was booked, and not estimated from samples */
+        row->linked_ns += (int64_t)((__int128)cell->linked_ns * ns / cell->booked_ns);
     row->variance += variance;
     row->error_ns += cell->error_ns * share;
     row->sampled |= wanted->sampled;
@@ -329,8 +345,10 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->verdict = wanted->verdict;
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
+        row->pair = wanted->pair;
     }
-    return error;
+    return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
+                                  (size_t)number - 1, ns);
 }
 
 /* Where the program's first thread waits for one that has no frames of the program. */
@@ -459,7 +477,8 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .claimed_stack = cell->claimer_pair ? claim->stack : 0,
                                         .verdict = part->verdict,
                                         .sampled = own->seen > 0,
-                                        .api = api};
+                                        .api = api,
+                                        .pair = part->pair};
             bool is_claimed = cell->claimer_pair != 0;
             int64_t part_ns =
                 gv_ledger_deal(&deal, share, i + 1 == own->count && j + 1 == claims->count);
@@ -528,6 +547,24 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
         error = add_share(&splitting, cell, &splitting.own.list[i], shares, count);
     free(splitting.own.list);
     free(splitting.claims.list);
+    return error;
+}
+
+int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
+                           int64_t *place)
+{
+    const uint64_t before = ledger->pairs[pair].before;
+    struct parts parts = {.count = 0};
+    int error = before && before != GV_LEDGER_ANY
+                    ? take_stacks_of(ledger, others_before(ledger, pair, before), 0, &parts)
+                    : 0;
+    double all = parts.total;
+
+    *place = 0;
+    keep_largest(&parts, 1);
+    if (!error && parts.count && parts.list[0].weight > all / 2)
+        error = gv_place_of_stack(ledger->trace, &rows->places, parts.list[0].stack, place);
+    free(parts.list);
     return error;
 }
 

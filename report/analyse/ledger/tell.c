@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STARTS_LEAST  3  /* fewer are those of training and of validation */
-#define THEN_LEAST    25 /* the step without less of it looks the same */
-#define HERE_LEAST    50 /* with less of the launches, it is blamed for those of another thread */
-#define LOCKED_LEAST  10 /* the lock may be for what takes less */
-#define FORWARD_LEAST 4  /* a backward pass launches two or three times as much as the forward */
-#define WAITS_LEAST   10 /* a line that waits for each so many launches is slow for that */
+#define STARTS_LEAST  3   /* fewer are those of training and of validation */
+#define THEN_LEAST    25  /* the step without less of it looks the same */
+#define HERE_LEAST    50  /* with less of the launches, it is blamed for those of another thread */
+#define LOCKED_LEAST  10  /* the lock may be for what takes less */
+#define FORWARD_LEAST 4   /* a backward pass launches two or three times as much as the forward */
+#define LIMIT_LEAST   0.9 /* what can overlap, of copies: with less, most of them stay */
+#define WAITS_LEAST   10  /* a line that waits for each so many launches is slow for that */
+
+static const char unlock[] = "Do it without the lock, so that threads do it in parallel: hold "
+                             "the lock only for what needs it.";
 
 static void say_lane(const struct gv_ledger_lane *lane, int64_t ns, enum gv_ledger_phase phase,
                      char *out, size_t size)
@@ -165,9 +169,71 @@ static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger
     return 0;
 }
 
+/* Native code without a line of its own, and without one of Python: the finding's line is that of
+ * the next call, and the code may be nearer to the last one. */
+static int say_between(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                       const struct gv_ledger_row *most)
+{
+    const struct gv_ledger_pair *pair = &telling->ledger->pairs[most->pair];
+    int64_t api = GV_LEDGER_API(pair->before), place = 0;
+    struct name where = {""}, call = {""};
+    int error = 0;
+
+    if (most->pair && !most->borrowed && finding->place == most->place)
+        error = gv_ledger_place_before(telling->ledger, telling->rows, most->pair, &place);
+    if (error || !place || place == finding->place)
+        return error;
+    error = gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
+    if (!error)
+        error = gv_database_each(telling->ledger->trace, "SELECT name FROM api WHERE id = ?", &api,
+                                 1, take_name, &call);
+    if (*where.text && *call.text)
+        gv_format_add(finding->title, sizeof(finding->title), ", between %s (%s) and here",
+                      where.text, call.text);
+    return error;
+}
+
+/* While it works, or waits, one other thread or more wait for a lock: of threads that work one at a
+ * time. */
+static int say_waiting(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
+                       const struct gv_idle_lock *lock)
+{
+    bool is_own = 2 * lock->own > lock->looks, is_wanted = 2 * lock->wanted > lock->looks;
+    int64_t others = (lock->waiting + lock->looks / 2) / lock->looks, place = 0;
+    char *title = finding->title;
+    size_t size = sizeof(finding->title);
+    struct name where = {""};
+    int error = lock->stack ? gv_place_of_stack(telling->ledger->trace, &telling->rows->places,
+                                                lock->stack, &place)
+                            : 0;
+
+    if (!error && place)
+        error =
+            gv_database_each(telling->ledger->trace, sql_place_words, &place, 1, take_name, &where);
+    if (others > 0)
+        gv_format_add(title, size, ", while %s%lld other thread%s for a lock",
+                      is_wanted ? "it and " : "", (long long)others,
+                      others > 1  ? "s wait"
+                      : is_wanted ? " wait"
+                                  : " waits");
+    else
+        gv_format_add(title, size, ", for a lock");
+    if (*where.text)
+        gv_format_add(title, size, " (%s)", where.text);
+    if (is_own)
+        gv_format_add(title, size, " that this thread holds");
+    else if (lock->what_votes && lock->what < GV_ACCOUNTS)
+        gv_format_add(title, size, "; its holder: %s", gv_account_say(lock->what).meaning);
+    snprintf(finding->fix, sizeof(finding->fix), "%s",
+             is_own ? unlock
+                    : "The threads take turns: hold the lock only for what needs it, or give "
+                      "each thread its own copy of what it protects.");
+    return error;
+}
+
 /* Work on the CPU that a thread does while it has a lock, and others wait for that. */
 static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
-                    uint32_t stack)
+                    const struct gv_idle_lock *lock, uint32_t stack)
 {
     const struct gv_ledger *ledger = telling->ledger;
     const struct gv_ledger_process *process =
@@ -175,6 +241,12 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
     struct name where = {""};
     int error = 0;
 
+    if (lock && lock->looks && lock->waiting + lock->wanted >= lock->looks &&
+        finding->phase == GV_LEDGER_MAIN && finding->what != GV_ACCOUNT_NO_CPU &&
+        (finding->what == GV_ACCOUNT_THREAD_LOCK || 2 * lock->own > lock->looks))
+        return say_waiting(telling, finding, lock);
+    if (finding->what != GV_ACCOUNT_NATIVE)
+        return 0;
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
         const struct gv_ledger_waited_at *at = &process->locked_at[i];
         const int64_t stacks[] = {at->stack, stack};
@@ -184,11 +256,9 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
         if (error || !*where.text)
             continue;
         gv_format_add(finding->title, sizeof(finding->title),
-                      ", while %.1f threads wait for a lock that this one has (%s)",
+                      ", while %.1f threads wait for a lock that this thread holds (%s)",
                       (double)at->looks / process->rounds, where.text);
-        snprintf(finding->fix, sizeof(finding->fix),
-                 "Do it without the lock, so that threads do it at the same time: hold the lock "
-                 "only for what needs it.");
+        snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
         break;
     }
     return error;
@@ -206,7 +276,7 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
     int error = 0;
 
     if (finding->what == GV_ACCOUNT_THREAD_LOCK)
-        copies = 2 * most->before_copy_ns >= most->total_ns;
+        copies = 2 * most->linked_ns >= most->total_ns;
     else if (lane->steps)
         error = gv_database_number(telling->ledger->trace, sql_copies_back, values, 3, &copies);
     if (!error && copies)
@@ -231,6 +301,37 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
              "what the host reads. Use pinned memory for what must move in each step.",
              keeps.text);
     return 0;
+}
+
+/* Why copies do not run beside kernels, and where most of them are. */
+static int say_exposed(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t values[] = {finding->place, lane->process};
+    sqlite3 *trace = telling->ledger->trace;
+    int64_t stack = 0, place = 0;
+    struct name where = {""};
+    int error = gv_database_number(trace, sql_copies_most, values, 2, &finding->place);
+
+    if (!error && 2 * finding->awaited_ns >= finding->exposed_ns) {
+        error = gv_database_number(trace, sql_copies_await, values, 2, &stack);
+        if (!error && stack)
+            error = gv_place_of_stack(trace, &telling->rows->places, stack, &place);
+        if (!error && place)
+            error = gv_database_each(trace, sql_place_words, &place, 1, take_name, &where);
+        gv_format_add(finding->title, sizeof(finding->title),
+                      "; their stream first waits for other streams%s%s",
+                      *where.text ? ", at " : "", where.text);
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Let that stream wait only for the last work on the same buffer, with an event "
+                 "recorded right after it, not for everything queued: the copies then run beside "
+                 "kernels.");
+    }
+    if (lane->copies_save < LIMIT_LEAST)
+        gv_format_add(
+            finding->fix, sizeof(finding->fix),
+            " Also copy less: the copies take longer than the work they can overlap with.");
+    return error;
 }
 
 int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
@@ -317,12 +418,15 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         error = is_backward(telling, most->stack, &finding->is_backward);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
         error = say_sharing(telling, finding);
-    if (!error && finding->what == GV_ACCOUNT_NATIVE &&
-        finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
-        error = say_lock(telling, finding, most->stack);
+    if (!error && finding->what == GV_ACCOUNT_NATIVE)
+        error = say_between(telling, finding, most);
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || finding->what == GV_ACCOUNT_COPY_PAGEABLE))
         error = say_copies(telling, finding, most);
+    if (!error && finding->what == GV_ACCOUNT_COPY_EXPOSED)
+        error = say_exposed(telling, finding);
+    if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
+        error = say_lock(telling, finding, verdict ? &verdict->lock : NULL, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN &&
         runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
         error = gv_ledger_tell_managed(telling->ledger->trace, finding);

@@ -92,10 +92,10 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     const uint32_t what = piece->what;
     /* A graph has any kernels, and so has a call of which no kernel is known. */
     uint64_t after = ledger->pairs[piece->pair].after;
-    bool is_any = what == GV_ACCOUNT_GRAPH || (what == GV_ACCOUNT_KERNEL && !(uint32_t)after);
+    bool is_any =
+        what == GV_ACCOUNT_GRAPH || (what == GV_ACCOUNT_KERNEL && !GV_LEDGER_KERNEL(after));
     uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
-    bool copies =
-        what == GV_ACCOUNT_COPY || what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_SET;
+    bool copies = what >= GV_ACCOUNT_COPY && what <= GV_ACCOUNT_SET;
 
     if (!lane->use_count || (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
         return;

@@ -36,7 +36,7 @@ static void read_call(const struct gv_lines *lines, const struct gv_pass_call *r
     *call = (struct gv_lines_call){
         .id = row->key.id,
         .start_ns = row->key.at_ns,
-        .self = gv_mix(self, row->thread),
+        .self = self,
         .thread = row->thread,
         .stack = row->stack,
         .known = !row->stack            ? GV_STRATA_NOTHING
@@ -122,7 +122,10 @@ static int add_item(struct gv_lines *lines, struct gv_lines_class *class,
     struct gv_lines_thread *thread = gv_lines_thread_of(lines, call->thread);
     struct gv_strata_item item = {
         .call = of->id,
-        .keys = {gv_mix(gv_mix(gv_mix(of->self, call->self), what), duration_class(duration_ns, 1)),
+        /* A word mixed with itself is nothing: from 0 on. */
+        .keys = {gv_mix(gv_mix(0, of->self), call->self),
+                 gv_mix(gv_mix(gv_mix(gv_mix(0, of->thread), call->thread), what),
+                        duration_class(duration_ns, 1)),
                  of->near, of->far, thread->ran, of->alike, duration_class(duration_ns, 7)},
         .chance = (double)of->chance,
         .one_of = (double)of->one_of,
@@ -290,14 +293,11 @@ int gv_lines_open(struct gv_lines **made, sqlite3 *trace, const struct gv_totals
 
 int gv_lines_store(struct gv_lines *lines)
 {
-    int error;
-
     free(lines->known); /* the memory is needed now */
     free(lines->nodes);
     lines->known = NULL;
     lines->nodes = NULL;
-    error = gv_strata_solve(&lines->strata);
-    return error ? error : gv_lines_write(lines);
+    return gv_lines_write(lines);
 }
 
 void gv_lines_close(struct gv_lines *lines)

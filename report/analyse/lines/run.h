@@ -28,7 +28,7 @@ struct gv_lines_thread {
 struct gv_lines_call {
     int64_t id; /* 0: none */
     int64_t start_ns, stack, capture;
-    uint64_t self;      /* what it does, and its thread */
+    uint64_t self;      /* what it does */
     uint32_t near, far; /* what came before it */
     float chance, one_of;
     uint32_t thread;

@@ -1,4 +1,4 @@
-/* Writes the estimates, by stack and by line. */
+/* Makes the estimates, and writes them by stack and by line. */
 #include "report/analyse/lines/run.h"
 
 #include "report/analyse/names/places.h"
@@ -135,14 +135,22 @@ static int add_lines(struct storing *storing, const double *squares)
     return error;
 }
 
+static int place_of_stack(void *context, int64_t stack, int64_t *place)
+{
+    struct storing *storing = context;
+
+    return gv_place_of_stack(storing->lines->trace, &storing->places, stack, place);
+}
+
 int gv_lines_write(struct gv_lines *lines)
 {
     struct storing storing = {.lines = lines};
     double *squares = NULL;
-    int error = 0;
+    int error = gv_strata_solve(&lines->strata, place_of_stack, &storing);
 
-    storing.of_row = calloc(lines->strata.row_count + 1, sizeof(*storing.of_row));
-    if (!storing.of_row)
+    if (!error)
+        storing.of_row = calloc(lines->strata.row_count + 1, sizeof(*storing.of_row));
+    if (!error && !storing.of_row)
         error = -ENOMEM;
     for (size_t i = 0; i < lines->strata.row_count && !error; i++)
         error = take_row(&storing, i);

@@ -76,7 +76,8 @@ static int cell_of(struct gv_strata *strata, const struct gv_strata_item *item, 
     int error = number ? 0 : cell_add(strata, item->class, paths, cell);
     if (!error && !number && strata->nodes[*cell].depth == GV_STRATA_DEPTH)
         strata->nodes[*cell].group = (struct gv_key){
-            {item->class, gv_mix(item->keys[0], item->keys[GV_STRATA_DEPTH - 1]), 1}};
+            {item->class,
+             gv_mix(gv_mix(item->keys[0], item->keys[1]), item->keys[GV_STRATA_DEPTH - 1]), 1}};
     return error;
 }
 
@@ -98,8 +99,8 @@ static int row_of(struct gv_strata *strata, size_t class, int64_t stack, size_t 
     return gv_key_map_add(&strata->row_numbers, &key, (int64_t)*row + 1);
 }
 
-static int choose(struct gv_strata *strata, size_t cell, size_t row,
-                  const struct gv_strata_item *item, bool again)
+static int note_own(struct gv_strata *strata, size_t cell, size_t row,
+                    const struct gv_strata_item *item, bool again)
 {
     const struct gv_key key = {{cell, row, 0}};
     struct gv_strata_node *node = &strata->nodes[cell];
@@ -120,6 +121,10 @@ static int choose(struct gv_strata *strata, size_t cell, size_t row,
     struct gv_strata_entry *entry = &strata->entries[number - 1];
     double gpu = item->one_of * (double)item->amounts[GV_STRATA_GPU];
 
+    if (item->known == GV_STRATA_OWN) {
+        entry->others += !again;
+        return error;
+    }
     entry->gpu += gpu;
     node->chosen_gpu += gpu;
     if (again)
@@ -159,7 +164,7 @@ int gv_strata_add(struct gv_strata *strata, const struct gv_strata_item *item)
     if (item->known >= GV_STRATA_OWN) {
         for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
             of->amounts[i] = gv_time_sum(of->amounts[i], item->amounts[i]);
-        return item->known == GV_STRATA_CHOSEN ? choose(strata, cell, row, item, again) : 0;
+        return note_own(strata, cell, row, item, again);
     }
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++) {
         node->direct.amounts[i] += (double)item->amounts[i];
@@ -338,7 +343,7 @@ static int find_groups(const struct gv_strata *strata, struct gv_key_map *number
         const struct gv_strata_node *cell = &strata->nodes[entry->cell];
         int64_t number;
 
-        if (cell->depth < GV_STRATA_DEPTH)
+        if (cell->depth < GV_STRATA_DEPTH || !entry->chosen)
             continue;
         number = gv_key_map_find(numbers, &cell->group);
         if (!number) {
@@ -386,25 +391,79 @@ static int follow_groups(struct gv_strata *strata)
     return error;
 }
 
-int gv_strata_solve(struct gv_strata *strata)
-{
-    int error = follow_groups(strata);
+/* ---- calls that do the same ---- */
 
-    if (error)
-        return error;
-    for (size_t i = strata->node_count; i-- > 0;) {
+/* Of a node: how many calls below it have a stack of their own. */
+struct own {
+    int64_t chosen, all;
+    size_t row; /* of one of them; GV_STRATA_NONE: they are of several lines */
+    int64_t place;
+};
+
+static int find_own(const struct gv_strata *strata, gv_strata_place *place_of, void *context,
+                    struct own *own)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < strata->entry_count && !error; i++) {
+        const struct gv_strata_entry *entry = &strata->entries[i];
+        int64_t place = 0;
+        error = place_of(context, strata->rows[entry->row].stack, &place);
+        for (size_t node = entry->cell; node != GV_STRATA_NONE; node = strata->nodes[node].above) {
+            if (!own[node].all) {
+                own[node].row = entry->row;
+                own[node].place = place;
+            }
+            if (own[node].place != place)
+                own[node].row = GV_STRATA_NONE;
+            own[node].chosen += entry->chosen;
+            own[node].all += entry->chosen + entry->others;
+        }
+    }
+    return error;
+}
+
+/* A class without a chosen call is guessed as a whole. */
+static void follow_own(struct gv_strata *strata, struct gv_strata_node *node, const struct own *own,
+                       const struct own *class)
+{
+    if (own->chosen || !own->all || own->row == GV_STRATA_NONE || !class->chosen)
+        return;
+    node->row = own->row;
+    node->row_chosen = own->all;
+    node->row_gpu = node->all.amounts[GV_STRATA_GPU];
+    for (int k = 0; k < GV_STRATA_AMOUNTS; k++) {
+        strata->rows[node->row].estimate[k] += node->all.amounts[k];
+        node->all.amounts[k] = 0; /* nothing is left to be divided */
+    }
+}
+
+int gv_strata_solve(struct gv_strata *strata, gv_strata_place *place_of, void *context)
+{
+    struct own *own = calloc(strata->node_count + 1, sizeof(*own));
+    int error = own ? find_own(strata, place_of, context, own) : -ENOMEM;
+
+    if (!error)
+        error = follow_groups(strata);
+    for (size_t i = strata->node_count; i-- > 0 && !error;) {
         struct gv_strata_node *node = &strata->nodes[i];
         part_sum(node, &node->direct);
+        if (node->depth == 1)
+            follow_own(strata, node, &own[i], &own[node->above]);
         if (node->above != GV_STRATA_NONE)
             part_sum(&strata->nodes[node->above], &node->all);
     }
+    free(own);
+    if (error)
+        return error;
     for (size_t i = 0; i < strata->node_count; i++) {
         struct gv_strata_node *node = &strata->nodes[i];
         if (node->above != GV_STRATA_NONE && node->all.chosen)
             part_extra(&strata->nodes[node->above], &node->all, node->extra);
     }
     for (size_t i = 0; i < strata->entry_count; i++)
-        share_cell(strata, &strata->entries[i]);
+        if (strata->entries[i].chosen)
+            share_cell(strata, &strata->entries[i]);
     error = guess(strata);
     if (!error)
         round_rows(strata);

@@ -3,11 +3,13 @@
  * docs/lines.md explains the estimate.
  *
  * An item is one operation, or one call without operations. Items that are alike are a cell; cells
- * are the leaves of a tree: below a class come GV_STRATA_DEPTH levels, of which each compares more
- * of what the thread did before. A call whose own stack is known counts for itself. The rest of a
- * cell is divided as the cell's randomly chosen calls are. A cell without any takes after its group
- * (struct gv_strata_node) if that says one row, and else after the cells beside it that have some,
- * weighted so that a rare line in many small cells gets its share.
+ * are the leaves of a tree: below a class come GV_STRATA_DEPTH levels. The first compares what the
+ * calls do, and each of the others more of what the thread did before. A call whose own stack is
+ * known counts for itself. The rest of a cell is divided as the cell's randomly chosen calls are. A
+ * cell without any takes after its group (struct gv_strata_node) if that says one row, and else
+ * after the cells beside it that have some, weighted so that a rare line in many small cells gets
+ * its share. If no call that does the same was chosen, but all whose own stack is known are of one
+ * line, it is that line before it is those of calls that do something else.
  *
  * Memory does not grow with the number of items: when there are GV_STRATA_NODES nodes, a new cell
  * becomes part of the node above it. One thread.
@@ -21,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_STRATA_DEPTH   6u
+#define GV_STRATA_DEPTH   7u
 #define GV_STRATA_NODES   32768u
 #define GV_STRATA_ENTRIES 65536u
 #define GV_STRATA_NONE    SIZE_MAX
@@ -95,18 +97,20 @@ struct gv_strata_node {
     double extra[GV_STRATA_AMOUNTS];
     double odds_squared, lacking_squared; /* of each part, of GPU time */
     /* Of a cell: its group is the cells that do the same for as long, whatever came before. If it
-     * has no chosen call, but its group has many, all of one row: that row, and how many. */
+     * has no chosen call, but its group has many, all of one row: that row, and how many. Of a node
+     * of calls that do the same, without a chosen one: the row of those whose own stack is known.
+     */
     struct gv_key group;
     size_t row; /* GV_STRATA_NONE: divided like the cells beside it */
     int64_t row_chosen;
     double row_gpu; /* its GPU time, which that row gets */
 };
 
-/* The chosen calls of a cell and a row. */
+/* The calls of a cell and a row that have a stack of their own. */
 struct gv_strata_entry {
     size_t cell, row;
-    double gpu, calls; /* times what each stands for */
-    int64_t chosen;
+    double gpu, calls;      /* times what each stands for */
+    int64_t chosen, others; /* others: not chosen, and not in the above */
 };
 
 struct gv_strata {
@@ -123,8 +127,10 @@ struct gv_strata {
 int gv_strata_class(struct gv_strata *strata, size_t *class);
 /* 0 or -ENOMEM. */
 int gv_strata_add(struct gv_strata *strata, const struct gv_strata_item *item);
-/* Fills in the estimates, after the last item. 0 or -ENOMEM. */
-int gv_strata_solve(struct gv_strata *strata);
+/* Fills in the estimates, after the last item. `place_of` gives the line of a stack. 0 or -errno.
+ */
+typedef int gv_strata_place(void *context, int64_t stack, int64_t *place);
+int gv_strata_solve(struct gv_strata *strata, gv_strata_place *place_of, void *context);
 
 /*
  * Then the squares of the standard errors of GPU time by line are added to `squares`. `line_of`

@@ -77,7 +77,8 @@ static int take_entry(struct errors_run *run, const struct gv_strata_entry *entr
     return error;
 }
 
-/* A cell whose line is that of its group. It says nothing of other cells. */
+/* A cell whose line is that of its group, or a node of calls that do the same. It says nothing of
+ * other cells. */
 static int take_group(struct errors_run *run, size_t cell, size_t line)
 {
     size_t share;
@@ -166,7 +167,7 @@ static struct division division_of_cell(const struct errors_run *run,
             .amount = node->row_gpu,
             .units = 1, /* all its calls are of that line, or of another one */
             .calls = (double)node->row_chosen,
-            .prior = run->prior[1],
+            .prior = run->prior[node->depth < GV_STRATA_DEPTH ? 1 : 2],
         };
     return (struct division){
         .amount = part->chosen ? part->amounts[GV_STRATA_GPU] : 0,
@@ -275,8 +276,9 @@ int gv_strata_errors(struct gv_strata *strata, gv_strata_line *line_of, const vo
     if (!run.sums)
         error = -ENOMEM;
     for (size_t i = 0; i < strata->entry_count && !error; i++)
-        error = take_entry(&run, &strata->entries[i],
-                           line_of(context, &strata->rows[strata->entries[i].row]));
+        if (strata->entries[i].chosen)
+            error = take_entry(&run, &strata->entries[i],
+                               line_of(context, &strata->rows[strata->entries[i].row]));
     for (size_t i = 0; i < strata->node_count && !error; i++)
         if (strata->nodes[i].row != GV_STRATA_NONE)
             error = take_group(&run, i, line_of(context, &strata->rows[strata->nodes[i].row]));

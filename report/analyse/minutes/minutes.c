@@ -1,6 +1,5 @@
 #include "report/analyse/minutes/minutes.h"
 
-#include "report/analyse/ledger/analysis.h"
 #include "report/analyse/minutes/change_point.h"
 #include "report/analyse_minutes_minutes.inc"
 #include "report/store/array.h"
@@ -73,28 +72,6 @@ int gv_minutes_older_read(sqlite3 *trace, int64_t from_ns, int64_t to_ns,
                             older);
 }
 
-/* Of what is there in full, beside what was kept of earlier minutes. */
-static int keep_ledger(sqlite3 *trace)
-{
-    struct gv_totals_part part = GV_TOTALS_ALL;
-    struct gv_pass *pass = NULL;
-    int error = gv_database_number(trace, "SELECT value FROM meta WHERE key = 'full_from_ns'", NULL,
-                                   0, &part.from_ns);
-
-    if (!error)
-        error = gv_database_begin_writing(trace);
-    if (!error)
-        error = gv_database_script(trace,
-                                   "DELETE FROM main.older_ledger WHERE minute >= ? / 60000000000",
-                                   &part.from_ns, 1);
-    if (!error)
-        error = gv_pass_open(&pass, trace, 0);
-    if (!error)
-        error = gv_ledger_minutes_make(trace, &part, pass, false);
-    gv_pass_close(pass);
-    return gv_database_end_writing(trace, error);
-}
-
 int gv_minutes_keep(sqlite3 *trace)
 {
     struct gv_minutes_older older;
@@ -103,7 +80,7 @@ int gv_minutes_keep(sqlite3 *trace)
     if (error || older.minutes == 0)
         return error;
     error = gv_database_script(trace, sql_keep, NULL, 0);
-    return error ? gv_database_end_writing(trace, error) : keep_ledger(trace);
+    return error ? gv_database_end_writing(trace, error) : 0;
 }
 
 bool gv_minutes_have(const struct gv_totals_part *part)

@@ -29,8 +29,10 @@ SELECT sum(duration_ns), sum(launches), sum(gpu_ns), sum(stall_ns), sum(idle_ns)
 FROM step WHERE series = ?1 AND warmup;
 
 -- name: steadies
--- Those that took much longer than others: candidates for the slowest one.
+-- Those that took much longer than others: candidates for the slowest one. The last one has what comes after the loop,
+-- such as the wait for all that was queued.
 SELECT {figures}, number, kind FROM step WHERE series = ?1 AND NOT warmup
+    AND ((SELECT source FROM step_series WHERE id = ?1) = 'range' OR number < (SELECT max(number) FROM step WHERE series = ?1))
 ORDER BY duration_ns DESC LIMIT 64;
 
 -- name: slowest_range

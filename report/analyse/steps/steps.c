@@ -220,21 +220,29 @@ static int rank_of(const struct gv_step_anchor *anchor)
                                                                                            : 0;
 }
 
-/* While another works all the time, and does more. */
-static bool comes_and_goes(const struct gv_steps *steps, size_t thread)
+/* While the one of its process that does the most works all the time. */
+static bool comes_and_goes(const struct steps_thread *one, const struct steps_thread *busiest)
 {
-    const struct steps_thread *one = &steps->threads[thread];
-    int64_t process = gv_id_table_get(&steps->process_of, (int64_t)thread, 0);
+    return busiest->work > one->work &&
+           gv_time_difference(busiest->last_ns, busiest->first_ns) / STEPS_SHORT >
+               gv_time_difference(one->last_ns, one->first_ns);
+}
 
-    for (size_t other = 0; other < steps->process_of.rows; other++) {
-        const struct steps_thread *each = &steps->threads[other];
-        if (each->anchor && each->work > one->work &&
-            gv_id_table_get(&steps->process_of, (int64_t)other, 0) == process &&
-            gv_time_difference(each->last_ns, each->first_ns) / STEPS_SHORT >
-                gv_time_difference(one->last_ns, one->first_ns))
-            return true;
+/* Of each process, the thread with steps that has the most work. */
+static int find_busiest(const struct gv_steps *steps, struct gv_key_map *busiest)
+{
+    int error = 0;
+
+    for (size_t i = 1; i < steps->process_of.rows && !error; i++) {
+        int64_t process = gv_id_table_get(&steps->process_of, (int64_t)i, 0);
+        const struct gv_key key = {{(uint64_t)process, 0, 0}};
+        int64_t known = gv_key_map_find(busiest, &key);
+        if (!steps->threads[i].anchor || steps->threads[i].work <= steps->threads[known].work)
+            continue;
+        gv_key_map_remove(busiest, &key);
+        error = gv_key_map_add(busiest, &key, (int64_t)i);
     }
-    return false;
+    return error;
 }
 
 /* An autotuner's threads come and go. */
@@ -267,6 +275,7 @@ static bool is_part_of_others(const struct gv_steps *steps, size_t thread)
 
 static int find_series(struct gv_steps *steps)
 {
+    struct gv_key_map busiest = {0};
     int error = 0;
 
     for (size_t i = 0; i < steps->process_of.rows && !error; i++) {
@@ -282,11 +291,17 @@ static int find_series(struct gv_steps *steps)
             thread->anchor = NULL;
         }
     }
+    if (!error)
+        error = find_busiest(steps, &busiest);
     for (size_t i = 0; i < steps->process_of.rows && !error; i++) {
         const int64_t values[] = {gv_id_table_get(&steps->process_of, (int64_t)i, 0), (int64_t)i};
-        if (steps->threads[i].anchor && !is_part_of_others(steps, i) && !comes_and_goes(steps, i))
+        const struct gv_key key = {{(uint64_t)values[0], 0, 0}};
+        const struct steps_thread *most = &steps->threads[gv_key_map_find(&busiest, &key)];
+        if (steps->threads[i].anchor && !is_part_of_others(steps, i) &&
+            !comes_and_goes(&steps->threads[i], most))
             error = gv_database_script(steps->trace, sql_add_series, values, 2);
     }
+    gv_key_map_free(&busiest);
     for (size_t i = 0; i < steps->process_of.rows; i++) {
         gv_step_detector_close(steps->threads[i].detector);
         steps->threads[i].detector = NULL;

@@ -50,6 +50,17 @@ static void totals_span(struct gv_totals_run *run, enum gv_totals_class class, i
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
+/* What a thread launches while it captures becomes part of a graph. */
+static void totals_captured(struct gv_totals_run *run, struct gv_totals_thread *thread,
+                            const struct gv_pass_call *call, enum gv_totals_class class)
+{
+    int64_t marks = gv_id_table_get(&run->apis, call->api, 2);
+
+    if (marks && (call->result == 0 || marks != 1))
+        thread->captures = marks == 1;
+    run->captured_launches += class == GV_TOTALS_LAUNCH && call->result == 0 && thread->captures;
+}
+
 static void totals_of_thread(struct gv_totals_thread *thread, int64_t start_ns, int64_t end_ns,
                              int64_t last_ns, int64_t count)
 {
@@ -117,8 +128,10 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
     run->calls = gv_time_sum(run->calls, count);
     run->class_count[class] = gv_time_sum(run->class_count[class], count);
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
-    if (call->thread && call->thread < run->threads.rows)
+    if (call->thread && call->thread < run->threads.rows) {
         totals_of_thread(&run->thread_times[call->thread], start_ns, end_ns, last_ns, count);
+        totals_captured(run, &run->thread_times[call->thread], call, class);
+    }
     if (!api || api >= run->apis.rows)
         return 0;
     if (gv_result_is_failure(gv_id_table_get(&run->apis, api, 1), call->result))

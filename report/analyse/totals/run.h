@@ -90,9 +90,10 @@ struct gv_totals_run {
         int64_t context;                    /* handle of the context where it last worked */
         int64_t refused_api, refused_bytes; /* its largest allocation that failed, and was not
                                                repeated with success since; 0: none */
+        bool captures;                      /* what it launches becomes part of a graph */
     } * thread_times;                       /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
-    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed, captured_launches;
     int64_t blocking_launches, blocking_ns;
     int64_t refused, refused_call; /* allocations for which there was no memory, and the last one */
     bool spans;                    /* first_ns and last_ns are set */

@@ -17,8 +17,8 @@ static const char *const totals_tables[] = {
 #include "report/store_schema_columns.inc"
 };
 static const char *const totals_views[] = {
-    "gpu_lines", "memory_lines", "memory_peak", "range_summary", "steps",   "scaled",
-    "ledger",    "findings",     "facts",       "idle",          "minutes", "ranks"};
+    "gpu_lines",      "memory_lines", "memory_peak", "range_summary", "steps",   "scaled", "ledger",
+    "ledger_minutes", "findings",     "facts",       "idle",          "minutes", "ranks"};
 #define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 #define GV_TOTALS_VIEWS  (sizeof(totals_views) / sizeof(totals_views[0]))
 
@@ -43,7 +43,9 @@ static int totals_read_apis(struct gv_totals_run *run)
         sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", totals_class_names[i], i);
-    sqlite3_str_appendall(sql, " ELSE 0 END, class = 'collective' FROM api");
+    sqlite3_str_appendall(sql,
+                          " ELSE 0 END, class = 'collective',"
+                          " coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0) FROM api");
     char *text = sqlite3_str_finish(sql);
     error = text ? gv_id_table_read(&run->apis, run->trace, text) : -ENOMEM;
     sqlite3_free(text);

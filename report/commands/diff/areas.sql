@@ -54,7 +54,7 @@ UNION ALL SELECT 'requested waits', {fact(sync_ns)} WHERE NOT EXISTS (SELECT 1 F
 -- name: run_counts
 SELECT 'steps', sum(steps) FROM lane GROUP BY '' HAVING sum(steps) > 0
 UNION ALL SELECT 'calls', {fact(calls)}
-UNION ALL SELECT 'launches', {fact(launch_calls)}
+UNION ALL SELECT 'launches', {fact(launch_calls)} - {fact(captured_launches)}
 UNION ALL SELECT 'loads', {fact(loads)}
 UNION ALL SELECT 'stalls', count(*) FROM stalls WHERE NOT expected
 UNION ALL SELECT 'failed calls', {sum(count)} FROM error_total

@@ -14,6 +14,8 @@
 /* The same while noise is unknown: a run's start alone differs by this much. */
 #define GV_DIFF_SHORT_ONCE 0.005
 
+/* A change of so much of the run is said though it may be chance. */
+#define GV_DIFF_LARGE 20
 _Static_assert(GV_DIFF_TRACES <= GV_RANK_TEST_MOST, "more traces than the test takes");
 
 /* One thing, while its values are read. */
@@ -115,10 +117,13 @@ static bool diff_is_within_error(const struct gv_diff *diff, const struct gv_dif
     if (change->unit != GV_DIFF_NS || diff->test == GV_DIFF_TEST_RANK)
         return false;
     for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
-        const double *errors = thing->values[GV_DIFF_ERROR_NS] + (side ? diff->counts[0] : 0);
+        size_t first = side == 0 ? 0 : diff->counts[0];
         double most = 0;
-        for (size_t i = 0; i < diff->counts[side]; i++)
-            most = errors[i] > most ? errors[i] : most;
+        for (size_t run = first; run < first + diff->counts[side]; run++) {
+            double times = change->times > 0 ? thing->values[GV_DIFF_TIMES][run] : 1;
+            double error = times > 0 ? thing->values[GV_DIFF_ERROR_NS][run] / times : 0;
+            most = error > most ? error : most;
+        }
         variance += most * most;
     }
     return thing->used[GV_DIFF_ERROR_NS] && change->change * change->change <= 4 * variance;
@@ -149,8 +154,10 @@ static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *t
     if (!change->what)
         return -ENOMEM;
     diff_judge(diff, values, change);
-    if (diff_is_within_error(diff, thing, change))
+    if (diff_is_within_error(diff, thing, change)) {
+        change->unsure = change->different;
         change->more = change->different = false;
+    }
     return 0;
 }
 
@@ -214,10 +221,10 @@ static int diff_compare_thing(struct gv_diff *diff, struct gv_diff_thing *thing)
         if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
             change->weight =
                 diff_size(diff->changes[first].change) * (by_step && times > 0 ? times : 1);
+        const double size_ns = diff_size(change->change) * (change->times > 0 ? change->times : 1);
         if (change->unit == GV_DIFF_NS)
-            change->different &=
-                diff_size(change->change) * (change->times > 0 ? change->times : 1) >=
-                least * run_ns;
+            change->different &= size_ns >= least * run_ns;
+        change->unsure &= size_ns >= run_ns / GV_DIFF_LARGE;
     }
     return error;
 }

@@ -93,6 +93,7 @@ struct gv_diff_change {
     double p;       /* of the rank test; negative: none */
     bool more;      /* than noise, or perhaps */
     bool different; /* and large enough to be shown */
+    bool unsure;    /* it would be, but for its standard error */
     double weight;  /* the change of the thing's first unit, by which things are sorted */
     size_t thing;   /* the same for all units of one */
 };

@@ -227,6 +227,26 @@ static size_t diff_print_area(const struct gv_diff *diff, const struct gv_diff_s
     return i;
 }
 
+/* Names what changed much, as far as it is known. */
+static void diff_print_unsure(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    char text[GV_DIFF_LINE_BYTES] = "", change[GV_DIFF_TEXT_BYTES], name[GV_DIFF_NAME_BYTES];
+    size_t told = 0;
+
+    for (size_t i = 0; i < diff->count && !style->all && told < GV_DIFF_FINDINGS; i++) {
+        if (!diff->changes[i].unsure || !diff->wanted[diff->changes[i].area])
+            continue;
+        diff_say_what(name, &diff->changes[i], diff->changes[i].what);
+        gv_format_add(text, sizeof(text), "%s%.200s (%s)", told++ ? "; " : "", name,
+                      gv_diff_say_change(change, &diff->changes[i]));
+    }
+    if (!told)
+        return;
+    fputc('\n', style->out);
+    gv_text_say(style->out, 0, "", style->columns,
+                "Large, but within twice the standard error: %s. --all lists them.", text);
+}
+
 /* Prints how to see the rest. */
 static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
                            size_t written)
@@ -260,6 +280,8 @@ int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
     diff_print_freed(diff, style);
     for (size_t i = 0; i < diff->count && !error;)
         i = diff_print_area(diff, style, i, &written, &error);
+    if (!error)
+        diff_print_unsure(diff, style);
     if (!error)
         diff_print_end(diff, style, written);
     return error;

@@ -23,6 +23,7 @@ struct gv_explain_out {
     int columns;
     struct gv_json *json; /* NULL: text */
     int told;             /* how many were explained */
+    bool has_fix;         /* of what is explained next, and is told */
     int error;
     FILE *text;
     char *written; /* what `text` has got so far */
@@ -47,6 +48,8 @@ void gv_explain_close(struct gv_explain_out *to);
 void gv_explain_lines(struct gv_explain_out *to, const char *title, const char *text);
 /* The same for what was written to to->text since the last paragraph. */
 void gv_explain_end(struct gv_explain_out *to, const char *title);
+/* The same for a fix, in the only column: a gv_database_take of this context. */
+int gv_explain_take_fix(void *to, sqlite3_stmt *row);
 /* The same for the first frames of a stack. Whether there are any. */
 bool gv_explain_stack(struct gv_explain_out *to, const char *title, int64_t stack, int frames);
 #define GV_EXPLAIN_FRAMES 6
@@ -55,11 +58,10 @@ void gv_explain_stall(const struct gv_stall_row *row, struct gv_explain_out *to)
 
 void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to);
 
-/* A finding of the ledger, and what shows it best: 0 or -errno. */
+/* A finding of the ledger, and what shows it best. */
 struct gv_finding_evidence {
     int64_t stall, idle; /* 0: none is known */
 };
-int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_evidence *evidence);
 struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out *to);
 
 /* All unfinished calls. */

@@ -1,7 +1,6 @@
 /* One finding: what of the ledger it is made of, and where in the code. */
 #include "report/analyse/names/stack_text.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/offer.h"
 #include "report/commands_explain_finding.inc"
 #include "report/commands/statement_rows.h"
 #include "report/show/format.h"
@@ -21,28 +20,21 @@ struct telling {
 };
 
 /* The columns are those of the query `finding`. */
-static int take_evidence(void *context, sqlite3_stmt *row)
-{
-    struct gv_finding_evidence *evidence = context;
-
-    evidence->stall = sqlite3_column_int64(row, 14);
-    evidence->idle = sqlite3_column_int64(row, 15);
-    return 0;
-}
-
 static int tell_finding(void *context, sqlite3_stmt *row)
 {
     struct telling *telling = context;
     struct gv_explain_out *to = telling->to;
-    int64_t lost_ns = gv_time_column_duration(row, 3), steps = sqlite3_column_int64(row, 6);
+    int64_t lost_ns = gv_time_column_duration(row, 3), steps;
     int64_t saves_ns = gv_time_column_duration(row, 4), count = sqlite3_column_int64(row, 7);
-    bool saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
+    bool seldom = sqlite3_column_type(row, 17) != SQLITE_NULL,
+         saves = sqlite3_column_type(row, 4) != SQLITE_NULL;
     char lost[GV_FORMAT_BYTES], each[GV_FORMAT_BYTES], error[GV_FORMAT_BYTES];
 
-    telling->steps = steps;
+    telling->steps = steps = seldom ? 0 : sqlite3_column_int64(row, 6);
     snprintf(telling->line, sizeof(telling->line), "%s", gv_database_text(row, 10));
     telling->stack = sqlite3_column_int64(row, 13);
-    take_evidence(&telling->evidence, row);
+    telling->evidence =
+        (struct gv_finding_evidence){sqlite3_column_int64(row, 14), sqlite3_column_int64(row, 15)};
     if (!to->json) {
         fprintf(to->out, "finding f%" PRId64 "   ", (int64_t)sqlite3_column_int64(row, 0));
         gv_format_text(to->out, gv_database_text(row, 1), 40, 0);
@@ -56,7 +48,7 @@ static int tell_finding(void *context, sqlite3_stmt *row)
         gv_format_text(to->out, gv_database_text(row, 9), 40, 0);
         fputc('\n', to->out);
     }
-    fprintf(to->text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ".", gv_database_text(row, 10),
+    fprintf(to->text, GV_EXPLAIN_NAME "%s%.900s.", gv_database_text(row, 10),
             gv_database_text(row, 10)[0] && gv_database_text(row, 11)[0] ? ": " : "",
             gv_database_text(row, 11));
     if (steps > 0 && lost_ns > 0)
@@ -68,7 +60,8 @@ static int tell_finding(void *context, sqlite3_stmt *row)
                 gv_format_duration(error, gv_time_column_duration(row, 8)));
     fputc('.', to->text);
     if (saves)
-        fprintf(to->text, " Without it the run is up to %s shorter%s%s.",
+        fprintf(to->text, " With%s the run is up to %s shorter%s%s.",
+                strcmp(gv_database_text(row, 1), "no-cpu") == 0 ? " enough CPUs" : "out it",
                 gv_format_duration(lost, saves_ns), gv_database_text(row, 16)[0] ? "; " : "",
                 gv_database_text(row, 16));
     gv_explain_end(to, to->json ? "told" : "what");
@@ -100,16 +93,6 @@ static int tell_row(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-static int take_fix(void *context, sqlite3_stmt *row)
-{
-    struct gv_explain_out *to = context;
-    char fix[GV_OFFER_BYTES];
-
-    gv_explain_lines(to, "fix",
-                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
-    return 0;
-}
-
 static int tell_json(int64_t id, const struct gv_explain_out *to)
 {
     int error = gv_database_each(to->trace, "SELECT * FROM findings WHERE id = ?", &id, 1,
@@ -121,14 +104,6 @@ static int tell_json(int64_t id, const struct gv_explain_out *to)
             gv_statement_rows_ask(to->trace, sql_rows, &id, 1, to->out, GV_FORMAT_JSON, to->json);
     gv_json_close(to->json, ']');
     return error;
-}
-
-int gv_explain_finding_evidence(sqlite3 *trace, int64_t id, struct gv_finding_evidence *evidence)
-{
-    int error = gv_stack_text_install(trace);
-
-    *evidence = (struct gv_finding_evidence){0};
-    return error ? error : gv_database_each(trace, sql_finding, &id, 1, take_evidence, evidence);
 }
 
 struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out *to)
@@ -145,6 +120,6 @@ struct gv_finding_evidence gv_explain_finding(int64_t id, struct gv_explain_out 
         to->error = gv_database_each(to->trace, sql_rows, &id, 1, tell_row, &telling);
     gv_explain_stack(to, "where", telling.stack, GV_EXPLAIN_FRAMES);
     if (!to->error && !to->json)
-        to->error = gv_database_each(to->trace, sql_fix, &id, 1, take_fix, to);
+        to->error = gv_database_each(to->trace, sql_fix, &id, 1, gv_explain_take_fix, to);
     return telling.evidence;
 }

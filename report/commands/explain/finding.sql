@@ -24,7 +24,7 @@ SELECT f.id, f.what, CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'e
         WHERE NOT s.expected AND s.process = f.process AND {own_place(x.place)} AND (f.what = 'waits' OR s.cause = f.what)
         ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1), (SELECT s.id FROM stalls s
         WHERE NOT s.expected AND s.process = f.process AND f.place IS NULL AND s.cause = f.what ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1)),
-    f.idle, f.afterwards
+    f.idle, f.afterwards, f.times
 FROM finding f LEFT JOIN place p ON p.id = f.place
 WHERE f.id = ?1;
 

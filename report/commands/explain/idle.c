@@ -137,8 +137,11 @@ void gv_explain_idle(const struct gv_idle_listed *row, struct gv_explain_out *to
     gv_timeline_print(&focus, to);
     gv_explain_stack(to, "where", row->stack, GV_EXPLAIN_FRAMES);
     idle_all(row, to);
-    gv_explain_lines(to, "fix",
-                     advice[0] || what < GV_ACCOUNTS
-                         ? advice
-                         : "What to do depends on the call: gpuverify stalls lists them.");
+    if (!to->has_fix && !to->error)
+        to->error = gv_database_each(to->trace, sql_idle_fix, &row->id, 1, gv_explain_take_fix, to);
+    if (!to->has_fix)
+        gv_explain_lines(to, "fix",
+                         advice[0] || what < GV_ACCOUNTS
+                             ? advice
+                             : "What to do depends on the call: gpuverify stalls lists them.");
 }

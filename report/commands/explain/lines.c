@@ -1,7 +1,9 @@
 #include "report/commands/explain/explain.h"
 
 #include "report/analyse/names/stack_text.h"
+#include "report/commands/offer.h"
 #include "report/show/text_lines.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,6 +68,17 @@ void gv_explain_end(struct gv_explain_out *to, const char *title)
         to->error = -ENOMEM;
     gv_explain_lines(to, title, to->written);
     rewind(to->text);
+}
+
+int gv_explain_take_fix(void *context, sqlite3_stmt *row)
+{
+    struct gv_explain_out *to = context;
+    char fix[GV_OFFER_BYTES];
+
+    to->has_fix = gv_database_text(row, 0)[0] != '\0';
+    gv_explain_lines(to, "fix",
+                     gv_offer_fill(fix, sizeof(fix), gv_database_text(row, 0), to->path, false));
+    return 0;
 }
 
 bool gv_explain_stack(struct gv_explain_out *to, const char *title, int64_t stack, int frames)

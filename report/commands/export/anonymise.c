@@ -322,21 +322,23 @@ static int replace_value(struct anonymise *run, const char *value)
     return 0;
 }
 
-/* "pinned to 2 of 16 CPUs", and what a look has of it. */
-static bool is_of_cpus(const char *text)
+/* "pinned to 2 of 16 CPUs", and what a look has of it; how many threads wait for a lock. */
+static bool is_count(const char *text)
 {
     static const char pinned[] = "pinned to ";
     const char *at = strncmp(text, pinned, strlen(pinned)) == 0 ? text + strlen(pinned) : text;
     unsigned allowed, all;
     int end = 0;
 
+    if (sscanf(text, "%u threads%n", &all, &end) == 1 && end > 0 && !text[end])
+        return true;
     return sscanf(at, "%u of %u CPUs%n", &allowed, &all, &end) == 2 && end > 0 && !at[end];
 }
 
 static int replace_other(struct anonymise *run, enum anonymise_rule kind, const char *text)
 {
     return GV_TEXT_IS_ONE_OF(text, anonymise_own) ||
-                   (kind == RULE_DETAIL && (gv_api_find(text) >= 0 || is_of_cpus(text)))
+                   (kind == RULE_DETAIL && (gv_api_find(text) >= 0 || is_count(text)))
                ? replace_ours(run, text)
                : name_replace(run, kind, text, NULL, "", "");
 }

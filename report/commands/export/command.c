@@ -314,9 +314,8 @@ static int export_check_words(const struct export *export, bool anonymised)
         return gv_arguments_refuse(arguments->command,
                                    "-o FILE is missing: where to write the anonymised trace");
     if (format && !format->of_lines && !export_has_file(export) && isatty(STDOUT_FILENO))
-        return gv_arguments_refuse(arguments->command,
-                                   "--to %s is not for a terminal: -o FILE writes it to a file",
-                                   format->name);
+        return gv_arguments_refuse(
+            arguments->command, "--to %s does not write to a terminal: use -o FILE", format->name);
     return GV_EXIT_FINE;
 }
 

@@ -5,11 +5,13 @@
 #include "report/store/time_sum.h"
 #include "report/commands/export/export.h"
 #include "report/commands/export/flame.h"
-#include "report/commands/explain/explain.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
+#include "report/commands/statement_rows.h"
 #include "report/commands/summary/summary.h"
+#include "report/commands_export_html.inc"
 #include "report/show/xml.h"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,23 +34,29 @@ struct html {
     const struct gv_summary_ledger *ledger;
     FILE *page;
     FILE *out; /* escaped for where it lands in the page */
+    bool is_indent;
 };
 
 /* ---- what a data element may hold ---- */
 
-/* JSON has this only inside of texts. Without it, no text can end its element. */
-static ssize_t html_write_json(void *page, const char *bytes, size_t count)
+/* JSON has '<' only inside of texts: without it, no text can end its element. A line feed is only
+ * between them: neither it nor the blanks after it are needed. */
+static ssize_t html_write_json(void *of, const char *bytes, size_t count)
 {
+    struct html *html = of;
     const char *end = bytes + count, *from = bytes;
 
-    for (const char *at = bytes; at < end; at++)
-        if (*at == '<') {
-            fwrite(from, 1, (size_t)(at - from), page);
-            fputs("\\u003c", page);
-            from = at + 1;
-        }
-    fwrite(from, 1, (size_t)(end - from), page);
-    return ferror((FILE *)page) ? 0 : (ssize_t)count;
+    for (const char *at = bytes; at < end; at++) {
+        html->is_indent = *at == '\n' || (html->is_indent && *at == ' ');
+        if (*at != '<' && !html->is_indent)
+            continue;
+        fwrite(from, 1, (size_t)(at - from), html->page);
+        if (*at == '<')
+            fputs("\\u003c", html->page);
+        from = at + 1;
+    }
+    fwrite(from, 1, (size_t)(end - from), html->page);
+    return ferror(html->page) ? 0 : (ssize_t)count;
 }
 
 /* ---- the data ---- */
@@ -117,31 +125,25 @@ static struct gv_summary html_subject(struct html *html, FILE *out)
     return summary;
 }
 
-static int html_finding(struct html *html, const struct gv_summary_ledger *ledger,
-                        const struct gv_summary_finding *finding, struct gv_json *json)
+static void html_finding(struct html *html, const struct gv_summary_finding *finding,
+                         struct gv_json *json)
 {
+    const struct gv_summary_ledger *ledger = html->ledger;
     struct gv_summary summary = html_subject(html, NULL);
-    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES], story[32] = "";
-    struct gv_finding_evidence evidence;
-    int error = gv_explain_finding_evidence(html->trace, finding->id, &evidence);
+    char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES];
 
     snprintf(id, sizeof(id), "f%" PRId64, finding->id);
-    if (evidence.stall || evidence.idle)
-        snprintf(story, sizeof(story), "%c%" PRId64, evidence.stall ? 's' : 'i',
-                 evidence.stall ? evidence.stall : evidence.idle);
     gv_summary_fix(&summary, finding, fix);
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "id", id);
     gv_json_text(json, "name", finding->what);
-    gv_json_number(json, "lost_ns", gv_summary_each_ns(ledger, finding->lost_ns));
+    gv_json_number(json, "lost_ns", gv_summary_lost_ns(ledger, finding));
     gv_json_text(json, "share", gv_summary_share(finding->lost_ns, ledger->shown_ns, share));
     gv_json_bool(json, "may", !finding->sure);
     gv_json_text(json, "line", finding->place[0] ? finding->place : NULL);
     gv_json_text(json, "text", finding->title);
     gv_json_text(json, "fix", fix[0] ? fix : NULL);
-    gv_json_text(json, "story", story[0] ? story : NULL);
     gv_json_close(json, '}');
-    return error;
 }
 
 static void html_fact(const struct gv_fact *fact, const char *path, struct gv_json *json)
@@ -163,24 +165,102 @@ static int html_about(struct html *html, FILE *out)
     return error ? error : gv_summary_print_rest(&summary, html->ledger);
 }
 
+/* The first fact or finding, in a sentence. */
+static void html_headline(const struct html *html, const struct gv_summary *summary, bool worked,
+                          char out[GV_SUMMARY_TEXT_BYTES])
+{
+    const struct gv_summary_ledger *ledger = html->ledger;
+    const struct gv_summary_finding *first = &ledger->findings[0];
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    const struct gv_fact *fact = html->report->list.facts;
+    char lost[GV_FORMAT_BYTES], step[GV_FORMAT_BYTES];
+
+    if (html->report->list.count > 0 && fact->name != GV_FACT_ACCELERATED)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s", fact->detail);
+    else if (!worked)
+        gv_facts_say_headline(summary->facts, out);
+    else if (ledger->told == 0)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: the GPU was busy for %s of the %s",
+                 gv_summary_share(time.busy_ns, ledger->shown_ns, lost),
+                 ledger->stepped ? "steps" : "run");
+    else if (first->lost_ns <= 0 || first->saves_ns < 0)
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s: %s", first->place[0] ? first->place : first->what,
+                 first->title);
+    else
+        snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s%s%s of %s %s %s: %s", first->place,
+                 !first->place[0] ? ""
+                 : first->sure    ? " costs "
+                                  : " may cost ",
+                 gv_format_duration(lost, gv_summary_each_ns(ledger, first->lost_ns)),
+                 ledger->stepped ? "each" : "the",
+                 gv_format_duration(step, gv_summary_each_ns(ledger, ledger->shown_ns)),
+                 ledger->stepped ? "step" : "run", first->title);
+}
+
+static void html_part(struct html *html, const char *kind, const char *name, int64_t ns,
+                      struct gv_json *json)
+{
+    ns = gv_summary_each_ns(html->ledger, ns);
+    if (ns <= 0)
+        return;
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "kind", kind);
+    gv_json_text(json, "name", name);
+    gv_json_number(json, "ns", ns);
+    gv_json_close(json, '}');
+}
+
+/* What a step, or the run, is made of: each part once. */
+static void html_budget(struct html *html, struct gv_json *json)
+{
+    const struct gv_summary_ledger *ledger = html->ledger;
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns);
+    char id[32];
+
+    html_part(html, "busy",
+              ledger->lanes[0].device < 0 ? "GPU busy at least"
+              : time.lost_busy_ns > 0     ? "useful GPU work"
+                                          : "GPU busy",
+              time.busy_ns - time.lost_busy_ns, json);
+    for (size_t i = 0; i < ledger->told; i++) {
+        const struct gv_summary_finding *finding = &ledger->findings[i];
+        if (finding->saves_ns < 0)
+            continue; /* other findings have this time */
+        snprintf(id, sizeof(id), "f%" PRId64, finding->id);
+        html_part(html, id, finding->what, finding->lost_ns, json);
+        rest_ns -= finding->lost_ns;
+    }
+    html_part(html, "rest", "the rest", rest_ns, json);
+    html_part(html, "aside", "not known", time.unknown_ns, json);
+    html_part(html, "aside", "without a request", time.no_request_ns, json);
+    html_part(html, "aside", "not seen", time.not_seen_ns, json);
+}
+
 static int html_say(struct html *html, const char *text, struct gv_json *json)
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     struct gv_summary summary = html_subject(html, NULL);
     const struct gv_summary_time all = gv_summary_time_of(&ledger->lanes[0], false);
-    char time[GV_SUMMARY_TEXT_BYTES], headline[GV_SUMMARY_TEXT_BYTES + 40];
-    char busy[GV_SUMMARY_TEXT_BYTES];
-    int64_t run_ns = ledger->lanes_told ? gv_summary_time_sum(&all) : 0;
+    const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
+    char headline[GV_SUMMARY_TEXT_BYTES], busy[GV_SUMMARY_TEXT_BYTES];
+    int64_t run_ns = ledger->lanes_told && lane[1] >= 0 ? gv_summary_time_sum(&all) : 0;
+    bool worked = gv_summary_worked(&summary, ledger);
     int error = gv_summary_say_busy(&summary, ledger, busy);
 
-    gv_summary_say_time(ledger, time);
-    snprintf(headline, sizeof(headline), "%s: %s", ledger->stepped ? "One step" : "The run", time);
-    if (!time[0])
-        gv_facts_say_headline(summary.facts, headline);
+    html_headline(html, &summary, worked, headline);
     gv_json_text(json, "version", GV_VERSION);
     gv_json_text(json, "headline", headline);
     gv_json_text(json, "of", ledger->stepped ? "a step" : "the run");
     gv_json_text(json, "busy", busy[0] ? busy : NULL);
+    gv_json_open(json, "budget", '[');
+    if (ledger->lanes_told > 0)
+        html_budget(html, json);
+    gv_json_close(json, ']');
+    gv_json_open(json, "accounts", '[');
+    if (!error)
+        error = gv_database_each(html->trace, sql_accounts, lane, 2, gv_statement_rows_array, json);
+    gv_json_close(json, ']');
     if (run_ns > 0)
         gv_json_real(json, "busy_share", (double)all.busy_ns / (double)run_ns);
     else
@@ -210,7 +290,7 @@ static int html_findings(struct html *html)
     gv_json_close(&json, ']');
     gv_json_open(&json, "findings", '[');
     for (size_t i = 0; !error && i < ledger->told; i++)
-        error = html_finding(html, ledger, &ledger->findings[i], &json);
+        html_finding(html, &ledger->findings[i], &json);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     html->ledger = NULL;
@@ -329,7 +409,7 @@ int gv_export_html(sqlite3 *trace, const struct gv_weighed *what, FILE *out)
     int error = report ? 0 : -ENOMEM;
 
     gv_offer_called(NULL); /* the page may be read elsewhere */
-    html.out = fopencookie(out, "w", (cookie_io_functions_t){.write = html_write_json});
+    html.out = fopencookie(&html, "w", (cookie_io_functions_t){.write = html_write_json});
     if (!html.out)
         error = -ENOMEM;
     if (!error) {

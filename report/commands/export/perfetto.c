@@ -317,13 +317,15 @@ static int perfetto_piece(void *context, const struct gv_track_piece *piece)
     return packets_write(perfetto);
 }
 
-static int perfetto_count(void *context, uint32_t track, int64_t at_ns, double value)
+static int perfetto_count(void *context, uint32_t track, int64_t at_ns, int64_t length_ns,
+                          double value)
 {
     struct perfetto *perfetto = context;
     struct gv_protobuf *packets = &perfetto->packets;
     size_t packet = packet_open(perfetto, at_ns, 0),
            event = gv_protobuf_open(packets, PACKET_EVENT);
 
+    (void)length_ns;
     gv_protobuf_number(packets, EVENT_TYPE, TYPE_COUNTER);
     gv_protobuf_number(packets, EVENT_TRACK, track);
     gv_protobuf_double(packets, EVENT_COUNTER, value);

@@ -1,14 +1,17 @@
-/* What a page tells of single stalls, idle times and unfinished calls. */
+/* What a page tells of findings, and of single stalls, idle times and unfinished calls. */
 #include "report/commands/export/export.h"
 
 #include "report/analyse/idle/listed.h"
+#include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/statement_rows.h"
 #include "report/commands_export_stories.inc"
 #include "report/store/database.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 
 /* Of each kind. */
 #define GV_STORIES_MOST   200
@@ -75,11 +78,49 @@ static void stories_idle(struct gv_explain_out *to)
     gv_idle_listed_free(&rows);
 }
 
+struct stories_findings {
+    int64_t ids[GV_STORIES_MOST];
+    char places[GV_STORIES_MOST][400];
+    size_t count;
+};
+
+static int take_finding(void *context, sqlite3_stmt *row)
+{
+    struct stories_findings *findings = context;
+
+    findings->ids[findings->count] = sqlite3_column_int64(row, 0);
+    snprintf(findings->places[findings->count++], sizeof(findings->places[0]), "%s",
+             gv_database_text(row, 1));
+    return 0;
+}
+
+static void stories_findings(struct gv_explain_out *to)
+{
+    struct stories_findings *findings = calloc(1, sizeof(*findings));
+    struct gv_finding_evidence evidence;
+
+    to->error = findings ? gv_stack_text_install(to->trace) : -ENOMEM;
+    if (!to->error)
+        to->error = gv_database_each(to->trace, sql_findings, NULL, 0, take_finding, findings);
+    for (size_t i = 0; !to->error && i < findings->count; i++) {
+        gv_explain_open(to, NULL);
+        gv_json_text(to->json, "kind", "finding");
+        gv_json_text(to->json, "place", findings->places[i]);
+        evidence = gv_explain_finding(findings->ids[i], to);
+        gv_json_number(to->json, "stall_story", evidence.stall);
+        gv_json_number(to->json, "idle_story", evidence.idle);
+        gv_explain_close(to);
+    }
+    free(findings);
+}
+
 int gv_stories_write(sqlite3 *trace, const char *path, struct gv_json *json)
 {
-    struct gv_explain_out to = {.trace = trace, .path = path, .json = json, .columns = INT_MAX};
+    struct gv_explain_out to = {
+        .trace = trace, .path = path, .out = json->out, .json = json, .columns = INT_MAX};
 
     gv_explain_begin(&to);
+    stories_findings(&to);
     gv_explain_flights(&to);
     stories_stalls(&to);
     stories_idle(&to);

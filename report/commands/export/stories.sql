@@ -1,4 +1,7 @@
--- The calls of a thread around one call.
+-- The findings, and the calls of a thread around one call.
+
+-- name: findings
+SELECT f.id, gv_line(p.function, p.library, p.file, p.line) FROM finding f LEFT JOIN place p ON p.id = f.place ORDER BY f.id LIMIT 200;
 
 -- define: near
 SELECT name, gv_kernel((SELECT k.name FROM kernels k WHERE k.id = calls.kernel_id)), start_ns, duration_ns, id

@@ -14,6 +14,7 @@
 #include "trace/mix.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@
 #define GV_TIMELINE_NAME_BYTES 1024
 /* Rows of a track whose pieces are inside each other. */
 #define GV_TIMELINE_DEPTH 16u
+/* Points of a counter; an even number. */
+#define GV_TIMELINE_POINTS 4096u
 
 struct timeline_row {
     uint32_t track, depth;
@@ -34,11 +37,26 @@ struct timeline_name {
     char *text, class[16];
 };
 
+/* The mean of one sample or of several. */
+struct timeline_point {
+    int64_t from_ns, length_ns;
+    double value;
+};
+
+/* Of a longer trace, each point is of more samples. */
+struct timeline_counter {
+    uint32_t track;
+    size_t count, of_each, of_last;
+    struct timeline_point points[GV_TIMELINE_POINTS];
+};
+
 struct timeline {
     struct gv_json json;
     struct gv_slices slices;
     struct gv_track *tracks; /* by their ids, from 1 */
     size_t track_count, track_room;
+    struct timeline_counter **counters;
+    size_t counter_count, counter_room;
     struct timeline_row rows[GV_TIMELINE_ROWS];
     struct timeline_name names[GV_TIMELINE_NAMES];
     size_t row_count, name_count;
@@ -111,7 +129,8 @@ static int timeline_track(void *context, const struct gv_track *track)
     kept = &timeline->tracks[timeline->track_count++];
     *kept = *track;
     kept->name = strdup(track->name);
-    return kept->name ? 0 : -ENOMEM;
+    kept->unit = track->unit ? strdup(track->unit) : NULL;
+    return kept->name && !kept->unit == !track->unit ? 0 : -ENOMEM;
 }
 
 /* Another id that its pieces have: an argument of theirs. NULL: none. */
@@ -196,6 +215,53 @@ static int timeline_piece(void *context, const struct gv_track_piece *piece)
     return gv_slices_add(&timeline->slices, &slice);
 }
 
+static void timeline_point_add(struct timeline_point *to, const struct timeline_point *next)
+{
+    int64_t length_ns = gv_time_sum(to->length_ns, next->length_ns);
+
+    if (length_ns > 0)
+        to->value = (to->value * (double)to->length_ns + next->value * (double)next->length_ns) /
+                    (double)length_ns;
+    to->length_ns = length_ns;
+}
+
+static int timeline_count(void *context, uint32_t track, int64_t at_ns, int64_t length_ns,
+                          double value)
+{
+    struct timeline *timeline = context;
+    struct timeline_point point = {at_ns - length_ns, length_ns, value};
+    struct timeline_counter *counter = NULL;
+
+    for (size_t i = timeline->counter_count; i-- > 0 && !counter;)
+        if (timeline->counters[i]->track == track)
+            counter = timeline->counters[i];
+    if (!counter) {
+        if (gv_array_room(&timeline->counters, timeline->counter_count, &timeline->counter_room,
+                          sizeof(counter)) ||
+            !(counter = calloc(1, sizeof(*counter))))
+            return -ENOMEM;
+        counter->track = track;
+        counter->of_each = counter->of_last = 1;
+        timeline->counters[timeline->counter_count++] = counter;
+    }
+    if (counter->of_last < counter->of_each) {
+        counter->of_last++;
+        timeline_point_add(&counter->points[counter->count - 1], &point);
+        return 0;
+    }
+    if (counter->count == GV_TIMELINE_POINTS) {
+        counter->count /= 2;
+        counter->of_each *= 2;
+        for (size_t i = 0; i < counter->count; i++) {
+            counter->points[i] = counter->points[2 * i];
+            timeline_point_add(&counter->points[i], &counter->points[2 * i + 1]);
+        }
+    }
+    counter->points[counter->count++] = point;
+    counter->of_last = 1;
+    return 0;
+}
+
 /* ---- writing ---- */
 
 /* Writes each row as text. -EFBIG: it is longer than it may be. */
@@ -248,6 +314,31 @@ static void timeline_write_track(struct gv_json *json, const struct gv_track *tr
     gv_json_close(json, '}');
 }
 
+/* Of each point: microseconds since the end of the one before, its length, the value. */
+static void timeline_write_counter(struct timeline *timeline,
+                                   const struct timeline_counter *counter)
+{
+    const struct gv_track *track = &timeline->tracks[counter->track - 1];
+    struct gv_json *json = &timeline->json;
+    int64_t before = 0;
+
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "name", track->name);
+    gv_json_text(json, "unit", track->unit);
+    gv_json_text(json, "device", timeline->tracks[track->parent - 1].name);
+    gv_json_open(json, "points", '[');
+    for (size_t i = 0; i < counter->count; i++) {
+        const struct timeline_point *point = &counter->points[i];
+        int64_t from = point->from_ns / 1000, length = point->length_ns / 1000;
+        gv_json_number(json, NULL, from - before);
+        gv_json_number(json, NULL, length);
+        gv_json_real(json, NULL, round(point->value * 10) / 10);
+        before = from + length;
+    }
+    gv_json_close(json, ']');
+    gv_json_close(json, '}');
+}
+
 static int timeline_write(struct timeline *timeline, sqlite3 *trace, FILE *out)
 {
     const unsigned int shift = timeline->slices.merged_shift;
@@ -282,6 +373,10 @@ static int timeline_write(struct timeline *timeline, sqlite3 *trace, FILE *out)
     for (size_t i = 0; i < tracks; i++)
         timeline_write_track(json, &timeline->tracks[i]);
     gv_json_close(json, ']');
+    gv_json_open(json, "counters", '[');
+    for (size_t i = 0; i < timeline->counter_count; i++)
+        timeline_write_counter(timeline, timeline->counters[i]);
+    gv_json_close(json, ']');
     gv_json_open(json, "arrows", '[');
     error = gv_database_each(trace, sql_arrows, NULL, 0, gv_statement_rows_array, json);
     gv_json_close(json, ']');
@@ -292,7 +387,8 @@ static int timeline_write(struct timeline *timeline, sqlite3 *trace, FILE *out)
 int gv_timeline_write(sqlite3 *trace, FILE *out)
 {
     struct timeline *timeline = calloc(1, sizeof(*timeline));
-    const struct gv_tracks_writer writer = {timeline, true, timeline_track, timeline_piece, NULL};
+    const struct gv_tracks_writer writer = {timeline, true, timeline_track, timeline_piece,
+                                            timeline_count};
     int error;
 
     if (!timeline)
@@ -309,8 +405,13 @@ int gv_timeline_write(sqlite3 *trace, FILE *out)
         free(timeline->rows[i].index.bytes);
         free(timeline->rows[i].body.bytes);
     }
-    for (size_t i = 0; i < timeline->track_count; i++)
+    for (size_t i = 0; i < timeline->track_count; i++) {
         free((char *)timeline->tracks[i].name);
+        free((char *)timeline->tracks[i].unit);
+    }
+    for (size_t i = 0; i < timeline->counter_count; i++)
+        free(timeline->counters[i]);
+    free(timeline->counters);
     for (size_t i = 0; i < timeline->name_count; i++)
         free(timeline->names[i].text);
     free(timeline->tracks);

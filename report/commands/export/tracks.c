@@ -76,6 +76,7 @@ enum {
     SAMPLE_ID,
     SAMPLE_DEVICE,
     SAMPLE_AT,
+    SAMPLE_LENGTH,
     SAMPLE_COUNTERS,
 };
 
@@ -437,9 +438,9 @@ static int tracks_sample(void *context, sqlite3_stmt *row)
             continue;
         error = tracks_counter(walk, row, i, &counter);
         if (!error && counter)
-            error = walk->writer->count(walk->writer->context, counter,
-                                        gv_time_column_duration(row, SAMPLE_AT),
-                                        sqlite3_column_double(row, i));
+            error = walk->writer->count(
+                walk->writer->context, counter, gv_time_column_duration(row, SAMPLE_AT),
+                gv_time_column_duration(row, SAMPLE_LENGTH), sqlite3_column_double(row, i));
     }
     return error;
 }
@@ -509,8 +510,9 @@ int gv_tracks_walk(sqlite3 *trace, const struct gv_tracks_writer *writer)
             continue;
         error = tracks_pages(walk, walk->source->sql, walk->source->is_paged, tracks_piece);
     }
-    if (!error && !writer->is_page)
-        error = tracks_pages(walk, sql_samples, true, tracks_sample);
+    if (!error)
+        error = tracks_pages(walk, writer->is_page ? sql_samples_on_page : sql_samples, true,
+                             tracks_sample);
     if (!error && walk->left_out)
         gv_message("%" PRIu64
                    " calls or operations are left out: their thread or stream is unknown, or"

@@ -71,10 +71,11 @@ struct gv_track_piece {
 /* Each returns 0; or anything else, which ends the walk. */
 struct gv_tracks_writer {
     void *context;
-    bool is_page; /* leaves out what is not on it: counters too, which may be NULL then */
+    bool is_page; /* leaves out what is not on it */
     int (*track)(void *context, const struct gv_track *track);
     int (*piece)(void *context, const struct gv_track_piece *piece);
-    int (*count)(void *context, uint32_t track, int64_t at_ns, double value);
+    /* What a counter was at a time, or in the time before, of that length. */
+    int (*count)(void *context, uint32_t track, int64_t at_ns, int64_t length_ns, double value);
 };
 
 /* The caller has registered gv_sql_values_register(). 0, -errno, or what the writer returned. */

@@ -141,13 +141,24 @@ FROM (SELECT id FROM (SELECT id, start_ns FROM gpu_op WHERE id > ?1 ORDER BY id 
     LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15 LEFT JOIN gpu_place d ON d.id = o.place
     LEFT JOIN graph_node n ON n.process = d.process AND n.node = o.graph_node;
 
+-- define: sample
+s.id, (SELECT min(id) FROM devices WHERE uuid = s.uuid), s.at_ns, s.gpm_ns
+
+-- define: sampled_use
+s.sm_percent AS "SMs active, %", s.occupancy_percent AS "occupancy, %", s.tensor_percent AS "tensor cores, %", s.dram_percent AS "DRAM, %"
+
+-- define: sampled_pcie
+s.pcie_tx_mib AS "PCIe sent, MiB/s", s.pcie_rx_mib AS "PCIe received, MiB/s"
+
 -- name: samples
 -- Each further column is a counter: its name, and after a comma its unit.
-SELECT s.id, (SELECT min(id) FROM devices WHERE uuid = s.uuid), s.at_ns, s.gpu_percent AS "GPU busy, %",
+SELECT {sample}, s.gpu_percent AS "GPU busy, %",
     s.memory_percent AS "memory busy, %", s.memory_used_bytes AS "memory used, bytes",
     s.power_mw / 1000.0 AS "power, W", s.sm_clock_mhz AS "SM clock, MHz", s.memory_clock_mhz AS "memory clock, MHz",
-    s.temperature_c AS "temperature, degrees Celsius", s.sm_percent AS "SMs active, %", s.occupancy_percent AS "occupancy, %",
-    s.tensor_percent AS "tensor cores, %", s.dram_percent AS "DRAM, %", s.fp64_percent AS "FP64, %", s.fp32_percent AS "FP32, %",
-    s.fp16_percent AS "FP16, %", s.pcie_tx_mib AS "PCIe sent, MiB/s", s.pcie_rx_mib AS "PCIe received, MiB/s",
-    s.nvlink_tx_mib AS "NVLink sent, MiB/s", s.nvlink_rx_mib AS "NVLink received, MiB/s"
+    s.temperature_c AS "temperature, degrees Celsius", {sampled_use}, s.fp64_percent AS "FP64, %", s.fp32_percent AS "FP32, %",
+    s.fp16_percent AS "FP16, %", {sampled_pcie}, s.nvlink_tx_mib AS "NVLink sent, MiB/s", s.nvlink_rx_mib AS "NVLink received, MiB/s"
 FROM samples s WHERE s.id > ?1 ORDER BY s.id LIMIT 32768;
+
+-- name: samples_on_page
+SELECT {sample}, {sampled_use}, {sampled_pcie}
+FROM samples s WHERE s.id > ?1 AND s.gpm_ns IS NOT NULL ORDER BY s.id LIMIT 32768;

@@ -176,9 +176,10 @@ static int check_one_run(const struct merge *merge)
     }
     if (is_job || !later)
         return 0;
-    gv_message("these are several runs: when %s began, the earlier ones had ended; gpuverify diff "
-               "compares runs, and gpuverify merge puts them on one time line",
-               gv_shown_path(later->path));
+    gv_message(
+        "these traces are of different runs: the earlier ones ended before %s began. gpuverify "
+        "diff compares runs; gpuverify merge puts them on one time line",
+        gv_shown_path(later->path));
     return -EXDEV;
 }
 

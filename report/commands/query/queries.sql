@@ -2,8 +2,10 @@
 -- what `gpuverify query --list` prints.
 
 -- name: findings: what could be saved, the most first
-SELECT 'f' || id AS finding, what, lost_ns, saves_ns, share, phase, steps, file, line, function, title, fix
-FROM findings ORDER BY id;
+SELECT 'f' || f.id AS finding, f.what, f.lost_ns, f.saves_ns, round(f.share, 4) AS share_of_phase,
+    round(f.lost_ns * 1.0 / nullif((SELECT sum(l.total_ns) FROM ledger l WHERE l.process = f.process AND l.device IS f.device), 0), 4) AS share_of_run,
+    f.phase, f.steps, f.file, f.line, f.function, f.title, f.fix
+FROM findings f ORDER BY f.id;
 
 -- name: ledger: where the time of each device went, by account and line
 SELECT process, device, phase, what, total_ns, error_ns, file, line, function,

@@ -190,8 +190,8 @@ static int run_print_summary(sqlite3 *trace, void *context)
         error = gv_report_write(&told->report);
         if (told->ranks)
             fprintf(stderr,
-                    "  Rank 0 of %lld; each other rank has a trace of its own, and prints nothing: "
-                    "gpuverify merge\n",
+                    "  This is rank 0 of %lld. The others print nothing; gpuverify merge joins the "
+                    "traces.\n",
                     (long long)told->ranks);
     }
     return !error && told->page ? run_write_page(trace, told->report.path, told->quiet) : error;

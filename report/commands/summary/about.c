@@ -50,10 +50,13 @@ static void say_phases(const struct gv_summary_ledger *ledger, int64_t took_ns, 
         add(text, "%s start %s", comma, gv_format_duration(took, ns[0]));
         comma = ",";
     }
-    if (lane->steps > 0 && ns[1] > 0)
+    if (lane->steps > 0 && ns[1] > 0) {
         add(text, "%s %s step%s of %s", comma, gv_format_count(count, lane->steps),
             gv_format_plural(lane->steps), gv_format_duration(took, ns[1] / lane->steps));
-    else if (ns[1] > 0)
+        /* A few long ones, or time between them, say little of the others. */
+        if (ns[1] / lane->steps / 3 >= lane->median_ns / 2)
+            add(text, " on average (median %s)", gv_format_duration(took, lane->median_ns));
+    } else if (ns[1] > 0)
         add(text, "%s main %s", comma, gv_format_duration(took, ns[1]));
     if (ns[2] > 0 && ns[0] + ns[1] > 0)
         add(text, ", end %s", gv_format_duration(took, ns[2]));

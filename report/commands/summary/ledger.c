@@ -28,6 +28,7 @@ static int take_lane(void *context, sqlite3_stmt *row)
             .steps = sqlite3_column_int64(row, 2),
             .pid = sqlite3_column_int64(row, 3),
             .begin_ns = gv_time_column_duration(row, 4),
+            .median_ns = gv_time_column_duration(row, 5),
         };
     return 0;
 }
@@ -51,7 +52,8 @@ static int take_account(void *context, sqlite3_stmt *row)
           : what == GV_ACCOUNT_UNKNOWN && lane->device < 0 ? &time->unknown_ns
                                                            : &time->idle_ns;
     *sum = gv_time_sum(*sum, ns);
-    if (is_busy && (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE))
+    if (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE ||
+        what == GV_ACCOUNT_COPY_EXPOSED)
         time->lost_busy_ns = gv_time_sum(time->lost_busy_ns, ns);
     return 0;
 }
@@ -67,6 +69,7 @@ static void finding_take(struct gv_summary_finding *finding, sqlite3_stmt *row)
         .saves_ns =
             sqlite3_column_type(row, 4) == SQLITE_NULL ? -1 : gv_time_column_duration(row, 4),
         .sure = confidence && strcmp(confidence, "inferred") != 0,
+        .seldom = sqlite3_column_type(row, 10) != SQLITE_NULL,
     };
     take_text(finding->what, sizeof(finding->what), row, 2);
     take_text(finding->place, sizeof(finding->place), row, 6);
@@ -163,6 +166,12 @@ int64_t gv_summary_time_sum(const struct gv_summary_time *time)
 int64_t gv_summary_each_ns(const struct gv_summary_ledger *ledger, int64_t ns)
 {
     return ledger->stepped ? ns / ledger->lanes[0].steps : ns;
+}
+
+int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
+                           const struct gv_summary_finding *finding)
+{
+    return finding->seldom ? finding->lost_ns : gv_summary_each_ns(ledger, finding->lost_ns);
 }
 
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES])

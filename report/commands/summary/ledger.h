@@ -23,6 +23,7 @@ struct gv_summary_finding {
     char title[GV_SUMMARY_TEXT_BYTES / 2], fix[GV_SUMMARY_TEXT_BYTES], then[256];
     int64_t lost_ns, saves_ns; /* saves_ns -1: nothing of itself */
     bool sure;                 /* measured */
+    bool seldom;               /* not in each step */
 };
 
 /* The time of a phase, or of all. */
@@ -34,6 +35,7 @@ struct gv_summary_time {
 struct gv_summary_lane {
     int64_t id, process, pid, device, steps; /* device -1: host only */
     int64_t begin_ns;                        /* its process's first call */
+    int64_t median_ns;                       /* of its steps; 0: it has none */
     struct gv_summary_time phases[GV_SUMMARY_PHASES];
     struct gv_summary_finding first; /* id 0: it has none */
 };
@@ -58,6 +60,8 @@ int64_t gv_summary_time_sum(const struct gv_summary_time *time);
 
 /* A time of a step, or of all, as findings are told. */
 int64_t gv_summary_each_ns(const struct gv_summary_ledger *ledger, int64_t ns);
+int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
+                           const struct gv_summary_finding *finding);
 
 /* "52 %", "0.4 %". */
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES]);

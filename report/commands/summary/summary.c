@@ -101,18 +101,18 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
         : is_placed       ? "line not known"
                           : "",
         is_placed && finding->title[0] ? ": " : "", finding->title);
-    print_row(summary,
-              &(struct row){
-                  .number = number,
-                  .name = finding->what,
-                  .share = finding->saves_ns < 0
-                               ? "" /* other findings have this time */
-                               : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
-                  .text = text,
-                  .ns = finding->lost_ns > 0 ? gv_summary_each_ns(ledger, finding->lost_ns) : -1,
-                  .colour = !is_much        ? GV_COLOUR_NONE
-                            : finding->sure ? GV_COLOUR_COST
-                                            : GV_COLOUR_MAY});
+    print_row(
+        summary,
+        &(struct row){.number = number,
+                      .name = finding->what,
+                      .share = finding->saves_ns < 0
+                                   ? "" /* other findings have this time */
+                                   : gv_summary_share(finding->lost_ns, ledger->shown_ns, share),
+                      .text = text,
+                      .ns = finding->lost_ns > 0 ? gv_summary_lost_ns(ledger, finding) : -1,
+                      .colour = !is_much        ? GV_COLOUR_NONE
+                                : finding->sure ? GV_COLOUR_COST
+                                                : GV_COLOUR_MAY});
     for (same = ledger->findings; same < finding && strcmp(same->fix, finding->fix) != 0; same++)
         ;
     gv_summary_fix(summary, finding, text);

@@ -20,7 +20,9 @@ ORDER BY share DESC, file, line LIMIT 2;
 -- name: lanes
 -- The one that computes most first; of several ranks, the one of the first finding. ?1: a process, or 0; ?2: a
 -- device, or -1.
-SELECT l.process, coalesce(l.device, -1), l.steps, p.pid, l.begin_ns
+SELECT l.process, coalesce(l.device, -1), l.steps, p.pid, l.begin_ns,
+    (SELECT duration_ns FROM (SELECT duration_ns, row_number() OVER (ORDER BY duration_ns) AS number, count(*) OVER () AS count
+            FROM step WHERE series = l.series AND NOT warmup) WHERE number = (count + 1) / 2)
 FROM lane l LEFT JOIN process p ON p.id = l.process
 WHERE (?1 = 0 OR l.process = ?1) AND (?2 < 0 OR l.device = ?2)
 ORDER BY (SELECT count(*) FROM process_rank) > 1
@@ -36,7 +38,7 @@ WHERE process = ?1 AND coalesce(device, -1) = ?2 GROUP BY phase, what;
 -- Without words of its own, a stall that shows it has some. Unexpected waits have a line of their own.
 SELECT f.id, f.phase, f.what, f.lost_ns, f.saves_ns, f.confidence,
     gv_line(p.function, p.library, p.file, p.line), f.title,
-    coalesce(nullif(f.fix, ''), (SELECT advice FROM stalls WHERE id = f.stall)), f.afterwards
+    coalesce(nullif(f.fix, ''), (SELECT advice FROM stalls WHERE id = f.stall)), f.afterwards, f.times
 FROM finding f LEFT JOIN place p ON p.id = f.place
 WHERE f.process = ?1 AND coalesce(f.device, -1) = ?2 AND f.what <> 'unexpected-waits' ORDER BY f.id;
 

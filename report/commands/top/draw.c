@@ -389,14 +389,13 @@ static void draw_events(const struct draw *draw, unsigned int rows, const struct
 static void draw_help(const struct draw *draw)
 {
     static const char *const lines[] = {
-        "q  quits      ?  shows the program again",
-        "the last       of this time are all rates; the first line has how long the program runs",
-        "busy           kernels, copies or sets ran in so much of the last 2 s; the blocks are 6.4 "
-        "s",
-        "newest         how old the newest call, look at a thread, and GPU record are",
+        "q  quits      ?  goes back to the program",
+        "the last       the time that rates cover; before it: how long the program has run",
+        "busy           share of 2 s with kernels, copies or sets; the blocks show 6.4 s",
+        "newest         the age of the newest call, look at a thread, and GPU record",
         "THREADS NOW    calls that have not returned, and what other threads do",
         "KERNEL, LINE   what used the GPU; the time of a line is estimated",
-        "SLOW OR IDLE   calls of 1 ms or more, times without GPU work of 10 ms or more",
+        "SLOW OR IDLE   calls of 1 ms or more, and GPU idle times of 10 ms or more",
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)

@@ -6,18 +6,19 @@ const gvPage = (() => {
   const report = data("report");
   const told = data("findings");
   const layouts = data("tables");
-  const stories = data("stories");
+  const stories = data("stories"); // the findings first
   const file = String(report.trace).split("/").pop();
   const MOST = 200; // stories of each kind, see stories.c
   const HITS = 40; // shown of a search,
   const HITS_EACH = 6; // and of each kind
 
-  // ---- stories: "s6", "i1", and "c1" of a call that had not returned ----
+  // ---- stories: "f1", "s6", "i1", and "c1" of a call that had not returned ----
 
   let flights = 0;
   for (const story of stories) {
     story.kind ??= "flight";
     story.name_ = story.kind === "flight" ? `c${++flights}` : `${story.kind[0]}${story.id}`;
+    if (story.kind === "finding") story.line = story.place;
     story.line ??= (story.where || "").split(" <- ")[0];
   }
   const byName = new Map(stories.map((story) => [story.name_, story]));
@@ -50,13 +51,14 @@ const gvPage = (() => {
   let opened = null; // its name
   let opener = null; // what had the focus before
 
+  const link = (text, act) => make("button", {type: "button", class: "link", onclick: act}, text);
+
   // A text in which "stall s6" and "idle time i1" lead there.
   const linked = (text) => {
     const pieces = text.split(/\b((?:stall|idle time) [si]\d+)\b/);
     return pieces.map((piece, i) => {
       const name = piece.split(" ").pop();
-      if (i % 2 === 0 || !byName.has(name)) return piece;
-      return make("button", {type: "button", class: "link", onclick: () => open(byName.get(name))}, piece);
+      return i % 2 === 0 || !byName.has(name) ? piece : link(piece, () => open(byName.get(name)));
     });
   };
 
@@ -88,16 +90,42 @@ const gvPage = (() => {
     saves: "Saves", all: "In all", note: "Note", probe: "Measured here",
   };
 
+  // What the timeline shows of a story; of a finding, what shows it best. null: nothing.
+  const exampleOf = (story) => story.kind !== "finding" ? [story.kind, story.id]
+    : story.stall_story ? ["stall", story.stall_story] : story.idle_story ? ["idle", story.idle_story] : null;
+
   const zoomTo = (story) => {
-    const least = Math.max(story.duration_ns || story.elapsed_ns || 0, 1000);
-    gvTimeline.zoom(story.start_ns - least / 4, story.start_ns + least * 1.25);
-    gvTimeline.select(story.kind, story.id);
+    const [kind, id] = exampleOf(story);
+    const shown = storyOf(kind, id) || story;
+    const least = Math.max(shown.duration_ns || shown.elapsed_ns || 0, 1000);
+    if (shown.start_ns !== undefined) gvTimeline.zoom(shown.start_ns - least / 4, shown.start_ns + least * 1.25);
+    gvTimeline.select(kind, id);
     section("timeline-part");
   };
 
-  const costs = (story) => story.kind === "stall" ? `${duration(story.lost_ns)} lost`
+  const timelineButton = (story) => hasTimeline && exampleOf(story)
+    ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null;
+
+  const costs = (story) => story.kind === "stall" || story.kind === "finding" && story.lost_ns > 0
+    ? `${duration(story.lost_ns / (story.steps || 1))} lost${story.steps ? " a step" : ""}`
     : story.kind === "idle" ? duration(story.duration_ns)
     : story.elapsed_ns !== null && story.elapsed_ns !== undefined ? `${duration(story.elapsed_ns)} so far` : "";
+
+  // What a finding is made of, and what shows it best.
+  const findingParts = (story, part) => {
+    const [kind, id] = exampleOf(story) || [];
+    const example = kind && `${kind === "stall" ? "stall" : "idle time"} ${kind[0]}${id}`;
+    return [
+      part("What", ...paragraph(story.told)),
+      story.ledger.length === 0 ? null : part(story.steps ? "Per step" : "In total", make("table", {class: "near"}, make("tbody", {},
+        ...story.ledger.map((one) => make("tr", {}, make("td", {class: "number"}, duration(one.total_ns / (story.steps || 1))),
+          make("td", {}, one.what), make("td", {}, one.line || "line not known",
+            one.claimed_by && one.claimed_by !== story.line ? `, after the wait at ${one.claimed_by}` : "")))))),
+      !example ? null : part("For example", storyOf(kind, id) ? make("p", {}, ...linked(example))
+        : make("p", {}, `${example}: `, make("code", {}, `gpuverify explain ${file} ${kind[0]}${id}`))),
+      story.where ? part("Where", stack(story.where, story.line)) : null,
+    ];
+  };
 
   const content = (story) => {
     const at = stories.indexOf(story);
@@ -105,18 +133,19 @@ const gvPage = (() => {
       type: "button", "aria-label": by < 0 ? "Previous" : "Next", title: by < 0 ? "Previous (p)" : "Next (n)",
       disabled: !stories[at + by], onclick: () => next(by),
     }, by < 0 ? "‹" : "›");
-    const kind = {stall: "Stall", idle: "Idle time", flight: "Unfinished call"}[story.kind];
+    const kind = {finding: "Finding", stall: "Stall", idle: "Idle time", flight: "Unfinished call"}[story.kind];
     const part = (title, ...children) => make("section", {}, make("h3", {}, title), ...children);
-    const near = calls(story);
+    const near = story.kind === "finding" ? null : calls(story);
+    const known = Object.keys(titles).filter((key) => story[key] && (key !== "kernel" || story.kind === "flight"));
     return [
       make("div", {class: "story-bar"}, make("span", {class: "dim"}, `${kind} ${story.name_}`), step(-1), step(1),
         make("button", {type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close}, "×")),
-      make("h2", {id: "story-title"}, story.cause || story.reason || "unknown"),
+      make("h2", {id: "story-title"}, story.kind === "finding" ? story.what : story.cause || story.reason || "unknown"),
       make("p", {class: "costs"}, make("strong", {}, costs(story)), ` ${story.confidence || ""}`),
       story.line ? make("p", {class: "line"}, make("code", {}, story.line)) : null,
       story.fix ? make("section", {class: "fix"}, make("h3", {}, "Fix"), ...paragraph(story.fix)) : null,
-      hasTimeline ? make("p", {}, make("button", {type: "button", onclick: () => zoomTo(story)}, "Show in the timeline")) : null,
-      ...Object.keys(titles).filter((key) => story[key] && (key !== "kernel" || story.kind === "flight")).map((key) => part(titles[key], ...paragraph(story[key]))),
+      make("p", {}, timelineButton(story)),
+      ...story.kind === "finding" ? findingParts(story, part) : known.map((key) => part(titles[key], ...paragraph(story[key]))),
       story.frames ? part("Where", stack(story.frames, story.line), ...paragraph(story.stack || "")) : null,
       near ? part(story.kind === "idle" ? "Calls around it" : "Calls of its thread", near) : null,
       story.kind === "flight" ? null
@@ -152,7 +181,8 @@ const gvPage = (() => {
     opened = story.name_;
     reveal(content(story));
     if (location.hash !== `#${opened}`) history.pushState(null, "", `#${opened}`);
-    if (story.kind !== "flight") gvTimeline.select(story.kind, story.id);
+    const shown = story.kind === "flight" ? null : exampleOf(story);
+    if (shown) gvTimeline.select(...shown);
   };
 
   const close = () => {
@@ -186,66 +216,92 @@ const gvPage = (() => {
     byId("program").textContent = run.program || file;
     document.title = `${run.program || file} - gpuverify`;
     byId("run").textContent = [first, run.started, run.host].filter(Boolean).join(" · ");
-    byId("headline").textContent = told.headline;
-    const numbers = [
-      ["GPU busy", told.busy_share === null ? "unknown" : `${share(told.busy_share)} of the run`, told.busy_share],
-      ["Kernels run", value(facts.kernels_run, "number")],
-      ["Stalled", facts.stalls ? `${duration(facts.stalled_ns)} in ${plural(facts.stalls, "stall")}` : "0 stalls"],
-      ["Loading code", `${duration(facts.loading_ns + (facts.compiling_ns || 0))} in ${plural(facts.loads, "load")}`],
-      ["Failed calls", value(facts.failed_calls, "number")],
-      ["Records lost", facts.lost_records ? number(facts.lost_records) : "none"],
-    ];
-    if (facts.in_flight) numbers.push(["Calls not returned", number(facts.in_flight)]);
-    byId("numbers").append(...numbers.map(([name, text, part]) => {
-      const made = make("div", {}, make("dt", {}, name), make("dd", {}, text));
-      if (typeof part === "number") {
-        made.classList.add("meter");
-        made.style.setProperty("--share", `${Math.min(part, 1) * 100}%`);
-      }
-      return made;
-    }));
-    // What the numbers above do not say: the start, steps, lines with most GPU time, what gpuverify itself cost.
+    const line = told.findings[0]?.line;
+    byId("headline").append(...line && told.headline.startsWith(line)
+      ? [make("code", {}, line), told.headline.slice(line.length)] : [told.headline]);
+    const some = (count, word, none, bad) => count ? make("span", {class: bad ? "bad" : null}, plural(count, word)) : none;
+    byId("numbers").append(...[
+      told.busy_share === null ? null : `GPU busy ${share(told.busy_share)} of the run`,
+      facts.kernels_run === null ? null : some(facts.kernels_run, "kernel", "no kernels"),
+      facts.stalls ? `${plural(facts.stalls, "stall")}, ${duration(facts.stalled_ns)}` : "no stalls",
+      facts.loads ? `${plural(facts.loads, "load")} of code, ${duration(facts.loading_ns + (facts.compiling_ns || 0))}` : "no loads of code",
+      some(facts.failed_calls, "failed call", "no failed calls", true), some(facts.lost_records, "lost record", "no lost records", true),
+      some(facts.in_flight, "unfinished call", null, true),
+    ].filter(Boolean).flatMap((text, i) => [i ? " · " : "", make("span", {}, text)]));
+    // What the parts above do not say: the start, steps, and what gpuverify itself cost.
     const bar = /^(one step|the run) {3}/;
     const own = (line) => line.startsWith("gpuverify cost");
-    if (told.busy) lines.push(`Busy: ${told.busy}`);
-    byId("about").append(...lines.filter((line) => !own(line) && !bar.test(line) && line !== told.headline).map((line) => make("p", {}, line)));
+    const about = lines.filter((line) => !own(line) && !bar.test(line) && line !== told.headline);
+    byId("about").append(...about.map((line) => make("p", {}, line)));
+    byId("about").hidden = about.length + report.notes.length + facts.in_flight === 0;
     byId("foot").append(...lines.filter(own).map((line) => make("p", {}, `${line}.`)),
       make("p", {}, `Made by gpuverify ${told.version} from ${file}. Times are since the start of the trace.`));
   };
 
-  // The stall or idle time that shows a finding best, or the first story at its line.
-  const evidenceOf = (finding) => byName.get(finding.story) || stories.find((one) => finding.line && one.line === finding.line);
+  // A table, from somewhere above it.
+  const toTable = (...names) => {
+    if (names.some((name) => gvTable.choose(name, ""))) section("tables");
+  };
+
+  const toFinding = (id) => {
+    const shown = byId(`item-${id}`);
+    shown.scrollIntoView({block: "nearest"});
+    shown.focus({preventScroll: true});
+  };
+
+  // Of what a step, or the run, is made: each part leads to its finding, or to its lines.
+  const showBudget = () => {
+    const all = told.budget.reduce((sum, part) => sum + part.ns, 0);
+    if (all === 0) return;
+    const parts = told.budget.map((part) => {
+      const finding = told.findings.find((one) => one.id === part.kind);
+      const number = finding ? `${part.kind.slice(1)} ` : "";
+      const kind = finding ? (finding.may ? "may" : "cost") : part.kind;
+      const go = () => finding ? toFinding(finding.id) : kind === "busy" ? toTable("gpu_lines", "accounts") : toTable("accounts");
+      const text = `${part.name} ${duration(part.ns)}, ${share(part.ns / all)}`;
+      const drawn = make("button", {type: "button", class: kind, title: text, "aria-label": text, tabindex: "-1", onclick: go},
+        finding && part.ns > all / 90 ? number : kind === "busy" && part.ns > all / 12 ? part.name : "");
+      drawn.style.flexGrow = part.ns / all;
+      return [drawn, make("li", {}, make("button", {type: "button", class: `key ${kind}`, onclick: go},
+        make("b", {}, number), part.name, make("b", {}, ` ${duration(part.ns)} `),
+        make("span", {class: "dim"}, share(part.ns / all))))];
+    });
+    byId("budget").append(make("div", {class: "parts", "aria-hidden": "true"}, ...parts.map(([drawn]) => drawn)),
+      make("ul", {"aria-label": "Where the time goes"},
+        make("li", {class: "dim"}, `${told.of === "a step" ? "One step" : "The run"}: ${duration(all)}`), ...parts.map(([, key]) => key)));
+    if (told.busy) byId("budget").append(make("p", {}, `While the GPU is busy: ${told.busy.replace(/(^|; )of it /, "$1")}`));
+  };
+
+  const facts = told.facts.filter((one) => one.name !== "accelerated");
+  const first = facts[0] || told.findings[0]; // whose words are in the headline
+
+  const item = (one, number, name, story, ...costs) => make("li", {id: one.id ? `item-${one.id}` : null, class: one.lost_ns === 0 ? "busy" : one.may ? "may" : "cost", tabindex: "-1"},
+    make("div", {class: "item-head"}, make("span", {class: "item-number"}, number),
+      one.line ? make("code", {}, one.line) : null, make("h3", {}, name), ...costs),
+    one.id === first.id && told.headline.endsWith(one.text) ? null : make("p", {class: "what"}, one.text),
+    one.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), one.fix.replace(/^fix: /, "")) : null,
+    story ? make("div", {class: "actions"}, make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
+      timelineButton(story)) : null);
 
   const fact = (one) => {
     const story = one.name === "unfinished" ? byName.get("c1") : null;
-    return make("li", {class: "cost"}, make("div", {class: "item-head"}, make("h3", {}, one.name)),
-      make("p", {class: "what"}, one.text),
-      make("p", {class: "fix"}, make("b", {}, "Fix: "), story?.fix || one.fix),
-      story ? make("p", {class: "actions"}, make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`)) : null);
+    return item({...one, fix: story?.fix || one.fix}, "!", one.name, story);
   };
 
-  const item = (finding) => {
-    const story = evidenceOf(finding);
-    return make("li", {class: finding.may ? "may" : "cost"},
-      make("div", {class: "item-head"}, make("h3", {}, finding.name), make("span", {class: "cost"}, duration(finding.lost_ns)),
-        make("span", {class: "saves"}, `${finding.share} of ${told.of}`)),
-      finding.line ? make("p", {class: "line"}, make("code", {}, finding.line)) : null,
-      make("p", {class: "what"}, finding.text),
-      finding.fix ? make("p", {class: "fix"}, make("b", {}, "Fix: "), finding.fix.replace(/^fix: /, "")) : null,
-      story ? make("p", {class: "actions"},
-        make("button", {type: "button", onclick: () => open(story)}, `Explain ${story.name_}`),
-        hasTimeline ? make("button", {type: "button", class: "to-timeline", onclick: () => zoomTo(story)}, "Show in the timeline") : null) : null);
-  };
+  const finding = (one) => item(one, one.id.slice(1), one.name, byName.get(one.id),
+    one.lost_ns > 0 ? make("span", {class: "cost"}, duration(one.lost_ns)) : null,
+    one.lost_ns > 0 ? make("span", {class: "dim"}, `${one.share} of ${told.of}`) : null);
 
   const showFindings = () => {
-    const facts = told.facts.filter((one) => one.name !== "accelerated");
     if (told.findings.length + facts.length === 0) byId("findings-title").textContent = "No findings";
-    byId("items").append(...facts.map(fact), ...told.findings.map(item));
+    byId("items").append(...facts.map(fact), ...told.findings.map(finding));
+    const more = stories.filter((story) => story.kind === "finding").length - told.findings.length;
+    if (more > 0) byId("more").append(link(plural(more, "more finding"), () => toTable("findings")));
     const unfinished = stories.filter((story) => story.kind === "flight");
     byId("notes").append(
       ...unfinished.length === 0 ? [] : [make("li", {}, `${plural(unfinished.length, "call")} had not returned: `,
         ...unfinished.slice(0, 20).flatMap((story, i) => [i ? ", " : "",
-          make("button", {type: "button", class: "link", onclick: () => open(story)}, `${story.name || "a call"} (${story.name_})`)]),
+          link(`${story.name || "a call"} (${story.name_})`, () => open(story))]),
         unfinished.length > 20 ? ` and ${number(unfinished.length - 20)} more` : "")],
       ...report.notes.map((note) => make("li", {}, note)));
   };
@@ -271,7 +327,21 @@ const gvPage = (() => {
     const note = (count) => count >= MOST ? `The ${MOST} longest.` : "";
     const stalls = list("stall");
     const idle = list("idle");
+    const findings = list("finding");
     return [
+      {
+        name: "findings", tab: "Findings", title: "Findings, those that matter most first", note: note(findings.length),
+        columns: [["finding", "name"], ["lost", "duration"], ["share", "share"], ["of", "text"], ["line", "text"], ["what", "text"],
+          ["in words", "text"], ["confidence", "text"]],
+        rows: findings.map((one) => row(one, one.name_, one.lost_ns, one.share, one.phase, one.line || null, one.what, one.title, one.confidence)),
+        open: (from) => open(from.story),
+      },
+      {
+        name: "accounts", tab: "Accounts", title: "Where the device's time went, by account and line",
+        columns: [["of", "text"], ["account", "text"], ["line", "text"], ["total", "duration"], ["share", "share"], ["pieces", "number"],
+          ["after the wait at", "text"], ["confidence", "text"]],
+        rows: told.accounts,
+      },
       {
         name: "each_stall", tab: "Stalls", title: "Stalls, longest first", note: note(stalls.length),
         columns: [["stall", "name"], ["lost", "duration"], ["line", "text"], ["cause", "text"], ["call", "text"], ["kernel", "name"],
@@ -334,12 +404,12 @@ const gvPage = (() => {
 
   const makeIndex = () => {
     const found = stories.map((story) => ({
-      what: {stall: "stall", idle: "idle time", flight: "unfinished call"}[story.kind],
-      text: [story.name_, story.cause || story.reason, story.name, story.kernel, story.line, costs(story)].filter(Boolean).join("  "),
+      what: {finding: "finding", stall: "stall", idle: "idle time", flight: "unfinished call"}[story.kind],
+      text: [story.name_, story.cause || story.reason || story.title, story.name, story.kernel, story.line, costs(story)].filter(Boolean).join("  "),
       go: () => open(story),
     }));
     for (const table of gvTable.all()) {
-      if (table.name.startsWith("each_")) continue;
+      if (table.name === "findings" || table.name.startsWith("each_")) continue;
       for (const row of table.rows) {
         const text = row.filter((raw) => typeof raw === "string").join("  ");
         if (text) found.push({what: table.tab, text, go() {
@@ -434,12 +504,11 @@ const gvPage = (() => {
   const keys = {
     "/": () => query.focus(),
     f: () => {
-      const story = told.findings.map(evidenceOf).find(Boolean) || stories[0];
-      if (story) open(story);
+      if (stories[0]) open(stories[0]);
     },
     n: () => opened ? next(1) : stories[0] && open(stories[0]),
     p: () => opened && next(-1),
-    z: () => opened && hasTimeline && zoomTo(byName.get(opened)),
+    z: () => opened && hasTimeline && exampleOf(byName.get(opened)) && zoomTo(byName.get(opened)),
     d: otherScheme,
     "?": () => byId("keys").showModal(),
     Escape: close,
@@ -464,6 +533,7 @@ const gvPage = (() => {
     byId("bar").hidden = false;
     byId("page").hidden = false;
     showRun();
+    showBudget();
     showFindings();
     showTables();
     gvFlame.show(byId("flames"), data("flames"));
@@ -479,9 +549,9 @@ const gvPage = (() => {
     hasTimeline = timeline !== null;
     byId("timeline-part").hidden = !hasTimeline;
     document.querySelectorAll("[href='#timeline-part'], .to-timeline").forEach((one) => (one.hidden = !hasTimeline));
-    if (hasTimeline) gvTimeline.show(byId("timeline"), timeline);
+    if (hasTimeline) gvTimeline.show(byId("timeline"), {...timeline, whole: !report.numbers.lost_records && !timeline.left_out});
     const story = byName.get(opened);
-    if (story && story.kind !== "flight") gvTimeline.select(story.kind, story.id);
+    if (story && story.kind !== "flight" && exampleOf(story)) gvTimeline.select(...exampleOf(story));
   };
 
   return {

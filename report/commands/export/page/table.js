@@ -5,7 +5,7 @@ const gvTable = (() => {
   const ROWS = 100;
   const PAPER_ROWS = 40;
   const SHORT = 24; // letters
-  const MONO = ["line", "where", "kernel", "call", "captured at", "begun at", "ended at", "variable", "value"];
+  const MONO = ["line", "after the wait at", "where", "kernel", "call", "captured at", "begun at", "ended at", "variable", "value"];
   const tables = []; // {name, title, columns: [[name, kind]], rows: [[value]], open: (row) => or undefined}
   let chosen = null;
   let list = null;

@@ -8,7 +8,7 @@
 // when they are first wide enough to be seen. From afar a group is drawn as one.
 const gvTimeline = (() => {
   const KINDS = { idle: "idle", stream: "op", stalls: "stall", thread: "call" }; // of gvPage.open()
-  const HEIGHTS = { idle: 18, stream: 20, steps: 16, ranges: 16, thread: 20, stalls: 18, process: 22 };
+  const HEIGHTS = { idle: 18, stream: 20, counter: 20, steps: 16, ranges: 16, thread: 20, stalls: 18, unseen: 16, process: 22 };
   const AXIS = 24; // height of the scale above the tracks
   const SEEN = 2; // a group of fewer pixels is drawn as one
   const WIDE = 12; // a slice of at least so many pixels has edges and a text
@@ -189,7 +189,7 @@ const gvTimeline = (() => {
 
   // ---- what is shown ----
 
-  let data, tracks = [], rows = [], section, scroller, sized, canvas, context, tip, status, shown;
+  let data, tracks = [], counters = [], rows = [], section, scroller, sized, canvas, context, tip, status, shown;
   let printing = false, view, width = 0, height = 0, gutter = 0, scrolled = 0, colors, waiting = false;
   let selected = null, hovered = null, arrows = new Map(), marked = null;
   const dense = document.createElement("canvas");
@@ -214,7 +214,7 @@ const gvTimeline = (() => {
 
   const HUES = { launch: [215, 0.25], copy: [175, 0.6], set: [160, 0.4], sync: [275, 0.5], load: [25, 0.8], unload: [25, 0.5],
     function: [25, 0.5], alloc: [45, 0.7], free: [45, 0.4], event: [215, 0.1], stream: [215, 0.1], graph: [320, 0.4], idle: [40, 0.15],
-    stall: [0, 0.85], step: [200, 0.3], range: [130, 0.35] };
+    stall: [0, 0.85], step: [200, 0.3], range: [130, 0.35], recording: [0, 0] };
 
   function colorNames() {
     return data.names.map(([name, kind], rank) => {
@@ -238,8 +238,11 @@ const gvTimeline = (() => {
   function layout() {
     let top = 0, process = null;
     rows = [];
-    const several = new Set(tracks.map((track) => track.process)).size > 1;
-    for (const track of tracks) {
+    const several = new Set(tracks.map((track) => track.process)).size > 1 || new Set(counters.map((counter) => counter.device)).size > 1;
+    // Of one process and device, the counters are below its streams; of several, they are nobody's.
+    const threads = tracks.findIndex((track) => !track.device), below = several ? 0 : threads < 0 ? tracks.length : threads;
+    for (const counter of counters) counter.process = several ? counter.device : tracks[0].process;
+    for (const track of [...tracks.slice(0, below), ...counters, ...tracks.slice(below)]) {
       if (several && track.process !== process) {
         rows.push({ title: track.process, top, height: HEIGHTS.process });
         top += HEIGHTS.process;
@@ -274,10 +277,11 @@ const gvTimeline = (() => {
   // ---- drawing ----
 
   let cover, best, bestShare;
+  let drawn = 0, wide = []; // how often it was drawn, and what has edges now
 
   // A slice or group that is not wide enough for edges: adds to what is known of each pixel.
   function accumulate(from, until, share, name) {
-    const low = Math.max(0, from), high = Math.min(cover.length, Math.max(until, from + 0.3));
+    const low = Math.max(0, from), high = Math.min(cover.length, Math.max(until, from + 1e-3));
     for (let x = Math.floor(low); x < high; x++) {
       const part = (Math.min(high, x + 1) - Math.max(low, x)) * share;
       cover[x] += part;
@@ -308,19 +312,62 @@ const gvTimeline = (() => {
     }
   }
 
-  function drawTrack(track, row, wide) {
+  function drawTrack(track, row) {
     cover.fill(0);
     bestShare.fill(0);
     walk(track, (i, left, right) => {
       if (right - left >= WIDE) wide.push([track, i, left, right]);
       else accumulate(left, right - left > 3 ? right - 0.7 : right, track.busy[i], track.name[i]);
     }, (from, until, group) => accumulate(from, until, track.group.busy[group], track.group.name[group]));
-    const offset = row * cover.length;
+    if (track.cover?.length !== cover.length) track.cover = new Float32Array(cover.length);
+    track.cover.set(cover);
+    track.drawn = drawn;
+    const offset = row * cover.length, empty = hasGaps(track) ? emptyOf(track) : null;
     for (let x = 0; x < cover.length; x++) {
       const share = cover[x];
+      if (share === 0 && empty && empty[x] > 0.01) {
+        dense.pixels[offset + x] = (Math.round(150 * (0.3 + 0.7 * empty[x])) << 24) | 0x808080;
+        continue;
+      }
       dense.pixels[offset + x] = share > 0
-        ? (Math.round(255 * Math.min(1, 0.3 + 0.7 * share)) << 24) | colors.names[best[x] - 1].packed : 0;
+        ? (Math.round(255 * Math.min(1, 0.4 + 0.6 * share)) << 24) | colors.names[best[x] - 1].packed : 0;
     }
+  }
+
+  const hasGaps = (track) => track.kind === "idle" && track.isFirst;
+
+  // How much of each pixel is neither work nor a known idle time of a device, from its first to its last operation.
+  function emptyOf(idle) {
+    const streams = tracks.filter((track) => track.kind === "stream" && track.parent === idle.parent), per = scale();
+    const empty = new Float32Array(width - gutter);
+    if (!data.whole || streams.length === 0) return empty;
+    const from = Math.min(...streams.map((track) => track.group.start[0])), until = Math.max(...streams.map((track) => track.group.latest.at(-1)));
+    empty.fill(1, Math.max(0, Math.ceil((from - view.from) * per)), Math.max(0, Math.floor((until - view.from) * per)));
+    const take = (left, right, busy) => {
+      for (let x = Math.max(0, Math.floor(left)); x < Math.min(empty.length, right); x++)
+        empty[x] = Math.max(0, empty[x] - busy * (Math.min(right, x + 1) - Math.max(left, x)));
+    };
+    for (const track of tracks.filter((one) => one.parent === idle.parent || one.kind === "unseen" && one.process === idle.process))
+      if (track.drawn === drawn) for (let x = 0; x < empty.length; x++) empty[x] = Math.max(0, empty[x] - track.cover[x]);
+      else walk(track, (i, left, right) => take(left, right, track.busy[i]), (left, right, group) => take(left, right, track.group.busy[group]));
+    for (const [track, i, left, right] of wide) if (track.parent === idle.parent) take(left, right, track.busy[i]);
+    return empty;
+  }
+
+  // The time around a point in which no stream of a device had work; null: one had.
+  function gapAt(idle, ns) {
+    let from = -Infinity, until = Infinity;
+    if (emptyOf(idle)[Math.floor(xOf(ns)) - gutter] === 0) return null;
+    for (const track of tracks.filter((one) => one.kind === "stream" && one.parent === idle.parent)) {
+      const group = after(track.group.start, ns) - 1;
+      if (group > 0) from = Math.max(from, track.group.latest[group - 1]);
+      if (group + 1 < track.read.length) until = Math.min(until, track.group.start[group + 1]);
+      const [first, end] = group < 0 ? [0, 0] : readGroup(track, group);
+      for (let i = first; i < end; i++)
+        if (track.start[i] > ns) until = Math.min(until, track.start[i]);
+        else from = Math.max(from, track.start[i] + track.duration[i]);
+    }
+    return from < ns && ns < until && until < Infinity && from > -Infinity ? [from, until] : null;
   }
 
   function drawText(words, x, y, room) {
@@ -338,6 +385,22 @@ const gvTimeline = (() => {
     context.fillStyle = "#000";
     if (end - x > 26)
       drawText((count > 1 ? `${count} × ` : "") + nameOf(track, i)[0], gutter + Math.max(x, 0) + 3, y + track.height / 2, end - Math.max(x, 0) - 6);
+  }
+
+  function drawCounter(counter) {
+    const y = yOf(counter), per = scale(), room = counter.height - 1;
+    context.fillStyle = colors.text;
+    context.globalAlpha = 0.06;
+    context.fillRect(gutter, y, width - gutter, room);
+    context.fillStyle = "rgb(70,130,190)";
+    context.globalAlpha = 0.9;
+    for (const [start, length, value] of counter.points) {
+      const left = (start - view.from) * per, right = left + length * per, high = (room * value) / counter.most;
+      if (right >= 0 && left <= width - gutter) context.fillRect(gutter + Math.round(left), y + room - high, Math.max(1, Math.round(right) - Math.round(left)), high);
+    }
+    context.fillStyle = colors.text;
+    if (counter.most !== 100) context.fillText(`to ${counter.show(counter.most)}`, gutter + 4, y + room / 2);
+    context.globalAlpha = 1;
   }
 
   function drawAxis() {
@@ -411,7 +474,7 @@ const gvTimeline = (() => {
       context.fillStyle = colors.text;
       if (row.kind) {
         context.globalAlpha = row.kind === "thread" || row.kind === "stream" ? 1 : 0.75;
-        drawText(row.title, ["thread", "stream", "idle"].includes(row.kind) ? 4 : 12, y + row.height / 2, gutter - 10);
+        if (row.isFirst) drawText(row.title, ["thread", "stream", "idle", "unseen"].includes(row.kind) ? 4 : 12, y + row.height / 2, gutter - 10);
       } else {
         context.font = "bold 12px system-ui, sans-serif";
         drawText(row.title, 2, y + row.height / 2, width);
@@ -435,7 +498,9 @@ const gvTimeline = (() => {
     if (!view || width <= gutter) return;
     scrolled = scroller.scrollTop;
     const visible = tracks.filter((track) => yOf(track) < height && yOf(track) + track.height > AXIS);
-    const columns = Math.max(1, width - gutter), wide = [];
+    const columns = Math.max(1, width - gutter);
+    wide = [];
+    drawn++;
     if (dense.width !== columns || dense.height < visible.length) {
       dense.width = columns;
       dense.height = Math.max(16, visible.length);
@@ -443,7 +508,8 @@ const gvTimeline = (() => {
       dense.pixels = new Uint32Array(dense.image.data.buffer);
       [cover, bestShare, best] = [new Float32Array(columns), new Float32Array(columns), new Uint16Array(columns)];
     }
-    visible.forEach((track, row) => drawTrack(track, row, wide));
+    // What is nobody's is what the others leave.
+    for (const last of [false, true]) visible.forEach((track, row) => hasGaps(track) === last && drawTrack(track, row));
     dense.getContext("2d").putImageData(dense.image, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
@@ -452,6 +518,7 @@ const gvTimeline = (() => {
     clip(gutter, AXIS, () => {
       context.imageSmoothingEnabled = false;
       visible.forEach((track, row) => context.drawImage(dense, 0, row, columns, 1, gutter, yOf(track), columns, track.height - 1));
+      for (const counter of counters) if (yOf(counter) < height && yOf(counter) + counter.height > AXIS) drawCounter(counter);
       for (const slice of wide) drawWide(...slice);
       const operations = wide.filter(([track]) => track.kind === "stream" || track.kind === "stalls");
       if (operations.length <= ARROWS) for (const slice of operations) drawArrows(slice, false);
@@ -545,14 +612,26 @@ const gvTimeline = (() => {
     return found;
   }
 
+  // What is told of a point without a slice: a counter's value, or a short time without work.
+  function factsAt(x, y) {
+    const row = rows.find((one) => y >= yOf(one) && y < yOf(one) + one.height), ns = nsAt(x);
+    if (!row || x < gutter || y < AXIS) return null;
+    if (row.kind === "counter") {
+      const at = row.points.find(([start, length]) => ns >= start && ns < start + length);
+      return at ? { title: `${row.title}: ${row.show(at[2])}`, facts: [["from", point(at[0])], ["for", time(at[1])], ["of", row.device]] } : null;
+    }
+    const gap = hasGaps(row) ? gapAt(row, ns) : null;
+    return gap ? { title: "no work", facts: [["from", point(gap[0])], ["duration", time(gap[1] - gap[0])],
+      ["reason", "one of many short times; Idle times has one row for each reason and line"]] } : null;
+  }
+
   function hover(x, y) {
     const found = hit(x, y);
-    if (!found && !hovered) return;
-    if (!found || !hovered || found[0] !== hovered[0] || found[1] !== hovered[1]) dirty();
+    if (found?.[0] !== hovered?.[0] || found?.[1] !== hovered?.[1]) dirty();
     hovered = found;
-    tip.hidden = !found;
-    if (!found) return;
-    const told = facts(...found);
+    const told = found ? facts(...found) : factsAt(x, y);
+    tip.hidden = !told;
+    if (!told) return;
     tip.replaceChildren(make("b", {}, told.title),
       ...told.facts.map((fact) => make("div", {}, fact.join(": "))));
     const left = Math.max(0, Math.min(x + 14, width - tip.offsetWidth - 4));
@@ -709,8 +788,20 @@ const gvTimeline = (() => {
     const named = (one, number) => (one ? clean(`${one.name} ${number}`) : "");
     return { ...told, ...own, group: {},
       process: named(process, process && process.pid), thread: named(thread, thread && thread.tid),
-      title: device ? clean(`${device.name.split(":")[0]} ${told.name}`) : told.tid ? named(told, told.tid) : own.depth ? "" : clean(told.name),
+      device, title: device ? clean(`${device.name.split(":")[0]} ${told.name}`) : told.tid ? named(told, told.tid) : own.depth ? "" : clean(told.name),
       place: [process ? process.of : 0, device ? 0 : 1, told.rank, own.track, own.depth] };
+  }
+
+  // A counter's row: its points as [start, length, value], in ns.
+  function counter({ name, unit, device, points }) {
+    const read = [];
+    for (let i = 0, at = 0; i < points.length; i += 3) {
+      read.push([(at += points[i] * 1000), points[i + 1] * 1000, points[i + 2]]);
+      at += points[i + 1] * 1000;
+    }
+    const show = (value) => (unit === "MiB/s" ? `${gvText.size(value * 2 ** 20)}/s` : `${value} ${unit}`);
+    const most = unit === "%" ? 100 : Math.max(1, ...read.map((one) => one[2]));
+    return { kind: "counter", isFirst: true, title: name, device: clean(device), points: read, most, show };
   }
 
   function show(into, from) {
@@ -724,7 +815,11 @@ const gvTimeline = (() => {
       const i = a.place.findIndex((value, key) => value !== b.place[key]);
       return i < 0 ? 0 : a.place[i] - b.place[i];
     });
-    for (const track of tracks) readGroups(track);
+    tracks.forEach((track, i) => {
+      readGroups(track);
+      track.isFirst = !i || track.kind !== tracks[i - 1].kind || track.title !== tracks[i - 1].title || track.process !== tracks[i - 1].process;
+    });
+    counters = data.counters.map(counter);
     for (const [stall, kind, of, start, duration] of data.arrows) {
       const on = tracks.find((track) => track.kind === kind && track.of === of);
       if (on) arrows.set(stall, [...(arrows.get(stall) || []), [on, start, duration]]);

@@ -54,6 +54,10 @@ static void a_part_is_not_the_run(void **state)
     facts.kernels_run = facts.operations = 0;
     assert_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "500 launches of 1 kernel in this part of the trace."));
+    facts.captured_launches = 400;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(
+        strstr(headline, "100 launches of 1 kernel, and captured 400 more into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));
@@ -194,9 +198,10 @@ static void memory_that_grows(void **state)
     facts.grown_times = 136;
     facts.grown_bytes = 1 << 30;
     strcpy(facts.grown_where, "train.py:41 step");
-    assert_string_equal(told(GV_FACT_MEMORY_GROWS),
-                        "1.00 GiB that train.py:41 step allocated in 136 calls, up to the end, was "
-                        "never freed");
+    assert_string_equal(
+        told(GV_FACT_MEMORY_GROWS),
+        "train.py:41 step allocates throughout the run; 1.00 GiB from 136 calls was "
+        "never freed");
     facts.whole = false;
     assert_null(told(GV_FACT_MEMORY_GROWS));
 }

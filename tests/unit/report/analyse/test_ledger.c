@@ -76,7 +76,8 @@ static int64_t booked(const char *what)
 static void make_part(const struct gv_totals_part *part)
 {
     totals_execute(
-        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM finding; DELETE FROM lane_use");
+        "DELETE FROM lane; DELETE FROM ledger_row; DELETE FROM ledger_minute; DELETE FROM finding;"
+        " DELETE FROM lane_use; DELETE FROM idle_time");
     struct gv_pass *pass;
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
     assert_int_equal(gv_ledger_make(totals_trace, part, pass), 0);
@@ -88,7 +89,7 @@ static void make_minutes(const struct gv_totals_part *part)
     struct gv_pass *pass;
 
     assert_int_equal(gv_pass_open(&pass, totals_trace, 0), 0);
-    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass, false), 0);
+    assert_int_equal(gv_ledger_minutes_make(totals_trace, part, pass), 0);
     gv_pass_close(pass);
 }
 
@@ -103,6 +104,18 @@ static void make(void)
         totals_number("SELECT count(*) FROM ledger_row WHERE total_ns < 0 OR first_half_ns < 0"
                       " OR first_half_ns > total_ns"),
         0);
+    /* By minute it is the same time; lines that round together differ by little. */
+    assert_int_equal(totals_number("SELECT count(*) FROM lane l WHERE end_ns - begin_ns <>"
+                                   " (SELECT sum(total_ns) FROM ledger_minute WHERE process = "
+                                   "l.process AND device IS l.device)"),
+                     0);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM ledger_minute WHERE total_ns < 0 OR first_half_ns < 0"
+                      " OR first_half_ns > total_ns OR idle_ns < 0 OR idle_ns > total_ns"),
+        0);
+    assert_int_equal(totals_number("SELECT coalesce(sum(duration_ns), 0) - (SELECT coalesce("
+                                   "sum(idle_ns), 0) FROM ledger_minute) FROM idle_time"),
+                     0);
 }
 
 /* ---- one gap at a time ---- */
@@ -129,6 +142,35 @@ static void overlapping_work_counts_once(void **state)
     make();
     assert_int_equal(booked("kernel"), 20 * MS);
     assert_int_equal(booked("graph"), 10 * MS);
+}
+
+/* Each is launched at a line of its own: of 5, no launch was chosen, but its first one has a stack.
+ * Nothing is known of 6, so it is like the others, of which most are 4. */
+static void graphs_are_told_apart(void **state)
+{
+    static const int objects[] = {4, 5, 4, 5, 4, 5, 4, 6};
+    char sql[128];
+
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class, gpu_work) VALUES (76, 'cuGraphLaunch', 'launch', 2);"
+        "INSERT INTO stack VALUES (4, 1, 4), (5, 1, 5);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line)"
+        " SELECT id, 0, 'python', 'step', 'train.py', id FROM stack WHERE id IN (4, 5)");
+    for (int64_t i = 0; i < 8; i++) {
+        call(i + 1, 1, 76, 10 * MS + i * MS, 10000);
+        operation(i + 1, 1, 4, 10 * MS + i * MS + 20000, MS - 20000, i + 1);
+        snprintf(sql, sizeof(sql), "UPDATE call SET object = %d WHERE id = %lld", objects[i],
+                 (long long)i + 1);
+        totals_execute(sql);
+    }
+    totals_execute("INSERT INTO call_stack VALUES (2, 5), (3, 4); INSERT INTO call_sample VALUES"
+                   " (3, 4)");
+    make();
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 5"),
+                     3 * (MS - 20000));
+    assert_int_equal(totals_number("SELECT total_ns FROM ledger WHERE what = 'graph' AND line = 4"),
+                     5 * (MS - 20000));
 }
 
 /* Waits 20 ms, then works alone for 30: overlapping would save 20. */
@@ -647,9 +689,114 @@ static void work_under_a_lock(void **state)
     }
     make();
     assert_int_equal(totals_number("SELECT title LIKE '%, while 1.0 threads wait for a lock that "
-                                   "this one has (serve.py:75 handle)' AND fix LIKE '%lock%'"
+                                   "this thread holds (serve.py:75 handle)' AND fix LIKE '%lock%'"
                                    " FROM finding WHERE what = 'native' AND phase = 1"),
                      1);
+}
+
+/* Of the thread with this tid; `others` wait, at the line of the stack 2. signs: 128: so does it.
+ */
+static void look_for_lock(int64_t thread, int64_t at_ns, int64_t owner, int others, int signs)
+{
+    char sql[384];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample (process, thread, at_ns, about, state, target, signs, "
+             "pid_or_tid, other_stack, text) VALUES (1, %lld, %lld, 4, 'R', 0, %d, "
+             "nullif(%lld, 0), 2, '%d threads')",
+             (long long)thread, (long long)at_ns, signs, (long long)owner, others);
+    totals_execute(sql);
+}
+
+/* A thread waits for another one, or runs, while others wait for a lock. */
+static void a_lock_that_others_wait_for(void **state)
+{
+    static const struct {
+        const char *state_and_call;
+        int64_t stack, owner;
+        int others[2], signs; /* of every second look each */
+        const char *what, *title, *fix;
+    } cases[] = {
+        {"'S', 202",
+         1,
+         105,
+         {9, 8},
+         0,
+         "thread-lock",
+         "waiting for another thread, while 9 other threads wait for a lock (a.cpp:41 decode); "
+         "its holder: running native code on the CPU",
+         "The threads take turns%"},
+        {"'S', 202",
+         1,
+         105,
+         {1, 1},
+         128,
+         "thread-lock",
+         "waiting for another thread, while it and 1 other thread wait for a lock (a.cpp:41 "
+         "decode); its holder: running native code on the CPU",
+         "The threads take turns%"},
+        {"'S', 202",
+         1,
+         105,
+         {0, 0},
+         128,
+         "thread-lock",
+         "waiting for another thread, for a lock (a.cpp:41 decode); its holder: "
+         "running native code on the CPU",
+         "The threads take turns%"},
+        /* on average less than one */
+        {"'S', 202", 1, 105, {1, 0}, 0, "thread-lock", "waiting for another thread", "Find what%"},
+        {"'R', NULL",
+         0,
+         100,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here, "
+         "while 5 other threads wait for a lock (a.cpp:41 decode) that this thread holds",
+         "Do it without the lock%"},
+        /* another thread has it */
+        {"'R', NULL",
+         0,
+         105,
+         {5, 5},
+         0,
+         "native",
+         "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here",
+         "See what%"},
+    };
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 1, 4);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line, library) VALUES"
+                   " (1, 0, 'native', 'main', '/home/a/a.cpp', 94, 'a'),"
+                   " (2, 0, 'native', 'decode', '/home/a/a.cpp', 41, 'a'),"
+                   " (3, 0, 'native', 'serve', '/home/a/a.cpp', 6, 'a'),"
+                   " (4, 0, 'native', 'serve', '/home/a/a.cpp', 8, 'a');");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        call(1, 1, 71, 10 * MS, 10000);
+        call(2, 1, 74, 10 * MS + 20000, 20000); /* it asks, and waits for little */
+        call(3, 1, 71, 80 * MS, 10000);
+        totals_execute("INSERT INTO call_stack (call, stack) VALUES (1, 3), (2, 4), (3, 3);"
+                       "INSERT INTO call_sample (call, one_of) VALUES (1, 1), (2, 1), (3, 1)");
+        operation(1, 1, 1, 10 * MS + 10000, 10000, 1);
+        operation(2, 1, 1, 80 * MS, 10 * MS, 3);
+        for (int64_t j = 0; j < 6; j++) {
+            look_at(1, (15 + 10 * j) * MS, cases[i].state_and_call, cases[i].stack);
+            look_for_lock(1, (15 + 10 * j) * MS, cases[i].owner, cases[i].others[j % 2],
+                          cases[i].signs);
+        }
+        make();
+        snprintf(sql, sizeof(sql),
+                 "SELECT title = '%s' AND fix LIKE '%s' FROM finding WHERE what = '%s' AND phase "
+                 "= 1",
+                 cases[i].title, cases[i].fix, cases[i].what);
+        if (totals_number(sql) != 1)
+            fail_msg("%zu: not %s", i, cases[i].title);
+        totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_sample;"
+                       "DELETE FROM call_stack; DELETE FROM call_sample");
+    }
 }
 
 /* Ten steps, between the same calls as before them: what was seen before them is not theirs. */
@@ -676,7 +823,6 @@ static void what_was_seen_before_the_loop(void **state)
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_row WHERE phase = 1 AND what = 'child'"), 0);
     assert_true(booked("child") > 30 * MS && booked("sleep") > 30 * MS);
-    make_minutes(&GV_TOTALS_ALL); /* have both */
     assert_int_equal(
         totals_number("SELECT count(*) FROM ledger_minutes WHERE what IN ('child', 'sleep')"), 2);
 }
@@ -730,7 +876,7 @@ static void of_a_part(void **state)
     assert_int_equal(totals_number("SELECT sum(total_ns) FROM ledger_row"), 41 * MS);
     part.process = 2;
     make_part(&part);
-    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding"), 0);
 }
 
 static clock_t time_for_lines(int count)
@@ -786,7 +932,37 @@ static void by_minute(void **state)
     assert_int_equal(totals_number("SELECT total_ns FROM ledger_minutes WHERE what = 'kernel'"
                                    " AND minute = 1"),
                      10 * MS);
-    assert_int_equal(totals_number("SELECT count(*) FROM ledger_row"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding"), 0);
+}
+
+/* The same minute has both; the time that a wait claims is where it was. */
+static void lines_by_minute(void **state)
+{
+
+    (void)state;
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    for (int64_t i = 0; i < 100; i++) {
+        call(2 * i + 1, 1, 71, i * 1200 * MS, 10000);
+        operation(2 * i + 1, 1, 1, i * 1200 * MS + MS, 600 * MS, 2 * i + 1);
+        call(2 * i + 2, 1, 74, i * 1200 * MS + 2 * MS, 600 * MS);
+    }
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM (SELECT minute FROM ledger_minutes WHERE "
+                                   "claimed_by_function IS NOT NULL GROUP BY minute HAVING "
+                                   "sum(total_ns) BETWEEN 29000000000 AND 31000000000)"),
+                     2);
+    assert_int_equal(totals_number("SELECT count(DISTINCT phase) FROM ledger_minutes"), 3);
+    assert_true(totals_number("SELECT min(ns) = max(ns) FROM (SELECT sum(total_ns) AS ns FROM "
+                              "ledger_minutes GROUP BY minute)") == 1);
+    /* Also if a wait claims all of a time that began in the minute before. */
+    totals_execute("UPDATE gpu_op SET duration_ns = 1190 * 1000000 WHERE id = 50;"
+                   "UPDATE call SET duration_ns = 1190 * 1000000 WHERE id = 100");
+    make();
+    /* Of older time there are sums already. */
+    totals_execute("INSERT INTO meta VALUES ('full_from_ns', 60000000000)");
+    totals_execute("UPDATE process SET end_ns = 180000000000");
+    make_part(&GV_TOTALS_ALL);
+    assert_int_equal(totals_number("SELECT min(minute) FROM ledger_minutes"), 1);
 }
 
 static void without_a_gpu_side(void **state)
@@ -899,6 +1075,49 @@ static void steps(int (*takes_ns)(int number))
     make();
 }
 
+static int one_long(int number)
+{
+    return number == 20 ? 60 * MS : 800000;
+}
+
+static void what_happens_once_is_no_part_of_each_step(void **state)
+{
+    (void)state;
+    steps(one_long);
+    assert_int_equal(
+        totals_number("SELECT times = 1 AND afterwards IS NULL AND title LIKE '%; most of "
+                      "it in one idle time, not in each step' FROM finding WHERE id = 1"),
+        1);
+}
+
+static int two_long(int number)
+{
+    return number == 10 || number == 20 ? 30 * MS : 800000;
+}
+
+static void what_happens_twice_is_no_part_of_each_step(void **state)
+{
+    (void)state;
+    steps(two_long);
+    assert_int_equal(
+        totals_number("SELECT times = 2 AND title LIKE '%; most of it in 2 idle times, "
+                      "not in each step' FROM finding WHERE id = 1"),
+        1);
+}
+
+static int the_last_is_long(int number)
+{
+    return number == 40 ? 60 * MS : 800000;
+}
+
+/* What comes after the loop, such as the wait for all that was queued, is no slow step. */
+static void the_last_step_is_no_slow_one(void **state)
+{
+    (void)state;
+    steps(the_last_is_long);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'slow-steps'"), 0);
+}
+
 static int short_ones(int number)
 {
     (void)number;
@@ -910,6 +1129,7 @@ static void steps_of_less_than_a_millisecond(void **state)
     (void)state;
     steps(short_ones);
     assert_int_equal(totals_number("SELECT afterwards = 'at best 520 us a step instead of 800 us'"
+                                   " AND times IS NULL"
                                    " FROM finding WHERE what = 'host-code' AND phase = 1"),
                      1);
 }
@@ -1108,6 +1328,101 @@ static void copies_to_the_device_and_back(void **state)
                     "LIKE 'Copy % once, %keep it there (cuda.to_device);%' AND saves_ns = "
                     "lost_ns"),
         1);
+}
+
+/* Ten kernels of 5 ms and, between them, nine copies of 3 ms from pinned memory in another stream,
+ * all queued at once; the host waits for them. At the line 78, or at 79. */
+static void copies_between_kernels(void)
+{
+    totals_execute(
+        "DELETE FROM call; DELETE FROM gpu_op; DELETE FROM stream;"
+        "INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 10, 'created'),"
+        " (2, 1, 1, 11, 'created');"
+        "INSERT OR IGNORE INTO api (id, name, class, gpu_work, awaits_event) VALUES"
+        " (78, 'cuStreamWaitEvent', 'stream', 0, 1)");
+    for (int64_t i = 1; i <= 10; i++) {
+        call(10 * i, 1, 71, i * 100000, 10000);
+        operation(10 * i, 1, 1, 8 * i * MS, 5 * MS, 10 * i);
+        if (i == 10)
+            continue;
+        call(10 * i + 2, 1, 72, i * 100000 + 60000, 10000);
+        operation(10 * i + 2, 2, 2, 8 * i * MS + 5 * MS, 3 * MS, 10 * i + 2);
+    }
+    call(200, 1, 74, 2 * MS, 90 * MS);
+    totals_execute(
+        "UPDATE gpu_op SET copy_kind = 33 WHERE kind = 2;"
+        "UPDATE call SET stream = CASE api WHEN 72 THEN 2 ELSE 1 END;"
+        "INSERT OR IGNORE INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+        "INSERT OR IGNORE INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'fetch', '/home/a/train.py', 78), (2, 0, 'python', 'fetch',"
+        " '/home/a/train.py', 79), (3, 0, 'python', 'fetch', '/home/a/train.py', 76);"
+        "INSERT OR IGNORE INTO call_stack SELECT id, 1 + (id > 20) FROM call WHERE api = 72;"
+        "INSERT OR IGNORE INTO gpu_stack (id, process, stack, kind, copy_kind, gpu_ns, launches,"
+        " samples) VALUES (1, 1, 1, 2, 33, 26000000, 9, 9), (2, 1, 2, 2, 33, 1000000, 9, 9)");
+}
+
+static void copies_that_kernels_wait_for(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    make();
+    assert_int_equal(booked("copy-exposed"), 27 * MS);
+    assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns = "
+                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE 'If data "
+                                 "can be copied ahead,%while kernels run.'"),
+                     1);
+    assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place WHERE"
+                                   " f.id = 1"),
+                     78);
+    /* At most the kernels' time is saved. */
+    totals_execute("UPDATE gpu_op SET duration_ns = 1000000 WHERE kind = 1");
+    make();
+    assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns"
+                                 " BETWEEN 9999000 AND 10000000 AND fix LIKE '%Also copy less:%'"),
+                     1);
+}
+
+/* The copies' stream waits for the kernels' one, as it was told to at the line 76. */
+static void copies_whose_stream_waits(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream)"
+                   " SELECT id - 1, 1, 78, start_ns - 30000, 1000, 0, 2 FROM call WHERE api = 72;"
+                   "INSERT INTO call_stack VALUES (31, 3)");
+    make();
+    assert_int_equal(
+        has_finding("what = 'copy-exposed' AND title LIKE '%; their stream first waits"
+                    " for other streams, at train.py:76 fetch' AND fix LIKE 'Let that stream"
+                    " wait only for%'"),
+        1);
+}
+
+/* Within the device; beside kernels, too; by a host that never waits, or works meanwhile. */
+static void copies_that_cost_nothing(void **state)
+{
+    (void)state;
+    copies_between_kernels();
+    totals_execute("UPDATE gpu_op SET copy_kind = 56 WHERE kind = 2");
+    make();
+    assert_int_equal(booked("copy"), 27 * MS);
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call, copy_kind)"
+                   " SELECT id + 1, 2, 2, start_ns, 4900000, 0, 33 FROM gpu_op WHERE kind = 1");
+    make();
+    assert_int_equal(booked("copy-exposed"), 0);
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute("DELETE FROM call WHERE id = 200");
+    make();
+    assert_int_equal(has_finding("what LIKE 'copy%'"), 0);
+    copies_between_kernels();
+    totals_execute(
+        "UPDATE call SET start_ns = (SELECT start_ns - 10000 FROM gpu_op o WHERE o.id ="
+        " call.id) WHERE api = 71 AND id > 10; UPDATE call SET thread = 2 WHERE id = 200");
+    make();
+    assert_int_equal(booked("copy-exposed"), 0);
 }
 
 /* Each step of 1 ms makes a stream for 0.4 ms. */
@@ -1364,6 +1679,12 @@ static void several_kernels_in_a_sample(void **state)
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
     busy_with(1, 4, 3 * MS);
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
+    /* Those of a graph, each by itself. */
+    busy_with(1, 1, 3 * MS);
+    totals_execute(
+        "UPDATE api SET gpu_work = 2 WHERE id = 71; UPDATE call SET kernel = NULL, object "
+        "= 7");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
 }
 
 static void others_work_is_in_the_samples(void **state)
@@ -1577,6 +1898,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(work_is_busy_time),
         TEST(overlapping_work_counts_once),
+        TEST(graphs_are_told_apart),
         TEST(a_wait_claims_what_it_waited),
         TEST(autograd_that_checks_for_nan),
         TEST(a_long_wait_claims_all),
@@ -1603,17 +1925,22 @@ int main(void)
         TEST(a_library_that_builds_code),
         TEST(a_line_that_works_and_waits),
         TEST(work_under_a_lock),
+        TEST(a_lock_that_others_wait_for),
         TEST(what_was_seen_before_the_loop),
         TEST(queued_beside_another_process),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
         TEST(by_minute),
+        TEST(lines_by_minute),
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
         TEST(native_code_says_what_it_calls),
+        TEST(the_last_step_is_no_slow_one),
         TEST(steps_of_less_than_a_millisecond),
+        TEST(what_happens_once_is_no_part_of_each_step),
+        TEST(what_happens_twice_is_no_part_of_each_step),
         TEST(steps_that_grow),
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
@@ -1624,6 +1951,9 @@ int main(void)
         TEST(what_is_done_for_several_steps_at_once),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
+        TEST(copies_that_kernels_wait_for),
+        TEST(copies_whose_stream_waits),
+        TEST(copies_that_cost_nothing),
         TEST(streams_made_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),

@@ -401,6 +401,36 @@ static void a_graph_names_the_line_that_captured_it(void **state)
         totals_number("SELECT gpu_ns FROM gpu_lines WHERE line = 3 AND captured_line = 2"), 700);
 }
 
+/* Launched in a random order, and all of the same duration; the one of line 3 has a stack only of
+ * its first launch, which was not chosen. That of line 4 has none, and is like the others. */
+static void graphs_are_told_apart(void **state)
+{
+    sqlite3_stmt *call = totals_prepare("INSERT INTO call (id, thread, api, start_ns, duration_ns,"
+                                        " result, object) VALUES (?1, 1, 6, ?1 * 1000, 500, 0,"
+                                        " 500 + ?2)");
+    int64_t launches[5] = {0};
+
+    (void)state;
+    for (int64_t id = 1; id <= 2000; id++) {
+        int64_t line = id == 2000 ? 4 : 1 + (int64_t)below(3);
+        launches[line]++;
+        totals_step(call, (int64_t[]){id, line}, 2);
+    }
+    sqlite3_finalize(call);
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call)"
+        " SELECT id, 1, 4, start_ns + 600, 300, id FROM call;"
+        "INSERT INTO call_stack SELECT id, object - 500 FROM call WHERE id % 20 = 7 AND object < "
+        "503"
+        " UNION ALL SELECT min(id), 3 FROM call WHERE object = 503;"
+        "INSERT INTO call_sample SELECT id, 20 FROM call WHERE id % 20 = 7 AND object < 503");
+    totals_keep();
+    assert_in_range(gpu_ns_of(1), 300 * launches[1], 300 * launches[1] + 300);
+    assert_in_range(gpu_ns_of(2), 300 * launches[2], 300 * launches[2] + 300);
+    assert_int_equal(gpu_ns_of(3), 300 * launches[3]);
+    assert_int_equal(totals_number("SELECT error > 0 FROM gpu_lines WHERE line = 3"), 1);
+}
+
 /* PyTorch's backward pass: no line of the program is on the stack. */
 static void a_backward_pass_has_the_name_of_its_node(void **state)
 {
@@ -492,6 +522,7 @@ int main(void)
         LINES_TEST(without_chosen_calls_other_stacks_say_what_they_can),
         LINES_TEST(without_a_gpu_side_launches_are_estimated),
         LINES_TEST(a_graph_names_the_line_that_captured_it),
+        LINES_TEST(graphs_are_told_apart),
         LINES_TEST(a_backward_pass_has_the_name_of_its_node),
         LINES_TEST(a_backward_pass_has_the_line_that_its_ranges_say),
         LINES_TEST(impossible_rows_do_no_harm),

@@ -94,10 +94,6 @@ static void times_are_cut_at_the_ends_of_minutes(void **state)
                             " 2 all busy u 0 60 60; 3 all busy u 0 5 5");
     /* A kernel counts in the minute in which it began. */
     expect("what = 'kernel'", "0 1 kernel k 2 35 30; 1 1 kernel l 1 20 20; 1 2 kernel k 1 100 100");
-    totals_execute("INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, "
-                   "samples, confidence)"
-                   " VALUES (1, 30000000000, 100000000000, 1, 1, 'data', 1, 'sampled')");
-    expect("what = 'idle'", "0 1 idle data 1 30 30; 1 1 idle data 0 60 60; 2 1 idle data 0 10 10");
     expect("what = 'recorded' AND name = 'calls'",
            "0 1 recorded calls 1 60 60; 0 2 recorded calls 1 30 30; 0 all recorded calls 1 "
            "60 60;"
@@ -149,14 +145,19 @@ static void each_kind_has_its_sums(void **state)
     expect("what = 'stall'", "1 1 stall module-load 1 4 4"); /* none that was asked for */
 }
 
-/* Of a row that stands for many, it is not known when they were. */
-static void short_idle_times_are_spread(void **state)
+/* Of several lines and phases together; a benchmark may also be work. */
+static void idle_times_are_those_of_the_ledger(void **state)
 {
-    totals_execute("INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, "
-                   "samples, confidence)"
-                   " VALUES (1, 30000000000, 60000000000, NULL, 300, 'python', 1, 'grouped')");
+    totals_execute(
+        "INSERT INTO ledger_minute (minute, process, device, phase, what, total_ns, count, "
+        "error_ns, first_half_ns, idle_ns, confidence) VALUES"
+        " (0, 1, 0, 1, 'python', 20000000000, 100, 0, 0, 20000000000, 'sampled'),"
+        " (1, 1, 0, 1, 'python', 9000000000, 60, 0, 0, 9000000000, 'sampled'),"
+        " (1, 1, 0, 2, 'python', 1000000000, 40, 0, 0, 1000000000, 'sampled'),"
+        " (1, 1, 0, 1, 'benchmark', 5000000000, 10, 0, 0, 2000000000, 'measured'),"
+        " (1, 1, 0, 1, 'kernel', 5000000000, 10, 0, 0, 0, 'measured')");
     expect("what = 'idle'",
-           "0 1 idle python 100 20 -; 1 1 idle python 100 20 -; 2 1 idle python 100 20 -");
+           "0 1 idle python 100 20 -; 1 1 idle benchmark 10 2 -; 1 1 idle python 100 10 -");
 }
 
 /* A chosen call stands for others; together the lines have all of the GPU's time. */
@@ -189,9 +190,9 @@ static void sums_stay_when_their_rows_go(void **state)
            i % 2 ? "1, 4, NULL, NULL, NULL" : "1, 1, NULL, NULL, NULL");
     }
     totals_execute(
-        "INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, samples, "
-        "confidence)"
-        " VALUES (1, 50000000000, 30000000000, 1, 1, 'data', 1, 'sampled');"
+        "INSERT INTO ledger_minute (minute, process, device, phase, what, total_ns, count, "
+        "error_ns, first_half_ns, idle_ns, confidence) VALUES"
+        " (1, 1, 0, 1, 'data', 30000000000, 1, 0, 0, 30000000000, 'sampled');"
         "INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence) VALUES"
         " (3, 'module-load', 0, 0, 1000000000, 0, 'measured'), (13, 'free', 0, 0, 1000000000, 0, "
         "'measured')");
@@ -212,7 +213,7 @@ static void sums_stay_when_their_rows_go(void **state)
     assert_string_equal(before, after);
     free(after);
     free(before);
-    totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM idle_time");
+    totals_execute("DELETE FROM call; DELETE FROM gpu_op; DELETE FROM ledger_minute");
     expect("what = 'launch'", "0 1 launch k 5 5 1; 0 2 launch k 5 5 1; 1 1 launch k 5 5 1;"
                               " 1 2 launch k 5 5 1; 2 1 launch k 5 5 1; 2 2 launch k 5 5 1");
     /* A session that goes on has more to read, and what is stored at its next end is of all that.
@@ -251,13 +252,11 @@ static void buckets_and_changes_are_of_the_part(void **state)
     totals_execute(
         "UPDATE process SET end_ns = 5400000000000; UPDATE gpu_interval SET end_ns = 5400000000000;"
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 89)"
-        " INSERT INTO idle_time (process, start_ns, duration_ns, gap, gaps, reason, samples, "
-        "confidence)"
-        " SELECT 1, i * 60000000000, (6 + 6 * (i >= 40)) * 1000000000 + i * 37 % 101 * 1000000, i, "
-        "1, "
-        "'data', 1, 'sampled' FROM n"
-        " UNION ALL SELECT 2, i * 60000000000, 3000000000, 100 + i, 1, 'python', 1, 'sampled' FROM "
-        "n");
+        " INSERT INTO ledger_minute (minute, process, phase, what, total_ns, count, error_ns, "
+        "first_half_ns, idle_ns, confidence)"
+        " SELECT i, 1, 1, 'data', 0, 1, 0, 0,"
+        " (6 + 6 * (i >= 40)) * 1000000000 + i * 37 % 101 * 1000000, 'sampled' FROM n"
+        " UNION ALL SELECT i, 2, 1, 'python', 0, 1, 0, 0, 3000000000, 'sampled' FROM n");
     part.process = 1;
     assert_int_equal(gv_minutes_make(totals_trace, &part, 15, true), 0);
     assert_int_equal(totals_number("SELECT count(*) FROM minute_bucket"),
@@ -295,7 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_that_was_not_recorded_is_left_out, setup,
                                         totals_close),
         cmocka_unit_test_setup_teardown(each_kind_has_its_sums, setup, totals_close),
-        cmocka_unit_test_setup_teardown(short_idle_times_are_spread, setup, totals_close),
+        cmocka_unit_test_setup_teardown(idle_times_are_those_of_the_ledger, setup, totals_close),
         cmocka_unit_test_setup_teardown(lines_share_the_time_of_the_gpu, setup, totals_close),
         cmocka_unit_test_setup_teardown(sums_stay_when_their_rows_go, setup, totals_close),
         cmocka_unit_test_setup_teardown(most_traces_store_none, setup, totals_close),

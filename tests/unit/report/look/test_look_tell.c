@@ -88,7 +88,7 @@ static void a_worker_says_more_than_who_waits_for_it(void **state)
     threads[2].runs_python = true;
     expect(3, "The GPU is idle: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20 looks.");
     assert_string_equal(advice,
-                        "Sleep less; if it sleeps until something happens, wait for that itself.");
+                        "Sleep less; instead of polling for something, wait for it directly.");
     look.uses_cuda = false;
     expect(-1, "It does not use CUDA: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20"
                " looks.");
