@@ -110,7 +110,8 @@ def cost(options):
                 stopped.append(share)
                 slower.append(1 - looked / without)
             program.kill()
-    print(f"{len(stopped)} pairs of {COUNT_S} s: stopped for {100 * statistics.median(stopped):.3f} % of the time ({100 * min(stopped):.3f} to "
+    print(f"{len(stopped)} pairs of {COUNT_S} s: stopped for {100 * statistics.median(stopped):.3f} % of the time ("
+          f"{100 * min(stopped):.3f} to "
           f"{100 * max(stopped):.3f}; without looks {100 * statistics.median(stopped_without):.3f}); a step takes "
           f"{100 * statistics.median(slower):.2f} % longer on a CPU ({100 * min(slower):.2f} to {100 * max(slower):.2f})")
 

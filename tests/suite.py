@@ -186,13 +186,14 @@ def fetch_pythons(run):
 
 
 def part_pythons(run):
-    """The Python tests of test_stacks.py, test_idle.py, test_look.py and test_python_threads.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, test_idle.py, test_look.py and test_python_threads.py, with each version of a distribution."""
     wanted = []
     for name, why in fetch_pythons(run):
         if why:
             run.skipped(name, why)
         else:
-            wanted += [f"{tests}.test_" + name.replace(".", "_") for tests in ("test_stacks.Python", "test_idle.Pythons", "test_look.Pythons")]
+            wanted += [f"{tests}.test_" + name.replace(".", "_")
+                       for tests in ("test_stacks.Python", "test_idle.Pythons", "test_look.Pythons")]
             python = os.path.join(PYTHONS, "bin", name)
             run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
                      env={"GV_PYTHON": python,
@@ -261,6 +262,13 @@ def part_jupyter(run):
 def part_fleets(run):
     """The questions about many traces, on DuckDB, Spark and ClickHouse."""
     run.test("engines", os.path.join(CHECKOUT, ".venv/bin/python"), "tests/fleet/test_fleet.py", BUILD)
+
+
+def part_agents(run):
+    """The tools of `gpuverify mcp`, and whether they are enough to name what is slow; with the official SDK's client."""
+    python = os.path.join(CHECKOUT, ".venv/bin/python")
+    run.test("tools", python, "tests/e2e/run.py", "--build", BUILD, "-k", "test_mcp", again=True)
+    run.test("evaluation", python, "tests/agent_evaluation.py", BUILD, again=True)
 
 
 def part_foreign(run):
@@ -597,6 +605,7 @@ PARTS = (
     Part("pythons", part_pythons, LONG, "build"),
     Part("jupyter", part_jupyter, LONG, "build"),
     Part("fleets", part_fleets, LONG, "build"),
+    Part("agents", part_agents, LONG, "build"),
     Part("foreign", part_foreign, LONG, "build"),
     Part("terminal", part_terminal, LONG, "build"),
     Part("valgrind", part_valgrind, LONG, "build"),

@@ -39,7 +39,7 @@ def main() -> NoReturn:
         from gpuverify import jupyter  # the only command that needs this Python
 
         sys.exit(jupyter.install(sys.argv[3:]))
-    if sys.argv[1:2] in (["export"], ["fleet"]):
+    if sys.argv[1:2] in (["export"], ["fleet"], ["mcp"]):
         os.environ.setdefault("GPUVERIFY_PYTHON", sys.executable)  # which the command may come back to
     try:
         path = command()

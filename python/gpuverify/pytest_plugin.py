@@ -130,7 +130,7 @@ class _Recorded:
 
 
 class _Stall(NamedTuple):
-    fields: dict[str, Any]  # of docs/json.md
+    fields: dict[str, Any]  # of docs/json/stalls.json
     line: int | None  # the innermost one in the test's own file
     function: str | None
 

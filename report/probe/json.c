@@ -1,4 +1,4 @@
-/* The probe's results as JSON. docs/json.md describes the fields. */
+/* The probe's results as JSON. docs/json/probe.json describes the fields. */
 #include "report/probe/probe.h"
 #include "report/show/json.h"
 

@@ -2,7 +2,8 @@
 prints of it is compared, whole, with a text file beside it. JSON is compared as values, and stored with
 a line for each that is not nested deeper than two.
 
-    tests/e2e/stored.py [--build DIR]      writes all these files anew; look at the difference
+    tests/e2e/stored.py [--build DIR]      writes all these files anew, and the pages of docs/ that show
+                                           what a command prints of itself; look at the difference
 """
 
 import argparse
@@ -20,7 +21,8 @@ import trace_schema
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TRACES = os.path.join(HERE, "traces")
-VIEWS_PAGE = os.path.join(ROOT, "docs", "views.md")
+# page of docs/: the command whose output is the page's block of text
+PAGES = {"views.md": ("schema",), "environment.md": ("help", "environment")}
 APPLICATION_ID = 0x47707556
 
 # (trace, file that holds the output, the command's words with the trace as {}, another one as {name},
@@ -225,27 +227,24 @@ def comparable(name, text):
     return rows_of(json.loads(text)) + "\n" if name.endswith(".json") else text
 
 
-def views_page(shown):
-    """docs/views.md, from the output of `gpuverify schema`."""
-    return f"""# The views of a trace
+def page_path(name):
+    return os.path.join(ROOT, "docs", name)
 
-What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in
-`report/store/views.sql`.
 
-`api_summary`, `kernel_summary` and `copy_summary` read the totals that a finished trace holds. In an unfinished trace they compute the
-same from every row. `gpu_lines`, `memory_lines` and `memory_peak` are empty there: ask `gpuverify query`.
-
-```
-{shown}```
-"""
+def page_with(name, shown):
+    """A page of docs/, with what a command prints in its block of text."""
+    before, _, after = read(page_path(name)).split("```\n")
+    return f"{before}```\n{shown}```\n{after}"
 
 
 def refresh(build):
     command = os.path.join(os.path.abspath(build), "report", "gpuverify")
-    shown = subprocess.run([command, "schema"], stdout=subprocess.PIPE, check=True,
-                           env={**os.environ, "COLUMNS": ""}).stdout.decode()
-    with open(VIEWS_PAGE, "w", encoding="utf-8") as page:
-        page.write(views_page(shown))
+    for name, words in PAGES.items():
+        shown = subprocess.run([command, *words], stdout=subprocess.PIPE, check=True,
+                               env={**os.environ, "COLUMNS": ""}).stdout.decode()
+        text = page_with(name, shown)
+        with open(page_path(name), "w", encoding="utf-8") as page:
+            page.write(text)
     with tempfile.TemporaryDirectory() as place:
         for trace, name, words, status, columns in OUTPUTS:
             argv = ["gpuverify", *make_all(trace, words, place)]

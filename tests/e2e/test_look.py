@@ -267,7 +267,7 @@ for process in ranks:
         self.assertEqual([row["rank"] for row in seen["processes"]], [0, 1, 2, 3])
         env = {"LD_LIBRARY_PATH": os.path.join(harness.simulator(), "nvml")}
         others = json.loads(self.command("look", str(process.pid), "--tree", "--once", "--format", "json", sim=False, env=env).out)
-        promises.check(self, "gpuverify look, of several processes", [seen, others])
+        promises.check(self, "look-several", [seen, others])
         self.assertIn(f"gpuverify look {process.pid} --tree", self.command("look", str(process.pid), "--once", sim=False).out)
         process.communicate("\n", timeout=harness.SOON_S)
 
@@ -281,7 +281,7 @@ for process in ranks:
         locked = self.begin("c", "lock")
         more = [self.look(locked), json.loads(self.command("look", str(process.pid), "--once", "--format", "json", sim=False,
                                                            env={**env, "GV_SIM_NVML": "refuse"}).out)]
-        promises.check(self, "gpuverify look", [seen, *more])
+        promises.check(self, "look", [seen, *more])
         self.end(locked)
         self.assertRegex(seen["summary"], r"\AThe GPU is busy: the main thread waits for the GPU in cuStreamSynchronize")
         self.assertEqual((seen["gpus"][0]["busy_percent"], seen["gpus"][0]["processes"]), (97, 1))

@@ -70,8 +70,8 @@ class Memory(harness.Case):
 
     def test_memory_that_grows_is_a_fact(self):
         truth, trace = self.ran("growth", GV_SIM_LOAD_NS="0")
-        self.assertEqual(trace.rows("SELECT name, detail FROM facts"), [("memory grows", f"memory.c:{truth['line']} growth allocates throughout"
-                                                                         " the run; 40.0 MiB from 20 calls was never freed")])
+        said = f"memory.c:{truth['line']} growth allocates throughout the run; 40.0 MiB from 20 calls was never freed"
+        self.assertEqual(trace.rows("SELECT name, detail FROM facts"), [("memory grows", said)])
         self.assertRegex(self.said("report", "trace.db", "-s", "findings"), "memory grows .* fix: free it, or keep fewer: gpu")
         for way in ("leak", "churn", "peak"):  # at the start only, or freed
             _, trace = self.ran(way, GPUVERIFY_TRACE=self.path(f"{way}.db"))

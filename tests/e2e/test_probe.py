@@ -37,7 +37,7 @@ class Probe(harness.Case):
         with open(kept.group(1), encoding="utf-8") as file:
             probe = json.load(file)
         self.assertEqual((probe["gpu"], probe["driver_version"]), ("GV_SIM simulated GPU 0", 12040))
-        promises.check(self, "gpuverify probe", [probe])
+        promises.check(self, "probe", [probe])
         # The runtime of CUDA 13 is found first, and does not work with this driver.
         self.assertEqual(probe["runtime_version"] // 1000, 12)
         for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):

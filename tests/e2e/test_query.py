@@ -192,7 +192,3 @@ class Schema(harness.Case):
         shown = self.command("schema", "stalls", sim=False).out
         self.assertIn("jit_ns                 compiling\n", shown)
         self.command("schema", "nowhere", status=2, sim=False)
-
-    def test_the_document_is_what_is_printed(self):
-        self.assertEqual(stored.views_page(self.command("schema", sim=False).out),
-                         stored.read(stored.VIEWS_PAGE), "tests/e2e/stored.py writes it anew")

@@ -30,6 +30,14 @@ for output in stored.OUTPUTS:
 del output
 
 
+class Pages(harness.Case):
+    def test_pages_show_what_is_printed(self):
+        for name, words in stored.PAGES.items():
+            with self.subTest(name):
+                self.assertEqual(stored.page_with(name, self.command(*words, sim=False).out),
+                                 stored.read(stored.page_path(name)), "tests/e2e/stored.py writes it anew")
+
+
 class LatestEarlierSchema(harness.Case):
     """What version 6 lacks: the variables of a process."""
 

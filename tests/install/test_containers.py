@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ class Containers(unittest.TestCase):
         # The program's libraries come from this machine; an image of a distribution would need a network.
         base = os.path.join(cls.place, "base.tar")
         with tarfile.open(base, "w") as tar:
-            for name in ("usr", "tmp", "etc", "out", "sim", "kernels"):
+            for name in ("usr", "tmp", "etc", "out", "sim", "kernels", "gpuverify", "traces"):
                 entry = tarfile.TarInfo(name)
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
                 tar.addfile(entry)
@@ -45,14 +46,14 @@ class Containers(unittest.TestCase):
             tar.addfile(passwd, io.BytesIO(b"root:x:0:0::/:/bin/sh\n"))
         if not shutil.which("podman"):
             cls.skip("there is no podman")
-        cls.podman("import", base, "localhost/gv-base", why=cls.skip)
-        if cls.run_in("localhost/gv-base", "true").returncode != 0:
-            cls.skip("podman cannot run a container: " + cls.run_in("localhost/gv-base", "true").stderr.strip()[-200:])
+        cls.podman("import", base, "localhost/gv-plain", why=cls.skip)
+        if cls.run_in("localhost/gv-plain", "true").returncode != 0:
+            cls.skip("podman cannot run a container: " + cls.run_in("localhost/gv-plain", "true").stderr.strip()[-200:])
         subprocess.run([os.path.join(CHECKOUT, "scripts/bundle"), "--root", "host", "-o", cls.place], check=True,
                        capture_output=True)
         for target in ("base", "sidecar"):
             cls.podman("build", "-q", "-f", os.path.join(CHECKOUT, "packaging/docker/Dockerfile"), "--target", target,
-                       "--build-arg", "BASE=localhost/gv-base", "-t", f"localhost/gv-{target}", cls.place)
+                       "--build-arg", "BASE=localhost/gv-plain", "-t", f"localhost/gv-{target}", cls.place)
 
     @staticmethod
     def skip(why):
@@ -80,8 +81,9 @@ class Containers(unittest.TestCase):
         self.out = tempfile.mkdtemp(dir=self.place)
         os.chmod(self.out, 0o777)
 
-    def traced(self, *options, words=("gpuverify", "run", "-o", "/out/t.db", "--", "/kernels/driver_tour"), complete=True):
-        done = self.run_in("localhost/gv-base", *words, options=("-v", f"{self.out}:/out", *options))
+    def traced(self, *options, words=("gpuverify", "run", "-o", "/out/t.db", "--", "/kernels/driver_tour"), complete=True,
+               image="localhost/gv-base"):
+        done = self.run_in(image, *words, options=("-v", f"{self.out}:/out", *options))
         self.assertEqual(done.returncode, 0, done.stderr)
         paths = glob.glob(f"{self.out}/*.db")
         self.assertEqual(len(paths), 1, done.stderr)
@@ -120,6 +122,22 @@ class Containers(unittest.TestCase):
     def test_shell_script_as_entry_point(self):
         self.traced(*LOCKED, "-e", "LD_PRELOAD=/opt/gpuverify/lib/libgpuverify.so", "-e", "GPUVERIFY_TRACE=/out/t.db",
                     words=("sh", "-c", "/kernels/driver_tour; true"), complete=False)  # the shell does not wait for the collector
+
+    def test_patch_for_kubernetes(self):
+        """What docs/containers.md adds to a pod; the program's own image has no gpuverify."""
+        with open(os.path.join(CHECKOUT, "docs/containers.md"), encoding="utf-8") as page:
+            patch = re.search(r"```yaml\n# gpuverify.yaml(.*?)```", page.read(), re.S)[1]
+        copy, *words = re.search(r"command: \[(.*)\]", patch)[1].split(", ")
+        copied = tempfile.mkdtemp(dir=self.place)
+        os.chmod(copied, 0o777)
+        done = self.run_in("localhost/gv-sidecar", *words, options=("--entrypoint", copy, "-v", f"{copied}:/gpuverify"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Kubernetes replaces $(POD).
+        variables = re.findall(r"name: (\w+), value: (\S+)}", patch.replace("$(POD)", "train-3-x7k2p"))
+        self.traced(*LOCKED, "-v", f"{copied}:/gpuverify:ro", "-v", f"{self.out}:/traces",
+                    *(word for variable in variables for word in ("-e", "=".join(variable))),
+                    words=("/kernels/driver_tour",), image="localhost/gv-plain")
+        self.assertEqual(os.listdir(self.out), ["train-3-x7k2p-driver_tour-1.db"])
 
     def test_sidecar_shows_help(self):
         done = self.run_in("localhost/gv-sidecar")

@@ -53,7 +53,9 @@ static char *python_option(const struct gv_given *given)
     char name[GV_OPTION_NAME_BYTES], *word = NULL;
 
     gv_option_name(&gv_options[given->option], name);
-    return asprintf(&word, "--%s=%s", name, given->text ? given->text : "") < 0 ? NULL : word;
+    int length =
+        given->text ? asprintf(&word, "--%s=%s", name, given->text) : asprintf(&word, "--%s", name);
+    return length < 0 ? NULL : word;
 }
 
 int gv_python_become(const char *module, const struct gv_arguments *arguments)
@@ -72,7 +74,7 @@ int gv_python_become(const char *module, const struct gv_arguments *arguments)
         error = python_add(&words, strdup(first[i]));
     for (size_t i = 0; i < arguments->given_count && !error; i++)
         error = python_add(&words, python_option(&arguments->given[i]));
-    if (!error)
+    if (!error && arguments->operand_count > 0)
         error = python_add(&words, strdup("--"));
     for (int i = 0; i < arguments->operand_count && !error; i++)
         error = python_add(&words, strdup(arguments->operands[i]));

@@ -37,7 +37,7 @@ static const struct gv_column idle_table[] = {
     {"where", GV_COLUMN_TEXT},
 };
 
-/* docs/json.md describes them. */
+/* docs/json/idle.json describes them. */
 static const struct gv_column idle_fields[] = {
     {"id", GV_COLUMN_NUMBER},
     {"process", GV_COLUMN_NUMBER},

@@ -29,7 +29,7 @@ static const struct gv_column stalls_table[] = {
     {"where", GV_COLUMN_TEXT},
 };
 
-/* docs/json.md describes them. */
+/* docs/json/stalls.json describes them. */
 static const struct gv_column stalls_fields[] = {
     {"id", GV_COLUMN_NUMBER},
     {"call", GV_COLUMN_NUMBER},
