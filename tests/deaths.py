@@ -41,14 +41,14 @@ QUOTA_OFF = 1 << 62
 NO_ROOM = ("out of memory", "cannot start a thread", "libgpuverify-cupti.so is not beside libgpuverify.so, or cannot be opened")
 
 # What the docs promise. A death may lose what its row names, and must count it.
-SURVIVES = "how-it-works: The memory belongs to a file, so records survive SIGKILL, `_exit`, a crash and a hang."
+SURVIVES = "internals/how-it-works: The memory belongs to a file, so records survive SIGKILL, `_exit`, a crash and a hang."
 ENDS = "environment: Records that CUPTI still holds are always fetched first."
 CRASH = "limits: A program that crashes, or that another process kills, loses what CUPTI had not returned."
 SELF = "limits: So does one that sends itself a deadly signal other than by `kill`, `raise`, `abort` or a failed `assert`"
 EXEC = "limits: or that becomes another program by `exec` without a fork"
-COLLECTOR = ("how-it-works: If the collector cannot start, is killed, or cannot write, the spools stay, "
+COLLECTOR = ("internals/how-it-works: If the collector cannot start, is killed, or cannot write, the spools stay, "
              "and the program says so once when it ends.")
-SPOOL_FULL = "how-it-works: When all `GPUVERIFY_SPOOL_MB`, or that share, are full, records are lost. They are counted by class"
+SPOOL_FULL = "internals/how-it-works: When all `GPUVERIFY_SPOOL_MB`, or that share, are full, records are lost. They are counted by class"
 PLACE = "environment: Default: /dev/shm/gpuverify-<uid>, or the trace's directory if that cannot be used or is nearly full."
 
 

@@ -10,6 +10,8 @@ from ground import CHECKOUT, word
 
 DOCUMENT = os.path.join(CHECKOUT, "docs", "performance.md")
 FOLDER = os.path.join(CHECKOUT, "docs", "performance")
+# The page leaves out what its charts and ratios show; the JSON files have it all.
+CHARTED = re.compile(r"(calls|parallel|stack|Python_stack)_\d|.*_(with|without)$")
 
 
 def sentence(result):
@@ -23,10 +25,15 @@ def sentence(result):
 
 
 def rows(result):
-    for value in result["found"].values():
-        if isinstance(value, dict) and "what" in value:
+    for name, value in result["found"].items():
+        if isinstance(value, dict) and "what" in value and not CHARTED.match(name):
             yield (value["what"], f"{word(value['median'])} {value['unit']}".strip(),
                    f"{word(value['min'])} to {word(value['max'])}", str(value["runs"]))
+
+
+def is_shown(columns, row):
+    """Ratios that no goal is set for, and parts of a distribution, are in the JSON files only."""
+    return ("goal" not in columns or row[columns.index("goal")] is not None) and not re.search(r": p[15]0\b", str(row[0]))
 
 
 def table(columns, rows_):
@@ -40,7 +47,7 @@ def section(group, result):
     if singles:
         lines += table(("what", "median", "lowest to highest", "runs"), singles)
     for each in result.get("tables", []):
-        lines += table(each["columns"], each["rows"])
+        lines += table(each["columns"], [row for row in each["rows"] if is_shown(each["columns"], row)])
     lines += [""] + [f"- {note}" for note in result.get("notes", [])]
     for chart in result["charts"]:
         lines += [f"![{chart['title']}](performance/{chart['name']}.svg)"]

@@ -4,7 +4,7 @@
  *
  * The code under test is compiled unchanged with -fsanitize=thread, but linked with this checker
  * instead of ThreadSanitizer. Through the compiler's calls of __tsan_*() the checker sees plain and
- * atomic accesses with their memory orders. docs/testing.md describes the model.
+ * atomic accesses with their memory orders. docs/internals/testing.md describes the model.
  *
  * All threads of a case run on one system thread, each on its own stack. They must be deterministic
  * except for what they read from atomics, and keep no state between executions. The checker undoes

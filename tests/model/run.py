@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the model checker on the spool (docs/testing.md), and checks that each memory order is needed.
+"""Runs the model checker on the spool (docs/internals/testing.md), and checks that each memory order is needed.
 
   tests/model/run.py FOLDER
 

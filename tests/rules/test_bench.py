@@ -57,6 +57,13 @@ class Document(unittest.TestCase):
         with self.assertRaises(LookupError):
             publish.filled("nothing", "host", result({}))
 
+    def test_what_charts_and_ratios_show_is_in_no_table(self):
+        text = publish.section("programs", result({"parallel_2_plain_ns": spread(146), "a": spread(30)}, tables=[
+            {"columns": ["one step", "plain"], "rows": [["x: end to end, us", 7.0], ["x: p10, us", 6.0]]},
+            {"columns": ["ratio", "measured", "goal", "reached"], "rows": [["y", "1.1", "1.05", "no"], ["z", "1.2", None, None]]}]))
+        self.assertEqual([line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")],
+                         ["| what", "| a launch", "| one step", "| x: end to end, us", "| ratio", "| y"])
+
     def test_tables_of_several_columns(self):
         text = publish.section("gpu", result({"b": {"median": 2, "min": 1, "max": 3, "runs": 3}}, tables=[
             {"columns": ["graph", "plain", "default"], "rows": [["of 20", 1250.0, None]]}]))

@@ -1,4 +1,4 @@
-/* The simulator's environment variables. docs/simulator.md lists them. */
+/* The simulator's environment variables. docs/internals/simulator.md lists them. */
 #include "tests/sim/sim.h"
 
 #include <stdio.h>
