@@ -412,6 +412,13 @@ for device in range(2):
         self.assertGreater(share, 0.99)
         self.assertLessEqual(share, 1)
 
+    def test_a_run_that_another_profiler_saw_has_a_ledger_of_its_calls(self):
+        path = self.path("trace.db")
+        stored.make_anew("other_profiler", path, "DELETE FROM gpu_op", "DELETE FROM gpu_place")
+        self.assertEqual(self.command("query", path, "--format", "csv", "SELECT DISTINCT device FROM ledger").out.split(), ["device"])
+        self.assertEqual(json.loads(self.command("query", path, "--format", "json", "SELECT sum(what = 'not-seen') AS unseen,"
+                                                 " count(*) > 1 AS some FROM ledger").out), [{"unseen": 0, "some": 1}])
+
     def test_several_times_of_another_profiler_are_one_line(self):
         def notes(*changes):
             path = self.path("other.db")

@@ -88,6 +88,20 @@ class Samples(harness.Case):
                 self.assertEqual(" ".join((told.out + told.err).split()).count(words), times, told)
                 os.remove(self.path(work + ".db"))
 
+    @harness.depends_on_time("a sample of GPM takes 200 ms, and three are needed")
+    def test_what_limits_it_if_only_calls_are_known(self):
+        """Then its utilisation, 97 %, says how long it was busy."""
+        with open(self.path("gpm"), "w", encoding="utf-8") as file:
+            file.write("2=98 3=50 5=3 10=84")
+        folders = f"{harness.simulator()}:{harness.simulator()}/nvml"
+        said = [(None, "memory-bound: DRAM 87 %, tensor cores 3 %, on average")]
+        for mode, nvml, wanted in ("off", "", said), ("sampled", "", said), ("off", "partial", []):
+            self.command("run", "-o", self.path(f"{mode}{nvml}.db"), "--", harness.workload("verdicts/verdict"), "accelerated", "1500",
+                         sim=True, status=None, env={"LD_LIBRARY_PATH": folders, "GV_SIM_GPM": self.path("gpm"), "GV_SIM_NVML": nvml,
+                                                     "GPUVERIFY_GPU": mode})
+            self.assertEqual(harness.Trace(self.path(f"{mode}{nvml}.db")).rows(
+                "SELECT device, words FROM gpu_use WHERE phase = 'run'"), wanted)
+
     def test_without_gpm_nothing_is_claimed(self):
         trace = self.run_busy()
         self.assertEqual(trace.rows("SELECT DISTINCT gpm_ns, sm_percent, slowed_by FROM samples"), [(None, None, None)])
