@@ -294,7 +294,7 @@ def in_nccl(gpu):
 
 def main():
     end_with_parent()
-    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
     name = sys.argv[1]
     gpu = Gpu()
     if name == "nccl" and gpu.count() < 2:
