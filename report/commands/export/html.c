@@ -133,7 +133,7 @@ static void html_finding(struct html *html, const struct gv_summary_finding *fin
     char id[32], share[GV_FORMAT_BYTES], fix[GV_SUMMARY_TEXT_BYTES];
 
     snprintf(id, sizeof(id), "f%" PRId64, finding->id);
-    gv_summary_fix(&summary, finding, fix);
+    gv_summary_fix(&summary, finding, 0, fix);
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "id", id);
     gv_json_text(json, "name", finding->what);

@@ -7,6 +7,7 @@
 #include "report/store/database.h"
 #include "report/store/time_sum.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static void take_text(char *out, size_t size, sqlite3_stmt *row, int column)
@@ -183,7 +184,7 @@ const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTE
 }
 
 void gv_summary_fix(const struct gv_summary *summary, const struct gv_summary_finding *finding,
-                    char out[GV_SUMMARY_TEXT_BYTES])
+                    int64_t as_for, char out[GV_SUMMARY_TEXT_BYTES])
 {
     char fix[GV_SUMMARY_TEXT_BYTES + GV_OFFER_BYTES], saves[GV_FORMAT_BYTES];
     size_t length;
@@ -195,6 +196,8 @@ void gv_summary_fix(const struct gv_summary *summary, const struct gv_summary_fi
     length = strlen(fix);
     if (length > 0 && fix[length - 1] == '.')
         fix[length - 1] = '\0';
+    if (as_for)
+        snprintf(fix, sizeof(fix), "as for %" PRId64, as_for);
     gv_format_add(out, GV_SUMMARY_TEXT_BYTES, "fix: %s", fix);
     /* Where it is all of it, the time before says so. */
     if (finding->saves_ns >= 0 && finding->saves_ns < finding->lost_ns / 20 * 19)

@@ -115,9 +115,7 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
                                                 : GV_COLOUR_MAY});
     for (same = ledger->findings; same < finding && strcmp(same->fix, finding->fix) != 0; same++)
         ;
-    gv_summary_fix(summary, finding, text);
-    if (text[0] && same < finding)
-        snprintf(text, GV_SUMMARY_TEXT_BYTES, "fix: as for %" PRId64, same->id);
+    gv_summary_fix(summary, finding, same < finding ? same->id : 0, text);
     if (text[0])
         gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);
     free(text);
