@@ -19,7 +19,7 @@ EVERY = ("report FILE", "report FILE --range step --from 0s --format json", "sta
          "idle FILE", "idle FILE --range step", "top FILE --once", "explain FILE", "check FILE --min-gpu-busy 1% --max-idle 1%",
          "diff FILE FILE", "diff FILE FILE --by-range", "start FILE", "stop FILE", "mark FILE x", "snapshot FILE -o OUT",
          "merge FILE FILE -o OUT", "recover FILE", "rows FILE processes=1", "export FILE --anonymise -o OUT")
-WITHOUT_TRACE = {"run", "look", "fleet", "schema", "probe", "doctor", "jupyter", "help", "trial", "collect"}
+WITHOUT_TRACE = {"run", "look", "fleet", "schema", "probe", "doctor", "jupyter", "mcp", "help", "trial", "collect"}
 READING = (["report"], ["stalls"], ["idle"], ["explain"], ["query"])
 
 
