@@ -10,8 +10,11 @@ from ground import CHECKOUT, word
 
 DOCUMENT = os.path.join(CHECKOUT, "docs", "performance.md")
 FOLDER = os.path.join(CHECKOUT, "docs", "performance")
-# The page leaves out what its charts and ratios show; the JSON files have it all.
-CHARTED = re.compile(r"(calls|parallel|stack|Python_stack)_\d|.*_(with|without)$")
+# The page leaves out what its charts and ratios show, and rows that decide nothing; the JSON files have it all.
+LEFT_OUT = re.compile(r"(calls|parallel|stack|Python_stack)_\d|.*_(with|without)$|"
+                      r"million_(exit_plain|shared|lost)|threads_launches|help_|analysis_|.*_storing_")
+ROWS_LEFT_OUT = re.compile(r".*: (p[15]0\b|the end of the process)|one thread that computes$|"
+                           r"graph of (1 kernel|100|1000): |lean CUPTI and (?!peer)|kernels, copies, sets$")
 
 
 def sentence(result):
@@ -26,14 +29,14 @@ def sentence(result):
 
 def rows(result):
     for name, value in result["found"].items():
-        if isinstance(value, dict) and "what" in value and not CHARTED.match(name):
+        if isinstance(value, dict) and "what" in value and not LEFT_OUT.match(name):
             yield (value["what"], f"{word(value['median'])} {value['unit']}".strip(),
                    f"{word(value['min'])} to {word(value['max'])}", str(value["runs"]))
 
 
 def is_shown(columns, row):
-    """Ratios that no goal is set for, and parts of a distribution, are in the JSON files only."""
-    return ("goal" not in columns or row[columns.index("goal")] is not None) and not re.search(r": p[15]0\b", str(row[0]))
+    """Ratios that no goal is set for are in the JSON files only."""
+    return ("goal" not in columns or row[columns.index("goal")] is not None) and not ROWS_LEFT_OUT.match(str(row[0]))
 
 
 def table(columns, rows_):
