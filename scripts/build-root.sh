@@ -5,6 +5,7 @@
 
 # shellcheck source=scripts/tools.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tools.sh"
+PATH=$PATH:/usr/sbin # debootstrap and chroot: Debian's users do not have it
 
 build_root_suite=bullseye # Debian 11: glibc 2.31
 build_root_mirrors=(http://deb.debian.org/debian http://archive.debian.org/debian)
@@ -17,7 +18,7 @@ build_root_make() { # root
     [ ! -e "$1/complete" ] || return 0
     [ "$(id -u)" -eq 0 ] || { echo "making a root to build in needs root" && return 1; }
     [ "$(uname -m)" = x86_64 ] || { echo "roots can be made only on x86-64" && return 1; }
-    PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return 1; }
+    command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return 1; }
     if [ -n "$(ls -A "$1" 2>/dev/null)" ] && [ ! -e "$1/unfinished" ]; then
         echo "$1 is not empty and no root of ours" && return 1
     fi
@@ -28,7 +29,7 @@ build_root_make() { # root
         mkdir -p "$1"
         touch "$1/unfinished"
         status=0
-        PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" "${alone[@]}" debootstrap --force-check-gpg --variant=minbase \
+        timeout "$build_root_limit_s" "${alone[@]}" debootstrap --force-check-gpg --variant=minbase \
             --include="$build_root_packages" "$build_root_suite" "$1" "$mirror" >"$log" 2>&1 || status=$?
         if [ "$status" -eq 0 ]; then
             rm -rf "$1"/var/cache/apt/archives/*.deb
