@@ -66,8 +66,8 @@ int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
 /* "52 %", "0.4 %". */
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES]);
 
-/* "fix: ..." with what limits afterwards; "" if nothing is known. as_for: the finding that said this
- * fix before; 0: none. */
+/* "fix: ..." with what limits afterwards; "" if nothing is known. as_for: the finding that said
+ * this fix before; 0: none. */
 void gv_summary_fix(const struct gv_summary *summary, const struct gv_summary_finding *finding,
                     int64_t as_for, char out[GV_SUMMARY_TEXT_BYTES]);
 
