@@ -23,6 +23,7 @@ from .trace import TraceError, run as ask
 
 ANSWER_BYTES = 4096
 READ_S, QUERY_S, GRACE_S = 120.0, 20.0, 10.0
+ENDED_S = 1.0  # how long the output of an ended child is read: a child of it may go on writing
 
 INSTRUCTIONS = """\
 gpuverify says where the time of a CUDA program goes, and which line to change. run records a program; summary and findings say what it \
@@ -31,6 +32,7 @@ finding is gone and the time with it. Each answer has at most 4 KB, and names th
 The resources gpuverify://views/NAME describe what query can read."""
 
 _children: set[subprocess.Popen[bytes]] = set()
+_input = -1  # the server's, also while the SDK has another file in its place
 
 
 class _Refused(Exception):
@@ -48,6 +50,14 @@ def _end(number: int, frame: FrameType | None) -> None:
     os._exit(128 + number)
 
 
+def _client_left() -> bool:
+    """Whether nobody waits for an answer any more: the other end of the server's input is closed."""
+    poll = select.poll()
+    if _input >= 0:
+        poll.register(_input, 0)
+    return any(events & select.POLLHUP for _, events in poll.poll(0))
+
+
 def _collect(child: subprocess.Popen[bytes], seconds: float, last: bool) -> tuple[bytes, bool, bool]:
     """What it prints: the first bytes, or the last ones; whether it printed more; whether it had to be ended."""
     assert child.stdout
@@ -55,19 +65,24 @@ def _collect(child: subprocess.Popen[bytes], seconds: float, last: bool) -> tupl
     while True:
         ready = select.select([child.stdout], [], [], 0.1)[0]
         data = os.read(child.stdout.fileno(), 1 << 16) if ready else b""
-        if not data and child.poll() is not None:  # a child of it may hold the pipe for longer
+        ended = child.poll() is not None
+        if not data and ended:  # a child of it may hold the pipe for longer
             return kept, more, late
+        if ended:
+            end = min(end, time.monotonic() + ENDED_S)
         kept += data
         if len(kept) > ANSWER_BYTES:
             kept, more = kept[-ANSWER_BYTES:] if last else kept[:ANSWER_BYTES], True
             if not last:
+                with contextlib.suppress(subprocess.TimeoutExpired):  # a long refusal ends at once: its exit code says what it is
+                    child.wait(ENDED_S)
                 return kept, more, late
-        if time.monotonic() > end:
-            if late:
+        if time.monotonic() > end or (not late and _client_left()):
+            if late or ended:
                 return kept, more, late
             # `gpuverify run` passes it on to the program, and prints what was recorded until now.
             child.terminate()
-            late, end = True, end + GRACE_S
+            late, end = True, time.monotonic() + GRACE_S
         if ready and not data:
             time.sleep(0.1)
 
@@ -112,7 +127,7 @@ def _read(name: str, *operands: str, options: tuple[str, ...] = (), seconds: flo
     status, text, more, late = _start(words, seconds)
     if late:
         raise _Refused(f"no answer within {seconds:.0f} s, so it was ended: ask for less, or use {shlex.join(['gpuverify', *words])}")
-    if status > 1 and not more:
+    if status > 1:
         raise _Refused(text.strip())
     lines = text.splitlines()
     if rows is not None and len(lines) > rows + 1:
@@ -170,7 +185,7 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
         """The rows of one SELECT, as CSV; it can only read, for 20 s. Views such as calls, gpu_ops, steps, stalls, idle, kernel_summary:
         the resources gpuverify://views/NAME have their columns, and so has the answer to a column that is not there."""
         try:
-            return _read("query", trace, sql, options=("--format=csv",), seconds=QUERY_S, rows=rows)
+            return _read("query", trace, " " * sql.startswith("-") + sql, options=("--format=csv",), seconds=QUERY_S, rows=max(rows, 0))
         except _Refused as why:
             if "no such" not in str(why):
                 raise
@@ -217,6 +232,7 @@ def _server(options: argparse.Namespace) -> Any:
 
 
 def main(words: list[str]) -> int:
+    global _input
     parser = argparse.ArgumentParser("gpuverify mcp", add_help=False)
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("--seconds", type=float, default=600.0)
@@ -231,5 +247,7 @@ def main(words: list[str]) -> int:
     except (OSError, TraceError) as why:
         print(f"gpuverify: {why}", file=sys.stderr)
         return 3
+    with contextlib.suppress(OSError):  # it may be closed
+        _input = os.dup(0)
     server.run("stdio")
     return 0

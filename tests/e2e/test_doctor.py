@@ -230,6 +230,17 @@ class Doctor(harness.Case):
         self.unseen("my.py", "file", "not on the PATH")
         self.assertIn("./my.py", self.program("my.py")["file"]["fix"])
 
+    def test_program_that_may_not_be_started(self):
+        shutil.copy(harness.workload("driver_tour"), self.path("copy"))
+        for path in (self.path("copy"), self.write("go", "#!/bin/sh\n", 0o644)):
+            os.chmod(path, 0o644)
+            self.unseen(path, "file", "is not executable")
+            self.assertEqual(self.program(path)["file"]["fix"], f"chmod +x {path}")
+
+    def test_script_whose_interpreter_is_missing(self):
+        path = self.write("go", "#!/no/interpreter\n", 0o755)
+        self.unseen(path, "file", "/no/interpreter: No such file")
+
     def test_records_on_a_disk_are_no_shared_memory(self):
         def place(folder):
             checks = self.doctor("--no-trial", env={"GPUVERIFY_SPOOL_DIR": folder})
@@ -256,5 +267,6 @@ class Doctor(harness.Case):
                     broken[at:at + count] = b"\xff" * count
                 with open(self.path("broken"), "wb") as file:
                     file.write(broken)
+                os.chmod(self.path("broken"), 0o755)
                 result = self.command("doctor", "--no-trial", self.path("broken"), status=None)
                 self.assertIn(result.status, (0, 1), f"{length} {change} {result}")

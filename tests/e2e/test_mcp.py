@@ -162,7 +162,32 @@ class Tools(harness.Case):
             self.assertRegex(said, r"^exit code 3; this is the end of its output\nline \d+\n")
             self.assertIn("\nline 1999\n", said)
 
+    def test_a_refusal_of_any_length_is_one(self):
+        with self.agent() as agent:
+            answer, is_error = agent.ask("summary", trace="x" * 5000)
+            self.assertTrue(is_error, answer)
+            self.assertLessEqual(len(answer.encode()), LIMIT)
+
+    def test_a_query_may_begin_with_a_comment(self):
+        with self.agent() as agent:
+            self.record(agent, "a.db", "1")
+            self.assertEqual(agent.call("query", trace="a.db", sql="-- how many?\nSELECT 1 AS one"), "one\n1\n")
+            self.assertEqual(agent.ask("query", trace="a.db", sql="--list")[1], True)
+            self.assertRegex(agent.call("query", trace="a.db", sql="SELECT 1 AS one", rows=-1), r"^one\n\.\.\. all of it: ")
+
+    def test_what_a_program_leaves_behind_is_not_waited_for(self):
+        with self.agent("--seconds", "1000") as agent:
+            self.assertRegex(agent.call("run", program=["sh", "-c", "yes & echo hi"]), "^exit code 0; this is the end of its output\ny\n")
+
     def test_nothing_goes_on_when_the_agent_leaves(self):
+        for leave, code in ((lambda server: server.send_signal(signal.SIGTERM), 128 + signal.SIGTERM),
+                            (lambda server: server.stdin.close(), 0)):
+            with self.subTest(code):
+                self.leave(leave, code)
+
+    def leave(self, leave, code):
+        if os.path.exists(self.path("pid")):
+            os.unlink(self.path("pid"))
         server = self.start([harness.gpuverify(), "mcp"], preload=False, stdin=subprocess.PIPE,
                             env=SERVER)
         for message in ('"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, '
@@ -172,6 +197,6 @@ class Tools(harness.Case):
             server.stdin.write(b'{"jsonrpc": "2.0", %s}\n' % message.encode())
             server.stdin.flush()
         pid = int(harness.wait_for(lambda: os.path.exists(self.path("pid")) and open(self.path("pid")).read(), "the program's start"))
-        server.send_signal(signal.SIGTERM)
-        self.assertEqual(server.wait(harness.SOON_S), 128 + signal.SIGTERM)
+        leave(server)
+        self.assertEqual(server.wait(harness.SOON_S), code)
         harness.wait_for(lambda: harness.is_dead(pid), "the program's end")

@@ -97,3 +97,13 @@ class Page(harness.Case):
         result = self.command("run", "--html", "-o", self.path("here.db"), "--", harness.workload("driver_tour"))
         self.assertIn("page: ", result.err)
         self.assertTrue(os.path.exists(self.path("here.html")))
+
+    def test_of_a_run_with_a_strange_name(self):
+        """The name is for a terminal and a shell; what is no file is not waited for."""
+        result = self.command("run", "--html", "-o", "a\x1b[31mb.db", "--", harness.workload("driver_tour"))
+        self.assertNotIn("\x1b", result.err)
+        self.assertIn("page: $'a\\x1b[31mb.html'\n", result.err)
+        self.assertTrue(os.path.exists(self.path("a\x1b[31mb.html")))
+        os.mkfifo(self.path("pipe.html"))
+        result = self.command("run", "--html", "-o", "pipe.db", "--", harness.workload("driver_tour"))
+        self.assertIn("no page is written: pipe.html exists, and is not an earlier one\n", result.err)

@@ -92,6 +92,16 @@ class BadPlaces(harness.Case):
             self.assertNotIn("made no CUDA call", result.err)
         self.recover_elsewhere(3)
 
+    def test_run_looks_at_the_place_first(self):
+        """An empty name is none; a folder's name may be a pattern too, as in GPUVERIFY_TRACE."""
+        ran = self.write("ran.sh", f"touch {self.path('ran')}\n")
+        result = self.command("run", "-o", "", "--", "sh", ran, status=3)
+        self.assertEqual(result.err, "gpuverify: cannot write '': No such file or directory\n")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        os.mkdir(self.path("ending"))
+        self.command("run", "-q", "-o", "%n/x.db", "--", harness.program("ending"), "exit", status=None)
+        self.assertTrue(os.path.exists(self.path("ending", "x.db")))
+
     def assert_told_of_trace(self, said, path, why):
         """One line: the file, the reason, and what to do."""
         self.assertEqual(said.count("\n"), 1, said)

@@ -192,8 +192,15 @@ static bool program_is_shim(struct gv_doctor *doctor, const char *called, char p
     return true;
 }
 
-/* Replaces a script in `path` by its interpreter. `called`: the name by which it was found. 0 or
- * -errno. */
+/* Says why a file cannot be used. */
+static void program_refuse(struct gv_doctor *doctor, const char *name, int error)
+{
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "name a program that exists and is readable",
+                  "%.300s: %s", name, strerror(-error));
+}
+
+/* Replaces a script in `path` by its interpreter. `called`: the name by which it was found. 0, or
+ * -ECANCELED: it has said why not. */
 static int program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX], fix[GV_DOCTOR_TEXT];
@@ -219,7 +226,22 @@ static int program_follow(struct gv_doctor *doctor, const char *called, char pat
             doctor, GV_CHECK_NOTE, "starts", fix,
             "a shell script decides while it runs what to start, so that was not checked");
     }
-    return error;
+    if (error)
+        program_refuse(doctor, name, error);
+    return error ? -ECANCELED : 0;
+}
+
+/* Of a program or a script: `gpuverify run` could not start it. */
+static bool program_may_start(struct gv_doctor *doctor, const char *path, struct gv_elf_file *elf)
+{
+    char fix[GV_DOCTOR_TEXT], name[PATH_MAX];
+
+    if (access(path, X_OK) == 0 || errno != EACCES ||
+        (!program_interpreter(path, name) && gv_elf_file_read(path, elf) != 0))
+        return true;
+    snprintf(fix, sizeof(fix), "chmod +x %.300s", path);
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not executable", path);
+    return false;
 }
 
 /* Adds a word for a shell. Skips one with a quote, which would be hard to read. */
@@ -261,6 +283,8 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     bool here = !strchr(program, '/') && access(program, F_OK) == 0;
     int error = elf ? gv_program_find(program, path) : -ENOMEM;
 
+    if (!error && !program_is_python(path) && !program_may_start(doctor, path, elf))
+        error = -ECANCELED;
     if (!error)
         error = program_follow(doctor, program, path);
     if (!error && program_is_python(path)) {
@@ -282,12 +306,10 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     } else if (error == -ENOENT && here) {
         snprintf(fix, sizeof(fix), "it is in this folder: gpuverify doctor ./%.200s", program);
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not on the PATH", program);
-    } else if (error) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "name a program that exists and is readable",
-                      "%.300s: %s", program, strerror(-error));
-    } else {
-        if (program_rights(doctor, path))
-            program_elf(doctor, path, elf);
+    } else if (error && error != -ECANCELED) {
+        program_refuse(doctor, program, error);
+    } else if (!error && program_rights(doctor, path)) {
+        program_elf(doctor, path, elf);
     }
     free(elf);
 }

@@ -237,8 +237,11 @@ int gv_export_page(sqlite3 *trace, const char *trace_path, const char *path)
         .format = &export_formats[GV_EXPORT_html],
         .path = path,
     };
+    struct stat status;
 
-    if (!export_may_replace(path, export.format)) {
+    /* Nobody asked for this name: a pipe would never be opened. */
+    if ((stat(path, &status) == 0 && !S_ISREG(status.st_mode)) ||
+        !export_may_replace(path, export.format)) {
         gv_message("no page is written: %s exists, and is not an earlier one", gv_shown_path(path));
         return GV_EXIT_FAILED;
     }

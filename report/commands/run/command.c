@@ -162,14 +162,14 @@ static int run_wait(struct gv_session_watch *watch)
 /* The page's name: that of the trace, with .html for .db. */
 static int run_write_page(sqlite3 *trace, const char *path, bool quiet)
 {
-    char page[GV_SESSION_PATH_BYTES + 8];
+    char page[GV_SESSION_PATH_BYTES + 8], word[GV_SHELL_WORD_BYTES];
     size_t length = strlen(path) - (gv_format_ends_in(path, ".db") ? strlen(".db") : 0);
     int code;
 
     snprintf(page, sizeof(page), "%.*s.html", (int)length, path);
     code = gv_export_page(trace, path, page);
     if (code == GV_EXIT_FINE && !quiet)
-        fprintf(stderr, "  page: %s\n", gv_shown_path(page));
+        fprintf(stderr, "  page: %s\n", gv_shown_word(word, page));
     return code;
 }
 
@@ -293,7 +293,7 @@ static int run_end(int status)
 
 /* Check before the program starts: it is better to know now that the trace cannot be written. A
  * pattern in the folder's name is left to the program. */
-static int run_check_place(const char *trace, bool is_pattern)
+static int run_check_place(const char *trace)
 {
     char folder[PATH_MAX];
     struct stat status;
@@ -303,11 +303,13 @@ static int run_check_place(const char *trace, bool is_pattern)
     if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
         sizeof(folder))
         return -ENAMETOOLONG;
-    if (is_pattern && strchr(folder, '%'))
-        return 0;
+    if (!trace[0])
+        return -ENOENT;
     if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode))
         return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
-    return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
+    if (access(folder, W_OK | X_OK) == 0 || (errno == ENOENT && strchr(folder, '%')))
+        return 0;
+    return -errno;
 }
 
 /* One that cannot takes no earlier trace away. */
@@ -377,9 +379,10 @@ int gv_command_run(const struct gv_arguments *arguments)
     struct gv_session_watch watch;
     int error;
 
-    error = place ? run_check_place(place, !wanted) : 0;
+    error = place ? run_check_place(place) : 0;
     if (error) {
-        gv_message("cannot write %s: %s%s", gv_shown_path(place), strerror(-error),
+        gv_message("cannot write %s: %s%s", place[0] ? gv_shown_path(place) : "''",
+                   strerror(-error),
                    error != -EISDIR ? ""
                    : wanted         ? "; -o takes a file"
                                     : "; GPUVERIFY_TRACE takes a file");
