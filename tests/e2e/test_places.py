@@ -98,9 +98,10 @@ class BadPlaces(harness.Case):
         result = self.command("run", "-o", "", "--", "sh", ran, status=3)
         self.assertEqual(result.err, "gpuverify: cannot write '': No such file or directory\n")
         self.assertFalse(os.path.exists(self.path("ran")))
-        os.mkdir(self.path("ending"))
+        name = os.path.basename(harness.program("ending"))
+        os.mkdir(self.path(name))
         self.command("run", "-q", "-o", "%n/x.db", "--", harness.program("ending"), "exit", status=None)
-        self.assertTrue(os.path.exists(self.path("ending", "x.db")))
+        self.assertTrue(os.path.exists(self.path(name, "x.db")))
 
     def assert_told_of_trace(self, said, path, why):
         """One line: the file, the reason, and what to do."""
