@@ -71,6 +71,7 @@ class Top(harness.Case):
 
     def test_native_code_has_its_functions_and_lines(self):
         process = self.start([harness.workload("load_in_loop"), "1000"])
+        harness.wait_for(lambda: self.command("top", "--once", self.path("trace.db"), status=None).status == 0, "no trace")
         self.once_until(r"call .* ago  cuModuleLoadData  load_in_loop\.c:\d+ load_filter\n", self.path("trace.db"))
         self.once_until(r"/s  load_in_loop\.c:\d+ main\n", str(process.pid))
         process.kill()
