@@ -1,8 +1,8 @@
 #include "preload/idle/children.h"
 
 #include "preload/base/clock.h"
-#include "trace/proc_file.h"
 #include "preload/idle/tasks.h"
+#include "trace/proc_file.h"
 
 #include <stdlib.h>
 #include <string.h>

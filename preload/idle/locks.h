@@ -24,8 +24,8 @@ void gv_locks_start_over(void);
 bool gv_locks_search(uint32_t pid);
 
 /* The lock for which a thread waits; or else the one that it has, or the one for which most wait.
- * False: there is none. is_waiting: it is the first; the thread does not count in lock->waiting,
- * and lock->waiter is another one, or 0. */
+ * is_waiting: the thread waits for this lock. Then lock->waiting counts only other threads, and
+ * lock->waiter is another thread, or 0. False: no thread waits for a lock. */
 bool gv_locks_find(uint32_t tid, struct gv_lock *lock, bool *is_waiting);
 
 #endif

@@ -1,22 +1,22 @@
 #include "preload/idle/watch.h"
 
-#include "preload/base/own_memory.h"
 #include "preload/base/clock.h"
 #include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
+#include "preload/base/own_memory.h"
 #include "preload/base/own_thread.h"
 #include "preload/base/thread.h"
 #include "preload/idle/children.h"
 #include "preload/idle/locks.h"
-#include "trace/proc_file.h"
 #include "preload/idle/quota.h"
 #include "preload/idle/stack_copies.h"
 #include "preload/idle/tasks.h"
-#include "trace/thread_state.h"
 #include "preload/stacks/python_threads.h"
 #include "trace/futex.h"
 #include "trace/mix.h"
+#include "trace/proc_file.h"
 #include "trace/spool_control.h"
+#include "trace/thread_state.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -51,7 +51,7 @@ struct gv_nvml_calls {
     int (*processes)(void *device, unsigned *count, struct gv_nvml_process *processes);
 };
 
-/* The opened library, which has begun to work; NULL: there is none, or it refuses. */
+/* Opens the library and initialises it. NULL: it is not installed, or it refuses. */
 void *gv_nvml_calls_open(struct gv_nvml_calls *calls);
 
 #endif

@@ -5,9 +5,8 @@
  *
  * The stop may come just as the thread begins to wait in a system call. Most go on after that.
  * Some, such as epoll_wait(), end with EINTR, which their program need not expect without a handler
- * of a signal: these are told to begin again, as the Linux kernel tells others. Their time limit,
- * if any, begins anew too. On arm64 that cannot be done, because the kernel does not say how they
- * began.
+ * of a signal: these begin again, as others do by themselves. A time limit then starts anew. On
+ * arm64 that cannot be done, because the kernel does not say how they began.
  *
  * One thread of the collector uses all of this, because a thread that is stopped belongs to it. If
  * the collector dies, the Linux kernel lets the thread go.

@@ -458,7 +458,7 @@ static int is_late(const struct gv_stack_names *names)
 }
 
 /* As people read it, and without the version of a symbol of the C library:
- * "clock_nanosleep@@GLIBC_2.17". "": there is none. */
+ * "clock_nanosleep@@GLIBC_2.17". "": the function is unknown. */
 static void put_function(const struct gv_object_place *place, char out[1024])
 {
     char readable[1024], unversioned[1024];

@@ -176,7 +176,7 @@ static int find_use(struct beside *beside, uint32_t number)
         use.place = row->total_ns > most_ns ? row->place : use.place;
         most_ns = row->total_ns > most_ns ? row->total_ns : most_ns;
     }
-    if (beside->ledger->lanes[number].device < 0)
+    if (beside->ledger->lanes[number].device < 0) /* no operation is known, so no row tells of it */
         busy_ns = use.phase_ns;
     if (used.kind_ns <= busy_ns / 2)
         *used.words = '\0';

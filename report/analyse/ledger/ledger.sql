@@ -81,8 +81,8 @@ SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (j
 WHERE words IS NOT NULL ORDER BY depth DESC LIMIT 1;
 
 -- name: copies_await
--- Where the streams in which the process ?2 copies at the place ?1 are told to wait for others: the stack that most such
--- calls have.
+-- The stack of most calls that make a stream wait for others, among the streams in which the process ?2 copies at the
+-- place ?1.
 SELECT k.stack FROM call_stack k JOIN call c ON c.id = k.call JOIN api a ON a.id = c.api
 WHERE a.awaits_event AND c.stream IN (SELECT d.stream FROM stack_place s JOIN call_stack j ON j.stack = s.stack JOIN call d ON d.id = j.call
     JOIN thread t ON t.id = d.thread WHERE s.place = ?1 AND t.process = ?2)

@@ -61,8 +61,8 @@ int gv_ledger_shares(struct gv_ledger *ledger, struct gv_ledger_rows *rows,
                      const struct gv_ledger_cell *cell,
                      struct gv_ledger_share shares[GV_LEDGER_SHARES_MOST], size_t *count);
 
-/* split.c: the line at which more than half of the calls are made with which a pair begins; 0:
- * there is none, or it is not known. 0 or -errno. */
+/* split.c: the line that makes more than half of the calls with which a pair begins; 0: no line
+ * does, or it is unknown. 0 or -errno. */
 int gv_ledger_place_before(struct gv_ledger *ledger, struct gv_ledger_rows *rows, uint32_t pair,
                            int64_t *place);
 
