@@ -73,6 +73,16 @@ SELECT count(*) = 2 FROM (SELECT 1 FROM gpu_stack g JOIN stack_place p ON p.stac
     WHERE p.place = ?1 AND g.process = ?2 AND g.kind = 2 AND g.copy_kind & 15 IN (1, 2)
     GROUP BY g.copy_kind & 15 HAVING 2 * sum(g.launches) >= ?3);
 
+-- name: reads
+-- How often the process ?2 copies to the host for less than 5 us on average, at the place ?1; or, for that place, in a thread
+-- of a library: it launches something there for each.
+SELECT coalesce(max(CASE WHEN is_here OR kernels BETWEEN copies * 0.9 AND copies * 1.1 THEN copies END), 0)
+FROM (SELECT p.place IS ?1 AS is_here, sum(g.launches) AS copies,
+        (SELECT sum(k.launches) FROM gpu_stack k JOIN stack_place s ON s.stack = k.stack WHERE s.place = ?1 AND k.process = ?2 AND k.kind = 1) AS kernels
+    FROM gpu_stack g JOIN stack_place p ON p.stack = g.stack JOIN place l ON l.id = p.place
+    WHERE g.process = ?2 AND g.kind = 2 AND g.copy_kind & 15 = 2 AND (p.place = ?1 OR (l.file IS NULL AND (SELECT file FROM place WHERE id = ?1) NOT NULL))
+    GROUP BY 1 HAVING sum(g.gpu_ns) < 5000 * sum(g.launches));
+
 -- name: keeps
 -- What brings data to the device and leaves it there, in the framework whose frames the stack ?1 has.
 SELECT words FROM (SELECT depth, CASE WHEN file LIKE '%-packages/jax%' THEN ' (jax.device_put)' WHEN file LIKE '%/numba/%' THEN ' (cuda.to_device)'

@@ -15,6 +15,7 @@
 #define FORWARD_LEAST 4   /* a backward pass launches two or three times as much as the forward */
 #define LIMIT_LEAST   0.9 /* what can overlap, of copies: with less, most of them stay */
 #define WAITS_LEAST   10  /* a line that waits for each so many launches is slow for that */
+#define READS_LEAST   10  /* a step: fewer are values to log */
 
 static const char unlock[] = "Do it without the lock, so that threads do it in parallel: hold "
                              "the lock only for what needs it.";
@@ -334,6 +335,25 @@ static int say_exposed(const struct gv_ledger_telling *telling, struct gv_ledger
     return error;
 }
 
+/* A line that reads what is on the device piece by piece waits for each, whoever brings it. */
+static int say_reads(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
+    const int64_t values[] = {finding->place, lane->process};
+    int64_t reads = 0;
+    int error = gv_database_number(telling->ledger->trace, sql_reads, values, 2, &reads);
+
+    if (error || reads < READS_LEAST * lane->steps)
+        return error;
+    gv_format_add(finding->title, sizeof(finding->title),
+                  "; it reads from the GPU piece by piece: %lld small copies to the host a step",
+                  (long long)(reads / lane->steps));
+    snprintf(finding->fix, sizeof(finding->fix),
+             "Copy all of it to the host at once, before the loop that reads it "
+             "(numpy.asarray(), .cpu(), .tolist(), one cudaMemcpy), and read it there.");
+    return 0;
+}
+
 int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
 {
     char fix[GV_LEDGER_TEXT_BYTES];
@@ -352,6 +372,14 @@ int gv_ledger_tell_managed(sqlite3 *trace, struct gv_ledger_finding *finding)
              "(cudaMemPrefetchAsync).");
     gv_format_add(finding->fix, sizeof(finding->fix), " %s", fix);
     return 0;
+}
+
+/* What a thread does, or waits for, around each copy to the host. */
+static bool may_read(uint32_t what)
+{
+    return what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE || what == GV_ACCOUNT_HOST_CODE ||
+           what == GV_ACCOUNT_THREAD_LOCK || what == GV_ACCOUNT_WAITS ||
+           what == GV_ACCOUNT_ROUND_TRIP;
 }
 
 static bool runs_on_host(uint32_t what)
@@ -425,6 +453,9 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         error = say_copies(telling, finding, most);
     if (!error && finding->what == GV_ACCOUNT_COPY_EXPOSED)
         error = say_exposed(telling, finding);
+    if (!error && finding->phase == GV_LEDGER_MAIN && lane->steps && finding->place &&
+        may_read(finding->what))
+        error = say_reads(telling, finding);
     if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
         error = say_lock(telling, finding, verdict ? &verdict->lock : NULL, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN &&

@@ -1375,6 +1375,47 @@ static void copies_to_the_device_and_back(void **state)
         1);
 }
 
+/* Each step of 1 ms runs Python at a line that launches 20 times; a library's thread copies as
+ * often to the host, for so long each. */
+static void reading_one_by_one(int64_t copy_ns, bool says)
+{
+    char sql[512];
+
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2); INSERT INTO frame (stack, depth,"
+                   " kind, function, file, line) VALUES (1, 0, 'python', 'collect',"
+                   " '/home/a/train.py', 118);"
+                   "INSERT INTO place (id, function, library) VALUES (99, 'Memcpy', "
+                   "'/p/site-packages/xla.so'); INSERT INTO stack_place VALUES (2, 99)");
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO gpu_stack (process, stack, kind, copy_kind, gpu_ns, launches, samples) "
+             "VALUES (1, 1, 1, NULL, 800000, 800, 80), (1, 2, 2, 34, %lld, 800, 80)",
+             (long long)(800 * copy_ns));
+    totals_execute(sql);
+    for (int i = 1; i <= 40; i++)
+        look_at(1, i * MS - 200000, "'R', -1", 1);
+    totals_execute("UPDATE idle_sample SET signs = 68"); /* with the GIL */
+    steps(always_alike);
+    assert_int_equal(has_finding("what = 'python' AND title LIKE '%; it reads from the GPU piece by"
+                                 " piece: 20 small copies to the host a step' AND fix LIKE "
+                                 "'Copy all of it to the host at once,%'"),
+                     says);
+    totals_execute("UPDATE place SET file = '/home/a/log.py' WHERE id = 99");
+    make();
+    assert_int_equal(has_finding("title LIKE '%piece by piece%'"), 0);
+}
+
+static void a_line_that_reads_one_by_one(void **state)
+{
+    (void)state;
+    reading_one_by_one(2000, true);
+}
+
+static void large_copies_are_no_pieces(void **state)
+{
+    (void)state;
+    reading_one_by_one(20000, false);
+}
+
 /* Ten kernels of 5 ms and, between them, nine copies of 3 ms from pinned memory in another stream,
  * all queued at once; the host waits for them. At the line 78, or at 79. */
 static void copies_between_kernels(void)
@@ -2017,6 +2058,8 @@ int main(void)
         TEST(what_is_done_for_several_steps_at_once),
         TEST(many_copies),
         TEST(copies_to_the_device_and_back),
+        TEST(a_line_that_reads_one_by_one),
+        TEST(large_copies_are_no_pieces),
         TEST(copies_that_kernels_wait_for),
         TEST(copies_both_ways),
         TEST(copies_whose_stream_waits),
