@@ -47,6 +47,7 @@ struct candidate {
     uint64_t same;        /* pieces since then that are of the kind of the one before */
     uint64_t waited;      /* pieces with further waits in them */
     uint64_t nests;       /* pieces with several waits, copies or graphs */
+    uint64_t again;       /* waits right after it, without work between */
     uint64_t at, work, works, waits, marks;   /* at the newest one */
     uint32_t sizes[DETECTOR_SIZES];           /* of pieces */
     uint64_t first_predicted, first_foreseen; /* at the first one */
@@ -292,14 +293,19 @@ int gv_step_detector_take(struct gv_step_detector *detector, const struct gv_ste
 {
     struct anchor_keys keys = anchors_of(&detector->stream, event);
     bool wait = event->role == GV_STEP_WAIT || event->role == GV_STEP_FETCH;
+    bool counts = gv_step_stream_counts(&detector->stream, event);
     struct candidate *candidate;
 
-    if (!gv_step_stream_counts(&detector->stream, event))
-        return 0;
     for (size_t i = 0; detector->after_wait && i < DETECTOR_KEYS; i++)
-        for (size_t j = 0; j < detector->count; j++)
-            if (detector->candidates[j]->key == detector->newest_wait[i])
-                detector->candidates[j]->follower = event->symbol;
+        for (size_t j = 0; j < detector->count; j++) {
+            candidate = detector->candidates[j];
+            if (candidate->key == detector->newest_wait[i] && !counts)
+                candidate->again++;
+            else if (candidate->key == detector->newest_wait[i])
+                candidate->follower = event->symbol;
+        }
+    if (!counts)
+        return 0;
     detector->after_wait = wait;
     if (wait)
         gv_step_stream_take(&detector->stream, event);
@@ -434,6 +440,15 @@ static bool is_outer(const struct choice *choice)
            (sure || choice->candidate->count > DETECTOR_SELDOM) && nests(choice);
 }
 
+/* It waits in a row as often as the inner one repeats in it: for each of several streams to which
+ * that gives work. */
+static bool gathers(const struct choice *outer, double times)
+{
+    double waits = 1 + part_of(outer->candidate->again, outer->candidate->count);
+
+    return times >= 2 && waits >= times * DETECTOR_NEARLY_ALL;
+}
+
 /* A wait now and then, as to log, without work of its own, is in the inner loop; and what takes
  * turns to come to the same wait, in steps of several kinds. A single line that repeats is not what
  * the author sees. */
@@ -446,7 +461,8 @@ static bool goes_in(const struct gv_step_stream *stream, const struct choice *ou
                  gv_step_stream_line(stream, in->symbol) != GV_PIECE_LINES;
     double times = times_in(outer, inner);
 
-    return times >= 2 && !(works && gv_piece_is_line(usual_kind(in), stream)) &&
+    return times >= 2 && !gathers(outer, times) &&
+           !(works && gv_piece_is_line(usual_kind(in), stream)) &&
            (times >= DETECTOR_GO_IN || turns || !(works || in->class == GV_STEP_ANCHOR_GRAPH));
 }
 
@@ -507,7 +523,7 @@ static struct choice inner_of(const struct gv_step_stream *stream, const struct 
     for (size_t i = 0; i < count; i++) {
         const struct choice *one = &choices[i];
         uint64_t times = one->candidate->count / outer->candidate->count;
-        if (one->candidate->class != GV_STEP_ANCHOR_WORK ||
+        if (one->candidate->class != GV_STEP_ANCHOR_WORK || gathers(outer, (double)times) ||
             !((seldom && times >= DETECTOR_INNER && one->votes >= 2) ||
               (!works && times >= 2 && one->votes >= DETECTOR_THINGS) ||
               ((seldom || !works) && times >= DETECTOR_INNER &&

@@ -317,6 +317,41 @@ static void test_a_wait_for_each_result(void **state)
     assert_int_equal(steps(), 200);
 }
 
+/* Four streams get the same work, then so many waits follow: one for each stream is the end of a
+ * step, fewer are to log. */
+static void test_a_wait_for_each_stream(void **state)
+{
+    (void)state;
+    for (int waits = 2; waits <= 4; waits += 2) {
+        begin();
+        for (int i = 0; i < 200; i++) {
+            for (int stream = 0; stream < 4; stream++) {
+                input();
+                kernels(1, 3);
+                result();
+            }
+            for (int wait = 0; wait < waits; wait++)
+                sync();
+        }
+        size_t truth = waits == 4 ? 200 : 800;
+        assert_in_range(steps(), truth - 1, truth);
+    }
+}
+
+/* The same without copies. */
+static void test_kernels_in_several_streams(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 200; i++) {
+        for (int stream = 0; stream < 6; stream++)
+            kernels(1, 4);
+        for (int wait = 0; wait < 6; wait++)
+            sync();
+    }
+    assert_int_equal(steps(), 200);
+}
+
 static void test_copies_that_wait(void **state)
 {
     (void)state;
@@ -738,6 +773,8 @@ int main(void)
         cmocka_unit_test(test_a_wait_whose_work_before_differs),
         cmocka_unit_test(test_two_waits_in_a_step),
         cmocka_unit_test(test_a_wait_for_each_result),
+        cmocka_unit_test(test_a_wait_for_each_stream),
+        cmocka_unit_test(test_kernels_in_several_streams),
         cmocka_unit_test(test_copies_that_wait),
         cmocka_unit_test(test_copies_before_the_first_step),
         cmocka_unit_test(test_other_work_before_and_after),
