@@ -177,7 +177,7 @@ static void value_account(sqlite3_context *context, int count, sqlite3_value **v
         if (strcmp(words.name, what) != 0)
             continue;
         if (words.group != GV_ACCOUNT_FOUND)
-            value_text(context, groups[i == GV_ACCOUNT_BENCHMARK ? GV_ACCOUNT_BUSY : words.group]);
+            value_text(context, groups[gv_account_is_work(i) ? GV_ACCOUNT_BUSY : words.group]);
         return;
     }
     value_text(context, what ? "idle" : NULL);

@@ -362,7 +362,7 @@ SELECT
     p.line AS line, -- in it
     p.function AS function, -- as in ledger
     f.lost_ns AS lost_ns, -- in the phase
-    f.saves_ns AS saves_ns, -- at most; NULL: nothing of itself
+    f.saves_ns AS saves_ns, -- at most, with what waits claim of the same work; NULL: nothing of itself
     f.lost_ns * 1.0 / nullif(f.phase_ns, 0) AS share, -- lost_ns of the phase, without not-seen and no-request; 0 to 1
     f.error_ns AS error_ns, -- standard error of lost_ns
     f.count AS count, -- pieces of time

@@ -189,7 +189,7 @@ class Findings(harness.Case):
             document = json.loads(self.command("report", self.path("trace.db"), "--format", "json", "-s", "findings").out)
             for finding in document["findings"]:
                 self.assertLessEqual(finding["share"], 1)
-                self.assertLessEqual(finding["saves_ns"] or 0, finding["lost_ns"])
+                self.assertLessEqual((finding["saves_ns"] or 0) * finding["share"], finding["lost_ns"] * 1.001)
             numbers = document["numbers"]
             self.assertLess(0, numbers["start_ns"])
             self.assertLessEqual(numbers["start_ns"], numbers["window_ns"])

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FIELDS = {"cause", "line_function", "line", "also_ok", "lost_share", "what", "lines"}
 WORDS = set("""benchmark kernel graph collective copy copy-exposed copy-pageable set not-seen gpuverify no-request queued
 between-kernels round-trip allocating freeing copying loading instantiating starting-cuda other-device launching compile import gc
-traceback nan-check data child gil thread-lock io network sleep no-cpu python native host-code unknown waits growth serialised
+traceback nan-check nan-kernel data child gil thread-lock io network sleep no-cpu python native host-code unknown waits growth serialised
 late-start slow-steps restarts unexpected-waits free jit lazy-load lock module-load pageable-copy pool sync-copy""".split())
 
 

@@ -5,6 +5,8 @@
 
 #include "trace/call_table.h"
 
+#include <stdbool.h>
+
 enum gv_account {
 #define GV_ACCOUNT(id, name, group, meaning, advice) GV_ACCOUNT_##id,
 #include "report/analyse/ledger/accounts.def"
@@ -12,6 +14,12 @@ enum gv_account {
 };
 
 enum gv_account_group { GV_ACCOUNT_BUSY, GV_ACCOUNT_LOST, GV_ACCOUNT_ASIDE, GV_ACCOUNT_FOUND };
+
+/* Whether the device worked, for the program or not. */
+static inline bool gv_account_is_work(unsigned what)
+{
+    return what <= GV_ACCOUNT_NAN_KERNEL;
+}
 
 struct gv_account_words {
     const char *name; /* in the trace */

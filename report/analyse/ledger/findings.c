@@ -24,6 +24,7 @@ struct claim {
     uint32_t what, stack;
     int64_t place, ns;
     uint32_t chain; /* number of one */
+    uint32_t own;   /* the same of the row itself: not of the wait that claims it */
     uint32_t group; /* the same for all that are the same in the same innermost function */
     bool taken;
 };
@@ -99,10 +100,9 @@ static int chain_of(struct forming *forming, uint32_t stack, int64_t place, uint
     return error ? error : gv_key_map_add(&forming->chain_numbers, &key, (int64_t)*number + 1);
 }
 
-static bool has_function(const struct forming *forming, const struct claim *claim,
-                         uint32_t function)
+static bool chain_has(const struct forming *forming, uint32_t number, uint32_t function)
 {
-    const struct chain *chain = &forming->chains[claim->chain];
+    const struct chain *chain = &forming->chains[number];
 
     for (size_t i = 0; i < chain->count; i++)
         if (chain->functions[i] == function)
@@ -113,6 +113,12 @@ static bool has_function(const struct forming *forming, const struct claim *clai
 static uint32_t innermost(const struct forming *forming, const struct claim *claim)
 {
     return forming->chains[claim->chain].functions[0];
+}
+
+static bool has_function(const struct forming *forming, const struct claim *claim,
+                         uint32_t function)
+{
+    return chain_has(forming, claim->chain, function);
 }
 
 /* The own function that calls this one; 0: none. */
@@ -161,6 +167,8 @@ static int add_claim(struct forming *forming, const struct gv_ledger_row *row)
         claim.place = row->claimed > 0 ? row->claimed : 0;
         claim.stack = row->claimed_stack;
     }
+    if (!error)
+        error = chain_of(forming, row->stack, row->place, &claim.own);
     if (!error)
         error = chain_of(forming, claim.stack, claim.place, &claim.chain);
     if (!error)
@@ -317,8 +325,10 @@ static bool ends_with(uint32_t most, uint32_t what)
     case GV_ACCOUNT_FREEING:
         return what == GV_ACCOUNT_FREEING || what == GV_ACCOUNT_ALLOCATING;
     case GV_ACCOUNT_NAN_CHECK:
+    case GV_ACCOUNT_NAN_KERNEL:
     case GV_ACCOUNT_TRACEBACK:
-        return what == GV_ACCOUNT_NAN_CHECK || what == GV_ACCOUNT_TRACEBACK;
+        return what == GV_ACCOUNT_NAN_CHECK || what == GV_ACCOUNT_NAN_KERNEL ||
+               what == GV_ACCOUNT_TRACEBACK;
     default:
         return false;
     }
@@ -335,6 +345,22 @@ static void take(struct gv_ledger_finding *finding, struct claim *claim)
     }
     finding->variance += claim->row->variance;
     finding->sampled |= claim->row->sampled;
+}
+
+/* What a wait claims of it is saved, too, if it is not done at all: with nothing to do, the host
+ * need not overlap it. */
+static int64_t claimed_by_waits(const struct forming *forming, const struct claim *most,
+                                uint32_t function)
+{
+    int64_t ns = 0;
+
+    for (size_t i = 0; i < forming->claim_count && most->what != GV_ACCOUNT_WAITS; i++) {
+        const struct claim *claim = &forming->claims[i];
+        if (claim->what == GV_ACCOUNT_WAITS && claim->row->what == most->what &&
+            chain_has(forming, claim->own, function))
+            ns += claim->ns;
+    }
+    return ns;
 }
 
 static int64_t saved_by(const struct gv_ledger_lane *lane, const struct gv_ledger_finding *finding)
@@ -380,7 +406,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 take(&finding, &forming->claims[i]);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
-        finding.saves_ns = saved_by(of, &finding);
+        finding.saves_ns = saved_by(of, &finding) + claimed_by_waits(forming, most, function);
         error = gv_array_room(&findings->list, findings->count, &findings->room,
                               sizeof(*findings->list));
         if (!error)

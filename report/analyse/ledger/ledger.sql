@@ -113,9 +113,9 @@ SELECT EXISTS (SELECT 1 FROM api_total t JOIN api a ON a.id = t.api WHERE a.kind
 SELECT EXISTS (SELECT 1 FROM frame WHERE stack = ?1 AND function = '_engine_run_backward');
 
 -- name: checks_gradient
--- PyTorch's autograd itself reads a value: a node of its graph would be between.
+-- PyTorch's autograd itself looks for NaN, or reads a value: a node of its graph would be between.
 SELECT EXISTS (SELECT 1 FROM frame i JOIN frame e ON e.stack = i.stack AND e.depth = i.depth + 1
-    WHERE i.stack = ?1 AND (i.function GLOB '*::item*' OR i.function GLOB '*is_nonzero*') AND e.function GLOB 'torch::autograd::Engine::evaluate_function(*');
+    WHERE i.stack = ?1 AND (i.function GLOB '*::item*' OR i.function GLOB '*is_nonzero*' OR i.function GLOB '*isnan*' OR i.function GLOB '*is_any_true*') AND e.function GLOB 'torch::autograd::Engine::evaluate_function(*');
 
 -- name: sharing
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.

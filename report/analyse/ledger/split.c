@@ -431,7 +431,9 @@ static int name_purpose(struct gv_ledger *ledger, struct gv_ledger_row *row, boo
 
     if (!error && row->claimed_stack)
         error = gv_ledger_purpose(ledger, row->claimed_stack, &wait);
-    if (error || (is_busy && purpose != GV_ACCOUNT_BENCHMARK))
+    if (!error && is_busy && purpose == GV_ACCOUNT_NAN_CHECK)
+        purpose = GV_ACCOUNT_NAN_KERNEL;
+    if (error || (is_busy && (purpose == row->what || !gv_account_is_work(purpose))))
         return error;
     if (row->what < GV_ACCOUNT_COMPILE || row->what == GV_ACCOUNT_HOST_CODE ||
         row->what >= GV_ACCOUNTS)

@@ -41,20 +41,18 @@ static int take_account(void *context, sqlite3_stmt *row)
     unsigned phase = (unsigned)sqlite3_column_int(row, 0);
     unsigned what = gv_account_find((const char *)sqlite3_column_text(row, 1));
     int64_t ns = gv_time_column_duration(row, 2), *sum;
-    bool is_busy = what == GV_ACCOUNT_BENCHMARK ||
-                   (what < GV_ACCOUNTS && gv_account_say(what).group == GV_ACCOUNT_BUSY);
 
     if (phase >= GV_SUMMARY_PHASES)
         return 0;
     struct gv_summary_time *time = &lane->phases[phase];
-    sum = is_busy                                          ? &time->busy_ns
+    sum = gv_account_is_work(what)                         ? &time->busy_ns
           : what == GV_ACCOUNT_NO_REQUEST                  ? &time->no_request_ns
           : what == GV_ACCOUNT_NOT_SEEN                    ? &time->not_seen_ns
           : what == GV_ACCOUNT_UNKNOWN && lane->device < 0 ? &time->unknown_ns
                                                            : &time->idle_ns;
     *sum = gv_time_sum(*sum, ns);
-    if (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_COPY_PAGEABLE ||
-        what == GV_ACCOUNT_COPY_EXPOSED)
+    if (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_NAN_KERNEL ||
+        what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_COPY_EXPOSED)
         time->lost_busy_ns = gv_time_sum(time->lost_busy_ns, ns);
     return 0;
 }

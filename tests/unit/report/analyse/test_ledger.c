@@ -192,6 +192,11 @@ static void a_wait_claims_what_it_waited(void **state)
         totals_number("SELECT sum(total_ns) FROM ledger_row WHERE claimed IS NOT NULL"), 20 * MS);
     assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE what = 'waits'"), 20 * MS);
     assert_int_equal(booked("host-code"), 10 * MS + 30 * MS);
+    /* Not to do it at all saves what the wait claims, too. */
+    assert_int_equal(totals_number("SELECT saves_ns FROM finding WHERE what = 'host-code' AND "
+                                   "phase = 1 AND lost_ns = 10000000"),
+                     30 * MS);
+    assert_int_equal(totals_number("SELECT saves_ns FROM finding WHERE what = 'waits'"), 20 * MS);
 }
 
 /* Autograd reads a value itself; then a node of its graph does. */
@@ -211,6 +216,25 @@ static void autograd_that_checks_for_nan(void **state)
                    "kind, function) VALUES (1, 1, 'native', 'torch::autograd::PyNode::apply(a)')");
     make();
     assert_int_equal(booked("nan-check"), 0);
+}
+
+/* The same with its kernels. A node's kernel may look for NaN because the program does. */
+static void kernels_that_look_for_nan(void **state)
+{
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (3, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function) VALUES"
+                   " (1, 0, 'native', 'at::_ops::isnan::call(at::Tensor const&)'), (1, 1, "
+                   "'native', 'torch::autograd::Engine::evaluate_function(a)')");
+    (void)state;
+    wait_and_work();
+    assert_int_equal(booked("nan-kernel"), 59 * MS);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'nan-kernel' AND "
+                                   "lost_ns >= 59000000 AND fix LIKE 'Turn off anomaly %'"),
+                     1);
+    totals_execute("UPDATE frame SET depth = 2 WHERE depth = 1; INSERT INTO frame (stack, depth, "
+                   "kind, function) VALUES (1, 1, 'native', 'torch::autograd::PyNode::apply(a)')");
+    make();
+    assert_int_equal(booked("nan-kernel"), 0);
 }
 
 /* Only waits shorter than the idle time claim all that they waited; longer ones claim it all. */
@@ -2006,6 +2030,7 @@ int main(void)
         TEST(graphs_are_told_apart),
         TEST(a_wait_claims_what_it_waited),
         TEST(autograd_that_checks_for_nan),
+        TEST(kernels_that_look_for_nan),
         TEST(a_long_wait_claims_all),
         TEST(copies_are_no_idle_time),
         TEST(an_allocation_that_waits),
