@@ -273,8 +273,8 @@ GROUP BY f.id, r.place, r.what;
 CREATE INDEX temp.ledger_of_row ON ledger_of (process, device, phase, place, what);
 DROP TABLE IF EXISTS temp.ledger_idle;
 CREATE TEMP TABLE ledger_idle AS
-SELECT o.finding AS finding, i.id AS id, i.ns AS ns, o.is_line AS is_line
-FROM (SELECT i.process AS process, i.device AS device, i.id AS id, i.reason AS what, x.place AS place,
+SELECT o.finding AS finding, i.id AS id, i.gap AS gap, i.ns AS ns, o.is_line AS is_line
+FROM (SELECT i.process AS process, i.device AS device, i.id AS id, i.gap AS gap, i.reason AS what, x.place AS place,
         CASE WHEN i.start_ns < l.main_ns THEN 0 WHEN i.start_ns < l.main_end_ns THEN 1 ELSE 2 END AS phase,
         min(i.duration_ns, CASE WHEN i.start_ns < l.main_ns THEN l.main_ns WHEN i.start_ns < l.main_end_ns THEN l.main_end_ns ELSE l.end_ns END - i.start_ns) AS ns
     FROM idle_time i JOIN lane l ON l.process = i.process AND l.device IS i.device LEFT JOIN stack_place x ON x.stack = i.stack
@@ -282,11 +282,28 @@ FROM (SELECT i.process AS process, i.device AS device, i.id AS id, i.reason AS w
     CROSS JOIN temp.ledger_of o ON o.process = i.process AND o.device IS i.device AND o.phase = i.phase AND o.place IS i.place AND o.what = i.what;
 CREATE INDEX temp.ledger_idle_finding ON ledger_idle (finding, ns);
 UPDATE finding SET idle = (SELECT id FROM temp.ledger_idle WHERE finding = finding.id ORDER BY is_line DESC, ns DESC LIMIT 1);
--- A few idle times are no part of each step.
-UPDATE finding SET times = (SELECT min(number) FROM (SELECT row_number() OVER longest AS number, sum(ns) OVER longest AS until_ns
-        FROM temp.ledger_idle i WHERE i.finding = finding.id WINDOW longest AS (ORDER BY ns DESC ROWS UNBOUNDED PRECEDING))
-    WHERE 5 * until_ns >= 4 * finding.lost_ns)
+-- A few idle times are no part of each step. Of each, a wait claims what it waited: about as much of all, so as much that
+-- the rest of them is what was lost beside the waits.
+DROP TABLE IF EXISTS temp.ledger_long;
+CREATE TEMP TABLE ledger_long AS
+SELECT finding, ns, row_number() OVER longest AS number, sum(ns) OVER longest AS until_ns
+FROM (SELECT finding, sum(ns) AS ns FROM temp.ledger_idle GROUP BY finding, gap)
+WINDOW longest AS (PARTITION BY finding ORDER BY ns DESC ROWS UNBOUNDED PRECEDING);
+CREATE INDEX temp.ledger_long_finding ON ledger_long (finding, number);
+DROP TABLE IF EXISTS temp.ledger_claimed;
+CREATE TEMP TABLE ledger_claimed AS
+SELECT f.id AS finding, f.what = 'waits' AS is_wait, f.lost_ns AS lost_ns,
+    max(0, max((l.until_ns - CASE WHEN f.what = 'waits' THEN max(0, a.ns - f.lost_ns) ELSE f.lost_ns END) / l.number)) AS each_ns
+FROM finding f JOIN temp.ledger_long l ON l.finding = f.id JOIN (SELECT finding, sum(ns) AS ns FROM temp.ledger_long GROUP BY finding) a ON a.finding = f.id
+GROUP BY f.id;
+UPDATE finding SET times = (SELECT min(number) FROM (
+        SELECT l.number AS number, c.lost_ns AS lost_ns, sum(CASE WHEN c.is_wait THEN min(l.ns, c.each_ns) ELSE max(0, l.ns - c.each_ns) END)
+            OVER (ORDER BY l.number ROWS UNBOUNDED PRECEDING) AS until_ns
+        FROM temp.ledger_long l JOIN temp.ledger_claimed c ON c.finding = l.finding WHERE l.finding = finding.id)
+    WHERE 5 * until_ns >= 4 * lost_ns)
 WHERE phase = 1 AND steps > 1 AND saves_ns NOT NULL;
+DROP TABLE temp.ledger_long;
+DROP TABLE temp.ledger_claimed;
 UPDATE finding SET times = NULL WHERE times > 1 AND 10 * times > steps;
 UPDATE finding SET afterwards = NULL, title = title || '; most of it in ' || iif(times = 1, 'one idle time', times || ' idle times') || ', not in each step'
 WHERE times NOT NULL;

@@ -1174,6 +1174,43 @@ static void what_happens_twice_is_no_part_of_each_step(void **state)
         1);
 }
 
+static int always_alike(int number)
+{
+    (void)number;
+    return MS;
+}
+
+/* In each step of 1 ms, but one perhaps, the device is idle for 0.5 ms, and a wait claims 0.45 of
+ * that. */
+static void mostly_claimed(int (*takes_ns)(int number))
+{
+    for (int i = 1, at_ns = 0; i <= 40; at_ns += takes_ns(i++))
+        call(100 + i, 1, 74, at_ns + 70000, 455000);
+    steps(takes_ns);
+}
+
+static void what_waits_claim_of_each_step(void **state)
+{
+    (void)state;
+    mostly_claimed(always_alike);
+    assert_int_equal(has_finding("what = 'waits' AND lost_ns > 15000000 AND times IS NULL"), 1);
+    assert_int_equal(
+        has_finding("what = 'host-code' AND phase = 1 AND lost_ns < 3000000 AND times IS NULL"), 1);
+}
+
+static int one_of_20_ms(int number)
+{
+    return number == 20 ? 20 * MS : MS;
+}
+
+static void what_waits_claim_of_a_long_step(void **state)
+{
+    (void)state;
+    mostly_claimed(one_of_20_ms);
+    assert_int_equal(has_finding("what = 'waits' AND times IS NULL"), 1);
+    assert_int_equal(has_finding("what = 'host-code' AND phase = 1 AND times = 1"), 1);
+}
+
 static int the_last_is_long(int number)
 {
     return number == 40 ? 60 * MS : 800000;
@@ -1232,12 +1269,6 @@ static void steps_of_two_lengths_in_turn(void **state)
     (void)state;
     steps(in_turn);
     assert_int_equal(found("growth"), -1);
-}
-
-static int always_alike(int number)
-{
-    (void)number;
-    return MS;
 }
 
 static int one_is_slow(int number)
@@ -2069,6 +2100,8 @@ int main(void)
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
         TEST(native_code_says_what_it_calls),
+        TEST(what_waits_claim_of_each_step),
+        TEST(what_waits_claim_of_a_long_step),
         TEST(the_last_step_is_no_slow_one),
         TEST(steps_of_less_than_a_millisecond),
         TEST(what_happens_once_is_no_part_of_each_step),
