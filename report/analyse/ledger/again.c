@@ -73,5 +73,6 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
              search.calls < 10 * steps ? 1 : 0, (double)search.calls / (double)steps, search.call);
     snprintf(finding->fix, sizeof(finding->fix), "%s", works[search.found].advice);
     finding->is_again = true;
+    finding->library_work = works[search.found].by == FRAME ? works[search.found].does : NULL;
     return 0;
 }

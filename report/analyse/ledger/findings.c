@@ -260,7 +260,7 @@ static bool is_one_cause(uint32_t what)
 {
     return what == GV_ACCOUNT_COMPILE || what == GV_ACCOUNT_BENCHMARK ||
            what == GV_ACCOUNT_TRACEBACK || what == GV_ACCOUNT_INSTANTIATING ||
-           what == GV_ACCOUNT_NO_CPU;
+           what == GV_ACCOUNT_NO_CPU || what == GV_ACCOUNT_GIL;
 }
 
 static uint32_t in_common(const struct forming *forming, const struct claim *most)
@@ -371,6 +371,27 @@ static int64_t saved_by(const struct gv_ledger_lane *lane, const struct gv_ledge
            (int64_t)((double)finding->exposed_ns * lane->copies_save);
 }
 
+/* One fix ends what a library does again, whatever lines ask for it: to keep its plans, say. */
+static bool join_library_work(struct forming *forming, size_t first,
+                              const struct gv_ledger_finding *finding)
+{
+    struct gv_ledger_findings *findings = forming->findings;
+
+    for (size_t i = first; i < findings->count && finding->library_work; i++) {
+        struct gv_ledger_finding *same = &findings->list[i];
+        if (same->library_work != finding->library_work)
+            continue;
+        same->lost_ns += finding->lost_ns;
+        same->saves_ns += finding->saves_ns;
+        same->count += finding->count;
+        same->variance += finding->variance;
+        same->sampled |= finding->sampled;
+        gv_ledger_tell_then(forming->ledger, same);
+        return true;
+    }
+    return false;
+}
+
 static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase phase,
                 int64_t phase_ns)
 {
@@ -411,7 +432,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                               sizeof(*findings->list));
         if (!error)
             error = gv_ledger_tell(&forming->telling, &finding, most->row, most->stack);
-        if (!error)
+        if (!error && !join_library_work(forming, first, &finding))
             findings->list[findings->count++] = finding;
     }
     return error || findings->count == first

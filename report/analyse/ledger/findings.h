@@ -14,6 +14,7 @@ struct gv_ledger_finding {
     int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: linked, as in rows */
     double variance;
     bool sampled, is_backward, is_again; /* is_backward: launching, by autograd; again.c */
+    const char *library_work;            /* what a library does again; NULL: nothing known */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
 };
 
@@ -35,6 +36,8 @@ struct gv_ledger_telling {
 };
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack);
+/* What limits without it. */
+void gv_ledger_tell_then(const struct gv_ledger *ledger, struct gv_ledger_finding *finding);
 /* Names the forward pass in the findings of a phase that are about its backward pass. 0 or -errno.
  */
 int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_ledger_finding *list,

@@ -395,6 +395,21 @@ static bool waits_for_starts(const struct gv_ledger_finding *finding,
            verdict->times >= STARTS_LEAST && finding->count <= 2 * (int64_t)verdict->times;
 }
 
+void gv_ledger_tell_then(const struct gv_ledger *ledger, struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[finding->lane];
+    int64_t main_ns = lane->main_end_ns - lane->main_ns;
+    char time[64], now[64];
+
+    if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
+        lane->steps) {
+        say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
+        say_lane(lane, main_ns, finding->phase, now, sizeof(now));
+        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
+                 now);
+    }
+}
+
 /* What it was, of the parts that one line claims. */
 int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
                    const struct gv_ledger_row *most, uint32_t stack)
@@ -404,8 +419,7 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     const struct gv_ledger_verdict *verdict =
         finding->verdict ? &telling->ledger->verdicts[finding->verdict - 1] : NULL;
     const char *detail = verdict ? verdict->detail : NULL;
-    char time[64], now[64];
-    int64_t api = most->api, main_ns = lane->main_end_ns - lane->main_ns;
+    int64_t api = most->api;
     struct name name = {""};
     int error = api ? gv_database_each(telling->ledger->trace, "SELECT name FROM api WHERE id = ?",
                                        &api, 1, take_name, &name)
@@ -463,12 +477,6 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         error = gv_ledger_tell_managed(telling->ledger->trace, finding);
     if (!error)
         error = gv_ledger_again_say(telling->ledger, finding, api, stack);
-    if (finding->saves_ns > main_ns / THEN_LEAST && finding->phase == GV_LEDGER_MAIN &&
-        lane->steps) {
-        say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
-        say_lane(lane, main_ns, finding->phase, now, sizeof(now));
-        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
-                 now);
-    }
+    gv_ledger_tell_then(telling->ledger, finding);
     return error;
 }

@@ -645,6 +645,29 @@ static void a_line_that_works_and_waits(void **state)
                      1);
 }
 
+/* Another thread has the GIL, at two of its lines: one cause. */
+static void a_thread_that_has_the_gil(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'decode', '/home/a/text.py', 113),"
+                   " (1, 1, 'python', 'run', '/home/a/text.py', 142),"
+                   " (2, 0, 'python', 'run', '/home/a/text.py', 143)");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 80 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 80 * MS, 10 * MS, 2);
+    for (int i = 0; i < 7; i++)
+        look_at(1, (25 + 8 * i) * MS, "'S', 202", 0);
+    totals_execute("UPDATE idle_sample SET about = 1, signs = 2, pid_or_tid = 101, other_stack = "
+                   "1 + (id % 3 = 0)");
+    make();
+    assert_int_equal(has_finding("what = 'gil' AND lost_ns >= 59000000"), 1);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE what = 'gil' AND phase = 1"),
+                     1);
+}
+
 /* Stacks of threads that run are taken with GPUVERIFY_IDLE_STACKS=native. */
 static void native_code_says_what_it_calls(void **state)
 {
@@ -1314,6 +1337,35 @@ static void what_is_done_again(void **state)
                                    "stall NOT NULL AND title LIKE 'loads code again: %' AND fix "
                                    "LIKE 'Load it once, before the loop, %'"),
                      1);
+}
+
+/* Each step of 1 ms takes memory twice, for plans of a library that two functions ask for; or for
+ * themselves. */
+static void what_a_library_does_again(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE api SET kind = 'alloc' WHERE id = 75; INSERT INTO api_total VALUES (75, "
+                   "80, 0, 0, 0, 0, 0, 0); INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'native', 'cufftMakePlanMany', NULL, NULL), (1, 1, 'python', "
+                   "'compress', '/home/a/pulse.py', 71), (2, 0, 'native', 'cufftMakePlanMany', "
+                   "NULL, NULL), (2, 1, 'python', 'doppler', '/home/a/pulse.py', 76)");
+    for (int i = 1; i <= 40; i++) {
+        call(100 + 2 * i, 1, 75, i * MS - 450000, 250000);
+        call(101 + 2 * i, 1, 74, i * MS - 190000, 10000);
+        call(301 + i, 1, 75, i * MS - 170000, 150000);
+    }
+    totals_execute("INSERT INTO call_stack SELECT id, 1 + (id > 300) FROM call WHERE api = 75");
+    steps(always_alike);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE 'makes a plan "
+                                   "again: 2.0 %' AND lost_ns >= 16000000"),
+                     1);
+    assert_int_equal(has_finding("title LIKE 'makes a plan again: %' AND lost_ns < 16000000"), 0);
+    totals_execute("UPDATE frame SET function = 'make' WHERE depth = 0");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE 'allocates "
+                                   "memory again: %'"),
+                     2);
 }
 
 /* Each step of 1 ms frees for 0.4 ms, to make room. */
@@ -2099,6 +2151,7 @@ int main(void)
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
+        TEST(a_thread_that_has_the_gil),
         TEST(native_code_says_what_it_calls),
         TEST(what_waits_claim_of_each_step),
         TEST(what_waits_claim_of_a_long_step),
@@ -2110,6 +2163,7 @@ int main(void)
         TEST(steps_of_two_lengths_in_turn),
         TEST(single_slow_steps),
         TEST(what_is_done_again),
+        TEST(what_a_library_does_again),
         TEST(memory_that_runs_out),
         TEST(a_cache_that_makes_room),
         TEST(what_is_done_in_the_first_steps),
