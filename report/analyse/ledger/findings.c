@@ -334,6 +334,16 @@ static bool ends_with(uint32_t most, uint32_t what)
     }
 }
 
+/* The program, or what prepares its data, has too few CPUs. */
+static bool lacks_cpu(const struct forming *forming, const struct claim *claim)
+{
+    uint32_t verdict = claim->row->verdict;
+
+    return claim->what == GV_ACCOUNT_NO_CPU ||
+           (claim->what == GV_ACCOUNT_DATA && verdict &&
+            forming->ledger->verdicts[verdict - 1].beside == GV_ACCOUNT_NO_CPU);
+}
+
 static void take(struct gv_ledger_finding *finding, struct claim *claim)
 {
     claim->taken = true;
@@ -417,7 +427,9 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 has_function(forming, &forming->claims[i], function))
                 take(&finding, &forming->claims[i]);
         for (size_t i = 0; i < forming->claim_count; i++)
-            if (!forming->claims[i].taken && ends_with(most->what, forming->claims[i].what))
+            if (!forming->claims[i].taken &&
+                (ends_with(most->what, forming->claims[i].what) ||
+                 (lacks_cpu(forming, most) && lacks_cpu(forming, &forming->claims[i]))))
                 take(&finding, &forming->claims[i]);
         /* A CPU is missing wherever the program is: what its lines do is not gained with one. */
         for (size_t i = 0;

@@ -645,6 +645,35 @@ static void a_line_that_works_and_waits(void **state)
                      1);
 }
 
+/* A loader's workers, for which one line waits, have too few CPUs, and so has the program. */
+static void workers_without_a_cpu(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', '_BaseDataLoaderIter.__next__', "
+                   "'/p/site-packages/torch/utils/data/dataloader.py', 630),"
+                   " (1, 1, 'python', 'train', '/home/a/train.py', 109),"
+                   " (2, 0, 'python', 'augment', '/home/a/data.py', 66),"
+                   " (3, 0, 'python', 'forward', '/home/a/model.py', 96)");
+    for (int64_t i = 0; i < 2; i++) {
+        call(2 * i + 1, 1, 71, (10 + 40 * i) * MS, 10000);
+        operation(2 * i + 1, 1, 1, (10 + 40 * i) * MS, 10 * MS, 2 * i + 1);
+    }
+    call(5, 1, 71, 80 * MS, 10000);
+    operation(5, 1, 1, 80 * MS, 10 * MS, 5);
+    for (int i = 0; i < 7; i++)
+        look_at(1, (21 + 4 * i) * MS, "'R', -1", 1);
+    totals_execute("UPDATE idle_sample SET about = 2, signs = 6, pid_or_tid = 77, other_stack = 2");
+    for (int i = 0; i < 4; i++)
+        look_at(1, (61 + 4 * i) * MS, "'R', -1", 3);
+    totals_execute("UPDATE idle_sample SET signs = 18, text = '2 of 16 CPUs' WHERE about = 0;"
+                   "UPDATE idle_sample SET span_ns = 4000000, delay_ns = 3900000");
+    make();
+    assert_int_equal(has_finding("what = 'data' AND phase = 1 AND lost_ns >= 49000000"), 1);
+    assert_int_equal(has_finding("what = 'no-cpu' AND phase = 1"), 0);
+}
+
 /* Another thread has the GIL, at two of its lines: one cause. */
 static void a_thread_that_has_the_gil(void **state)
 {
@@ -2151,6 +2180,7 @@ int main(void)
         TEST(without_a_gpu_side),
         TEST(a_load_that_waits_without_a_gpu_side),
         TEST(a_program_started_for_each_task),
+        TEST(workers_without_a_cpu),
         TEST(a_thread_that_has_the_gil),
         TEST(native_code_says_what_it_calls),
         TEST(what_waits_claim_of_each_step),
