@@ -3,7 +3,7 @@
 //
 // mechanism: the renderer's mutex is still held while a tile is encoded for 5 ms; the other threads wait for it, and nobody gives the GPU any work
 // FIX=1: the mutex is released before that
-// truth: {"cause": "the renderer's mutex is held while the tile is encoded", "line_function": "serve_tile", "line": 41, "also_ok": [], "half_ok": ["native code without the lock"], "lost_share": 0.7, "what": ["native"], "lines": [41, "serve_tile"], "claimed": true, "says": ["(cuStreamSynchronize) and here, while ", " other threads wait for a lock (", " serve_tile) that this thread holds"]}
+// truth: {"cause": "the renderer's mutex is held while the tile is encoded", "line_function": "serve_tile", "line": 41, "also_ok": [], "half_ok": ["native code without the lock"], "lost_share": 0.7, "what": ["native"], "lines": [41, "serve_tile"], "parallel": true, "says": ["(cuStreamSynchronize) and here, while ", " other threads wait for a lock (", " serve_tile) that this thread holds"]}
 // clang-format on
 #include "tests/programs/sim/program.h"
 
