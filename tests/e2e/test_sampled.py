@@ -55,6 +55,12 @@ class Sampled(harness.Case):
         summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
         self.assertRegex(summary, r"GPU busy about \d[\d.]* ± \d[\d.]* %, by \d+ of 1800 launches\s+and copies")
         self.assertNotIn("not recorded", summary)
+        self.assertNotIn("NVML", summary)
+        with sqlite3.connect(self.path("trace.db")) as trace:
+            trace.execute("INSERT INTO sample (uuid, at_ns, gpu_percent) SELECT uuid, (SELECT value FROM fact WHERE key = 'first_ns') + i.id, 3"
+                          " FROM device, (SELECT id FROM call LIMIT 30) i")
+        summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
+        self.assertRegex(" ".join(summary.split()), r"launches and copies; NVML says 3 %")
         kernels = self.command("report", self.path("trace.db"), "-s", "kernels", "--format=csv", sim=False).out
         self.assertRegex(kernels, r"spin,600,\d+,\d+,,,,")
         sampled = json.loads(self.command("report", self.path("trace.db"), "--format=json", sim=False).out)["sampled"]
