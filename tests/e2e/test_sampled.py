@@ -57,8 +57,8 @@ class Sampled(harness.Case):
         self.assertNotIn("not recorded", summary)
         self.assertNotIn("NVML", summary)
         with sqlite3.connect(self.path("trace.db")) as trace:
-            trace.execute("INSERT INTO sample (uuid, at_ns, gpu_percent) SELECT uuid, (SELECT value FROM fact WHERE key = 'first_ns') + i.id, 3"
-                          " FROM device, (SELECT id FROM call LIMIT 30) i")
+            trace.execute("INSERT INTO sample (uuid, at_ns, gpu_percent) SELECT uuid, value + i.id, 3"
+                          " FROM device, fact, (SELECT id FROM call LIMIT 30) i WHERE key = 'first_ns'")
         summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
         self.assertRegex(" ".join(summary.split()), r"launches and copies; NVML says 3 %")
         kernels = self.command("report", self.path("trace.db"), "-s", "kernels", "--format=csv", sim=False).out
