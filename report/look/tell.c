@@ -39,7 +39,7 @@ static const char *class_words(enum gv_api_class class)
     case GV_CLASS_CONTEXT:
         return "starts or ends CUDA in";
     case GV_CLASS_GRAPH:
-        return "makes a CUDA graph in";
+        return "works on a CUDA graph in";
     default:
         return "is in";
     }

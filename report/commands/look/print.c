@@ -26,9 +26,10 @@ static void print_head(const struct gv_look *look, FILE *out)
     if (look->age_ns > 0)
         gv_format_duration(age, look->age_ns);
     gv_text_say(out, 0, "", gv_terminal_columns(out),
-                "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
+                "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s%s", look->command, look->pid,
                 age[0] ? ", started " : "", age, age[0] ? " ago" : "", look->looks,
                 gv_format_plural(look->looks), look->seconds,
+                look->has_changed ? "; it began another program meanwhile" : "",
                 look->has_ended ? "; it has ended meanwhile" : "");
 }
 
@@ -314,6 +315,7 @@ int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gp
     gv_json_number(&json, "looks", look->looks);
     gv_json_real(&json, "seconds", look->seconds);
     gv_json_bool(&json, "ended", look->has_ended);
+    gv_json_bool(&json, "began_another", look->has_changed);
     gv_json_bool(&json, "uses_cuda", look->uses_cuda);
     gv_json_text(&json, "summary", summary);
     gv_json_text(&json, "advice", advice[0] ? advice : NULL);
