@@ -47,12 +47,16 @@ int gv_apart_run(void (*work)(void *result), void *result, size_t bytes, uint64_
             work(shared);
         _exit(0);
     }
-    error = child < 0 ? -errno : wait_for(child, shared, patience_ns, end_ns, &status);
+    if (child < 0)
+        work(shared); /* no process is left for it */
+    error = child < 0 ? 0 : wait_for(child, shared, patience_ns, end_ns, &status);
     if (error == -ETIMEDOUT) {
         kill(child, SIGKILL);
         /* One that the driver keeps does not end. */
         (void)wait_for(child, shared, ENDED_NS, UINT64_MAX, &status);
     }
+    if (error == -EIO && WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
+        raise(SIGPIPE); /* as without a process of its own */
     memcpy(result, shared, bytes);
     munmap(shared, bytes);
     return error;

@@ -473,9 +473,10 @@ static int run_looks(struct watch *watch)
     void *result = NULL;
     int error = pthread_create(&thread, NULL, look_in_thread, watch);
 
-    if (!error)
-        error = pthread_join(thread, &result);
-    return error ? -error : (int)(intptr_t)result;
+    if (error) /* no thread is left for it */
+        return look_often(watch);
+    pthread_join(thread, &result);
+    return (int)(intptr_t)result;
 }
 
 /* ---- what was seen, as a trace ---- */

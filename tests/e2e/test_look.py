@@ -475,6 +475,23 @@ second.kill()
         self.assertRegex(text.replace("\n", " "), rf"the main thread is running Python at {line('py', 'compute')}")
         self.end(process)
 
+    def test_where_no_process_or_thread_can_be_made(self):
+        process = self.begin("c", "sleep")
+        out = self.command("look", str(process.pid), "--once", sim=False, preexec_fn=lambda: harness.refuse("clone", "clone3")).out
+        self.assertRegex(out.replace("\n", " "), rf"the main thread is sleeping at {line('c', 'sleep')}")
+        self.end(process)
+
+    def test_nobody_reads_the_output(self):
+        process = self.begin("c", "sleep")
+        looking = self.start([harness.gpuverify(), "look", str(process.pid), "--once"], preload=False, sim=False)
+        looking.stdout.close()
+        self.assertEqual((looking.wait(harness.SOON_S), looking.stderr.read()), (-signal.SIGPIPE, b""))
+        with open("/dev/full", "wb") as full:
+            looking = self.start([harness.gpuverify(), "look", str(process.pid), "--once"], preload=False, sim=False, stdout=full)
+        self.assertEqual(looking.wait(harness.SOON_S), 3)
+        self.assertRegex(looking.stderr.read(), b"^gpuverify: cannot write the output.*\n$")
+        self.end(process)
+
     def test_one_that_is_stopped(self):
         process = self.begin("c", "sleep")
         process.send_signal(signal.SIGSTOP)

@@ -61,14 +61,15 @@ static void look_at(void *result)
     struct gv_look look;
     int error = gv_look_watch(&look, request->pid, request->looks, request->step_ns);
 
-    if (!error)
-        gv_look_gpus(&gpus);
-    if (error)
+    if (error) {
         look_refuse(request->pid, error);
-    else if (request->json)
-        error = gv_look_print_json(&look, &gpus, stdout);
-    else
-        error = gv_look_print(&look, &gpus, stdout);
+    } else {
+        gv_look_gpus(&gpus);
+        error = request->json ? gv_look_print_json(&look, &gpus, stdout)
+                              : gv_look_print(&look, &gpus, stdout);
+        if (error)
+            gv_message("cannot write the output: %s", strerror(-error));
+    }
     gv_look_free(&look);
     request->code = error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
