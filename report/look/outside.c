@@ -86,6 +86,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     status->state = state[strlen("\nState:\t")];
     status->process = number_after(text, "\nTgid:", 0);
     status->parent = number_after(text, "\nPPid:", 0);
+    status->threads = number_after(text, "\nThreads:", 0);
     status->tracer = number_after(text, "\nTracerPid:", 0);
     status->user = number_after(text, "\nUid:", 1);
     return 0;

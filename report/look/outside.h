@@ -26,6 +26,7 @@ struct gv_outside_status {
     uint32_t parent;
     uint32_t user;   /* the effective one */
     uint32_t tracer; /* 0: none */
+    uint32_t threads;
 };
 
 /* -ESRCH: there is no such process. */

@@ -171,6 +171,12 @@ class Situations(Look):
                          rf"  {line('py', 'sync')} sync\n  looked_at.py:\d+ <module>\n")
         self.end(process)
 
+    def test_more_threads_than_it_looks_at(self):
+        process = self.begin("c", "crowd")
+        self.assertIn("It has 1101 threads: only 1024 of them were looked at.",
+                      self.command("look", str(process.pid), "--once", sim=False).out)
+        self.end(process)
+
     def test_threads_that_get_no_cpu(self):
         """One that is asked to stop does so only when it runs: it is not waited for, and all others are seen too."""
         def on_one_cpu(policy):

@@ -243,6 +243,9 @@ static void print_notes(const struct gv_look *look, FILE *out, int columns)
         gv_text_say(out, 2, "  ", columns,
                     "What running threads do natively is not known: they may not be stopped "
                     "(ptrace) here.");
+    if (look->status.threads > GV_OUTSIDE_THREADS)
+        gv_text_say(out, 2, "  ", columns, "It has %u threads: only %u of them were looked at.",
+                    look->status.threads, GV_OUTSIDE_THREADS);
     if (look->python_unknown)
         gv_text_say(out, 2, "  ", columns,
                     "It has an interpreter of Python that is not known here: no lines of it.");

@@ -110,6 +110,8 @@ int main(int count, char **words)
         start(sleep_with_lock);
     for (int i = 0; i < 200 && strcmp(how, "threads") == 0; i++)
         start(rest);
+    for (int i = 0; i < 1100 && strcmp(how, "crowd") == 0; i++)
+        start(rest);
     for (int i = 0; i < 40 && strcmp(how, "waits") == 0; i++)
         start(wait_shortly);
     for (int i = 0; i < 20 && strcmp(how, "busy") == 0; i++)
@@ -122,7 +124,7 @@ int main(int count, char **words)
     if (strcmp(how, "sync") == 0)
         wait_for_stream();
     else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0 ||
-             strcmp(how, "waits") == 0 || strcmp(how, "busy") == 0)
+             strcmp(how, "waits") == 0 || strcmp(how, "busy") == 0 || strcmp(how, "crowd") == 0)
         nap();
     else if (strcmp(how, "alone") == 0)
         pthread_exit(NULL);
