@@ -119,7 +119,7 @@ static int may_stop(uint32_t pid, uint32_t tid)
 {
     char text[4096];
     int length = gv_proc_read(text, sizeof(text), "/proc/%u/task/%u/status", pid, tid);
-    const char *tracer = length > 0 ? strstr(text, "\nTracerPid:") : NULL;
+    const char *tracer = strstr(text, "\nTracerPid:");
 
     if (tracer && strtoul(tracer + strlen("\nTracerPid:"), NULL, 10) != 0)
         return -EBUSY;

@@ -77,7 +77,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
 {
     char text[4096];
     int length = gv_proc_read(text, sizeof(text), "/proc/%u/status", pid);
-    const char *state = length <= 0 ? NULL : strstr(text, "\nState:\t");
+    const char *state = strstr(text, "\nState:\t");
 
     memset(status, 0, sizeof(*status));
     if (length <= 0 || !state)
@@ -208,7 +208,6 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES])
 {
-    name[0] = '\0';
     (void)gv_proc_read(name, GV_OUTSIDE_NAME_BYTES, "/proc/%u/task/%u/comm", pid, tid);
     name[strcspn(name, "\n")] = '\0';
 }
