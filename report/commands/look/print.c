@@ -33,24 +33,25 @@ static void print_head(const struct gv_look *look, FILE *out)
                 look->has_ended ? "; it has ended meanwhile" : "");
 }
 
-static void print_more(struct gv_rows *rows, const struct gv_look_thread *thread, unsigned looks,
-                       const char *what)
+/* `name` NULL: more of the thread above. */
+static void print_part(struct gv_rows *rows, const struct gv_look_thread *thread, const char *name,
+                       unsigned looks, const char *what)
 {
     char share[64];
 
     snprintf(share, sizeof(share), "%u of %u", looks, thread->looks);
-    gv_rows_null(rows);
-    gv_rows_null(rows);
+    gv_rows_known(rows, name ? thread->tid : 0);
+    gv_rows_text(rows, name);
     gv_rows_text(rows, share);
     gv_rows_text(rows, what);
 }
 
-/* With those behind it that say the same. Returns how many. */
-static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
-                             bool *wanted)
+/* With those behind it that say the same. */
+static void print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
+                         bool *wanted)
 {
     const struct gv_look_thread *thread = &look->thread[first];
-    char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128], share[64];
+    char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128];
     unsigned same = 0, others = thread->looks - thread->part[0].looks;
 
     gv_look_say(look, &thread->part[0], what, sizeof(what));
@@ -66,21 +67,16 @@ static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, s
     snprintf(name, sizeof(name), "%s", thread->name);
     if (same > 1)
         gv_format_add(name, sizeof(name), " and %u more", same - 1);
-    snprintf(share, sizeof(share), "%u of %u", thread->part[0].looks, thread->looks);
-    gv_rows_number(rows, thread->tid);
-    gv_rows_text(rows, name);
-    gv_rows_text(rows, share);
     if (same == 1)
         gv_look_say_alone(look, &thread->part[0], what, sizeof(what));
-    gv_rows_text(rows, what);
+    print_part(rows, thread, name, thread->part[0].looks, what);
     for (size_t i = 1; i < thread->parts && i < LOOK_PARTS && same == 1; i++) {
         gv_look_say_alone(look, &thread->part[i], what, sizeof(what));
-        print_more(rows, thread, thread->part[i].looks, what);
+        print_part(rows, thread, NULL, thread->part[i].looks, what);
         others -= thread->part[i].looks;
     }
     if (others && same == 1)
-        print_more(rows, thread, others, "others");
-    return same;
+        print_part(rows, thread, NULL, others, "others");
 }
 
 static int print_threads(const struct gv_look *look, FILE *out)
