@@ -5,6 +5,16 @@
 
 #include <stdlib.h>
 
+#ifdef GV_HAS_LIBUNWIND
+#define IS_THERE true
+#else
+#define IS_THERE                                     false
+#define gv_walk_open(objects)                        ((struct gv_walk *)(objects))
+#define gv_walk_close(walk)                          ((void)(walk))
+#define gv_walk_begin(walk, generation)              ((void)(walk))
+#define gv_walk_run(walk, stack, most, chain, place) ((chain)->count = 0)
+#endif
+
 struct gv_unwinder {
     struct gv_mapped_pages *pages;
     struct gv_objects *objects;
@@ -14,7 +24,7 @@ struct gv_unwinder {
 
 bool gv_unwind_is_there(void)
 {
-    return gv_walk_is_there();
+    return IS_THERE;
 }
 
 struct gv_unwinder *gv_unwinder_open(void)
@@ -82,6 +92,7 @@ void gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack
         return;
     gv_mapped_pages_begin(unwinder->pages);
     gv_walk_begin(unwinder->walk, stack->generation);
+    chain->end = GV_UNWIND_STOPPED;
     gv_walk_run(unwinder->walk, stack, GV_UNWIND_FRAMES, chain, place);
     gv_frame_pointer_guess(unwinder->walk, unwinder->objects, stack, chain, place);
     gv_mapped_pages_rest(unwinder->pages);
