@@ -153,6 +153,19 @@ bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes)
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
+/* Its memory is gone then: closing its files may take long. */
+static bool is_ending(uint32_t pid)
+{
+    const unsigned exiting = 4; /* of the Linux kernel's flags of a thread */
+    unsigned flags = 0;
+    char text[1024];
+    const char *at;
+
+    (void)gv_proc_read(text, sizeof(text), "/proc/%u/stat", pid);
+    at = strrchr(text, ')');
+    return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & exiting;
+}
+
 int gv_outside_try(uint32_t pid)
 {
     unsigned char head[EI_NIDENT] = {0};
@@ -164,7 +177,7 @@ int gv_outside_try(uint32_t pid)
     if (length < 0)
         return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
     if (length == 0 || sscanf(text, "%lx-", &low) != 1)
-        return -ENOEXEC;
+        return is_ending(pid) ? -EBUSY : -ENOEXEC;
     remote.iov_base = (void *)low;
     if (process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
         return errno == EPERM || errno == EACCES ? -EPERM : -errno;

@@ -32,8 +32,8 @@ struct gv_outside_status {
 /* -ESRCH: there is no such process. */
 int gv_outside_status(uint32_t pid, struct gv_outside_status *status);
 
-/* Whether its memory can be read. 0; -EPERM: forbidden; -ESRCH; -ENOEXEC: one of the Linux
- * kernel's, or of 32 bits. */
+/* Whether its memory can be read. 0; -EPERM: forbidden; -ESRCH; -EBUSY: it is ending; -ENOEXEC: one
+ * of the Linux kernel's, or of 32 bits. */
 int gv_outside_try(uint32_t pid);
 /* What forbids it, and what to do. */
 void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, char *out,

@@ -153,7 +153,8 @@ static bool watch(struct gv_look_process *process, unsigned looks, int64_t step_
         gv_outside_refusal(process->pid, &status, why, sizeof(why));
         snprintf(process->said, sizeof(process->said), "not readable: %s", why);
     } else {
-        snprintf(process->said, sizeof(process->said), "%s", strerror(-error));
+        snprintf(process->said, sizeof(process->said), "%s",
+                 error == -EBUSY ? GV_LOOK_ENDING : strerror(-error));
     }
     if (focus && focus->parts) {
         gv_look_say(&look, &focus->part[0], process->did, sizeof(process->did));

@@ -7,6 +7,8 @@
 #include "report/look/tell.h"
 
 #define GV_LOOK_PROCESSES 128u /* more are not looked at */
+#define GV_LOOK_ENDING                                                                             \
+    "is ending: its memory is gone, but something keeps it, such as a driver that ends its work"
 /* Why one may not answer. */
 #define GV_LOOK_SILENT "something keeps its memory locked, such as a driver in trouble"
 

@@ -63,8 +63,8 @@ struct gv_look {
     struct gv_database trace; /* frames are in its view frames, by a part's stack */
 };
 
-/* Free it in any case. -ESRCH, -EPERM, -ENOEXEC as gv_outside_try(); -ESTALE: it began one program
- * after the other; or another -errno. */
+/* Free it in any case. -ESRCH, -EPERM, -EBUSY, -ENOEXEC as gv_outside_try(); -ESTALE: it began one
+ * program after the other; or another -errno. */
 int gv_look_watch(struct gv_look *look, uint32_t pid, unsigned looks, int64_t step_ns);
 void gv_look_free(struct gv_look *look);
 

@@ -355,6 +355,23 @@ class Processes(Look):
         self.assertRegex(self.refused(pid), rf"process {pid} \(.*\) has ended; only its parent, {os.getpid()}, has not noticed")
         os.waitpid(pid, 0)
 
+    def child(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            return int(children.read().split()[0])
+
+    def test_one_that_does_not_come_to_its_end(self):
+        """The first of a PID namespace waits for the others, one of which has a debugger that does not let it go."""
+        harness.need_root(self, "cannot make a PID namespace")
+        outer = self.start(["unshare", "-fp", "sh", "-c", "sleep 1000 & echo ready; wait"], preload=False, text=True)
+        self.assertEqual(outer.stdout.readline(), "ready\n")
+        first = self.child(outer.pid)
+        held = self.child(first)
+        self.assertEqual(ctypes.CDLL(None, use_errno=True).ptrace(0x4206, held, None, None), 0)  # PTRACE_SEIZE
+        os.kill(first, signal.SIGKILL)
+        harness.wait_for(lambda: harness.command_line(first) == "", "it ends")
+        self.assertIn(f"process {first} is ending: its memory is gone", self.refused(first))
+        os.waitpid(held, 0)
+
     def test_one_that_ends_meanwhile(self):
         process = self.begin("c", "read")
         looking = self.start([harness.gpuverify(), "look", str(process.pid)], preload=False, sim=False, text=True)
@@ -453,8 +470,7 @@ second.kill()
         for kind, how, said in (("c", "deadlock", "Hangs: threads wait for each other's locks"), ("py", "sleep", line("py", "sleep"))):
             with self.subTest(kind):
                 outer = self.begin(kind, how, before=["unshare", "-fp", "--kill-child"])
-                with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="ascii") as children:
-                    inner = int(children.read())
+                inner = self.child(outer.pid)
                 seen = json.loads(self.command("look", str(inner), "--once", "--format", "json", sim=False).out)
                 self.assertRegex(seen["summary"], said, str(seen))
                 self.end(outer)

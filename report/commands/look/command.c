@@ -39,7 +39,9 @@ static void look_refuse(uint32_t pid, int error)
     else if (error == -EPERM && gv_outside_status(pid, &status) == 0) {
         gv_outside_refusal(pid, &status, why, sizeof(why));
         gv_message("this user may not read process %u (%s): %s", pid, status.name, why);
-    } else if (error == -ESTALE)
+    } else if (error == -EBUSY)
+        gv_message("process %u " GV_LOOK_ENDING, pid);
+    else if (error == -ESTALE)
         gv_message("process %u begins one program after the other: none stayed for a look", pid);
     else
         gv_message("cannot look at process %u: %s", pid, strerror(-error));
