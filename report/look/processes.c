@@ -12,9 +12,9 @@
 
 #define SEEN_MOST 32768u      /* processes of this machine */
 #define LEVELS    64u         /* from a process to its ancestor */
-#define WATCH_NS  3000000000u /* beyond the looks, for one */
+#define WATCH_NS  5000000000u /* beyond the looks, for one */
 #define FIND_NS   1000000000u /* for the first that does not answer; less for each later one */
-#define FIND_LESS 50000000u
+#define FIND_LESS 200000000u
 
 /* ---- which ---- */
 
