@@ -238,7 +238,10 @@ static int parse_words(struct gv_parse *parse)
 
     for (parse->at = 1; parse->at < parse->argc && !code && !parse->help; parse->at++) {
         char *word = parse->argv[parse->at];
-        if (only_operands || word[0] != '-' || word[1] == '\0') {
+        bool is_programs = only_operands && parse->command->placing == GV_PLACING_FIRST;
+        if (!word[0] && !is_programs)
+            code = gv_arguments_refuse(parse->command, "an argument is empty");
+        else if (only_operands || word[0] != '-' || word[1] == '\0') {
             arguments->operands[arguments->operand_count++] = word;
             only_operands |= parse->command->placing == GV_PLACING_FIRST;
         } else if (strcmp(word, "--") == 0) {
