@@ -233,9 +233,10 @@ def part_containers(run):
 
 
 def part_browser(run):
-    """The page of `gpuverify export --to html`, in a headless Chromium."""
+    """What `gpuverify export` writes for people, in a headless Chromium."""
     run.test("page", "python3", "tests/browser/test_page.py", BUILD, again=True)
     run.test("timeline", "python3", "tests/browser/test_timeline.py", BUILD, again=True)
+    run.test("Perfetto's page", "python3", "tests/browser/test_perfetto.py", BUILD, again=True)
 
 
 def part_wheel(run):

@@ -13,7 +13,8 @@
 
 #define GV_PROC_PATH_BYTES 512u
 
-/* The text ends with NUL; what does not fit is left out. Its length or -errno. */
+/* The text ends with NUL, and is empty if there is an error; what does not fit is left out. Its
+ * length or -errno. */
 __attribute__((format(printf, 3, 4))) static inline int gv_proc_read(char *text, size_t size,
                                                                      const char *format, ...)
 {
@@ -22,6 +23,7 @@ __attribute__((format(printf, 3, 4))) static inline int gv_proc_read(char *text,
     size_t length = 0;
     long fd, bytes;
 
+    text[0] = 0;
     va_start(values, format);
     vsnprintf(path, sizeof path, format, values);
     va_end(values);

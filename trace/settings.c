@@ -1,6 +1,7 @@
 #include "trace/settings.h"
 
 #include "trace/nvtx.h"
+#include "trace/old_names.h"
 #include "trace/run_note.h"
 
 #include "trace/word_distance.h"
@@ -211,13 +212,14 @@ static void settings_put_allowed(const struct gv_setting *setting, char out[GV_A
 static void settings_refuse(const struct gv_setting *setting, const char *value,
                             gv_settings_complain *complain, void *context)
 {
-    char allowed[GV_ALLOWED_BYTES], why[GV_ALLOWED_BYTES + 32];
+    const char *now = gv_old_name_now(setting->name, value);
+    char allowed[GV_ALLOWED_BYTES], why[2 * GV_ALLOWED_BYTES];
 
     settings_put_allowed(setting, allowed);
     if (setting->kind == GV_SETTING_IS_TEXT)
         snprintf(why, sizeof(why), "it is longer than %u bytes", GV_SETTING_TEXT_BYTES - 1);
     else
-        snprintf(why, sizeof(why), "allowed is %s", allowed);
+        snprintf(why, sizeof(why), "allowed is %s%s%s", allowed, now ? "; " : "", now ? now : "");
     complain(setting->name, value, why, context);
 }
 

@@ -1,6 +1,7 @@
 #include "preload/process/warnings.h"
 
 #include "preload/base/log.h"
+#include "trace/old_names.h"
 #include "trace/run_note.h"
 #include "trace/shell_word.h"
 
@@ -57,8 +58,12 @@ static void tell_refused(const char *name, const char *value, const char *why, v
 
 static void tell_unknown(const char *name, const char *nearest, void *context)
 {
+    const char *now = gv_old_name_now("variable", name);
+
     (void)context;
-    if (nearest)
+    if (now)
+        gv_log_error("unknown variable %s; %s", name, now);
+    else if (nearest)
         gv_log_error("unknown variable %s; did you mean %s?", name, nearest);
     else
         gv_log_error("unknown variable %s; gpuverify help environment lists all", name);

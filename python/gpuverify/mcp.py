@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import functools
 import importlib
 import inspect
@@ -24,6 +25,7 @@ from .trace import TraceError, run as ask
 ANSWER_BYTES = 4096
 READ_S, QUERY_S, GRACE_S = 120.0, 20.0, 10.0
 ENDED_S = 1.0  # how long the output of an ended child is read: a child of it may go on writing
+PR_SET_PDEATHSIG = 1
 
 INSTRUCTIONS = """\
 gpuverify says where the time of a CUDA program goes, and which line to change. run records a program; summary and findings say what it \
@@ -48,6 +50,13 @@ def _end(number: int, frame: FrameType | None) -> None:
     for child in list(_children):
         _kill(child)
     os._exit(128 + number)
+
+
+def _end_with_server(server: int, libc: ctypes.CDLL) -> None:
+    """In a child: also if the server is killed, it gets SIGTERM, which `gpuverify run` passes on to the program."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != server:
+        os._exit(128 + signal.SIGTERM)
 
 
 def _client_left() -> bool:
@@ -91,7 +100,8 @@ def _start(words: list[str], seconds: float, last: bool = False) -> tuple[int, s
     """A command's exit code, and what `_collect` says of it."""
     try:
         child = subprocess.Popen([command(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 start_new_session=True)
+                                 start_new_session=True,
+                                 preexec_fn=functools.partial(_end_with_server, os.getpid(), ctypes.CDLL(None)))
     except (OSError, ValueError) as why:  # ValueError: a word has a NUL
         raise _Refused(str(why)) from None
     _children.add(child)
@@ -237,7 +247,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("--seconds", type=float, default=600.0)
     options = parser.parse_args(words)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, _end)
     try:
         server = _server(options)

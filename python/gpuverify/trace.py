@@ -16,7 +16,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ._files import command
 
@@ -27,6 +27,14 @@ _LONGEST_BYTES = 1 << 24
 
 class TraceError(Exception):
     """The file cannot be read as a trace."""
+
+
+# What version 0.1 called the same.
+_OLD_NAMES = {"verdict": "findings", "class_": "what", "weight": "share", "evidence": "title", "next": "fix"}
+
+
+def _no_attribute(what: str, name: str) -> AttributeError:
+    return AttributeError(f"{what} {name!r}" + (f"; {_OLD_NAMES[name]!r} replaces it" if name in _OLD_NAMES else ""))
 
 
 class Finding(NamedTuple):
@@ -54,6 +62,10 @@ class Finding(NamedTuple):
     stall: int | None
     idle: int | None
     times: int | None
+
+    if not TYPE_CHECKING:  # type: ignore[misc]  # else type checkers would take any name for a field
+        def __getattr__(self, name: str) -> Any:
+            raise _no_attribute("a finding has no field", name)
 
     def __str__(self) -> str:
         where = f"{os.path.basename(self.file)}:{self.line} {self.function}: " if self.file else ""
@@ -290,7 +302,7 @@ class Trace:
     def __getattr__(self, name: str) -> Rows:
         if not name.startswith("_") and name in self.__dict__.get("views", ()):
             return self._queried(name, f'SELECT * FROM "{name}"')
-        raise AttributeError(f"a trace has no view {name!r}")
+        raise _no_attribute("a trace has no view", name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.views]

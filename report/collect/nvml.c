@@ -4,11 +4,11 @@
 #include "report/collect/nvml_calls.h"
 #include "report/store/row.h"
 #include "trace/futex.h"
+#include "trace/proc_file.h"
 #include "trace/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -143,17 +143,8 @@ struct gv_other {
 
 static void other_name(struct gv_other *other)
 {
-    char path[64];
-    ssize_t length;
-
-    snprintf(path, sizeof(path), "/proc/%u/comm", other->pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    length = read(fd, other->name, sizeof(other->name) - 1);
-    close(fd);
-    other->is_here = length > 0;
-    other->name[length > 0 ? length : 0] = '\0';
+    other->is_here =
+        gv_proc_read(other->name, sizeof(other->name), "/proc/%u/comm", other->pid) > 0;
     other->name[strcspn(other->name, "\n")] = '\0';
 }
 

@@ -1,6 +1,7 @@
 #include "report/collect/running_stack.h"
 
 #include "trace/futex.h"
+#include "trace/proc_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -114,33 +115,18 @@ static void begin_call_again(uint32_t tid)
 
 /* ---- before the stop ---- */
 
-/* One line, or what fits. 0 or -errno. */
-static int read_file_of(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", pid, tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
-    int error = got < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    return error == -EACCES ? -EPERM : error;
-}
-
 static int may_stop(uint32_t pid, uint32_t tid)
 {
     char text[4096];
-    int error = read_file_of(pid, tid, "status", text, sizeof(text));
+    int length = gv_proc_read(text, sizeof(text), "/proc/%u/task/%u/status", pid, tid);
     const char *tracer = strstr(text, "\nTracerPid:");
 
-    if (!error && tracer && strtoul(tracer + strlen("\nTracerPid:"), NULL, 10) != 0)
+    if (tracer && strtoul(tracer + strlen("\nTracerPid:"), NULL, 10) != 0)
         return -EBUSY;
-    if (!error)
-        error = read_file_of(pid, tid, "syscall", text, sizeof(text));
-    if (error)
-        return error == -EPERM ? error : -EAGAIN;
+    if (length > 0)
+        length = gv_proc_read(text, sizeof(text), "/proc/%u/task/%u/syscall", pid, tid);
+    if (length <= 0)
+        return length == -EPERM || length == -EACCES ? -EPERM : -EAGAIN;
     /* -1: blocked, but not in one */
     return strncmp(text, "running", 7) == 0 || strncmp(text, "-1 ", 3) == 0 ? 0 : -EAGAIN;
 }
@@ -215,8 +201,9 @@ bool gv_running_stack_let_go(void)
 #define PAGE   4096u
 #define PIECES (GV_RUNNING_STACK_BYTES / PAGE)
 
-static size_t copy_stack(uint32_t tid, uint64_t sp, struct gv_running_stack *taken)
+int gv_running_stack_copy(uint32_t tid, struct gv_running_stack *taken)
 {
+    uint64_t sp = taken->stack.sp;
     struct iovec to = {taken->bytes, GV_RUNNING_STACK_BYTES}, from[PIECES + 1];
     size_t pieces = 0, done = 0;
 
@@ -228,7 +215,9 @@ static size_t copy_stack(uint32_t tid, uint64_t sp, struct gv_running_stack *tak
         done += piece;
     }
     ssize_t got = process_vm_readv((pid_t)tid, &to, 1, from, pieces, 0);
-    return got > 0 ? (size_t)got : 0;
+    taken->stack.bytes = taken->bytes;
+    taken->stack.size = got > 0 ? (size_t)got : 0;
+    return got > 0 ? 0 : -EAGAIN;
 }
 
 static int copy(uint32_t tid, struct gv_running_stack *taken)
@@ -247,9 +236,7 @@ static int copy(uint32_t tid, struct gv_running_stack *taken)
         memcpy(&stack->value[i], (const char *)&registers + register_at[i], sizeof(uint64_t));
         stack->known |= 1u << i;
     }
-    stack->size = copy_stack(tid, stack->sp, taken);
-    stack->bytes = taken->bytes;
-    return stack->size ? 0 : -EAGAIN;
+    return gv_running_stack_copy(tid, taken);
 }
 
 int gv_running_stack_try(void)

@@ -30,6 +30,10 @@ struct gv_running_stack {
  * or did not stop in time; or another -errno. */
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken);
 
+/* Of a thread that does not run: copies the end of the stack at `stack.sp`, which the caller has
+ * set. 0 or -EAGAIN. */
+int gv_running_stack_copy(uint32_t tid, struct gv_running_stack *taken);
+
 /* Whether it is allowed here, tried on a process of ours by one that it does not descend from, as
  * the collector's is. 0 or -errno. */
 int gv_running_stack_try(void);

@@ -7,6 +7,7 @@
 #include "report/collect_stack_names.inc"
 #include "report/unwind/mapped_file.h"
 #include "report/unwind/unwind.h"
+#include "trace/futex.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #ifdef GV_HAS_ELFUTILS
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -437,11 +437,11 @@ static size_t object_line(struct gv_object_names *names, struct gv_object_place 
 /* ---- all stacks ---- */
 
 /* Opening a library of a gigabyte takes a second; a program has hundreds at most. */
-#define GV_STACK_NAMES_PATIENCE_S 8
+#define GV_STACK_NAMES_PATIENCE_NS 8000000000u
 
 struct gv_stack_names {
     struct gv_database *database;
-    struct timespec end;
+    uint64_t end_ns;
     /* the current object */
     int64_t object;
     struct gv_object_place *places;
@@ -451,10 +451,7 @@ struct gv_stack_names {
 
 static int is_late(const struct gv_stack_names *names)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec >= names->end.tv_sec;
+    return gv_monotonic_ns() >= names->end_ns;
 }
 
 /* As people read it, and without the version of a symbol of the C library:
@@ -583,17 +580,15 @@ int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes)
 
 int gv_stack_names_find(struct gv_database *database)
 {
-    return gv_stack_names_find_within(database, GV_STACK_NAMES_PATIENCE_S);
+    return gv_stack_names_find_until(database, gv_monotonic_ns() + GV_STACK_NAMES_PATIENCE_NS);
 }
 
-int gv_stack_names_find_within(struct gv_database *database, int seconds)
+int gv_stack_names_find_until(struct gv_database *database, uint64_t end_ns)
 {
-    struct gv_stack_names names = {.database = database};
+    struct gv_stack_names names = {.database = database, .end_ns = end_ns};
 
     /* elfutils would ask servers for missing files. */
     unsetenv("DEBUGINFOD_URLS");
-    clock_gettime(CLOCK_MONOTONIC, &names.end);
-    names.end.tv_sec += seconds;
     int error = gv_database_script(database->handle, sql_begin, NULL, 0);
     if (!error)
         error = gv_database_each(database->handle, sql_objects, NULL, 0, name_object, &names);

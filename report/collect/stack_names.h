@@ -10,8 +10,8 @@
 
 /* 0 or -errno. Leaves frames that have a name alone. */
 int gv_stack_names_find(struct gv_database *database);
-/* The same in about so many seconds. */
-int gv_stack_names_find_within(struct gv_database *database, int seconds);
+/* The same until about a time of gv_monotonic_ns(). */
+int gv_stack_names_find_until(struct gv_database *database, uint64_t end_ns);
 
 /* What is at a return address of a mapped file, as gv_frame_text() has it: "loop.c:26 load". 0;
  * -ENOENT: that is not known; or -errno. */

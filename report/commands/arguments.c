@@ -4,6 +4,7 @@
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
+#include "trace/old_names.h"
 #include "trace/settings.h"
 #include "trace/word_distance.h"
 
@@ -37,8 +38,11 @@ int gv_arguments_refuse(const struct gv_command *command, const char *format, ..
 int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,
                              const char *words)
 {
+    const char *now = gv_old_name_now(what, word);
     char near[GV_WORD_BYTES];
 
+    if (now)
+        return gv_arguments_refuse(command, "unknown %s '%s'; %s", what, word, now);
     if (gv_word_nearest(word, words, near))
         return gv_arguments_refuse(command, "unknown %s '%s'; did you mean '%s'? Choose from:%s",
                                    what, word, near, words);
@@ -84,12 +88,16 @@ static int parse_unknown(const struct gv_parse *parse, const char *word, size_t 
 {
     char name[GV_OPTION_NAME_BYTES], near[GV_OPTION_NAME_BYTES];
     const struct gv_option *nearest = NULL;
+    const char *now = NULL;
 
     if (length < sizeof(name)) {
         memcpy(name, word, length);
         name[length] = '\0';
         nearest = gv_option_nearest(parse->id, name);
+        now = gv_old_name_now("option", name);
     }
+    if (now)
+        return gv_arguments_refuse(parse->command, "unknown option '--%s'; %s", name, now);
     if (nearest)
         return gv_arguments_refuse(parse->command, "unknown option '--%.*s'; did you mean '--%s'?",
                                    (int)length, word, gv_option_name(nearest, near));
@@ -143,11 +151,29 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
     }
 }
 
+static int parse_refuse_value(const struct gv_parse *parse, const struct gv_option *option,
+                              const char *name, const char *value)
+{
+    const char *expected = gv_option_expected(option), *now = gv_old_name_now(name, value);
+    char near[GV_WORD_BYTES];
+
+    if (now)
+        return gv_arguments_refuse(parse->command,
+                                   "invalid value '%s' for --%s, which takes %s; %s", value, name,
+                                   expected, now);
+    if (option->kind == GV_OPTION_IS_CHOICE && gv_word_nearest(value, option->value, near))
+        return gv_arguments_refuse(
+            parse->command, "invalid value '%s' for --%s, which takes %s; did you mean '%s'?",
+            value, name, expected, near);
+    return gv_arguments_refuse(parse->command, "invalid value '%s' for --%s, which takes %s", value,
+                               name, expected);
+}
+
 /* `value` NULL: takes the next word if needed. 0 or the exit code. */
 static int parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
 {
     struct gv_given *given = &parse->arguments->given[parse->arguments->given_count];
-    char name[GV_OPTION_NAME_BYTES], near[GV_WORD_BYTES];
+    char name[GV_OPTION_NAME_BYTES];
 
     gv_option_name(option, name);
     memset(given, 0, sizeof(*given));
@@ -164,14 +190,8 @@ static int parse_take(struct gv_parse *parse, const struct gv_option *option, co
         return gv_arguments_refuse(parse->command, "--%s needs a value: %s", name,
                                    gv_option_expected(option));
     given->text = value;
-    if (gv_option_read(option, given) < 0 && option->kind == GV_OPTION_IS_CHOICE &&
-        gv_word_nearest(value, option->value, near))
-        return gv_arguments_refuse(
-            parse->command, "invalid value '%s' for --%s, which takes %s; did you mean '%s'?",
-            value, name, option->value, near);
     if (gv_option_read(option, given) < 0)
-        return gv_arguments_refuse(parse->command, "invalid value '%s' for --%s, which takes %s",
-                                   value, name, gv_option_expected(option));
+        return parse_refuse_value(parse, option, name, value);
     parse->arguments->given_count++;
     return 0;
 }
@@ -218,7 +238,10 @@ static int parse_words(struct gv_parse *parse)
 
     for (parse->at = 1; parse->at < parse->argc && !code && !parse->help; parse->at++) {
         char *word = parse->argv[parse->at];
-        if (only_operands || word[0] != '-' || word[1] == '\0') {
+        bool is_programs = only_operands && parse->command->placing == GV_PLACING_FIRST;
+        if (!word[0] && !is_programs)
+            code = gv_arguments_refuse(parse->command, "an argument is empty");
+        else if (only_operands || word[0] != '-' || word[1] == '\0') {
             arguments->operands[arguments->operand_count++] = word;
             only_operands |= parse->command->placing == GV_PLACING_FIRST;
         } else if (strcmp(word, "--") == 0) {

@@ -1,25 +1,17 @@
 #include "report/look/calls.h"
 
-#include "report/look/symbols.h"
-#include "report/store/array.h"
 #include "trace/text.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
 
-/* More than these are not looked into. */
-#define LIBRARIES_MOST 32u
-
-struct gv_look_library {
-    uint64_t base, high;
-    struct gv_symbols symbols;
-};
-
 bool gv_look_is_library(const char *path)
 {
     static const char *const libraries[] = {
-#define GV_LOOK_LIBRARY(glob) glob,
-#include "report/look/libraries.def"
+        "libgpuverify.so*", /* in its place */
+        "libcuda.so*",      "libcudart*", "libnccl*",   "libcublas*",
+        "libcudnn*",        "libcufft*",  "libcurand*", "libcusolver*",
+        "libcusparse*",     "libcufile*", "libnvrtc*",  "libnvJitLink*",
     };
     const char *name = gv_text_base(path);
 
@@ -45,8 +37,7 @@ const char *gv_look_function(struct gv_look_calls *calls, const struct gv_outsid
     for (size_t i = 0; i < calls->count; i++)
         if (calls->library[i].base == object->base && calls->library[i].high == object->high)
             return gv_symbols_function(&calls->library[i].symbols, address - 1);
-    if (calls->count == LIBRARIES_MOST ||
-        gv_array_room(&calls->library, calls->count, &calls->room, sizeof(calls->library[0])))
+    if (calls->count == GV_LOOK_LIBRARIES)
         return NULL;
     struct gv_look_library *library = &calls->library[calls->count++];
     *library = (struct gv_look_library){.base = object->base, .high = object->high};
@@ -59,6 +50,5 @@ void gv_look_calls_free(struct gv_look_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
         gv_symbols_free(&calls->library[i].symbols);
-    free(calls->library);
-    *calls = (struct gv_look_calls){0};
+    calls->count = 0;
 }

@@ -1,16 +1,21 @@
 /*
  * The CUDA call that a chain of addresses is in: the outermost exported function of one of the
- * libraries of libraries.def. One thread.
+ * libraries of CUDA. One thread.
  */
 #ifndef GV_LOOK_CALLS_H
 #define GV_LOOK_CALLS_H
 
-#include "report/look/outside.h"
+#include "report/look/symbols.h"
+
+#define GV_LOOK_LIBRARIES 32u /* more than these are not looked into */
 
 struct gv_look_calls {
     uint32_t pid;
-    struct gv_look_library *library;
-    size_t count, room;
+    size_t count;
+    struct gv_look_library {
+        uint64_t base, high;
+        struct gv_symbols symbols;
+    } library[GV_LOOK_LIBRARIES];
 };
 
 /* Whether the file is one of those libraries. */

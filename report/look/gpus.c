@@ -1,18 +1,12 @@
 #include "report/look/gpus.h"
 
 #include "report/collect/nvml_calls.h"
+#include "report/look/apart.h"
 #include "trace/futex.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
-#define ANSWER_MS 2000
-
-/* ---- in the process of its own ---- */
+#define ANSWER_NS 2000000000u
 
 static void ask_gpu(const struct gv_nvml_calls *nvml, void *device, struct gv_look_gpu *gpu)
 {
@@ -37,14 +31,14 @@ static void ask_gpu(const struct gv_nvml_calls *nvml, void *device, struct gv_lo
     }
 }
 
-static void ask(struct gv_look_gpus *gpus)
+static void ask(void *result)
 {
+    struct gv_look_gpus *gpus = result;
     struct gv_nvml_calls nvml;
     unsigned count = 0;
 
     if (!gv_nvml_calls_open(&nvml) || nvml.count(&count) != 0)
         return;
-    gpus->answered = true;
     for (unsigned i = 0; i < count && i < GV_LOOK_GPUS; i++) {
         void *device = NULL;
         struct gv_look_gpu *gpu = &gpus->gpu[gpus->count++];
@@ -54,61 +48,11 @@ static void ask(struct gv_look_gpus *gpus)
     }
 }
 
-static void answer(int to)
-{
-    static struct gv_look_gpus gpus;
-    size_t done = 0;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ask(&gpus);
-    while (done < sizeof(gpus)) {
-        ssize_t written = write(to, (const char *)&gpus + done, sizeof(gpus) - done);
-        if (written <= 0)
-            break;
-        done += (size_t)written;
-    }
-    _exit(0);
-}
-
-/* ---- in ours ---- */
-
-static bool read_answer(int from, struct gv_look_gpus *gpus)
-{
-    uint64_t end_ns = gv_monotonic_ns() + ANSWER_MS * 1000000ull;
-    struct pollfd ready = {.fd = from, .events = POLLIN};
-    size_t done = 0;
-
-    while (done < sizeof(*gpus)) {
-        uint64_t now_ns = gv_monotonic_ns();
-        if (now_ns >= end_ns || poll(&ready, 1, (int)((end_ns - now_ns) / 1000000 + 1)) <= 0)
-            return false;
-        ssize_t got = read(from, (char *)gpus + done, sizeof(*gpus) - done);
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
 void gv_look_gpus(struct gv_look_gpus *gpus)
 {
-    int ends[2];
-
     memset(gpus, 0, sizeof(*gpus));
-    if (pipe(ends) < 0)
-        return;
-    pid_t child = fork();
-    if (child == 0)
-        answer(ends[1]);
-    close(ends[1]);
-    if (child > 0 && !read_answer(ends[0], gpus))
+    if (gv_apart_run(ask, gpus, sizeof(*gpus), ANSWER_NS, gv_monotonic_ns() + ANSWER_NS))
         memset(gpus, 0, sizeof(*gpus));
-    close(ends[0]);
-    if (child > 0)
-        kill(child, SIGKILL);
-    /* One that the driver keeps cannot be waited for. */
-    for (int tries = 0; child > 0 && tries < 100 && waitpid(child, NULL, WNOHANG) == 0; tries++)
-        gv_pause_ns(1000000);
 }
 
 bool gv_look_gpu_is_of(const struct gv_look_gpu *gpu, uint32_t pid, int64_t *bytes)

@@ -27,7 +27,6 @@ struct gv_look_gpu {
 };
 
 struct gv_look_gpus {
-    bool answered;
     uint32_t count;
     struct gv_look_gpu gpu[GV_LOOK_GPUS];
 };

@@ -1,14 +1,15 @@
 #include "report/look/outside.h"
 
 #include "report/store/array.h"
+#include "report/unwind/mapped_file.h"
 #include "trace/futex.h"
+#include "trace/proc_file.h"
 #include "trace/text.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,45 +19,14 @@
 #include <unistd.h>
 
 #define PAGE         4096u
-#define PIECES       64u
 #define HEADERS      64u
-#define NOTE_BYTES   4096u
 #define MAPS_MOST_NS 1000000000u /* the rest of a process's mappings is not looked at */
 
 /* ---- files ---- */
 
-static int read_path(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
-    int error = got < 0 ? -errno : (int)got;
-
-    if (fd >= 0)
-        close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    return error;
-}
-
-/* Its length or -errno. */
-static int read_of(uint32_t pid, const char *file, char *text, size_t size)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-    return read_path(path, text, size);
-}
-
-static int read_of_thread(uint32_t pid, uint32_t tid, const char *file, char *text, size_t size)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", pid, tid, file);
-    return read_path(path, text, size);
-}
-
 int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size)
 {
-    int length = read_of(pid, file, text, size);
+    int length = gv_proc_read(text, size, "/proc/%u/%s", pid, file);
 
     for (int i = 0; i < length; i++)
         if (text[i] == '\0')
@@ -68,10 +38,10 @@ int gv_outside_text(uint32_t pid, const char *file, char *text, size_t size)
 
 uint32_t gv_outside_inner_tid(uint32_t pid, uint32_t tid)
 {
-    char file[40], text[4096], *numbers, *last;
+    char text[4096], *numbers, *last;
 
-    snprintf(file, sizeof(file), "task/%u/status", tid);
-    if (read_of(pid, file, text, sizeof(text)) <= 0 || !(numbers = strstr(text, "\nNSpid:")))
+    if (gv_proc_read(text, sizeof(text), "/proc/%u/task/%u/status", pid, tid) <= 0 ||
+        !(numbers = strstr(text, "\nNSpid:")))
         return tid;
     numbers[strcspn(numbers + 1, "\n") + 1] = '\0';
     last = strrchr(numbers, '\t');
@@ -82,7 +52,7 @@ bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t siz
 {
     size_t length = strlen(name);
     char text[65536];
-    int bytes = read_of(pid, "environ", text, sizeof(text));
+    int bytes = gv_proc_read(text, sizeof(text), "/proc/%u/environ", pid);
 
     for (const char *at = text; bytes > 0 && at < text + bytes; at += strlen(at) + 1)
         if (strncmp(at, name, length) == 0 && at[length] == '=') {
@@ -106,7 +76,7 @@ static uint32_t number_after(const char *text, const char *key, int skipped)
 int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
 {
     char text[4096];
-    int length = read_of(pid, "status", text, sizeof(text));
+    int length = gv_proc_read(text, sizeof(text), "/proc/%u/status", pid);
     const char *state = strstr(text, "\nState:\t");
 
     memset(status, 0, sizeof(*status));
@@ -116,6 +86,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
     status->state = state[strlen("\nState:\t")];
     status->process = number_after(text, "\nTgid:", 0);
     status->parent = number_after(text, "\nPPid:", 0);
+    status->threads = number_after(text, "\nThreads:", 0);
     status->tracer = number_after(text, "\nTracerPid:", 0);
     status->user = number_after(text, "\nUid:", 1);
     return 0;
@@ -125,7 +96,7 @@ int gv_outside_status(uint32_t pid, struct gv_outside_status *status)
 static char read_stat(uint32_t pid, uint32_t tid, uint64_t *start)
 {
     char text[1024], state = 0;
-    int length = read_of_thread(pid, tid, "stat", text, sizeof(text));
+    int length = gv_proc_read(text, sizeof(text), "/proc/%u/task/%u/stat", pid, tid);
     const char *at = length > 0 ? strrchr(text, ')') : NULL;
 
     *start = 0;
@@ -145,42 +116,35 @@ uint64_t gv_outside_start(uint32_t pid, uint32_t tid)
     return start;
 }
 
+bool gv_outside_is_there(uint32_t pid, uint32_t tid)
+{
+    uint64_t start;
+
+    return read_stat(pid, tid, &start) != 0;
+}
+
+void gv_outside_program(uint32_t pid, struct gv_outside_program *program)
+{
+    uint64_t words[64];
+    int bytes = gv_proc_read((char *)words, sizeof(words), "/proc/%u/auxv", pid);
+
+    memset(program, 0, sizeof(*program));
+    for (int i = 0; i + 1 < bytes / (int)sizeof(words[0]); i += 2)
+        if (words[i] == AT_RANDOM)
+            (void)gv_outside_read(pid, program->random, words[i + 1], sizeof(program->random));
+}
+
 int64_t gv_outside_age_ns(uint64_t start)
 {
     char up[64];
 
-    if (!start || read_path("/proc/uptime", up, sizeof(up)) <= 0)
+    if (!start || gv_proc_read(up, sizeof(up), "/proc/uptime") <= 0)
         return -1;
     double age = strtod(up, NULL) - (double)start / (double)sysconf(_SC_CLK_TCK);
     return age > 0 ? (int64_t)(age * 1e9) : 0;
 }
 
 /* ---- memory ---- */
-
-size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes)
-{
-    size_t done = 0;
-
-    while (done < bytes) {
-        struct iovec local = {(char *)to + done, 0}, remote[PIECES];
-        size_t pieces = 0;
-
-        /* One for each page, because each is read whole or not at all. */
-        while (pieces < PIECES && done + local.iov_len < bytes) {
-            uintptr_t at = from + done + local.iov_len;
-            size_t piece = PAGE - at % PAGE;
-            if (piece > bytes - done - local.iov_len)
-                piece = bytes - done - local.iov_len;
-            remote[pieces++] = (struct iovec){(void *)at, piece};
-            local.iov_len += piece;
-        }
-        ssize_t got = process_vm_readv((pid_t)pid, &local, 1, remote, pieces, 0);
-        done += got > 0 ? (size_t)got : 0;
-        if (got < (ssize_t)local.iov_len)
-            break;
-    }
-    return done;
-}
 
 bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes)
 {
@@ -189,18 +153,31 @@ bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes)
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
+/* Its memory is gone then: closing its files may take long. */
+static bool is_ending(uint32_t pid)
+{
+    const unsigned exiting = 4; /* of the Linux kernel's flags of a thread */
+    unsigned flags = 0;
+    char text[1024];
+    const char *at;
+
+    (void)gv_proc_read(text, sizeof(text), "/proc/%u/stat", pid);
+    at = strrchr(text, ')');
+    return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & exiting;
+}
+
 int gv_outside_try(uint32_t pid)
 {
     unsigned char head[EI_NIDENT] = {0};
     unsigned long low = 0;
     char text[256];
-    int length = read_of(pid, "maps", text, sizeof(text));
+    int length = gv_proc_read(text, sizeof(text), "/proc/%u/maps", pid);
     struct iovec local = {head, sizeof(head)}, remote = {NULL, sizeof(head)};
 
     if (length < 0)
         return length == -EACCES || length == -EPERM ? -EPERM : -ESRCH;
     if (length == 0 || sscanf(text, "%lx-", &low) != 1)
-        return -ENOEXEC;
+        return is_ending(pid) ? -EBUSY : -ENOEXEC;
     remote.iov_base = (void *)low;
     if (process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
         return errno == EPERM || errno == EACCES ? -EPERM : -errno;
@@ -212,7 +189,7 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 {
     char text[64] = "", path[64];
     int yama =
-        read_path("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) > 0 ? atoi(text) : 0;
+        gv_proc_read(text, sizeof(text), "/proc/sys/kernel/yama/ptrace_scope") > 0 ? atoi(text) : 0;
     struct stat owner;
 
     snprintf(path, sizeof(path), "/proc/%u/maps", pid);
@@ -244,10 +221,8 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES])
 {
-    int length = read_of_thread(pid, tid, "comm", name, GV_OUTSIDE_NAME_BYTES);
-
-    if (length > 0 && name[length - 1] == '\n')
-        name[length - 1] = '\0';
+    (void)gv_proc_read(name, GV_OUTSIDE_NAME_BYTES, "/proc/%u/task/%u/comm", pid, tid);
+    name[strcspn(name, "\n")] = '\0';
 }
 
 static size_t numbers_in(const char *folder, uint32_t *numbers, size_t most)
@@ -275,14 +250,13 @@ size_t gv_outside_threads(uint32_t pid, uint32_t *tids, size_t most)
 uint32_t gv_outside_reader(uint32_t pid)
 {
     static uint32_t tids[GV_OUTSIDE_THREADS];
-    uint64_t start;
     size_t count;
 
-    if (read_stat(pid, pid, &start))
+    if (gv_outside_is_there(pid, pid))
         return pid;
     count = gv_outside_threads(pid, tids, GV_OUTSIDE_THREADS);
     for (size_t i = 0; i < count; i++)
-        if (read_stat(pid, tids[i], &start))
+        if (gv_outside_is_there(pid, tids[i]))
             return tids[i];
     return 0;
 }
@@ -294,38 +268,10 @@ size_t gv_outside_processes(uint32_t *pids, size_t most)
 
 /* ---- objects ---- */
 
-static void read_build_id(uint32_t pid, struct gv_outside_object *object, uint64_t at,
-                          uint64_t bytes)
-{
-    unsigned char notes[NOTE_BYTES];
-    size_t size = bytes < sizeof(notes) ? bytes : sizeof(notes), used = 0;
-    Elf64_Nhdr note;
-
-    if (object->build_id_bytes || !gv_outside_read(pid, notes, at, size))
-        return;
-    while (used + sizeof(note) <= size) {
-        memcpy(&note, notes + used, sizeof(note));
-        size_t name = used + sizeof(note);
-        if (note.n_namesz > size || note.n_descsz > size)
-            return;
-        size_t text = name + (note.n_namesz + 3u) / 4 * 4,
-               next = text + (note.n_descsz + 3u) / 4 * 4;
-        if (next > size || text + note.n_descsz > size)
-            return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + name, "GNU", 4) == 0) {
-            object->build_id_bytes =
-                (uint8_t)(note.n_descsz < GV_UNWIND_BUILD_ID ? note.n_descsz : GV_UNWIND_BUILD_ID);
-            memcpy(object->build_id, notes + text, object->build_id_bytes);
-            return;
-        }
-        used = next;
-    }
-}
-
 /* Reads what the file's first mapping says of it. False: it is no file with code. */
 static bool read_headers(uint32_t pid, struct gv_outside_object *object)
 {
+    unsigned char notes[GV_BUILD_ID_NOTES];
     Elf64_Phdr headers[HEADERS];
     Elf64_Ehdr head;
     bool has_load = false;
@@ -346,8 +292,11 @@ static bool read_headers(uint32_t pid, struct gv_outside_object *object)
             object->dynamic = object->base + headers[i].p_vaddr;
             object->dynamic_bytes = headers[i].p_memsz;
         }
-        if (headers[i].p_type == PT_NOTE)
-            read_build_id(pid, object, object->base + headers[i].p_vaddr, headers[i].p_memsz);
+        size_t size = headers[i].p_memsz < sizeof(notes) ? headers[i].p_memsz : sizeof(notes);
+        if (headers[i].p_type == PT_NOTE && !object->build_id_bytes &&
+            gv_outside_read(pid, notes, object->base + headers[i].p_vaddr, size))
+            object->build_id_bytes =
+                (uint8_t)gv_build_id_find(notes, size, headers[i].p_align, object->build_id);
     }
     return has_load;
 }

@@ -26,13 +26,14 @@ struct gv_outside_status {
     uint32_t parent;
     uint32_t user;   /* the effective one */
     uint32_t tracer; /* 0: none */
+    uint32_t threads;
 };
 
 /* -ESRCH: there is no such process. */
 int gv_outside_status(uint32_t pid, struct gv_outside_status *status);
 
-/* Whether its memory can be read. 0; -EPERM: forbidden; -ESRCH; -ENOEXEC: one of the Linux
- * kernel's, or of 32 bits. */
+/* Whether its memory can be read. 0; -EPERM: forbidden; -ESRCH; -EBUSY: it is ending; -ENOEXEC: one
+ * of the Linux kernel's, or of 32 bits. */
 int gv_outside_try(uint32_t pid);
 /* What forbids it, and what to do. */
 void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, char *out,
@@ -40,8 +41,6 @@ void gv_outside_refusal(uint32_t pid, const struct gv_outside_status *status, ch
 
 /* Whether all of it was read. */
 bool gv_outside_read(uint32_t pid, void *to, uintptr_t from, size_t bytes);
-/* How many bytes were, up to the first page that is not there. */
-size_t gv_outside_read_some(uint32_t pid, void *to, uintptr_t from, size_t bytes);
 
 /* A thread's name; "": unknown. */
 void gv_outside_name(uint32_t pid, uint32_t tid, char name[GV_OUTSIDE_NAME_BYTES]);
@@ -60,8 +59,15 @@ bool gv_outside_variable(uint32_t pid, const char *name, char *value, size_t siz
 /* When it was started, in ticks of a clock: another one has another, also if it has the same
  * number. 0: there is none. */
 uint64_t gv_outside_start(uint32_t pid, uint32_t tid);
+/* Whether it is there, and no zombie. */
+bool gv_outside_is_there(uint32_t pid, uint32_t tid);
 /* Since then, to a hundredth of a second; -1: unknown. */
 int64_t gv_outside_age_ns(uint64_t start);
+/* What the Linux kernel gives each program that begins: after exec() it has another. */
+struct gv_outside_program {
+    uint8_t random[16]; /* zeros: not known */
+};
+void gv_outside_program(uint32_t pid, struct gv_outside_program *program);
 /* The process, or a thread of it if its main thread has ended: whose memory and files are those of
  * the process. 0: it has ended. */
 uint32_t gv_outside_reader(uint32_t pid);

@@ -1,5 +1,6 @@
 #include "report/look/processes.h"
 
+#include "report/look/apart.h"
 #include "report/show/format.h"
 #include "trace/futex.h"
 
@@ -11,7 +12,9 @@
 
 #define SEEN_MOST 32768u      /* processes of this machine */
 #define LEVELS    64u         /* from a process to its ancestor */
-#define WATCH_NS  5000000000u /* for those that are looked at once */
+#define WATCH_NS  5000000000u /* beyond the looks, for one */
+#define FIND_NS   1000000000u /* for the first that does not answer; less for each later one */
+#define FIND_LESS 200000000u
 
 /* ---- which ---- */
 
@@ -66,34 +69,71 @@ static int by_rank(const void *one, const void *other)
     return (first->pid > second->pid) - (first->pid < second->pid);
 }
 
-void gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
-                            const struct gv_look_gpus *gpus)
-{
-    static uint32_t pids[SEEN_MOST];
-    size_t count = gv_outside_processes(pids, SEEN_MOST);
+/* What is done apart, as any process may keep who reads it. */
+static struct work {
+    uint32_t at; /* in `pid`, or the processes found */
+    uint32_t root;
+    const struct gv_look_gpus *gpus;
+    uint32_t pid[SEEN_MOST];
+    size_t pids;
+    unsigned looks; /* at each */
+    int64_t step_ns;
+    struct gv_look_processes found;
+} work;
 
-    processes->count = 0;
-    for (size_t i = 0; i < count && processes->count < GV_LOOK_PROCESSES; i++) {
-        struct gv_look_process process = {.pid = pids[i], .bytes = -1};
-        int64_t bytes;
+static void find_each(void *result)
+{
+    struct work *now = result;
+    struct gv_look_processes *found = &now->found;
+
+    for (; now->at < now->pids && found->count < GV_LOOK_PROCESSES; now->at++) {
+        uint32_t pid = now->pid[now->at];
+        struct gv_look_process *process = &found->process[found->count];
         bool is_user = false;
 
-        for (uint32_t k = 0; k < gpus->count; k++)
-            if (gv_look_gpu_is_of(&gpus->gpu[k], pids[i], &bytes)) {
-                is_user = true;
-                if (bytes >= 0)
-                    process.bytes = (process.bytes < 0 ? 0 : process.bytes) + bytes;
-            }
-        if ((!is_user && !uses_cuda(pids[i])) || (root && !descends(pids[i], root)))
+        *process = (struct gv_look_process){.pid = pid, .rank = -1, .bytes = -1};
+        for (uint32_t k = 0; k < now->gpus->count; k++) {
+            int64_t bytes = -1;
+            is_user |= gv_look_gpu_is_of(&now->gpus->gpu[k], pid, &bytes);
+            if (bytes >= 0)
+                process->bytes = (process->bytes < 0 ? 0 : process->bytes) + bytes;
+        }
+        process->busy = gv_look_gpus_busy(now->gpus, pid);
+        process->start = gv_outside_start(pid, pid);
+        if ((now->root && !descends(pid, now->root)) || (!is_user && !uses_cuda(pid)))
             continue;
-        process.busy = gv_look_gpus_busy(gpus, pids[i]);
-        process.rank = rank_of(pids[i]);
-        process.start = gv_outside_start(pids[i], pids[i]);
-        gv_outside_text(gv_outside_reader(pids[i]), "cmdline", process.command,
-                        sizeof(process.command));
-        processes->process[processes->count++] = process;
+        process->rank = rank_of(pid);
+        gv_outside_text(gv_outside_reader(pid), "cmdline", process->command,
+                        sizeof(process->command));
+        found->count++;
     }
-    qsort(processes->process, processes->count, sizeof(processes->process[0]), by_rank);
+}
+
+static void say_silent(struct gv_look_process *process)
+{
+    snprintf(process->said, sizeof(process->said), "does not answer: " GV_LOOK_SILENT);
+}
+
+size_t gv_look_processes_find(struct gv_look_processes *processes, uint32_t root,
+                              const struct gv_look_gpus *gpus, uint64_t end_ns)
+{
+    struct gv_look_processes *found = &work.found;
+    uint64_t patience_ns = FIND_NS;
+
+    work.at = 0;
+    work.root = root;
+    work.gpus = gpus;
+    work.pids = gv_outside_processes(work.pid, SEEN_MOST);
+    found->count = 0;
+    while (gv_apart_run(find_each, &work, sizeof(work), patience_ns, end_ns) &&
+           gv_monotonic_ns() < end_ns && work.at < work.pids && found->count < GV_LOOK_PROCESSES) {
+        say_silent(&found->process[found->count++]);
+        patience_ns = FIND_LESS;
+        work.at++;
+    }
+    qsort(found->process, found->count, sizeof(found->process[0]), by_rank);
+    *processes = *found;
+    return found->count < GV_LOOK_PROCESSES ? work.pids - work.at : 0;
 }
 
 /* ---- what each does ---- */
@@ -113,7 +153,8 @@ static bool watch(struct gv_look_process *process, unsigned looks, int64_t step_
         gv_outside_refusal(process->pid, &status, why, sizeof(why));
         snprintf(process->said, sizeof(process->said), "not readable: %s", why);
     } else {
-        snprintf(process->said, sizeof(process->said), "%s", strerror(-error));
+        snprintf(process->said, sizeof(process->said), "%s",
+                 error == -EBUSY ? GV_LOOK_ENDING : strerror(-error));
     }
     if (focus && focus->parts) {
         gv_look_say(&look, &focus->part[0], process->did, sizeof(process->did));
@@ -126,20 +167,37 @@ static bool watch(struct gv_look_process *process, unsigned looks, int64_t step_
     return error != -ESRCH && is_same;
 }
 
-void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns)
+static void watch_each(void *result)
+{
+    struct work *now = result;
+
+    for (; now->at < now->found.count; now->at++) {
+        struct gv_look_process *process = &now->found.process[now->at];
+        if (!process->said[0] && !watch(process, now->looks, now->step_ns))
+            process->pid = 0;
+    }
+}
+
+void gv_look_processes_watch(struct gv_look_processes *processes, unsigned looks, int64_t step_ns,
+                             uint64_t end_ns)
 {
     unsigned each = processes->count ? looks / (unsigned)processes->count : 0;
-    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)step_ns * looks + WATCH_NS;
-    size_t count = processes->count;
 
+    work.at = 0;
+    work.looks = each ? each : 1;
+    work.step_ns = step_ns;
+    work.found = *processes;
+    uint64_t patience_ns = work.looks * (uint64_t)step_ns + WATCH_NS;
+    while (gv_apart_run(watch_each, &work, sizeof(work), patience_ns, end_ns) &&
+           gv_monotonic_ns() < end_ns && work.at < work.found.count)
+        say_silent(&work.found.process[work.at++]);
     processes->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct gv_look_process *process = &processes->process[i];
-        if (gv_monotonic_ns() >= end_ns)
+    for (size_t i = 0; i < work.found.count; i++) {
+        struct gv_look_process *process = &work.found.process[i];
+        if (i >= work.at && !process->said[0])
             snprintf(process->said, sizeof(process->said), "not looked at: there was no time");
-        else if (!watch(process, each ? each : 1, step_ns))
-            continue;
-        processes->process[processes->count++] = *process;
+        if (process->pid)
+            processes->process[processes->count++] = *process;
     }
 }
 

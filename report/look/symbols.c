@@ -27,7 +27,8 @@ static void read_dynamic(uint32_t pid, const struct gv_outside_object *object,
         object->dynamic_bytes < sizeof(entries) ? object->dynamic_bytes : sizeof(entries);
 
     memset(tables, 0, sizeof(*tables));
-    bytes = object->dynamic ? gv_outside_read_some(pid, entries, object->dynamic, bytes) : 0;
+    if (!object->dynamic || !gv_outside_read(pid, entries, object->dynamic, bytes))
+        return;
     for (size_t i = 0; i < bytes / sizeof(entries[0]) && entries[i].d_tag != DT_NULL; i++) {
         uint64_t value = entries[i].d_un.d_val;
 
@@ -101,12 +102,14 @@ int gv_symbols_read(uint32_t pid, const struct gv_outside_object *object,
     symbols->text = malloc(tables.text_bytes + 1);
     if (!symbols->symbol || !symbols->text)
         return -ENOMEM;
-    symbols->count = gv_outside_read_some(pid, symbols->symbol, tables.symbols,
-                                          count * sizeof(symbols->symbol[0])) /
-                     sizeof(symbols->symbol[0]);
-    symbols->text_bytes = gv_outside_read_some(pid, symbols->text, tables.text, tables.text_bytes);
+    if (!gv_outside_read(pid, symbols->symbol, tables.symbols,
+                         count * sizeof(symbols->symbol[0])) ||
+        !gv_outside_read(pid, symbols->text, tables.text, tables.text_bytes))
+        return -ENOENT;
+    symbols->count = count;
+    symbols->text_bytes = tables.text_bytes;
     symbols->text[symbols->text_bytes] = '\0';
-    return symbols->count && symbols->text_bytes ? 0 : -ENOENT;
+    return 0;
 }
 
 static const char *name_of(const struct gv_symbols *symbols, const Elf64_Sym *symbol)

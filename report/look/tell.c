@@ -15,34 +15,25 @@
 #define BUSY_PERCENT       90
 #define IDLE_PERCENT       5
 
-/* What a thread does in a call of a class; NULL: nothing to add to its name. */
+/* What a thread does in a call of a class. */
 static const char *class_words(enum gv_api_class class)
 {
-    switch (class) {
-    case GV_CLASS_SYNC:
-        return "waits for the GPU in";
-    case GV_CLASS_COLLECTIVE:
-        return "meets other ranks in";
-    case GV_CLASS_COPY:
-        return "copies in";
-    case GV_CLASS_LAUNCH:
-        return "queues work in";
-    case GV_CLASS_LOAD:
-    case GV_CLASS_UNLOAD:
-    case GV_CLASS_FUNCTION:
-        return "loads code in";
-    case GV_CLASS_ALLOC:
-        return "allocates memory in";
-    case GV_CLASS_FREE:
-        return "frees memory in";
-    case GV_CLASS_INIT:
-    case GV_CLASS_CONTEXT:
-        return "starts or ends CUDA in";
-    case GV_CLASS_GRAPH:
-        return "makes a CUDA graph in";
-    default:
-        return "is in";
-    }
+    static const char *const words[GV_CLASS_COUNT] = {
+        [GV_CLASS_SYNC] = "waits for the GPU in",
+        [GV_CLASS_COLLECTIVE] = "meets other ranks in",
+        [GV_CLASS_COPY] = "copies in",
+        [GV_CLASS_LAUNCH] = "queues work in",
+        [GV_CLASS_LOAD] = "loads code in",
+        [GV_CLASS_UNLOAD] = "loads code in",
+        [GV_CLASS_FUNCTION] = "loads code in",
+        [GV_CLASS_ALLOC] = "allocates memory in",
+        [GV_CLASS_FREE] = "frees memory in",
+        [GV_CLASS_INIT] = "starts or ends CUDA in",
+        [GV_CLASS_CONTEXT] = "starts or ends CUDA in",
+        [GV_CLASS_GRAPH] = "works on a CUDA graph in",
+    };
+
+    return class < GV_CLASS_COUNT && words[class] ? words[class] : "is in";
 }
 
 /* What follows "is"; the ledger's words (accounts.def), where they do. */

@@ -17,16 +17,20 @@
 #include "trace/thread_state.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STACKS_MOST       1024u /* later ones are not told apart */
 #define SAMPLE_PATH_BYTES 128u
-#define NAMES_S           2 /* for the names of native frames, after the looks */
+#define NAMES_NS          2000000000u /* for the names of native frames, after the looks */
+#define NAMES_LEAST_NS    500000000u  /* if these took longer */
 #define LOOK_MOST_NS      1000000000u
 #define TRIES             3
+#define OTHERS            7u
 #define LET_GO_NS         20000
+#define PAUSE_MOST_NS     500000000u
 #define AT_NS             1000000 /* from one look to the next in the trace in memory */
 #define MUTEX_OWNER       8u      /* glibc's pthread_mutex_t: lock, count, owner */
 #define MUTEX_CONTENDED   2u
@@ -56,7 +60,9 @@ struct known_stack {
 
 struct watch {
     struct gv_look *look;
-    unsigned looks; /* wanted */
+    unsigned looks;           /* wanted, */
+    uint64_t step_ns, end_ns; /* so far from each other, and none later */
+    struct gv_outside_program program;
     struct gv_outside_objects objects;
     struct gv_unwinder *unwinder;
     uint32_t generation;
@@ -223,18 +229,14 @@ static int stack_number(struct watch *watch, size_t *number)
 }
 
 /* One that did not stop in time would stay stopped. */
-static void let_go(void)
-{
-    while (gv_running_stack_let_go())
-        gv_pause_ns(LET_GO_NS);
-}
-
 static int take_running(struct watch *watch, uint32_t tid)
 {
     int error = gv_running_stack_take(watch->look->pid, tid, &watch->taken);
 
-    watch->look->may_not_stop |= error == -EPERM;
-    let_go();
+    /* One that ends may not be stopped either. */
+    watch->look->may_not_stop |= error == -EPERM && gv_outside_is_there(watch->look->pid, tid);
+    while (gv_running_stack_let_go() && gv_monotonic_ns() < watch->late_ns)
+        gv_pause_ns(LET_GO_NS);
     return error;
 }
 
@@ -247,7 +249,8 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
     /* Who is in a short system call at that moment is hardly in one the next time, or in a long
      * one, for which it needs no stop. */
     for (int tries = 0; gv_unwind_is_there() && error == -EAGAIN && tries < TRIES; tries++) {
-        if (tries && gv_thread_state_read(watch->look->pid, tid, NULL, &sample->thread))
+        if (tries && (gv_monotonic_ns() >= watch->late_ns ||
+                      gv_thread_state_read(watch->look->pid, tid, NULL, &sample->thread)))
             return;
         if (!sample->thread.sp) {
             error = take_running(watch, tid);
@@ -256,10 +259,8 @@ static void take_native(struct watch *watch, uint32_t tid, struct sample *sample
         memset(&taken->stack, 0, sizeof(taken->stack));
         taken->stack.pc = sample->thread.pc;
         taken->stack.sp = sample->thread.sp;
-        taken->stack.bytes = taken->bytes;
-        taken->stack.size =
-            gv_outside_read_some(tid, taken->bytes, taken->stack.sp, sizeof(taken->bytes));
-        error = taken->stack.size ? 0 : -EFAULT;
+        error = gv_running_stack_copy(tid, taken);
+        break;
     }
     if (error)
         return;
@@ -333,7 +334,7 @@ static bool has_not_moved(const struct sample *before, const struct sample *now)
            now->thread.cpu_ns;
 }
 
-static int take_sample(struct watch *watch, size_t i, unsigned at)
+static int take_sample(struct watch *watch, size_t i, unsigned at, bool has_time)
 {
     struct gv_look_thread *thread = &watch->look->thread[i];
     struct sample *sample = &watch->watched[i].sample[at];
@@ -348,7 +349,7 @@ static int take_sample(struct watch *watch, size_t i, unsigned at)
     if (at && has_not_moved(&sample[-1], sample)) {
         sample->stack = sample[-1].stack;
         sample->in_python = sample[-1].in_python;
-    } else {
+    } else if (has_time) {
         watch->frame_count =
             watch->python.low
                 ? gv_look_python_frames(&watch->python, thread->inner_tid, watch->frames)
@@ -391,9 +392,11 @@ static int find_thread(struct watch *watch, uint32_t tid, uint64_t start, size_t
     return 0;
 }
 
-/* Whether the process is still the one that it was, and can be read. */
-static bool is_the_same(struct watch *watch)
+/* Whether the process is still the one that it was, and can be read. 0; -ESRCH: it has ended;
+ * -ESTALE: it has begun another program. */
+static int check_it(struct watch *watch)
 {
+    struct gv_outside_program program;
     struct gv_look *look = watch->look;
 
     look->reader = gv_outside_reader(look->pid);
@@ -401,7 +404,10 @@ static bool is_the_same(struct watch *watch)
     look->has_ended =
         !look->reader || gv_outside_status(look->pid, &look->status) ||
         (look->reader == look->pid && gv_outside_start(look->pid, look->pid) != look->start);
-    return !look->has_ended;
+    if (look->has_ended)
+        return -ESRCH;
+    gv_outside_program(look->reader, &program);
+    return memcmp(&program, &watch->program, sizeof(program)) == 0 ? 0 : -ESTALE;
 }
 
 static int look_once(struct watch *watch, unsigned at)
@@ -410,7 +416,7 @@ static int look_once(struct watch *watch, unsigned at)
     static size_t index[GV_OUTSIDE_THREADS];
     struct gv_look *look = watch->look;
     size_t count = gv_outside_threads(look->pid, tids, GV_OUTSIDE_THREADS), known = 0;
-    int error = is_the_same(watch) ? 0 : -ESRCH;
+    int error = check_it(watch);
 
     if (!error && at % 8 == 7)
         error = read_objects(watch); /* libraries come while it starts */
@@ -423,31 +429,54 @@ static int look_once(struct watch *watch, unsigned at)
     }
     gv_look_python_threads(&watch->python, inner, known);
     watch->late_ns = gv_monotonic_ns() + LOOK_MOST_NS;
-    for (size_t i = 0; i < count && !error; i++)
-        if (index[i] < look->threads && (i == 0 || gv_monotonic_ns() < watch->late_ns))
-            error = take_sample(watch, index[i], at);
+    for (size_t i = 0; i < count && !error; i++) {
+        /* If there is no time for all stacks, it is for others at the next look. */
+        size_t next = i ? 1 + (i + at * OTHERS) % (count - 1) : 0;
+        if (index[next] < look->threads)
+            error =
+                take_sample(watch, index[next], at, i == 0 || gv_monotonic_ns() < watch->late_ns);
+    }
     /* What was read meanwhile may be another one's. */
-    return !error && !is_the_same(watch) ? -ESRCH : error;
+    return error ? error : check_it(watch);
 }
 
-static int look_often(struct watch *watch, int64_t step_ns)
+static int look_often(struct watch *watch)
 {
-    uint64_t start_ns = gv_monotonic_ns(), whole_ns = watch->looks * (uint64_t)step_ns;
+    uint64_t start_ns = gv_monotonic_ns(), step_ns = watch->step_ns;
     struct gv_look *look = watch->look;
     int error = 0;
 
     for (look->looks = 0; look->looks < watch->looks && !error;) {
-        uint64_t next_ns = start_ns + look->looks * (uint64_t)step_ns, now_ns = gv_monotonic_ns();
+        uint64_t next_ns = start_ns + look->looks * step_ns, now_ns = gv_monotonic_ns();
         /* Where looking takes long, there are fewer. */
-        if (look->looks && now_ns > start_ns + whole_ns)
+        if (look->looks && now_ns > watch->end_ns)
             break;
-        if (next_ns > now_ns)
-            gv_pause_ns(next_ns - now_ns);
+        for (; now_ns < next_ns; now_ns = gv_monotonic_ns())
+            gv_pause_ns(next_ns - now_ns < PAUSE_MOST_NS ? next_ns - now_ns : PAUSE_MOST_NS);
         error = look_once(watch, look->looks);
         look->looks += !error;
     }
     look->seconds = (double)(gv_monotonic_ns() - start_ns) / 1e9;
     return error == -ESRCH && look->looks ? 0 : error;
+}
+
+/* In a thread of its own: if one of the process has not stopped by the end, because it gets no
+ * CPU, the Linux kernel lets it go when who asked it to stop ends. */
+static void *look_in_thread(void *watch)
+{
+    return (void *)(intptr_t)look_often(watch);
+}
+
+static int run_looks(struct watch *watch)
+{
+    pthread_t thread;
+    void *result = NULL;
+    int error = pthread_create(&thread, NULL, look_in_thread, watch);
+
+    if (error) /* no thread is left for it */
+        return look_often(watch);
+    pthread_join(thread, &result);
+    return (int)(intptr_t)result;
 }
 
 /* ---- what was seen, as a trace ---- */
@@ -630,10 +659,11 @@ static int judge(struct watch *watch)
 {
     struct gv_look *look = watch->look;
     struct gv_idle_looks *looks = NULL;
+    uint64_t names_ns = watch->end_ns + NAMES_NS, least_ns = gv_monotonic_ns() + NAMES_LEAST_NS;
     int error = store_samples(watch);
 
     if (!error)
-        error = gv_stack_names_find_within(&look->trace, NAMES_S);
+        error = gv_stack_names_find_until(&look->trace, names_ns > least_ns ? names_ns : least_ns);
     if (!error)
         error = find_static_calls(watch);
     if (!error)
@@ -665,6 +695,7 @@ static int open_watch(struct watch *watch)
     look->reader = gv_outside_reader(look->pid);
     if (!look->reader)
         return -ESRCH;
+    gv_outside_program(look->reader, &watch->program);
     error = gv_outside_try(look->reader);
     if (error)
         return error;
@@ -698,23 +729,45 @@ static void close_watch(struct watch *watch)
     free(watch);
 }
 
-int gv_look_watch(struct gv_look *look, uint32_t pid, unsigned looks, int64_t step_ns)
+/* -ESTALE: it has begun another program; `left` looks are left for that. */
+static int watch_one(struct gv_look *look, unsigned *left, uint64_t step_ns, uint64_t end_ns)
 {
     struct watch *watch = calloc(1, sizeof(*watch));
     int error;
 
-    memset(look, 0, sizeof(*look));
-    look->pid = pid;
     if (!watch)
         return -ENOMEM;
     watch->look = look;
-    watch->looks = looks;
+    watch->looks = *left;
+    watch->step_ns = step_ns;
+    watch->end_ns = end_ns;
     error = open_watch(watch);
     if (!error)
-        error = look_often(watch, step_ns);
+        error = run_looks(watch);
+    *left -= look->looks;
+    look->has_changed |= error == -ESTALE;
+    if (error == -ESTALE && gv_monotonic_ns() >= end_ns && look->looks)
+        error = 0;
     if (!error)
         error = judge(watch);
     close_watch(watch);
+    return error;
+}
+
+int gv_look_watch(struct gv_look *look, uint32_t pid, unsigned looks, int64_t step_ns)
+{
+    uint64_t end_ns = gv_monotonic_ns() + looks * (uint64_t)step_ns;
+    bool again = false;
+    int error, tries = 0;
+
+    memset(look, 0, sizeof(*look));
+    do {
+        gv_look_free(look);
+        look->pid = pid;
+        look->has_changed = again;
+        error = watch_one(look, &looks, (uint64_t)step_ns, end_ns);
+        again = error == -ESTALE;
+    } while (again && (++tries < TRIES || gv_monotonic_ns() < end_ns));
     return error;
 }
 

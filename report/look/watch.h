@@ -53,6 +53,7 @@ struct gv_look {
     unsigned looks;
     double seconds;
     bool has_ended;      /* meanwhile */
+    bool has_changed;    /* it began another program meanwhile */
     bool is_recorded;    /* by gpuverify */
     bool uses_cuda;      /* a driver is mapped */
     bool may_not_stop;   /* what running threads do natively is not known */
@@ -62,7 +63,8 @@ struct gv_look {
     struct gv_database trace; /* frames are in its view frames, by a part's stack */
 };
 
-/* Free it in any case. -ESRCH, -EPERM, -ENOEXEC as gv_outside_try(); or another -errno. */
+/* Free it in any case. -ESRCH, -EPERM, -EBUSY, -ENOEXEC as gv_outside_try(); -ESTALE: it began one
+ * program after the other; or another -errno. */
 int gv_look_watch(struct gv_look *look, uint32_t pid, unsigned looks, int64_t step_ns);
 void gv_look_free(struct gv_look *look);
 

@@ -6,28 +6,28 @@
 
 CREATE VIEW calls AS -- one outermost CUDA call
 SELECT
-    c.id AS id, -- increases in the order of storage; within a thread that is the order of the calls
-    t.process AS process, -- id in processes
-    c.thread AS thread, -- id in threads
-    a.name AS name, -- the exported symbol, such as cuLaunchKernel_ptsz
+    c.id AS id, -- increases; within a thread in the order of the calls
+    t.process AS process, -- processes.id
+    c.thread AS thread, -- threads.id
+    a.name AS name, -- exported symbol, such as cuLaunchKernel_ptsz
     a.class AS class, -- init, context, load, unload, function, launch, copy, set, sync, alloc, free, stream, event, graph
-    c.start_ns AS start_ns, -- since the session's start
-    c.duration_ns AS duration_ns, -- from call to return; if count is above 1, the sum of all
-    c.result AS result, -- as returned; NULL if a C++ exception left the call
-    coalesce(c.context, s.context) AS context, -- id in contexts
-    c.stream AS stream, -- id in streams
-    c.bytes AS bytes, -- moved or requested; the release threshold (at most 1 << 48) that a call sets for a memory pool
-    k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
-    coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
-    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU; or the number of its sample
-    cs.stack AS stack, -- where in the program, see frames; docs/stacks.md says which calls have one
+    c.start_ns AS start_ns, -- since session start
+    c.duration_ns AS duration_ns, -- from call to return; the sum if count is above 1
+    c.result AS result, -- as returned; NULL: a C++ exception left the call
+    coalesce(c.context, s.context) AS context, -- contexts.id
+    c.stream AS stream, -- streams.id
+    c.bytes AS bytes, -- moved or requested; or the release threshold set for a memory pool (at most 1 << 48)
+    k.name AS kernel, -- launched kernel, or the one whose function the call returned
+    coalesce(k.module, m.module) AS module, -- loaded or unloaded, or the kernel's; modules.id
+    c.correlation AS correlation, -- CUPTI's number of the call, or the number of its sample
+    cs.stack AS stack, -- frames.stack; docs/stacks.md says which calls have one
     c.object AS object, -- pointer or handle that the call made or used
-    c.kernel AS kernel_id, -- id in kernels
+    c.kernel AS kernel_id, -- kernels.id
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
-    coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
-    a.kind AS call_kind, -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
-    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack, -- 1: the stack is this call's own; 0: it is that of an earlier call of the same site; NULL: no stack
-    (SELECT range FROM call_range WHERE thread = c.thread AND call <= c.id ORDER BY call DESC LIMIT 1) AS range -- the innermost range that its thread was in; id in ranges
+    coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the first call's start to the last one's end
+    a.kind AS call_kind, -- kind within the class, such as copy-async: docs/apis.md
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack, -- 1: this call's own; 0: that of an earlier call of the same site; NULL: no stack
+    (SELECT range FROM call_range WHERE thread = c.thread AND call <= c.id ORDER BY call DESC LIMIT 1) AS range -- innermost range of its thread; ranges.id
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -38,19 +38,19 @@ FROM call c
     LEFT JOIN call_stack_of_other oc ON oc.call = c.id
     LEFT JOIN call_fold f ON f.call = c.id;
 
-CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph that ran on a GPU
+CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph on a GPU
 SELECT
     o.id AS id, -- increases
-    CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- kernel, copy, set, or graph (a whole launched one, unless GPUVERIFY_GRAPHS=nodes)
-    CASE o.kind WHEN 1 THEN n.name WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' WHEN 4 THEN 'graph' END AS name, -- the kernel's name as written in C++, or the copy's direction
-    p.process AS process, -- id in processes
-    p.device AS device, -- the process's number of the device
-    coalesce(c.context, st.context) AS context, -- the call's; id in contexts
-    CASE WHEN o.graph_node IS NULL THEN c.stream END AS stream, -- the call's; id in streams
+    CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- kernel, copy, set, graph (a whole one, unless GPUVERIFY_GRAPHS=nodes)
+    CASE o.kind WHEN 1 THEN n.name WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' WHEN 4 THEN 'graph' END AS name, -- the kernel's name as in C++, or the copy's direction
+    p.process AS process, -- processes.id
+    p.device AS device, -- devices.device
+    coalesce(c.context, st.context) AS context, -- contexts.id
+    CASE WHEN o.graph_node IS NULL THEN c.stream END AS stream, -- streams.id
     o.start_ns AS start_ns, -- on the GPU, by the clock of the calls
     o.duration_ns AS duration_ns, -- on the GPU
     o.bytes AS bytes, -- of a copy or set
-    o.call AS call, -- the call that started it; id in calls
+    o.call AS call, -- that started it; calls.id
     s.grid_x AS grid_x, -- blocks
     s.grid_y AS grid_y, -- blocks
     s.grid_z AS grid_z, -- blocks
@@ -60,14 +60,14 @@ SELECT
     s.registers AS registers, -- of one thread
     s.static_shared_bytes + s.dynamic_shared_bytes AS shared_bytes, -- of one block
     s.local_bytes AS local_bytes, -- of one thread
-    s.static_shared_bytes AS static_shared_bytes, -- of one block, declared in the kernel
-    s.dynamic_shared_bytes AS dynamic_shared_bytes, -- of one block, requested by the launch
+    s.static_shared_bytes AS static_shared_bytes, -- of these, declared in the kernel
+    s.dynamic_shared_bytes AS dynamic_shared_bytes, -- of these, requested by the launch
     n.linkage AS linkage_name, -- the kernel's linked name
-    o.graph_node AS graph_node, -- the node, if it was recorded as a node of a graph
+    o.graph_node AS graph_node, -- the node of a graph, if recorded by node
     p.context AS cupti_context, -- CUPTI's number of the context
-    p.stream AS cupti_stream, -- CUPTI's number of the stream: tells streams apart where stream is NULL
-    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory, -- of a copy from or to the host: pageable, pinned or managed
-    gn.stack AS node_stack -- of a node: the stack of the call that added it to the graph; id in stacks
+    p.stream AS cupti_stream, -- CUPTI's number; tells streams apart where stream is NULL
+    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory, -- of a copy: pageable, pinned, managed
+    gn.stack AS node_stack -- of the call that added the node; frames.stack
 FROM gpu_op o
     LEFT JOIN gpu_place p ON p.id = o.place
     LEFT JOIN gpu_shape s ON s.id = o.shape
@@ -80,31 +80,31 @@ FROM gpu_op o
 CREATE VIEW loads AS -- one load of code, also inside another call
 SELECT
     l.id AS id, -- negative for a lazy load
-    l.call AS call, -- the outermost call around it; id in calls; NULL if that never returned
-    l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (with a call that loads nothing itself)
-    l.name AS name, -- the file, the link input's name, or the lazily loaded kernel
+    l.call AS call, -- outermost call around it; calls.id; NULL: it never returned
+    l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (the call itself loads nothing)
+    l.name AS name, -- the file, linker input or lazily loaded kernel
     l.bytes AS bytes, -- of the image
     CASE WHEN l.hash IS NOT NULL THEN printf('%016x', l.hash) END AS hash, -- of size and samples of the image
-    l.start_ns AS start_ns, -- since the session's start
-    l.duration_ns AS duration_ns, -- of the load; of the whole call for a lazy one
+    l.start_ns AS start_ns, -- since session start
+    l.duration_ns AS duration_ns, -- of a lazy load: the whole call's
     CASE WHEN p.gpu = 'cupti' THEN coalesce((SELECT sum(j.duration_ns) FROM jit j
         WHERE j.process = p.id AND j.start_ns >= l.start_ns
             AND j.start_ns <= l.start_ns + l.duration_ns
             AND (j.call = l.call OR j.call IS NULL OR l.call IS NULL)),
         CASE WHEN l.kind = 'cubin' OR coalesce(p.ended, 'killed') <> 'killed' AND NOT EXISTS
             (SELECT 1 FROM loss WHERE process = p.id AND what LIKE 'GPU %' AND count > 0)
-        THEN 0 END) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if unknown: the GPU side, or a part of it, is missing
-    w.wait_ns AS wait_ns, -- waiting until the GPU was idle
-    w.gpu_busy AS gpu_busy, -- 1: the GPU was busy when the load began
+        THEN 0 END) END AS jit_ns, -- compiling, or finding compiled code in the cache
+    w.wait_ns AS wait_ns, -- waiting for an idle GPU
+    w.gpu_busy AS gpu_busy, -- 1: the GPU was busy when it began
     l.result AS result, -- 0, or the driver's error
-    l.image AS image, -- what the image is: cubin, ptx, fatbin
-    l.module AS module, -- the resulting module; id in modules; NULL if it failed
-    t.process AS process, -- id in processes
-    l.thread AS thread, -- id in threads
+    l.image AS image, -- cubin, ptx, fatbin
+    l.module AS module, -- result; modules.id; NULL: it failed
+    t.process AS process, -- processes.id
+    l.thread AS thread, -- threads.id
     a.name AS function, -- name of the loading call
     l.handle AS handle, -- of the module or library
-    NULL AS kernel, -- the kernel whose first use loaded it lazily
-    l.library AS library -- the program or shared library that contains the image
+    NULL AS kernel, -- whose first use loaded it lazily
+    l.library AS library -- program or library that contains the image
 FROM load l
     LEFT JOIN thread t ON t.id = l.thread
     LEFT JOIN api a ON a.id = l.api
@@ -125,20 +125,20 @@ FROM gpu_module m
     LEFT JOIN load_wait w ON w.load = -m.id
 WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
 
-CREATE VIEW host_functions AS -- one function that the CPU ran when its stream reached it: cudaLaunchHostFunc, stream callbacks
+CREATE VIEW host_functions AS -- one function that a stream ran on the CPU: cudaLaunchHostFunc, stream callbacks
 SELECT
     h.id AS id, -- increases
-    h.process AS process, -- id in processes
-    h.call AS call, -- the call that put it into its stream; id in calls
-    coalesce(c.context, s.context) AS context, -- the call's; id in contexts
-    c.stream AS stream, -- the call's; id in streams
-    h.start_ns AS start_ns, -- since the session's start; NULL: it is not known to have run
+    h.process AS process, -- processes.id
+    h.call AS call, -- that put it into its stream; calls.id
+    coalesce(c.context, s.context) AS context, -- contexts.id
+    c.stream AS stream, -- streams.id
+    h.start_ns AS start_ns, -- since session start; NULL: not known to have run
     h.duration_ns AS duration_ns, -- of it
-    f.function AS name, -- as written in C++; NULL: unknown, as of a Python function, or of the CUDA runtime
-    f.library AS library, -- file with the code
+    f.function AS name, -- as in C++; NULL for Python and the CUDA runtime
+    f.library AS library, -- with the code
     f.file AS file, -- source file
     f.line AS line, -- its first line
-    h.thread AS thread -- the driver's thread that ran it; id in threads
+    h.thread AS thread -- the driver's thread; threads.id
 FROM host_function h
     LEFT JOIN call c ON c.id = h.call
     LEFT JOIN stream s ON s.id = c.stream
@@ -146,107 +146,107 @@ FROM host_function h
     LEFT JOIN frame f ON f.stack = k.id AND f.kind <> 'runtime'
         AND f.depth = (SELECT max(depth) FROM frame WHERE stack = k.id); -- not what is inlined at its start
 
-CREATE VIEW ranges AS -- one range or mark with which the program said what it did: NVTX, gpuverify.h
+CREATE VIEW ranges AS -- one range or mark of the program: NVTX, gpuverify.h
 SELECT
     r.id AS id, -- increases; within a thread in the order of the starts
-    t.process AS process, -- id in processes
-    r.thread AS thread, -- that began it; id in threads
-    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- push: ended by a pop of its thread; start: ended by any thread; mark: a moment
-    d.text AS domain, -- NVTX's domain; NULL: the default one
-    m.text AS message, -- the program's text; NULL: none, or it was lost
+    t.process AS process, -- processes.id
+    r.thread AS thread, -- that began it; threads.id
+    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- push (its thread pops it), start (any thread ends it), mark (a moment)
+    d.text AS domain, -- NVTX's; NULL: the default one
+    m.text AS message, -- the program's text; NULL: none, or lost
     r.category AS category, -- NVTX's number; NULL: none
-    c.text AS category_name, -- the name that the program gave to it
+    c.text AS category_name, -- the program's name of it
     CASE WHEN r.color IS NOT NULL THEN printf('#%06x', r.color & 0xffffff) END AS color, -- red, green, blue; NULL: none
-    r.payload AS payload, -- a number of the program's; NULL: none
-    r.start_ns AS start_ns, -- since the session's start
-    r.duration_ns AS duration_ns, -- NULL: it has no end; of a mark 0
-    r.depth AS depth, -- of a push: how many ranges lead outwards from it, over parent
-    r.parent AS parent -- the innermost of these; id in ranges
+    r.payload AS payload, -- the program's number; NULL: none
+    r.start_ns AS start_ns, -- since session start
+    r.duration_ns AS duration_ns, -- NULL: no end; of a mark 0
+    r.depth AS depth, -- of a push: how many ranges are around it
+    r.parent AS parent -- innermost of these; ranges.id
 FROM range r
     LEFT JOIN thread t ON t.id = r.thread
     LEFT JOIN range_text d ON d.id = r.domain
     LEFT JOIN range_text m ON m.id = r.text
     LEFT JOIN range_text c ON c.id = r.category_name;
 
-CREATE VIEW range_summary AS -- all ranges or marks with one name, and what the calls in them did
+CREATE VIEW range_summary AS -- all ranges or marks with one name, and the calls in them
 SELECT
-    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- as in ranges
-    r.domain AS domain, -- as in ranges
-    r.text AS message, -- as in ranges; # stands for numbers if many texts differ only in them
-    r.count AS count, -- how many there were
-    r.unended AS unended, -- how many of these have no end; the times leave them out
-    r.total_ns AS total_ns, -- from starts to ends, together
+    CASE r.kind WHEN 1 THEN 'push' WHEN 2 THEN 'start' WHEN 3 THEN 'mark' END AS kind, -- ranges.kind
+    r.domain AS domain, -- ranges.domain
+    r.text AS message, -- ranges.message; # stands for numbers in which many texts differ
+    r.count AS count, -- ranges or marks
+    r.unended AS unended, -- of these, without an end; times leave them out
+    r.total_ns AS total_ns, -- sum
     r.min_ns AS min_ns, -- shortest
-    r.median_ns AS median_ns, -- for an even count the lower one
+    r.median_ns AS median_ns, -- lower one of two
     r.max_ns AS max_ns, -- longest
-    r.calls AS calls, -- calls in them; docs/ranges.md says which calls are in a range
-    r.launches AS launches, -- calls that put work on the GPU
-    r.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
-    r.stalls AS stalls, -- unexpected stalls of these calls
-    r.stall_ns AS stall_ns, -- what these lost
-    r.max_stall_ns AS max_stall_ns, -- the most that one of these lost
-    r.idle_ns AS idle_ns, -- the part of total_ns in which no device of the process had work; NULL: unknown
-    r.loads AS loads, -- loads of code by these calls
-    r.load_ns AS load_ns, -- time in these loads
+    r.calls AS calls, -- calls in them: docs/ranges.md
+    r.launches AS launches, -- calls with work for the GPU
+    r.gpu_ns AS gpu_ns, -- time of that work
+    r.stalls AS stalls, -- unexpected ones of these calls
+    r.stall_ns AS stall_ns, -- lost in these
+    r.max_stall_ns AS max_stall_ns, -- the most that one lost
+    r.idle_ns AS idle_ns, -- part of total_ns without work on any device of the process
+    r.loads AS loads, -- of code by these calls
+    r.load_ns AS load_ns, -- time of these
     r.allocations AS allocations, -- of device memory
     r.allocated_bytes AS allocated_bytes -- in these
 FROM range_total r;
 
-CREATE VIEW steps AS -- one step of the program: a range or mark that repeats, or launches that repeat
+CREATE VIEW steps AS -- one step of the program: a range, mark or pattern of launches that repeats
 SELECT
-    s.series AS series, -- the steps of one thread have one number
+    s.series AS series, -- one number for the steps of a thread
     s.number AS number, -- in its series, from 1
-    e.process AS process, -- id in processes
-    e.thread AS thread, -- that did it; id in threads
-    e.source AS source, -- what repeats: range, mark or launches
-    e.domain AS domain, -- of the range or mark, as in ranges
-    e.message AS message, -- of the range or mark, as in range_summary
-    s.kind AS kind, -- steps that launch alike have the same one
-    s.warmup AS warmup, -- 1: it is one of the first, which took longer than others of their kind, or set up the loop
-    s.start_ns AS start_ns, -- since the session's start
-    s.duration_ns AS duration_ns, -- until its end, or until the next step
-    s.calls AS calls, -- that begin in its time, of the process; if it has several series, of the thread
-    s.launches AS launches, -- calls that put work on the GPU
-    s.gpu_ns AS gpu_ns, -- time on the GPU of what these calls put there; NULL: unknown
-    s.stalls AS stalls, -- unexpected stalls of these calls
-    s.stall_ns AS stall_ns, -- what these lost
-    s.max_stall_ns AS max_stall_ns, -- the most that one of these lost
-    s.idle_ns AS idle_ns, -- the part of duration_ns in which no device of the process had work; NULL: unknown
-    s.loads AS loads, -- loads of code by these calls
-    s.load_ns AS load_ns, -- time in these loads
-    s.allocations AS allocations, -- of device memory
-    s.allocated_bytes AS allocated_bytes -- in these
+    e.process AS process, -- processes.id
+    e.thread AS thread, -- that did it; threads.id
+    e.source AS source, -- what repeats: range, mark, launches
+    e.domain AS domain, -- ranges.domain
+    e.message AS message, -- range_summary.message
+    s.kind AS kind, -- the same for steps that launch alike
+    s.warmup AS warmup, -- 1: one of the first, which took longer than others of its kind, or set up the loop
+    s.start_ns AS start_ns, -- since session start
+    s.duration_ns AS duration_ns, -- until its end, or the next step
+    s.calls AS calls, -- of the process in its time; with several series, of the thread
+    s.launches AS launches, -- range_summary.launches
+    s.gpu_ns AS gpu_ns, -- range_summary.gpu_ns
+    s.stalls AS stalls, -- range_summary.stalls
+    s.stall_ns AS stall_ns, -- range_summary.stall_ns
+    s.max_stall_ns AS max_stall_ns, -- range_summary.max_stall_ns
+    s.idle_ns AS idle_ns, -- part of duration_ns without work on any device of the process
+    s.loads AS loads, -- range_summary.loads
+    s.load_ns AS load_ns, -- range_summary.load_ns
+    s.allocations AS allocations, -- range_summary.allocations
+    s.allocated_bytes AS allocated_bytes -- range_summary.allocated_bytes
 FROM step s LEFT JOIN step_series e ON e.id = s.series;
 
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
-    x.id AS id, -- increases in the order of the calls' start; s15 in the commands
-    x.call AS call, -- id in calls
-    x.cause AS cause, -- see docs/stalls.md
+    x.id AS id, -- increases by start; s15 in the commands
+    x.call AS call, -- calls.id
+    x.cause AS cause, -- docs/stalls.md
     x.expected AS expected, -- 1: the program asked to wait (explicit-sync)
-    c.start_ns AS start_ns, -- of the call
-    c.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
-    x.wait_ns AS wait_ns, -- waiting: for the GPU, for another thread's call, or for something unknown
+    c.start_ns AS start_ns, -- calls.start_ns
+    c.duration_ns AS duration_ns, -- wait_ns + work_ns + jit_ns
+    x.wait_ns AS wait_ns, -- waiting: for the GPU, another thread's call, or something unknown
     x.work_ns AS work_ns, -- the call's own work
     x.jit_ns AS jit_ns, -- compiling
-    x.waited_for AS waited_for, -- the last operation that had to finish; id in gpu_ops
-    x.blocked_by AS blocked_by, -- the call that blocked it; id in calls
-    x.confidence AS confidence, -- measured: with the GPU side, by the Linux kernel, or by the end of a host function; inferred: from the calls alone
+    x.waited_for AS waited_for, -- last operation that had to finish; gpu_ops.id
+    x.blocked_by AS blocked_by, -- call that blocked it; calls.id
+    x.confidence AS confidence, -- measured: with the GPU side, by the Linux kernel or the end of a host function; inferred: from calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
-    t.process AS process, -- id in processes
-    c.thread AS thread, -- id in threads
-    a.name AS name, -- the call's name
-    k.name AS kernel, -- launched by the call
-    cs.stack AS stack, -- where in the program; see frames
-    x.presumed AS presumed, -- inferred only: the last call whose work was not known to be finished; id in calls
-    d.delay_ns AS delay_ns, -- the least time for which the thread waited for a CPU; NULL: unknown
-    coalesce(op.pid, os.pid) AS other_pid, -- other-process only: the other process; NULL: unknown
-    coalesce(op.name, os.program) AS other_name, -- its name; NULL: unknown
-    ox.did AS other_did, -- call (blocked_by), start, end, or use: it used the GPU
-    h.host_function AS host_function, -- the host function that most of the wait was for; id in host_functions
-    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- as in calls
+    t.process AS process, -- processes.id
+    c.thread AS thread, -- threads.id
+    a.name AS name, -- calls.name
+    k.name AS kernel, -- calls.kernel
+    cs.stack AS stack, -- frames.stack
+    x.presumed AS presumed, -- inferred only: last call whose work may not have finished; calls.id
+    d.delay_ns AS delay_ns, -- waiting for a CPU, at least
+    coalesce(op.pid, os.pid) AS other_pid, -- other-process only: its id
+    coalesce(op.name, os.program) AS other_name, -- its name
+    ox.did AS other_did, -- call (blocked_by), start, end, use (of the GPU)
+    h.host_function AS host_function, -- that most of the wait was for; host_functions.id
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- calls.own_stack
 FROM stall x
     LEFT JOIN stall_host h ON h.stall = x.id
     LEFT JOIN stall_advice v ON v.id = x.advice
@@ -261,87 +261,87 @@ FROM stall x
     LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other;
 
-CREATE VIEW older_stalls AS -- one stall of a time that is kept as sums by minute (GPUVERIFY_KEEP): the newest and the longest
+CREATE VIEW older_stalls AS -- one stall of time kept as sums by minute (GPUVERIFY_KEEP): the newest and the longest
 SELECT
-    o.id AS id, -- increases in the order of storage
-    o.start_ns AS start_ns, -- of the call
-    o.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
-    o.cause AS cause, -- as in stalls; never one that the program asked for
-    o.wait_ns AS wait_ns, -- as in stalls
-    o.work_ns AS work_ns, -- as in stalls
-    o.jit_ns AS jit_ns, -- as in stalls
-    o.confidence AS confidence, -- as in stalls
-    o.process AS process, -- id in processes
-    o.thread AS thread, -- id in threads
-    a.name AS name, -- the call's name
-    k.name AS kernel, -- launched by the call
-    o.stack AS stack, -- where in the program; see frames
+    o.id AS id, -- increases
+    o.start_ns AS start_ns, -- calls.start_ns
+    o.duration_ns AS duration_ns, -- wait_ns + work_ns + jit_ns
+    o.cause AS cause, -- stalls.cause; none that the program asked for
+    o.wait_ns AS wait_ns, -- stalls.wait_ns
+    o.work_ns AS work_ns, -- stalls.work_ns
+    o.jit_ns AS jit_ns, -- stalls.jit_ns
+    o.confidence AS confidence, -- stalls.confidence
+    o.process AS process, -- processes.id
+    o.thread AS thread, -- threads.id
+    a.name AS name, -- calls.name
+    k.name AS kernel, -- calls.kernel
+    o.stack AS stack, -- frames.stack
     o.advice AS advice -- what to do
 FROM older_stall o
     LEFT JOIN api a ON a.id = o.api
     LEFT JOIN kernel k ON k.id = o.kernel;
 
-CREATE VIEW idle AS -- a part of a time in which a device had no work of a process, for one reason at one line; or all short ones of a reason and line together
+CREATE VIEW idle AS -- time in which a device had no work of a process, for one reason at one line; or all short ones of a reason and line
 SELECT
     id AS id, -- i3 in the commands
-    process AS process, -- id in processes
-    device AS device, -- as in gpu_ops; NULL: the GPU side was not seen
-    thread AS thread, -- whose time it was; id in threads
-    start_ns AS start_ns, -- of the longest, if the row stands for several
-    duration_ns AS duration_ns, -- of all of them together
-    gap AS gap, -- the same in all parts of one idle time; NULL: the row is all others for a reason at a line, as the longest have rows of their own
-    gap_ns AS gap_ns, -- of that whole idle time: parts below 2 % of it have no rows of their own; NULL: the row is of several
-    is_inner AS is_inner, -- 1: that idle time is between two operations of the device; 0: before the first, after the last, or the row is of several
-    gaps AS gaps, -- how many parts of idle times it stands for
-    reason AS reason, -- an account of the ledger, or the cause of a stall; see docs/ledger.md
-    detail AS detail, -- the function, the file, the child's command, the thread that has the GIL, ...
-    samples AS samples, -- how often the library looked at the thread in this time
-    stack AS stack, -- where in the program; see frames
-    confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this very time; grouped: from looks in times like it; inferred: without looks, or without a GPU side
-    previous_call AS previous_call, -- the call that gave the device work before; id in calls; NULL: none did, it is not known, or the row is of several idle times
-    next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did, it is not known, or the row is of several idle times
+    process AS process, -- processes.id
+    device AS device, -- gpu_ops.device
+    thread AS thread, -- whose time it was; threads.id
+    start_ns AS start_ns, -- of the longest
+    duration_ns AS duration_ns, -- sum
+    gap AS gap, -- the same in all parts of one idle time; NULL: several idle times
+    gap_ns AS gap_ns, -- of that whole idle time: parts below 2 % of it have no own rows; NULL: several
+    is_inner AS is_inner, -- 1: between two operations of the device; 0: before the first, after the last, or several
+    gaps AS gaps, -- parts of idle times in the row
+    reason AS reason, -- an account (docs/ledger.md), or the cause of a stall
+    detail AS detail, -- function, file, child's command, thread with the GIL, ...
+    samples AS samples, -- looks at the thread in this time
+    stack AS stack, -- frames.stack
+    confidence AS confidence, -- measured: from calls and GPU records; sampled: from looks in this time; grouped: from looks in similar times; inferred: without looks or GPU side
+    previous_call AS previous_call, -- that gave the device work before; calls.id; NULL: none, or several idle times
+    next_call AS next_call -- that gave the device work next; calls.id; NULL: none, or several idle times
 FROM idle_time;
 
-CREATE VIEW ledger AS -- where the time of each device of each process went: its rows add up to the run
+CREATE VIEW ledger AS -- where the time of each device of each process went; the rows add up to the run
 SELECT
-    l.process AS process, -- id in processes
-    l.device AS device, -- as in gpu_ops; NULL: the GPU side was not seen
-    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- start: until the steps, or the first work; main; end: after the last
-    l.what AS what, -- the account: docs/ledger.md
-    p.file AS file, -- of the program's own line; NULL: unknown
+    l.process AS process, -- processes.id
+    l.device AS device, -- gpu_ops.device
+    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- start (until the steps, or the first work), main, end (after the last)
+    l.what AS what, -- account: docs/ledger.md
+    p.file AS file, -- of the program's own line
     p.line AS line, -- in it
-    p.function AS function, -- as written in C++ or Python
-    c.file AS claimed_by_file, -- of the line whose wait for the GPU made it idle: overlapping would save this time
+    p.function AS function, -- frames.function
+    c.file AS claimed_by_file, -- of the line whose wait for the GPU made it idle: overlapping saves this time
     c.line AS claimed_by_line, -- in it
     CASE WHEN l.claimed IS NOT NULL THEN coalesce(c.function, '?') END AS claimed_by_function, -- NULL: nobody claims it
-    l.total_ns AS total_ns, -- of all pieces together
+    l.total_ns AS total_ns, -- sum
     l.count AS count, -- pieces
-    l.error_ns AS error_ns, -- standard error of total_ns
-    l.first_half_ns AS first_half_ns, -- in the first half of the phase
-    l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
-    l.confidence AS confidence, -- measured; sampled: split by looks, by stacks of calls, or by samples of the GPU's work; inferred: from calls alone
-    l.detail AS detail -- the file, the child's command, the thread that has the GIL, ...
+    l.error_ns AS error_ns, -- standard error
+    l.first_half_ns AS first_half_ns, -- in the phase's first half
+    l.total_ns - l.first_half_ns AS second_half_ns, -- in its second half
+    l.confidence AS confidence, -- measured; sampled: split by looks, stacks of calls or GPU samples; inferred: from calls alone
+    l.detail AS detail -- idle.detail
 FROM ledger_row l LEFT JOIN place p ON p.id = l.place LEFT JOIN place c ON c.id = l.claimed;
 
-CREATE VIEW ledger_minutes AS -- the ledger by minute, including older time kept only as sums (GPUVERIFY_KEEP)
+CREATE VIEW ledger_minutes AS -- the ledger by minute, including older time kept as sums (GPUVERIFY_KEEP)
 SELECT
-    l.minute AS minute, -- since the session's start
-    l.process AS process, -- id in processes
-    l.device AS device, -- as in ledger
-    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger; always main for older time
-    l.what AS what, -- as in ledger; the largest rows of a minute have lines, the rest is by account
-    l.file AS file, -- as in ledger
-    l.line AS line, -- as in ledger
-    l.function AS function, -- as in ledger
-    l.claimed_file AS claimed_by_file, -- as in ledger
-    l.claimed_line AS claimed_by_line, -- as in ledger
-    l.claimed_function AS claimed_by_function, -- as in ledger
+    l.minute AS minute, -- since session start
+    l.process AS process, -- processes.id
+    l.device AS device, -- ledger.device
+    CASE l.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- ledger.phase; always main for older time
+    l.what AS what, -- ledger.what; the largest rows of a minute have lines, the rest is by account
+    l.file AS file, -- ledger.file
+    l.line AS line, -- ledger.line
+    l.function AS function, -- ledger.function
+    l.claimed_file AS claimed_by_file, -- ledger.claimed_by_file
+    l.claimed_line AS claimed_by_line, -- ledger.claimed_by_line
+    l.claimed_function AS claimed_by_function, -- ledger.claimed_by_function
     l.total_ns AS total_ns, -- in this minute
     l.count AS count, -- pieces
-    l.error_ns AS error_ns, -- standard error of total_ns
-    l.first_half_ns AS first_half_ns, -- in the first half of the minute
-    l.total_ns - l.first_half_ns AS second_half_ns, -- in the second half
-    l.confidence AS confidence, -- as in ledger
+    l.error_ns AS error_ns, -- standard error
+    l.first_half_ns AS first_half_ns, -- in the minute's first half
+    l.total_ns - l.first_half_ns AS second_half_ns, -- in its second half
+    l.confidence AS confidence, -- ledger.confidence
     NULL AS detail -- not kept
 FROM (SELECT minute, process, device, 1 AS phase, what, file, line, function, claimed_file, claimed_line, claimed_function,
         total_ns, count, error_ns, first_half_ns, confidence FROM older_ledger
@@ -350,115 +350,115 @@ FROM (SELECT minute, process, device, 1 AS phase, what, file, line, function, cl
         m.total_ns, m.count, m.error_ns, m.first_half_ns, m.confidence
     FROM ledger_minute m LEFT JOIN place p ON p.id = m.place LEFT JOIN place c ON c.id = m.claimed) l;
 
-CREATE VIEW findings AS -- one thing that could be saved, the most first
+CREATE VIEW findings AS -- one possible saving, largest first
 SELECT
-    f.id AS id, -- 1 is f1 in the commands
-    f.key AS key, -- the same from run to run: what, file's name and function
-    f.process AS process, -- id in processes
-    f.device AS device, -- as in ledger
-    CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- as in ledger
-    f.what AS what, -- an account, or a word that only findings have: docs/ledger.md
+    f.id AS id, -- f1 is 1 in the commands
+    f.key AS key, -- the same from run to run
+    f.process AS process, -- processes.id
+    f.device AS device, -- ledger.device
+    CASE f.phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' ELSE 'end' END AS phase, -- ledger.phase
+    f.what AS what, -- an account, or a word of findings: docs/ledger.md
     p.file AS file, -- of the line to look at
     p.line AS line, -- in it
-    p.function AS function, -- as in ledger
+    p.function AS function, -- ledger.function
     f.lost_ns AS lost_ns, -- in the phase
-    f.saves_ns AS saves_ns, -- at most, with what waits claim of the same work; NULL: nothing of itself
-    f.lost_ns * 1.0 / nullif(f.phase_ns, 0) AS share, -- lost_ns of the phase, without not-seen and no-request; 0 to 1
-    f.error_ns AS error_ns, -- standard error of lost_ns
+    f.saves_ns AS saves_ns, -- at most, with what waits claim of the same work; NULL: nothing by itself
+    f.lost_ns * 1.0 / nullif(f.phase_ns, 0) AS share, -- lost_ns of the phase without not-seen and no-request, 0 to 1
+    f.error_ns AS error_ns, -- standard error
     f.count AS count, -- pieces of time
-    f.steps AS steps, -- of the phase; 0: it has none
-    f.confidence AS confidence, -- as in ledger
+    f.steps AS steps, -- of the phase; 0: none
+    f.confidence AS confidence, -- ledger.confidence
     f.title AS title, -- what and where, in words
     f.fix AS fix, -- what to change
-    f.afterwards AS "then", -- what limits afterwards; NULL: not known
-    f.stall AS stall, -- a stall that shows it; id in stalls
-    f.idle AS idle, -- an idle time that shows it; id in idle
-    f.times AS times -- how many idle times made up most of it; NULL: it is part of each step, or there are no steps
+    f.afterwards AS "then", -- what limits afterwards
+    f.stall AS stall, -- example; stalls.id
+    f.idle AS idle, -- example; idle.id
+    f.times AS times -- idle times that made up most of it; NULL: part of each step, or no steps
 FROM finding f LEFT JOIN place p ON p.id = f.place;
 
-CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by samples of GPM; no row: no GPM
+CREATE VIEW gpu_use AS -- what limited a device while a process kept it busy, by GPM samples; no row: no GPM
 SELECT
-    process AS process, -- id in processes
-    nullif(device, -1) AS device, -- the process's number of it; NULL: only its calls were recorded, and its device's utilisation says when it was busy
-    CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- as in ledger; run: all
-    samples AS samples, -- that count: the process kept the device busy for two thirds of their time or more
+    process AS process, -- processes.id
+    nullif(device, -1) AS device, -- the process's number; NULL: only calls were recorded, and the device's utilisation says when it was busy
+    CASE phase WHEN 0 THEN 'start' WHEN 1 THEN 'main' WHEN 2 THEN 'end' ELSE 'run' END AS phase, -- ledger.phase; run: all
+    samples AS samples, -- in which the process kept the device busy for two thirds of the time or more
     busy_ns AS busy_ns, -- of these
-    words AS words, -- what limited it; NULL: fewer than 3 samples
-    sm_tenths / 10.0 AS sm_percent, -- as in samples, of the busy time
-    occupancy_tenths / 10.0 AS occupancy_percent, -- the same
-    tensor_tenths / 10.0 AS tensor_percent, -- the same
-    dram_tenths / 10.0 AS dram_percent, -- the same
-    fp64_tenths / 10.0 AS fp64_percent, -- the same
-    fp32_tenths / 10.0 AS fp32_percent, -- the same
-    fp16_tenths / 10.0 AS fp16_percent, -- the same
-    pcie_tenths / 10.0 AS pcie_percent -- the same
+    words AS words, -- what limited it; NULL: under 3 samples
+    sm_tenths / 10.0 AS sm_percent, -- samples.sm_percent, busy time only
+    occupancy_tenths / 10.0 AS occupancy_percent, -- likewise
+    tensor_tenths / 10.0 AS tensor_percent, -- likewise
+    dram_tenths / 10.0 AS dram_percent, -- likewise
+    fp64_tenths / 10.0 AS fp64_percent, -- likewise
+    fp32_tenths / 10.0 AS fp32_percent, -- likewise
+    fp16_tenths / 10.0 AS fp16_percent, -- likewise
+    pcie_tenths / 10.0 AS pcie_percent -- likewise
 FROM lane_use;
 
-CREATE VIEW facts AS -- what is true of the run beside its ledger
+CREATE VIEW facts AS -- what else is true of the run
 SELECT
-    process AS process, -- id in processes; NULL: of several
+    process AS process, -- processes.id; NULL: several
     name AS name, -- out of memory, memory full, no CUDA, no kernel, launch-blocking, unfinished, memory grows, late rank, accelerated
     detail AS detail -- in words
 FROM run_fact;
 
-CREATE VIEW gpu_lines AS -- one line of the program that asked for the GPU's time
+CREATE VIEW gpu_lines AS -- one line of the program that used the GPU's time
 SELECT
-    p.file AS file, -- source file; NULL: unknown
-    p.line AS line, -- line in it
-    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
-    l.gpu_ns AS gpu_ns, -- time of its kernels, copies, sets and graphs on the GPU; NULL: the GPU side was not seen
-    l.gpu_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS share, -- of the time of all, 0 to 1
+    p.file AS file, -- source file
+    p.line AS line, -- in it
+    p.function AS function, -- as in C++ or Python; of a library if no own line is known
+    l.gpu_ns AS gpu_ns, -- its kernels, copies, sets and graphs
+    l.gpu_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS share, -- of all such time, 0 to 1
     l.error_ns * 1.0 / nullif((SELECT sum(gpu_ns) FROM gpu_line), 0) AS error, -- standard error of share; 0: exact
-    l.launches AS launches, -- calls that put work on the GPU, estimated from the samples
-    l.samples AS samples, -- of these, calls whose own stack was taken
-    l.queued_ns AS queued_ns, -- from the start of these calls to the start of their work, together
-    l.idle_ns AS idle_ns, -- how long the device had been idle before that work, together
-    p.library AS library, -- file with the code
+    l.launches AS launches, -- calls with work for the GPU, estimated
+    l.samples AS samples, -- of these, calls with their own stack
+    l.queued_ns AS queued_ns, -- from the start of these to the start of their work
+    l.idle_ns AS idle_ns, -- of the device before that work
+    p.library AS library, -- with the code
     c.file AS captured_file, -- of graphs: where they were captured
-    c.line AS captured_line -- line in it
+    c.line AS captured_line -- in it
 FROM gpu_line l
     LEFT JOIN place p ON p.id = l.place
     LEFT JOIN place c ON c.id = l.capture;
 
 CREATE VIEW memory_lines AS -- one line of the program that allocated memory with one call
 SELECT
-    p.file AS file, -- source file; NULL: unknown
-    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
-    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
-    a.name AS name, -- the CUDA call
+    p.file AS file, -- source file
+    p.line AS line, -- in it; NULL: no stack, as below 1 MB
+    p.function AS function, -- gpu_lines.function
+    a.name AS name, -- calls.name
     m.space AS space, -- device, host (pinned), managed
     m.allocations AS allocations, -- calls that succeeded
-    m.allocated_bytes AS allocated_bytes, -- by all of them together
-    m.freed AS freed, -- allocations that the program freed
+    m.allocated_bytes AS allocated_bytes, -- in these
+    m.freed AS freed, -- of these
     m.largest_bytes AS largest_bytes, -- largest allocation
-    m.peak_bytes AS peak_bytes, -- most that the line held at once
-    m.at_peak_bytes AS at_peak_bytes, -- what it held when its device held most; of host memory: when most was pinned
+    m.peak_bytes AS peak_bytes, -- most held at once
+    m.at_peak_bytes AS at_peak_bytes, -- held when its device held most; of host memory: when most was pinned
     m.left_bytes AS left_bytes, -- never freed
-    m.life_ns AS life_ns, -- median time from the allocation to its end, of what was freed; NULL: nothing was
-    m.allocated_bytes * 1.0 / nullif(m.peak_bytes, 0) AS churn, -- how many times it allocated its peak_bytes; 1: once, and kept it
-    m.time_ns AS time_ns, -- in the calls that allocated and freed
-    p.library AS library -- file with the code
+    m.life_ns AS life_ns, -- median time until freed; NULL: none was
+    m.allocated_bytes * 1.0 / nullif(m.peak_bytes, 0) AS churn, -- allocated_bytes / peak_bytes; 1: allocated once
+    m.time_ns AS time_ns, -- in calls that allocated and freed
+    p.library AS library -- with the code
 FROM memory_line m
     LEFT JOIN place p ON p.id = m.place
     LEFT JOIN api a ON a.id = m.api;
 
-CREATE VIEW memory_peak AS -- one thing that held a device's memory when most of it was allocated
+CREATE VIEW memory_peak AS -- one holder of a device's memory when most of it was allocated
 SELECT
-    t.at_ns AS at_ns, -- when that was
-    t.number AS number, -- of the device, the same for all processes; NULL: it is not known on which device
-    d.device AS device, -- the number that a process has for it
-    d.uuid AS uuid, -- as in devices
-    h.what AS what, -- allocated; outside: contexts, code, local memory, what pools keep, libraries' own memory; other processes
-    h.process AS process, -- id in processes
-    p.file AS file, -- of the line that allocated; NULL: unknown
-    p.line AS line, -- line in it; NULL: the calls have no stack, as those for less than 1 MB
-    p.function AS function, -- as written in C++ or Python; of a library if no line of the program is known
-    a.name AS name, -- the CUDA call
+    t.at_ns AS at_ns, -- that time
+    t.number AS number, -- the device's, the same for all processes
+    d.device AS device, -- devices.device
+    d.uuid AS uuid, -- devices.uuid
+    h.what AS what, -- allocated; outside: contexts, code, local memory, pools, libraries' own memory; other processes
+    h.process AS process, -- processes.id
+    p.file AS file, -- of the line that allocated
+    p.line AS line, -- memory_lines.line
+    p.function AS function, -- gpu_lines.function
+    a.name AS name, -- memory_lines.name
     m.space AS space, -- device, managed
     h.blocks AS blocks, -- allocations
-    h.bytes AS bytes, -- that they held; NULL: unknown
+    h.bytes AS bytes, -- in these
     h.bytes * 1.0 / nullif(d.memory_bytes, 0) AS share, -- of the device's memory, 0 to 1
-    p.library AS library -- file with the code
+    p.library AS library -- with the code
 FROM memory_top t
     JOIN (SELECT 'allocated' AS what, device, process, line, blocks, bytes FROM memory_holder
         UNION ALL SELECT 'outside', number, NULL, NULL, NULL, outside_bytes FROM memory_top
@@ -472,32 +472,32 @@ ORDER BY t.number, h.what <> 'allocated', h.bytes DESC;
 
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
-    f.stack AS stack, -- as in calls
-    f.depth AS depth, -- 0 is the innermost; numbers may be missing
-    f.kind AS kind, -- native, python, or runtime (CUDA's own or the C++ library's code, not the program's)
-    f.function AS function, -- as written in C++ or Python
-    f.library AS library, -- file with the code
+    f.stack AS stack, -- calls.stack
+    f.depth AS depth, -- 0: innermost; numbers may be missing
+    f.kind AS kind, -- native, python, runtime (CUDA's or the C++ library's code)
+    f.function AS function, -- as in C++ or Python
+    f.library AS library, -- with the code
     f.file AS file, -- source file
-    f.line AS line, -- line in it
-    f.address AS address -- program counter, in the library; NULL: Python, or a function that is inlined into the next frame's
+    f.line AS line, -- in it
+    f.address AS address -- program counter, in the library; NULL: Python, or inlined into the next frame
 FROM frame f;
 
-CREATE VIEW in_flight AS -- one call that had not returned when its process ended, or when the watchdog looked
+CREATE VIEW in_flight AS -- one call that had not returned at its process's end, or when the watchdog looked
 SELECT
-    f.process AS process, -- id in processes
-    t.id AS thread, -- id in threads
-    f.tid AS tid, -- the system's thread id
-    f.name AS thread_name, -- the thread's name
-    a.name AS name, -- the call's name
-    a.class AS class, -- the call's class
-    f.start_ns AS start_ns, -- since the session's start
-    k.name AS kernel, -- launched by the call
-    f.stream_handle AS stream_handle, -- the stream's handle
-    f.seen_ns - f.start_ns AS elapsed_ns, -- time in the call when last seen
-    f.cause AS cause, -- as in stalls, if known
-    f.waited_for AS waited_for, -- id in gpu_ops, or NULL, because an operation that has not ended has no row
-    f.blocked_by_thread AS blocked_by_thread, -- the thread that blocks it; id in threads
-    f.confidence AS confidence, -- as in stalls
+    f.process AS process, -- processes.id
+    t.id AS thread, -- threads.id
+    f.tid AS tid, -- threads.tid
+    f.name AS thread_name, -- threads.name
+    a.name AS name, -- calls.name
+    a.class AS class, -- calls.class
+    f.start_ns AS start_ns, -- since session start
+    k.name AS kernel, -- calls.kernel
+    f.stream_handle AS stream_handle, -- streams.handle
+    f.seen_ns - f.start_ns AS elapsed_ns, -- in the call, when last seen
+    f.cause AS cause, -- stalls.cause, if known
+    f.waited_for AS waited_for, -- gpu_ops.id; NULL: not ended
+    f.blocked_by_thread AS blocked_by_thread, -- threads.id
+    f.confidence AS confidence, -- stalls.confidence
     f.advice AS advice, -- what to do, if known
     f.state AS state -- what it waits for
 FROM flight f
@@ -507,21 +507,21 @@ FROM flight f
 
 CREATE VIEW lost_captures AS -- one capture of a graph that was lost
 SELECT
-    l.begin_call AS begin_call, -- the call that began it; id in calls
-    l.call AS call, -- the first call that failed in it, and so lost it, of any thread; id in calls; NULL: not recorded
-    l.end_call AS end_call, -- the call that ended it; id in calls; NULL: none did
-    t.process AS process, -- id in processes
-    b.thread AS thread, -- that began it; id in threads
+    l.begin_call AS begin_call, -- that began it; calls.id
+    l.call AS call, -- first failed call in it, of any thread; calls.id; NULL: not recorded
+    l.end_call AS end_call, -- that ended it; calls.id; NULL: none
+    t.process AS process, -- processes.id
+    b.thread AS thread, -- that began it; threads.id
     b.start_ns AS start_ns, -- of the capture
-    ba.name AS begin_name, -- name of begin_call
-    bs.stack AS begin_stack, -- where it was made; see frames
-    c.thread AS call_thread, -- that made the call; id in threads
-    ca.name AS name, -- name of the call
-    c.result AS result, -- of the call, such as 900: not allowed in a capture
-    cs.stack AS stack, -- where the call was made; see frames
-    ea.name AS end_name, -- name of end_call
-    e.result AS end_result, -- 901: the capture was lost before; 904: a stream that joined it was not joined back
-    es.stack AS end_stack, -- where it was made; see frames
+    ba.name AS begin_name, -- of begin_call
+    bs.stack AS begin_stack, -- frames.stack
+    c.thread AS call_thread, -- of call; threads.id
+    ca.name AS name, -- of call
+    c.result AS result, -- of call, such as 900: not allowed in a capture
+    cs.stack AS stack, -- of call; frames.stack
+    ea.name AS end_name, -- of end_call
+    e.result AS end_result, -- 901: lost before; 904: a stream was not joined back
+    es.stack AS end_stack, -- frames.stack
     CASE WHEN c.id IS NULL AND e.result = 904 THEN 'Before it ends the capture, let its first stream wait for an event of every stream that joined it.'
         WHEN c.id IS NULL THEN 'Find the call that failed in the capture, and make it before.'
         WHEN c.result = 906 THEN 'Use no default stream during the capture: launch into the captured stream, or create the captured stream with cudaStreamNonBlocking.'
@@ -543,114 +543,114 @@ FROM lost_capture l
     LEFT JOIN call_stack cs ON cs.call = l.call
     LEFT JOIN call_stack es ON es.call = l.end_call;
 
-CREATE VIEW kernels AS -- one kernel of which the program got a handle
+CREATE VIEW kernels AS -- one kernel whose handle the program got
 SELECT
-    k.id AS id, -- increases; a handle that is used again after an unload is another kernel
-    k.process AS process, -- id in processes
+    k.id AS id, -- increases; a handle used again after an unload is another kernel
+    k.process AS process, -- processes.id
     k.name AS name, -- NULL if unknown
-    k.module AS module, -- id in modules
-    k.handle AS handle, -- as the program saw it
+    k.module AS module, -- modules.id
+    k.handle AS handle, -- the program's value
     k.named_ns AS named_ns, -- when it got its name
-    k.number AS number -- increases in each process
+    k.number AS number -- increases per process
 FROM kernel k;
 
 CREATE VIEW modules AS -- one module or library of code
 SELECT
     m.id AS id, -- increases
-    m.process AS process, -- id in processes
-    m.number AS number, -- increases in each process
+    m.process AS process, -- processes.id
+    m.number AS number, -- increases per process
     m.unloaded_ns AS unloaded_ns -- NULL: never unloaded
 FROM module m;
 
 CREATE VIEW streams AS -- one stream
 SELECT
     s.id AS id, -- increases
-    s.process AS process, -- id in processes
-    s.context AS context, -- id in contexts
-    s.thread AS thread, -- the owner of a per-thread default stream; id in threads
-    s.handle AS handle, -- as the program saw it
+    s.process AS process, -- processes.id
+    s.context AS context, -- contexts.id
+    s.thread AS thread, -- the owner of a per-thread default stream; threads.id
+    s.handle AS handle, -- the program's value
     s.kind AS kind -- legacy default, per-thread default, created
 FROM stream s;
 
 CREATE VIEW contexts AS -- one context
 SELECT
     c.id AS id, -- increases
-    c.process AS process, -- id in processes
-    c.handle AS handle, -- as the program saw it
-    d.device AS device -- the process's number of it; NULL: unknown
+    c.process AS process, -- processes.id
+    c.handle AS handle, -- the program's value
+    d.device AS device -- devices.device
 FROM context c LEFT JOIN context_device d ON d.context = c.id;
 
 CREATE VIEW processes AS -- one process that used CUDA
 SELECT
     p.id AS id, -- increases
-    p.pid AS pid, -- the system's number
+    p.pid AS pid, -- system's number
     p.parent_pid AS parent_pid, -- of the parent process
-    p.program AS program, -- its name: train for python train.py
+    p.program AS program, -- such as train for python train.py
     p.executable AS executable, -- its file
     p.arguments AS arguments, -- quoted for a shell
     p.directory AS directory, -- its working directory
     p.forked AS forked, -- 1: a fork without exec
     p.start_ns AS start_ns, -- of recording
     p.end_ns AS end_ns, -- when it ended
-    p.ended AS ended, -- exit; exec (it became another program); killed (by a signal or a crash); NULL while it runs
+    p.ended AS ended, -- exit, exec (became another program), killed (by a signal or crash); NULL: still runs
     p.exit_code AS exit_code, -- as given to exit()
     p.driver_version AS driver_version, -- 13000 is CUDA 13.0
-    p.gpu AS gpu, -- cupti: the GPU side was recorded; sampled: how long some calls took; host-only: it was not; off: it was not wanted
-    p.gpu_why AS gpu_why, -- the reason, and what to do
-    p.cupti_version AS cupti_version, -- as CUPTI reports it
+    p.gpu AS gpu, -- the GPU side: cupti (recorded), sampled (times of some calls), host-only (not recorded), off (not wanted)
+    p.gpu_why AS gpu_why, -- reason, and what to do
+    p.cupti_version AS cupti_version, -- CUPTI's number
     p.cupti_library AS cupti_library, -- the library in use
-    p.exit_signal AS exit_signal, -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
-    r.rank AS rank, -- in its job, as the launcher said (docs/jobs.md); NULL: unknown
-    r.local_rank AS local_rank, -- among the job's processes on this host; NULL: unknown
-    r.world_size AS world_size, -- processes of the job; NULL: unknown
-    r.job AS job, -- the launcher's or scheduler's id of it; NULL: unknown
-    r.host AS host, -- the machine's name; in a container it may be the container's
-    r.container AS container -- its id, image or name; NULL: none is known
+    p.exit_signal AS exit_signal, -- that killed it, if sent by itself or seen by gpuverify run
+    r.rank AS rank, -- in its job, by the launcher: docs/jobs.md
+    r.local_rank AS local_rank, -- on this host
+    r.world_size AS world_size, -- processes of the job
+    r.job AS job, -- the launcher's or scheduler's id
+    r.host AS host, -- machine's name, or the container's
+    r.container AS container -- its id, image or name
 FROM process p LEFT JOIN process_rank r ON r.process = p.id;
 
-CREATE VIEW collectives AS -- one collective operation over all ranks of the trace, without sends and receives (docs/jobs.md)
+CREATE VIEW collectives AS -- one collective operation over all ranks, without sends and receives: docs/jobs.md
 SELECT
-    g.id AS id, -- increases in the order of the first arrival
+    g.id AS id, -- increases by first arrival
     printf('%016x', g.communicator) AS communicator, -- the same on all ranks
-    g.sequence AS sequence, -- the n-th of its communicator, from 0; of a graph: that of its first collective
-    nullif(g.replay, 0) AS replay, -- the n-th launch of the graph that it was captured into; NULL: it was not captured
-    g.kind AS kind, -- all-reduce, all-gather, reduce-scatter, broadcast, ...; graph: a launch of a graph with collectives
-    g.bytes AS bytes, -- of one rank, at most; NULL: unknown
-    g.ranks AS ranks, -- of which it was seen
-    g.first_ns AS first_ns, -- when the first one arrived: its kernel began; without a GPU side: its call
-    g.last_ns AS last_ns, -- when the last one arrived
-    coalesce(r.rank, k.rank) AS late_rank, -- of the one that arrived last
-    t.process AS late_process, -- the same; id in processes
-    g.wait_ns AS wait_ns, -- how long each of the others waited for it, on average
-    g.end_ns - g.last_ns AS move_ns, -- from the last arrival to the end; NULL: unknown
-    g.end_ns AS end_ns, -- when the last one ended; NULL: unknown
-    g.reason AS reason, -- why it came last: a cause of stalls, a reason of idle, or gpu-work (its GPU was busy); NULL: by less than 0.1 ms
-    g.detail AS detail, -- as in idle; of a stall: the call
-    g.stall AS stall, -- the stall that it was; id in stalls
-    g.idle AS idle, -- the idle time that it was; id in idle
-    g.stack AS stack, -- where in the program; see frames
-    k.call AS late_call -- the last one's call; id in calls
+    g.sequence AS sequence, -- n-th of its communicator, from 0; of a graph: of its first collective
+    nullif(g.replay, 0) AS replay, -- n-th launch of its graph; NULL: not captured
+    g.kind AS kind, -- all-reduce, all-gather, reduce-scatter, broadcast, ...; graph: launch of a graph with collectives
+    g.bytes AS bytes, -- of one rank, at most
+    g.ranks AS ranks, -- seen in it
+    g.first_ns AS first_ns, -- first arrival: the kernel began; without a GPU side: the call
+    g.last_ns AS last_ns, -- last arrival
+    coalesce(r.rank, k.rank) AS late_rank, -- that arrived last
+    t.process AS late_process, -- processes.id
+    g.wait_ns AS wait_ns, -- of the others for it, on average
+    g.end_ns - g.last_ns AS move_ns, -- from the last arrival to the end
+    g.end_ns AS end_ns, -- of the last one
+    g.reason AS reason, -- why it came last: cause of a stall, reason of idle, gpu-work (busy GPU); NULL: under 0.1 ms
+    g.detail AS detail, -- idle.detail; of a stall: the call
+    g.stall AS stall, -- that it was; stalls.id
+    g.idle AS idle, -- that it was; idle.id
+    g.stack AS stack, -- frames.stack
+    k.call AS late_call -- of late_rank; calls.id
 FROM collective_group g
     LEFT JOIN collective k ON k.id = g.late
     LEFT JOIN call c ON c.id = k.call
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN process_rank r ON r.process = t.process;
 
-CREATE VIEW ranks AS -- one rank of a job: what it did, beside the others
+CREATE VIEW ranks AS -- one rank of a job
 SELECT
     r.rank AS rank, -- in its job
-    r.process AS process, -- id in processes
-    r.host AS host, -- as in processes
+    r.process AS process, -- processes.id
+    r.host AS host, -- processes.host
     p.end_ns - p.start_ns AS run_ns, -- from the process's start to its end
     CASE WHEN p.gpu = 'cupti' AND r.process NOT IN (SELECT process FROM gpu_change)
-        THEN max(0, p.end_ns - p.start_ns - i.device_ns) END AS busy_ns, -- time in which its device had work, of several on average; NULL: unknown
-    i.device_ns AS idle_ns, -- time in which its device had no work, of several on average; NULL: unknown
+        THEN max(0, p.end_ns - p.start_ns - i.device_ns) END AS busy_ns, -- of its device, of several on average
+    i.device_ns AS idle_ns, -- of its device, of several on average
     coalesce(s.stalls, 0) AS stalls, -- unexpected stalls
-    coalesce(s.lost_ns, 0) AS stall_ns, -- what these lost
-    m.collectives AS collectives, -- in which it took part; NULL: none are known
-    m.waited_ns AS waited_ns, -- how long it waited in them for the last rank
-    l.late AS late, -- collectives to which it came last, by 0.1 ms or more
-    l.late_ns AS late_ns -- how long the others waited for it, on average
+    coalesce(s.lost_ns, 0) AS stall_ns, -- lost in these
+    m.collectives AS collectives, -- in which it took part; NULL: none known
+    m.waited_ns AS waited_ns, -- in them, for the last rank
+    l.late AS late, -- collectives to which it came last by 0.1 ms or more
+    l.late_ns AS late_ns -- wait of the others for it, on average
 FROM process_rank r
     JOIN process p ON p.id = r.process
     LEFT JOIN (SELECT process, sum(duration_ns) / count(DISTINCT coalesce(device, -1)) AS device_ns
@@ -666,26 +666,26 @@ FROM process_rank r
         WHERE g.reason IS NOT NULL GROUP BY t.process) l ON l.process = r.process
 WHERE r.rank IS NOT NULL;
 
-CREATE VIEW clocks AS -- one clock of a job that gpuverify merge made: how its times were moved; no rows in other traces
+CREATE VIEW clocks AS -- how gpuverify merge moved one clock's times; empty in other traces
 SELECT
-    c.id AS id, -- 1 is the clock that times are on
-    c.trace AS trace, -- the file that it was the clock of
+    c.id AS id, -- 1: the reference
+    c.trace AS trace, -- file
     c.host AS host, -- its machine
-    c.method AS method, -- reference; collectives (that the traces share); same machine, wall clock (as the machines' clocks were set)
-    c.offset_ns AS offset_ns, -- how far it was behind the Unix time of the first one, at the trace's start; negative: ahead
-    c.drift_ppb / 1e3 AS drift_ppm, -- by how many millionths it was slower
-    c.error_ns AS error_ns, -- at most so far from the truth; NULL: unknown
-    c.matched AS matched -- collectives by which it was found
+    c.method AS method, -- reference, collectives (shared by the traces), same machine, wall clock (as set)
+    c.offset_ns AS offset_ns, -- behind the Unix time of the first one at the trace's start; negative: ahead
+    c.drift_ppb / 1e3 AS drift_ppm, -- millionths by which it was slower
+    c.error_ns AS error_ns, -- at most
+    c.matched AS matched -- collectives used
 FROM clock c;
 
-CREATE VIEW environment AS -- one variable that was set, and that changes what CUDA or PyTorch does or says whose program it is; no others are recorded
+CREATE VIEW environment AS -- one variable that was set, and changes what CUDA or PyTorch does, or names the owner; no others are recorded
 SELECT
-    process AS process, -- id in processes
-    name AS name, -- such as CUDA_LAUNCH_BLOCKING; docs/environment.md lists all
-    value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
+    process AS process, -- processes.id
+    name AS name, -- such as CUDA_LAUNCH_BLOCKING: docs/environment.md
+    value AS value -- at the first context, or first CUDA call; at most 511 bytes
 FROM variable;
 
-CREATE VIEW minutes AS -- sums of one minute: of what was recorded in full, and of older time of which only they were kept
+CREATE VIEW minutes AS -- sums of one minute, of time recorded in full and of older time
 WITH RECURSIVE
 stored AS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete' AND EXISTS (SELECT 1 FROM minute_total)),
 full(from_ns) AS ( -- no row: all is stored
@@ -790,26 +790,26 @@ total AS (
     FROM (SELECT * FROM older UNION ALL SELECT m.* FROM stored CROSS JOIN minute_total m) o
         LEFT JOIN minute_what w ON w.id = o.what LEFT JOIN older_name n ON n.id = o.name)
 SELECT
-    t.minute * 60000000000 AS minute_ns, -- the minute's start, since the session's start
-    strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- the same as date and time, UTC
-    nullif(t.process, 0) AS process, -- id in processes; NULL: of all together (busy, recorded)
+    t.minute * 60000000000 AS minute_ns, -- its start, since session start
+    strftime('%Y-%m-%d %H:%M:%S', ((SELECT value FROM meta WHERE key = 'start_unix_ns') + t.minute * 60000000000) / 1000000000, 'unixepoch') AS utc, -- its start, UTC
+    nullif(t.process, 0) AS process, -- processes.id; NULL: all (busy, recorded)
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
-    t.name AS name, -- of recorded: calls or gpu; of busy: the device's uuid; idle: the reason; stall: the cause; call: the function; launch, kernel: the kernel, or graph; copy: the direction; load: the kind; line: FILE:LINE; others: of names that were not kept apart
-    t.count AS count, -- of those that began in the minute; estimated for line
-    t.total_ns AS total_ns, -- total time; recorded, busy, idle: within this minute; others: the whole time of those that began in it; stall: what unexpected ones lost; call, launch: on the host; line: on the GPU, estimated
-    t.max_ns AS max_ns, -- longest; NULL: unknown
-    t.bytes AS bytes -- together
+    t.name AS name, -- of recorded: calls, gpu; of busy: device's uuid; idle: reason; stall: cause; call: function; launch, kernel: kernel, or graph; copy: direction; load: kind; line: FILE:LINE; others: names not kept apart
+    t.count AS count, -- begun in the minute; estimated for line
+    t.total_ns AS total_ns, -- of recorded, busy, idle: in this minute; others: whole time of those begun in it; stall: lost by unexpected ones; call, launch: on the host; line: on the GPU, estimated
+    t.max_ns AS max_ns, -- longest
+    t.bytes AS bytes -- sum
 FROM total t;
 
-CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded, or another profiler had the GPU side
+CREATE VIEW recording AS -- one period in which a process's calls or GPU side were recorded, or another profiler had the GPU side
 SELECT
-    r.process AS process, -- id in processes
-    r.start_ns AS start_ns, -- since the session's start; NULL: never recorded, see why
-    r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
+    r.process AS process, -- processes.id
+    r.start_ns AS start_ns, -- since session start; NULL: never recorded (why)
+    r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or losses; NULL: not yet
     r.side AS side, -- calls or gpu
-    r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was stopped, or has just been started); between (nothing, in traces of an earlier version); NULL: never recorded
-    r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
+    r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL: it continues
+    r.gpu AS gpu, -- for gpu: seen; operations (without calls); other (nothing: another profiler had CUPTI); stopped (nothing: recording was off, or just starting); between (nothing, older traces); NULL: never recorded
+    r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or its library
 FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns) AS end_ns,
         'calls' AS side, CASE WHEN c.next_ns IS NULL THEN p.ended ELSE 'recording was stopped' END AS why,
         NULL AS gpu, NULL AS profiler
@@ -847,12 +847,12 @@ FROM (SELECT p.id AS process, c.at_ns AS start_ns, coalesce(c.next_ns, p.end_ns)
         NULL, NULL
     FROM process WHERE gpu IS NOT 'cupti') r;
 
-CREATE VIEW threads AS -- one thread that called CUDA, or ran host functions
+CREATE VIEW threads AS -- one thread with CUDA calls or host functions
 SELECT
     id, -- increases
-    process, -- id in processes
-    serial, -- increases in each process
-    tid, -- the system's number
+    process, -- processes.id
+    serial, -- increases per process
+    tid, -- system's number
     name, -- the thread's name
     records -- records in the trace
 FROM thread WHERE serial < 1 << 61;
@@ -860,104 +860,104 @@ FROM thread WHERE serial < 1 << 61;
 CREATE VIEW devices AS -- one device of one process
 SELECT
     d.id AS id, -- increases
-    d.process AS process, -- id in processes
-    d.device AS device, -- the process's number of it
+    d.process AS process, -- processes.id
+    d.device AS device, -- the process's number
     d.name AS name, -- as the driver reports it
     d.uuid AS uuid, -- the same in all processes
     CASE WHEN d.cc_major IS NOT NULL THEN d.cc_major || '.' || d.cc_minor END AS compute_capability, -- such as 9.0
     d.multiprocessors AS multiprocessors, -- count
     d.memory_bytes AS memory_bytes, -- in all
-    d.clock_khz AS clock_khz, -- highest, of the SMs
-    d.memory_clock_khz AS memory_clock_khz, -- highest, of the memory
-    p.driver_version AS driver_version -- 13000 is CUDA 13.0
+    d.clock_khz AS clock_khz, -- highest SM clock
+    d.memory_clock_khz AS memory_clock_khz, -- highest
+    p.driver_version AS driver_version -- processes.driver_version
 FROM device d LEFT JOIN process p ON p.id = d.process;
 
-CREATE VIEW other_processes AS -- one process outside the session that used one of its devices
+CREATE VIEW other_processes AS -- one process outside the session on one of its devices
 SELECT
     o.id AS id, -- increases
-    o.uuid AS uuid, -- of the device; as in devices
-    o.pid AS pid, -- the system's number; NULL: of another container
-    o.name AS name, -- the system's name of it, at most 15 bytes; NULL: unknown
-    o.first_ns AS first_ns, -- when it was first seen; about once a second
-    o.last_ns AS last_ns, -- when it was last seen
-    o.started AS started, -- 1: it came later than the first look at the device
-    o.ended AS ended, -- 1: it was gone before the last look
-    m.bytes AS memory_bytes -- of the device, at most; NULL: unknown
+    o.uuid AS uuid, -- devices.uuid
+    o.pid AS pid, -- the system's number; NULL: in another container
+    o.name AS name, -- at most 15 bytes
+    o.first_ns AS first_ns, -- first seen; about once a second
+    o.last_ns AS last_ns, -- last seen
+    o.started AS started, -- 1: after the first look at the device
+    o.ended AS ended, -- 1: before the last look
+    m.bytes AS memory_bytes -- of the device, at most
 FROM other_process o LEFT JOIN other_process_memory m ON m.other = o.id;
 
-CREATE VIEW samples AS -- one sample of a device from NVML, every 100 ms
+CREATE VIEW samples AS -- one NVML sample of a device, every 100 ms
 SELECT
     s.id AS id, -- increases
-    s.uuid AS uuid, -- of the device
-    s.at_ns AS at_ns, -- since the session's start
-    s.gpu_percent AS gpu_percent, -- share of the time in which a kernel ran
-    s.memory_percent AS memory_percent, -- share of the time in which memory was read or written
+    s.uuid AS uuid, -- devices.uuid
+    s.at_ns AS at_ns, -- since session start
+    s.gpu_percent AS gpu_percent, -- of the time a kernel ran
+    s.memory_percent AS memory_percent, -- of the time memory was read or written
     s.memory_used_bytes AS memory_used_bytes, -- by all processes
     s.power_mw AS power_mw, -- milliwatts
     s.sm_clock_mhz AS sm_clock_mhz, -- of the SMs
     s.memory_clock_mhz AS memory_clock_mhz, -- of the memory
     s.temperature_c AS temperature_c, -- degrees Celsius
-    g.duration_ns AS gpm_ns, -- time before at_ns that sm_percent to nvlink_rx_mib cover; NULL: no GPM in this sample
+    g.duration_ns AS gpm_ns, -- time before at_ns that the columns from sm_percent to nvlink_rx_mib cover; NULL: no GPM
     g.sm_tenths / 10.0 AS sm_percent, -- of the SMs had work
-    g.occupancy_tenths / 10.0 AS occupancy_percent, -- resident warps, of the most
+    g.occupancy_tenths / 10.0 AS occupancy_percent, -- resident warps, of the maximum
     g.tensor_tenths / 10.0 AS tensor_percent, -- of the tensor cores' peak
-    g.dram_tenths / 10.0 AS dram_percent, -- of the bandwidth of DRAM
+    g.dram_tenths / 10.0 AS dram_percent, -- of DRAM bandwidth
     g.fp64_tenths / 10.0 AS fp64_percent, -- of the FP64 units' peak, without tensor cores
     g.fp32_tenths / 10.0 AS fp32_percent, -- of the FP32 units' peak
     g.fp16_tenths / 10.0 AS fp16_percent, -- of the FP16 units' peak
-    g.pcie_tenths / 10.0 AS pcie_percent, -- of the speed of the PCIe link, in its fuller direction
-    g.pcie_tx_mib AS pcie_tx_mib, -- sent by the device, MiB/s
-    g.pcie_rx_mib AS pcie_rx_mib, -- received by it, MiB/s
+    g.pcie_tenths / 10.0 AS pcie_percent, -- of the PCIe link's speed, in its fuller direction
+    g.pcie_tx_mib AS pcie_tx_mib, -- sent, MiB/s
+    g.pcie_rx_mib AS pcie_rx_mib, -- received, MiB/s
     g.nvlink_tx_mib AS nvlink_tx_mib, -- sent, MiB/s, all links
     g.nvlink_rx_mib AS nvlink_rx_mib, -- received, MiB/s
-    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS slowed_by -- what slows the device down: power, heat, limit (another one, such as clocks that were set); NULL: nothing, or not known
+    CASE WHEN g.clock_reasons & 132 THEN 'power' WHEN g.clock_reasons & 96 THEN 'heat' WHEN g.clock_reasons & 282 THEN 'limit' END AS slowed_by -- power, heat, limit (another, such as set clocks); NULL: nothing
 FROM sample s LEFT JOIN sample_gpm g ON g.sample = s.id;
 
 CREATE VIEW jits AS -- one compilation by the driver, or search for compiled code
 SELECT
     j.id AS id, -- increases
-    j.process AS process, -- id in processes
-    j.call AS call, -- id in calls
+    j.process AS process, -- processes.id
+    j.call AS call, -- calls.id
     CASE j.operation WHEN 1 THEN 'cache load' WHEN 2 THEN 'cache store' WHEN 3 THEN 'compile' END AS operation, -- compile, cache load, cache store
     CASE j.entry WHEN 1 THEN 'ptx to cubin' WHEN 2 THEN 'nvvm to ptx' END AS entry, -- ptx to cubin, nvvm to ptx
-    j.start_ns AS start_ns, -- since the session's start
+    j.start_ns AS start_ns, -- since session start
     j.duration_ns AS duration_ns, -- of it
     j.cache_bytes AS cache_bytes, -- size in the cache
-    j.device AS device -- the process's number of the device
+    j.device AS device -- devices.device
 FROM jit j;
 
-CREATE VIEW overheads AS -- one overhead that CUPTI reports, except its own upkeep
+CREATE VIEW overheads AS -- one overhead reported by CUPTI, except its upkeep
 SELECT
     o.id AS id, -- increases
-    o.process AS process, -- id in processes
-    t.id AS thread, -- id in threads; NULL if CUPTI uses its own thread numbers
+    o.process AS process, -- processes.id
+    t.id AS thread, -- threads.id; NULL: CUPTI's own numbers
     CASE o.kind WHEN 1 THEN 'driver compiler' WHEN 1 << 16 THEN 'buffer flush'
         WHEN 2 << 16 THEN 'instrumentation' WHEN 3 << 16 THEN 'resource'
         WHEN 4 << 16 THEN 'module loading' WHEN 5 << 16 THEN 'lazy function loading'
         WHEN 6 << 16 THEN 'command buffer full' WHEN 7 << 16 THEN 'buffer request'
-        ELSE 'kind ' || o.kind END AS kind, -- CUPTI's name; the wait for a busy GPU is in none
-    o.start_ns AS start_ns, -- since the session's start
+        ELSE 'kind ' || o.kind END AS kind, -- CUPTI's name; waits for a busy GPU are in none
+    o.start_ns AS start_ns, -- since session start
     o.duration_ns AS duration_ns -- of it
 FROM overhead o
     LEFT JOIN thread t ON t.process = o.process AND t.tid = o.tid AND t.serial < 1 << 61;
 
-CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
+CREATE VIEW losses AS -- one kind of lost record; no row: none lost
 SELECT
-    process, -- id in processes
+    process, -- processes.id
     what, -- call, name, load, thread, host function, range, graph node, stack, Python stack, GPU record, GPU operation, record
-    nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
-    count -- how many
+    nullif(class, '') AS class, -- of calls: their class; of GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
+    count -- lost
 FROM loss WHERE what NOT IN ('stack', 'native stack') OR class = 'its copy is gone';
 
-CREATE VIEW not_taken AS -- stacks that were not taken, for one reason; these are no losses
+CREATE VIEW not_taken AS -- stacks not taken, for one reason; no losses
 SELECT
-    process, -- id in processes
+    process, -- processes.id
     what, -- stack: of calls; native stack: of a thread between its calls
-    CASE class WHEN '' THEN 'too many' ELSE class END AS reason, -- no room, no time: beyond the budget; too many; of other threads: too many of these; ptrace refused; has a debugger
-    count -- how many
+    CASE class WHEN '' THEN 'too many' ELSE class END AS reason, -- no room, no time (beyond the budget), too many, of other threads (too many of these), ptrace refused, has a debugger
+    count -- stacks
 FROM loss WHERE what IN ('stack', 'native stack') AND class <> 'its copy is gone';
 
-CREATE VIEW own_cost AS -- one part of what gpuverify itself cost one process; no row: an earlier version recorded it
+CREATE VIEW own_cost AS -- one part of gpuverify's own cost in one process; no row: an earlier version recorded it
 WITH run AS (
     SELECT p.id AS process,
         coalesce(t.busiest, 1) AS busiest,
@@ -974,13 +974,13 @@ WITH run AS (
         SELECT process, max(records) / nullif(total(records), 0) AS busiest FROM thread
         WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
-    c.process AS process, -- id in processes
-    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
-    c.count AS count, -- how often
-    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
-    c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
+    c.process AS process, -- processes.id
+    c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end: docs/performance.md
+    c.count AS count, -- times
+    c.total_ns AS total_ns, -- sum; estimated for hooks, hooks-unrecorded, ranges and cupti-calls
+    c.spared AS spared, -- skipped or put off, because the budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
-        / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: no thread of the program waits for it
+        / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1: docs/performance.md; NULL: no program thread waits for it
 FROM cost c JOIN run r ON r.process = c.process;
 
 -- Summaries read the totals of a finished trace. Without totals they compute the same from each row:
@@ -1022,25 +1022,25 @@ total AS (
     FROM ranked r JOIN computed n ON n.api = r.api
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
-    a.name AS name, -- as in calls
-    a.class AS class, -- as in calls
+    a.name AS name, -- calls.name
+    a.class AS class, -- calls.class
     n.count AS count, -- calls
-    n.total_ns AS total_ns, -- time in them
+    n.total_ns AS total_ns, -- sum
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- for an even count the lower one
+    n.median_ns AS median_ns, -- lower one of two
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
-    n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down); of NCCL, other than 0 and 7 (in progress)
+    n.errors AS errors -- results except 0, 600 (not ready), 4 (driver shut down); of NCCL except 0, 7 (in progress)
 FROM total n JOIN api a ON a.id = n.api;
 
-CREATE VIEW scaled AS -- what one kernel, or copies and sets of one function, or graphs did in a run of which some calls were measured (GPUVERIFY_GPU=sampled), estimated; no rows in other traces
+CREATE VIEW scaled AS -- GPU time of one kernel, graphs, or copies and sets of one function, estimated from measured calls (GPUVERIFY_GPU=sampled only)
 SELECT
-    CASE t.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- as in gpu_ops
-    CASE t.kind WHEN 1 THEN coalesce(k.name, '?') WHEN 4 THEN 'graph' ELSE a.name END AS name, -- the kernel's linked name; of copies and sets, the call's
+    CASE t.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- gpu_ops.kind
+    CASE t.kind WHEN 1 THEN coalesce(k.name, '?') WHEN 4 THEN 'graph' ELSE a.name END AS name, -- linked name; of copies and sets, the call's
     t.launches AS count, -- calls
-    t.samples AS samples, -- of these calls; in a part of a trace: of those of the whole run
-    t.total_ns AS total_ns, -- on the GPU, of all; NULL: unknown, because none was measured
-    t.error_ns AS error_ns -- standard error of total_ns
+    t.samples AS samples, -- measured calls; in a part of a trace: of the whole run
+    t.total_ns AS total_ns, -- on the GPU, of all; NULL: none was measured
+    t.error_ns AS error_ns -- standard error
 FROM sampled_total t LEFT JOIN kernel k ON k.id = t.kernel LEFT JOIN api a ON a.id = t.api;
 
 CREATE VIEW kernel_summary AS -- all kernels with one name
@@ -1068,11 +1068,11 @@ total AS (
     FROM ranked r JOIN computed n ON n.key = r.key
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
-    n.key AS name, -- as in gpu_ops
-    n.count AS count, -- number of runs
+    n.key AS name, -- gpu_ops.name
+    n.count AS count, -- runs
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- for an even count the lower one
+    n.median_ns AS median_ns, -- lower one of two
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share -- of the time of all kernels, 0 to 1
 FROM total n;
@@ -1104,12 +1104,12 @@ total AS (
     FROM ranked r JOIN computed n ON n.key = r.key
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
-    CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END AS name, -- as in gpu_ops
+    CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END AS name, -- gpu_ops.name
     n.count AS count, -- copies or sets
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- for an even count the lower one
+    n.median_ns AS median_ns, -- lower one of two
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time of all copies and sets, 0 to 1
-    n.bytes AS bytes -- in all
+    n.bytes AS bytes -- sum
 FROM total n LEFT JOIN copy_kind y ON y.id = n.key;

@@ -1,7 +1,7 @@
 /* Guesses the frame pointer of a stack of which only `pc` and `sp` are known (x86-64). */
 #include "report/unwind/walk.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) && defined(GV_HAS_LIBUNWIND)
 
 #include "report/unwind/call_site.h"
 #include "report/unwind/tables.h"

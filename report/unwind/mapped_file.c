@@ -1,6 +1,5 @@
 #include "report/unwind/mapped_file.h"
 
-#include "report/unwind/unwind.h"
 #include "trace/mix.h"
 
 #include <elf.h>
@@ -16,8 +15,7 @@
 #define PAGES_BITS 11u /* 8 MB */
 #define PAGES      (1u << PAGES_BITS)
 
-#define HEADERS     64u   /* of a file */
-#define NOTES_BYTES 4096u /* of a segment of notes, where a build id must be */
+#define HEADERS 64u /* of a file */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -233,26 +231,25 @@ static void add_segment(struct gv_mapped_file *file, const Elf64_Phdr *header)
     };
 }
 
-/* A build id among these notes. Returns its length; 0: none. */
-static size_t find_build_id(struct gv_mapped_file *file, const Elf64_Phdr *header,
-                            uint8_t build_id[NOTES_BYTES])
+size_t gv_build_id_find(const unsigned char *notes, uint64_t bytes, uint64_t align,
+                        uint8_t build_id[GV_UNWIND_BUILD_ID])
 {
-    size_t align = header->p_align == 8 ? 8 : 4;
-    uint64_t end = header->p_filesz < NOTES_BYTES ? header->p_filesz : NOTES_BYTES;
+    const uint64_t padding = (align == 8 ? 8 : 4) - 1;
     Elf64_Nhdr note;
-    char name[4];
 
-    for (uint64_t at = 0; at + sizeof(note) <= end;) {
-        if (!read_at(file, header->p_offset + at, &note, sizeof(note)))
-            return 0;
+    for (uint64_t at = 0; at + sizeof(note) <= bytes;) {
+        memcpy(&note, notes + at, sizeof(note));
         uint64_t named = at + sizeof(note);
-        uint64_t held = named + (((uint64_t)note.n_namesz + align - 1) & ~(uint64_t)(align - 1));
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(name) &&
-            read_at(file, header->p_offset + named, name, sizeof(name)) &&
-            memcmp(name, "GNU", sizeof(name)) == 0 && held <= end && note.n_descsz <= end - held)
-            return read_at(file, header->p_offset + held, build_id, note.n_descsz) ? note.n_descsz
-                                                                                   : 0;
-        at = held + (((uint64_t)note.n_descsz + align - 1) & ~(uint64_t)(align - 1));
+        uint64_t held = named + ((note.n_namesz + padding) & ~padding);
+        at = held + ((note.n_descsz + padding) & ~padding);
+        if (held > bytes || note.n_descsz > bytes - held)
+            return 0;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(notes + named, "GNU", 4) == 0) {
+            size_t found = note.n_descsz < GV_UNWIND_BUILD_ID ? note.n_descsz : GV_UNWIND_BUILD_ID;
+            memcpy(build_id, notes + held, found);
+            return found;
+        }
     }
     return 0;
 }
@@ -286,7 +283,8 @@ static void find_table(struct gv_mapped_file *file, uint64_t address, uint64_t b
 /* 0 or -errno. */
 static int read_headers(struct gv_mapped_file *file, const uint8_t *build_id, size_t build_id_bytes)
 {
-    uint8_t found[NOTES_BYTES];
+    unsigned char notes[GV_BUILD_ID_NOTES];
+    uint8_t found[GV_UNWIND_BUILD_ID];
     size_t found_bytes = 0;
     Elf64_Ehdr head;
     Elf64_Phdr header[HEADERS];
@@ -300,11 +298,11 @@ static int read_headers(struct gv_mapped_file *file, const uint8_t *build_id, si
     for (size_t i = 0; i < head.e_phnum; i++) {
         if (header[i].p_type == PT_LOAD)
             add_segment(file, &header[i]);
-        if (header[i].p_type == PT_NOTE && !found_bytes)
-            found_bytes = find_build_id(file, &header[i], found);
+        size_t size = header[i].p_filesz < sizeof(notes) ? header[i].p_filesz : sizeof(notes);
+        if (header[i].p_type == PT_NOTE && !found_bytes &&
+            read_at(file, header[i].p_offset, notes, size))
+            found_bytes = gv_build_id_find(notes, size, header[i].p_align, found);
     }
-    if (found_bytes > GV_UNWIND_BUILD_ID)
-        found_bytes = GV_UNWIND_BUILD_ID;
     if (build_id && (found_bytes != build_id_bytes || memcmp(found, build_id, found_bytes) != 0))
         return -ESTALE;
     for (size_t i = 0; i < head.e_phnum; i++)

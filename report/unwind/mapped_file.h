@@ -6,6 +6,8 @@
 #ifndef GV_UNWIND_MAPPED_FILE_H
 #define GV_UNWIND_MAPPED_FILE_H
 
+#include "report/unwind/unwind.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +54,12 @@ static inline bool gv_mapped_path_is_of_process(const char *path)
         return false;
     return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
 }
+
+#define GV_BUILD_ID_NOTES 4096u /* of a segment of notes, where a build id must be */
+
+/* The build id among the notes of a segment, of this alignment. Its length; 0: none. */
+size_t gv_build_id_find(const unsigned char *notes, uint64_t bytes, uint64_t align,
+                        uint8_t build_id[GV_UNWIND_BUILD_ID]);
 
 /* NULL: no memory. */
 struct gv_mapped_pages *gv_mapped_pages_open(void);

@@ -1,5 +1,7 @@
 #include "report/unwind/objects.h"
 
+#include "trace/text.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +17,12 @@ struct gv_objects {
     uint32_t forgotten;     /* the last removal of those that were freed */
 };
 
-struct gv_objects *gv_objects_open(void)
+struct gv_objects *gv_objects_open(struct gv_mapped_pages *pages)
 {
     struct gv_objects *objects = calloc(1, sizeof(*objects));
 
     if (objects)
-        objects->pages = gv_mapped_pages_open();
-    if (objects && !objects->pages) {
-        free(objects);
-        return NULL;
-    }
+        objects->pages = pages;
     return objects;
 }
 
@@ -42,7 +40,6 @@ void gv_objects_close(struct gv_objects *objects)
     for (size_t i = 0; i < objects->count; i++)
         free_object(objects->object[i]);
     free(objects->object);
-    gv_mapped_pages_close(objects->pages);
     free(objects);
 }
 
@@ -98,8 +95,7 @@ static bool is_switch(const char *path)
 #include "report/unwind/switches.def"
 #undef SWITCH
     };
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = gv_text_base(path);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -248,19 +244,4 @@ bool gv_objects_is_code(struct gv_objects *objects, uint32_t generation, uint64_
     struct gv_mapped_file *file = object ? gv_objects_file(objects, object) : NULL;
 
     return file && gv_mapped_file_is_code(file, address - object->object.base);
-}
-
-void gv_objects_begin(struct gv_objects *objects)
-{
-    gv_mapped_pages_begin(objects->pages);
-}
-
-void gv_objects_rest(struct gv_objects *objects)
-{
-    gv_mapped_pages_rest(objects->pages);
-}
-
-uint64_t gv_objects_failures(const struct gv_objects *objects)
-{
-    return gv_mapped_pages_failures(objects->pages);
 }

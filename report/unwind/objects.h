@@ -16,8 +16,8 @@ struct gv_object {
     struct gv_mapped_file *file;
 };
 
-/* NULL: no memory. */
-struct gv_objects *gv_objects_open(void);
+/* With the files' pages, which are the caller's. NULL: no memory. */
+struct gv_objects *gv_objects_open(struct gv_mapped_pages *pages);
 void gv_objects_close(struct gv_objects *objects);
 
 int gv_objects_add(struct gv_objects *objects, uint32_t generation,
@@ -39,11 +39,5 @@ struct gv_mapped_file *gv_objects_file(struct gv_objects *objects, struct gv_obj
 size_t gv_objects_read(struct gv_objects *objects, uint32_t generation, uint64_t address, void *to,
                        size_t size);
 bool gv_objects_is_code(struct gv_objects *objects, uint32_t generation, uint64_t address);
-
-/* To be called before and after each stack: bounds what it reads, and closes what is open. */
-void gv_objects_begin(struct gv_objects *objects);
-void gv_objects_rest(struct gv_objects *objects);
-/* How many reads of files failed so far that could succeed another time. */
-uint64_t gv_objects_failures(const struct gv_objects *objects);
 
 #endif

@@ -60,12 +60,6 @@ static uint64_t take_leb128(struct bytes *bytes)
     return 0;
 }
 
-static void take_register(struct bytes *bytes)
-{
-    if (take_leb128(bytes) >= REGISTERS)
-        bytes->bad = true;
-}
-
 static void skip(struct bytes *bytes, uint64_t size)
 {
     if (bytes->at > bytes->end || size > bytes->end - bytes->at)
@@ -90,148 +84,102 @@ static size_t pointer_bytes(uint64_t encoding)
 
 /* ---- programs ---- */
 
-/* Where values are: only what neither loops nor divides. */
-static void check_expression(struct bytes *bytes)
-{
-    uint64_t size = take_leb128(bytes);
-    struct bytes inner = {bytes->file, bytes->at, bytes->at + size, false};
+/* What follows an operation, by letters: 1, 2, 4 so many bytes; u a number in LEB128; r such a
+ * number of a register; x an expression. NULL: the operation is not allowed. */
 
-    if (size > EXPRESSION_BYTES)
-        bytes->bad = true;
-    skip(bytes, size);
-    while (!bytes->bad && !inner.bad && inner.at < inner.end) {
-        uint64_t operation = take(&inner, 1);
-        switch (operation) {
-        case 0x08: /* const1u */
-        case 0x09: /* const1s */
-            skip(&inner, 1);
+/* Where values are: only what neither loops nor divides. */
+static const char *const expression_operands[256] = {
+    [0x06] = "",           /* deref */
+    [0x08 ... 0x09] = "1", /* const1u, const1s */
+    [0x0a ... 0x0b] = "2",
+    [0x0c ... 0x0d] = "4",
+    [0x10 ... 0x11] = "u",                                     /* constu, consts */
+    [0x12] = "",                                               /* dup */
+    [0x1a] = "",                                               /* and */
+    [0x1c] = "",                                               /* minus */
+    [0x1e ... 0x22] = "",                                      /* mul, neg, not, or, plus */
+    [0x23] = "u",                                              /* plus_uconst */
+    [0x24 ... 0x25] = "",                                      /* shl, shr */
+    [0x29 ... 0x2e] = "",                                      /* comparisons */
+    [0x30 ... 0x4f] = "",                                      /* lit */
+    [0x70 ... 0x6f + (REGISTERS < 32 ? REGISTERS : 32)] = "u", /* breg */
+};
+
+/* Of tables, too: c, it is known then where the frame is, without which nothing is; n, that must be
+ * known; + and -, the number of remembered states; s, of signed return addresses. */
+static const char *const table_operands[256] = {
+    [0x00] = "",            /* nop */
+    [0x02] = "n1",          /* advance_loc1 */
+    [0x03] = "n2",          /* advance_loc2 */
+    [0x04] = "n4",          /* advance_loc4 */
+    [0x05] = "ru",          /* offset_extended */
+    [0x06 ... 0x08] = "r",  /* restore_extended, undefined, same_value */
+    [0x09] = "rr",          /* register */
+    [0x0a] = "+",           /* remember_state */
+    [0x0b] = "-",           /* restore_state */
+    [0x0c] = "cru",         /* def_cfa */
+    [0x0d] = "r",           /* def_cfa_register */
+    [0x0e] = "u",           /* def_cfa_offset */
+    [0x0f] = "cx",          /* def_cfa_expression */
+    [0x10] = "rx",          /* expression */
+    [0x11] = "ru",          /* offset_extended_sf */
+    [0x12] = "cru",         /* def_cfa_sf */
+    [0x13] = "u",           /* def_cfa_offset_sf */
+    [0x16] = "rx",          /* val_expression */
+    [0x2d] = "s",           /* negate_ra_state */
+    [0x2e] = "u",           /* args_size */
+    [0x2f] = "ru",          /* negative_offset_extended */
+    [0x40 ... 0x7f] = "n",  /* advance_loc */
+    [0x80 ... 0xbf] = "Ru", /* offset */
+    [0xc0 ... 0xff] = "R",  /* restore; R: the register is in the operation */
+};
+
+/* `cfa`: whether it is known where the frame is. `remembered`: how many states. */
+static void check_operation(struct bytes *bytes, const char *const operands[256], bool *cfa,
+                            unsigned *remembered)
+{
+    uint64_t operation = take(bytes, 1), size;
+
+    bytes->bad |= !operands[operation];
+    for (const char *letter = bytes->bad ? "" : operands[operation]; *letter; letter++)
+        switch (*letter) {
+        case 'c':
+            *cfa = true;
             break;
-        case 0x0a: /* const2u */
-        case 0x0b: /* const2s */
-            skip(&inner, 2);
+        case 'n':
+            bytes->bad |= !*cfa;
             break;
-        case 0x0c: /* const4u */
-        case 0x0d: /* const4s */
-            skip(&inner, 4);
+        case 'r':
+            bytes->bad |= take_leb128(bytes) >= REGISTERS;
             break;
-        case 0x10: /* constu */
-        case 0x11: /* consts */
-        case 0x23: /* plus_uconst */
-            take_leb128(&inner);
+        case 'R':
+            bytes->bad |= (operation & 0x3f) >= REGISTERS;
             break;
-        case 0x06: /* deref */
-        case 0x12: /* dup */
-        case 0x1a: /* and */
-        case 0x1c: /* minus */
-        case 0x1e: /* mul */
-        case 0x1f: /* neg */
-        case 0x20: /* not */
-        case 0x21: /* or */
-        case 0x22: /* plus */
-        case 0x24: /* shl */
-        case 0x25: /* shr */
-        case 0x29: /* eq */
-        case 0x2a: /* ge */
-        case 0x2b: /* gt */
-        case 0x2c: /* le */
-        case 0x2d: /* lt */
-        case 0x2e: /* ne */
+        case 'u':
+            take_leb128(bytes);
+            break;
+        case '+':
+            bytes->bad |= ++*remembered > REMEMBERED;
+            break;
+        case '-':
+            bytes->bad |= (*remembered)-- == 0;
+            break;
+        case 's':
+            bytes->bad |= !KNOWS_SIGNED;
+            break;
+        case 'x':
+            size = take_leb128(bytes);
+            struct bytes inner = {bytes->file, bytes->at, bytes->at + size, false};
+            bytes->bad |= size > EXPRESSION_BYTES;
+            skip(bytes, size);
+            while (!bytes->bad && inner.at < inner.end) {
+                check_operation(&inner, expression_operands, cfa, remembered);
+                bytes->bad |= inner.bad;
+            }
             break;
         default:
-            if (operation >= 0x70 && operation < 0x70 + 32 && operation - 0x70 < REGISTERS)
-                take_leb128(&inner);                            /* breg */
-            else if (!(operation >= 0x30 && operation <= 0x4f)) /* lit */
-                inner.bad = true;
+            skip(bytes, (uint64_t)(*letter - '0'));
         }
-    }
-    bytes->bad |= inner.bad;
-}
-
-/* `cfa`: whether it is known where the frame is, without which nothing is. `remembered`: how many
- * states. */
-static void check_operation(struct bytes *bytes, bool *cfa, unsigned *remembered)
-{
-    uint64_t operation = take(bytes, 1);
-
-    switch (operation >> 6) {
-    case 1: /* advance_loc */
-        bytes->bad |= !*cfa;
-        return;
-    case 2: /* offset */
-        if ((operation & 0x3f) >= REGISTERS)
-            bytes->bad = true;
-        take_leb128(bytes);
-        return;
-    case 3: /* restore */
-        if ((operation & 0x3f) >= REGISTERS)
-            bytes->bad = true;
-        return;
-    }
-    switch (operation) {
-    case 0x00: /* nop */
-        break;
-    case 0x02: /* advance_loc1 */
-        bytes->bad |= !*cfa;
-        skip(bytes, 1);
-        break;
-    case 0x03: /* advance_loc2 */
-        bytes->bad |= !*cfa;
-        skip(bytes, 2);
-        break;
-    case 0x04: /* advance_loc4 */
-        bytes->bad |= !*cfa;
-        skip(bytes, 4);
-        break;
-    case 0x0c: /* def_cfa */
-    case 0x12: /* def_cfa_sf */
-        *cfa = true;
-        take_register(bytes);
-        take_leb128(bytes);
-        break;
-    case 0x05: /* offset_extended */
-    case 0x11: /* offset_extended_sf */
-    case 0x2f: /* negative_offset_extended */
-        take_register(bytes);
-        take_leb128(bytes);
-        break;
-    case 0x06: /* restore_extended */
-    case 0x07: /* undefined */
-    case 0x08: /* same_value */
-    case 0x0d: /* def_cfa_register */
-        take_register(bytes);
-        break;
-    case 0x09: /* register */
-        take_register(bytes);
-        take_register(bytes);
-        break;
-    case 0x0a: /* remember_state */
-        if (++*remembered > REMEMBERED)
-            bytes->bad = true;
-        break;
-    case 0x0b: /* restore_state */
-        if ((*remembered)-- == 0)
-            bytes->bad = true;
-        break;
-    case 0x0e: /* def_cfa_offset */
-    case 0x13: /* def_cfa_offset_sf */
-    case 0x2e: /* args_size */
-        take_leb128(bytes);
-        break;
-    case 0x0f: /* def_cfa_expression */
-        *cfa = true;
-        check_expression(bytes);
-        break;
-    case 0x10: /* expression */
-    case 0x16: /* val_expression */
-        take_register(bytes);
-        check_expression(bytes);
-        break;
-    case 0x2d: /* negate_ra_state */
-        bytes->bad |= !KNOWS_SIGNED;
-        break;
-    default:
-        bytes->bad = true;
-    }
 }
 
 static bool check_program(struct bytes *bytes, bool *cfa)
@@ -241,7 +189,7 @@ static bool check_program(struct bytes *bytes, bool *cfa)
     if (bytes->bad || bytes->at > bytes->end || bytes->end - bytes->at > PROGRAM_BYTES)
         return false;
     while (!bytes->bad && bytes->at < bytes->end)
-        check_operation(bytes, cfa, &remembered);
+        check_operation(bytes, table_operands, cfa, &remembered);
     return !bytes->bad;
 }
 

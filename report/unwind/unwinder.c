@@ -5,7 +5,18 @@
 
 #include <stdlib.h>
 
+#ifdef GV_HAS_LIBUNWIND
+#define IS_THERE true
+#else
+#define IS_THERE                                     false
+#define gv_walk_open(objects)                        ((struct gv_walk *)(objects))
+#define gv_walk_close(walk)                          ((void)(walk))
+#define gv_walk_begin(walk, generation)              ((void)(walk))
+#define gv_walk_run(walk, stack, most, chain, place) ((chain)->count = 0)
+#endif
+
 struct gv_unwinder {
+    struct gv_mapped_pages *pages;
     struct gv_objects *objects;
     struct gv_walk *walk;
     struct gv_chains *chains;
@@ -13,7 +24,7 @@ struct gv_unwinder {
 
 bool gv_unwind_is_there(void)
 {
-    return gv_walk_is_there();
+    return IS_THERE;
 }
 
 struct gv_unwinder *gv_unwinder_open(void)
@@ -22,8 +33,10 @@ struct gv_unwinder *gv_unwinder_open(void)
 
     if (!unwinder)
         return NULL;
-    unwinder->objects = gv_objects_open();
+    unwinder->pages = gv_mapped_pages_open();
     unwinder->chains = gv_chains_open();
+    if (unwinder->pages)
+        unwinder->objects = gv_objects_open(unwinder->pages);
     if (unwinder->objects)
         unwinder->walk = gv_walk_open(unwinder->objects);
     if (!unwinder->chains || !unwinder->walk) {
@@ -39,6 +52,7 @@ void gv_unwinder_close(struct gv_unwinder *unwinder)
         return;
     gv_walk_close(unwinder->walk);
     gv_objects_close(unwinder->objects);
+    gv_mapped_pages_close(unwinder->pages);
     gv_chains_close(unwinder->chains);
     free(unwinder);
 }
@@ -71,17 +85,18 @@ void gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack
                       struct gv_unwind_chain *chain)
 {
     uint32_t era = gv_objects_era(unwinder->objects, stack->generation);
-    uint64_t failures = gv_objects_failures(unwinder->objects);
+    uint64_t failures = gv_mapped_pages_failures(unwinder->pages);
     uint32_t place[GV_UNWIND_FRAMES];
 
     if (gv_chains_find(unwinder->chains, era, stack, chain))
         return;
-    gv_objects_begin(unwinder->objects);
+    gv_mapped_pages_begin(unwinder->pages);
     gv_walk_begin(unwinder->walk, stack->generation);
+    chain->end = GV_UNWIND_STOPPED;
     gv_walk_run(unwinder->walk, stack, GV_UNWIND_FRAMES, chain, place);
     gv_frame_pointer_guess(unwinder->walk, unwinder->objects, stack, chain, place);
-    gv_objects_rest(unwinder->objects);
+    gv_mapped_pages_rest(unwinder->pages);
     /* What could not be read may be read next time. */
-    if (gv_objects_failures(unwinder->objects) == failures)
+    if (gv_mapped_pages_failures(unwinder->pages) == failures)
         gv_chains_add(unwinder->chains, era, stack, chain, place);
 }

@@ -47,11 +47,6 @@ struct gv_walk {
     uint64_t word[2], word_place[2]; /* the last words of the stack that were read */
 };
 
-bool gv_walk_is_there(void)
-{
-    return true;
-}
-
 /* ---- what libunwind asks for ---- */
 
 /* Other words that look like a signed address stay as they are. */
@@ -373,49 +368,6 @@ void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size
         if (!more || chain->end == GV_UNWIND_COMPLETE)
             return;
     }
-    chain->end = GV_UNWIND_STOPPED;
-}
-
-#else
-
-struct gv_walk {
-    char none;
-};
-
-bool gv_walk_is_there(void)
-{
-    return false;
-}
-
-struct gv_walk *gv_walk_open(struct gv_objects *objects)
-{
-    static struct gv_walk walk;
-
-    (void)objects;
-    return &walk;
-}
-
-void gv_walk_close(struct gv_walk *walk)
-{
-    (void)walk;
-}
-
-void gv_walk_begin(struct gv_walk *walk, uint32_t generation)
-{
-    (void)walk, (void)generation;
-}
-
-int gv_walk_lacked(const struct gv_walk *walk)
-{
-    (void)walk;
-    return -1;
-}
-
-void gv_walk_run(struct gv_walk *walk, const struct gv_unwind_stack *stack, size_t most,
-                 struct gv_unwind_chain *chain, uint32_t place[GV_UNWIND_FRAMES])
-{
-    (void)walk, (void)stack, (void)most, (void)place;
-    chain->count = 0;
     chain->end = GV_UNWIND_STOPPED;
 }
 

@@ -18,7 +18,7 @@ static inline uint64_t gv_walk_address(uint64_t word)
 #endif
 }
 
-bool gv_walk_is_there(void);
+/* Without libunwind only the unwinder is there, which finds no frames. */
 
 /* NULL: no memory. */
 struct gv_walk *gv_walk_open(struct gv_objects *objects);

@@ -10,33 +10,26 @@ from ground import CHECKOUT, word
 
 DOCUMENT = os.path.join(CHECKOUT, "docs", "performance.md")
 FOLDER = os.path.join(CHECKOUT, "docs", "performance")
-# The page leaves out what its charts and ratios show, and rows that decide nothing; the JSON files have it all.
+# The page leaves out what its charts show, ratios, and rows that decide nothing; the JSON files have it all.
 LEFT_OUT = re.compile(r"(calls|parallel|stack|Python_stack)_\d|.*_(with|without)$|"
-                      r"million_(exit_plain|shared|lost)|threads_launches|help_|analysis_|.*_storing_")
-ROWS_LEFT_OUT = re.compile(r".*: (p[15]0\b|the end of the process)|one thread that computes$|"
-                           r"graph of (1 kernel|100|1000): |lean CUPTI and (?!peer)|kernels, copies, sets$")
+                      r"million_(exit_plain|shared|lost)|threads_launches|help_|analysis_|.*_storing_|"
+                      r"hook_hooked|explain_s|memory_[52]0*_|kill_|one_thread_that_sleeps|true_plain")
+ROWS_LEFT_OUT = re.compile(r".*: (p[15]0\b|the end of the process)|one thread that|CUPTI attached|"
+                           r"lean CUPTI and|kernels, (copies, sets|graphs as a whole)$|graph of (1 kernel|100)$")
+NOTES_LEFT_OUT = re.compile(r"(5|20)00000 records:|(stalls|explain): ")
 
 
 def sentence(result):
     machine = result["machine"]
-    parts = [f"{machine['processors']} processors of {machine['processor']}", machine["kernel"],
-             machine["libc"]]
-    if machine["gpu"]:
-        parts.append(f"{machine['gpu']}, driver {machine['driver']}")
-    return (f"`{result['command']}` on {result['date']}, commit {result['commit']}: " +
-            ", ".join(part for part in parts if part) + f"; load before it {result['load']:.1f}.")
+    where = f"{machine['gpu']}, driver {machine['driver']}" if machine["gpu"] else f"{machine['processors']} processors of {machine['processor']}"
+    return f"`{result['command']}` on {result['date']}, {where}:"
 
 
 def rows(result):
     for name, value in result["found"].items():
         if isinstance(value, dict) and "what" in value and not LEFT_OUT.match(name):
             yield (value["what"], f"{word(value['median'])} {value['unit']}".strip(),
-                   f"{word(value['min'])} to {word(value['max'])}", str(value["runs"]))
-
-
-def is_shown(columns, row):
-    """Ratios that no goal is set for are in the JSON files only."""
-    return ("goal" not in columns or row[columns.index("goal")] is not None) and not ROWS_LEFT_OUT.match(str(row[0]))
+                   f"{word(value['min'])} to {word(value['max'])}")
 
 
 def table(columns, rows_):
@@ -48,10 +41,11 @@ def section(group, result):
     lines = [sentence(result)]
     singles = list(rows(result))
     if singles:
-        lines += table(("what", "median", "lowest to highest", "runs"), singles)
+        lines += table(("what", "median", "lowest to highest"), singles)
     for each in result.get("tables", []):
-        lines += table(each["columns"], [row for row in each["rows"] if is_shown(each["columns"], row)])
-    lines += [""] + [f"- {note}" for note in result.get("notes", [])]
+        if "goal" not in each["columns"]:
+            lines += table(each["columns"], [row for row in each["rows"] if not ROWS_LEFT_OUT.match(str(row[0]))])
+    lines += [""] + [f"- {note}" for note in result.get("notes", []) if not NOTES_LEFT_OUT.match(note)]
     for chart in result["charts"]:
         lines += [f"![{chart['title']}](performance/{chart['name']}.svg)"]
     return "\n".join(lines).replace("\n\n\n", "\n\n").strip()

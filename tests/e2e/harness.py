@@ -403,8 +403,8 @@ def file_system(folder):
     return max(above, key=lambda mount: len(mount[0]))[1]
 
 
-SYSTEM_CALLS = {"x86_64": {"ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311},
-                "aarch64": {"ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271}}
+SYSTEM_CALLS = {"x86_64": {"ptrace": 101, "clone": 56, "clone3": 435, "process_vm_readv": 310, "process_vm_writev": 311},
+                "aarch64": {"ptrace": 117, "clone": 220, "clone3": 435, "process_vm_readv": 270, "process_vm_writev": 271}}
 
 
 def refuse(*names):

@@ -514,6 +514,8 @@ class Usage(harness.Case):
                 self.assertNotEqual(result.err, "")
 
     def test_mistyped_command_gets_a_hint(self):
+        for words in (("report", "", "x.db"), ("report", "x.db", ""), ("diff", "x.db", "--", ""), ("run", ""), ("look", "")):
+            self.assertIn(f"gpuverify {words[0]}: an argument is empty", self.command(*words, status=2).err)
         self.assertIn("report", self.command("reprot", status=2).err)
 
     def test_file_that_cannot_be_read_is_3(self):

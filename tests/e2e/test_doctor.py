@@ -256,6 +256,15 @@ class Doctor(harness.Case):
         self.unseen(self.write("text", "text", 0o755), "kind", "not a program for this system")
         self.unseen(self.dir, "kind", "not a program for this system")
 
+    def test_a_program_that_is_cut_off(self):
+        with open(harness.workload("driver_tour"), "rb") as file:
+            image = file.read()
+        for length in (70, 300, 1000, len(image) // 3):
+            with open(self.path("cut"), "wb") as file:
+                file.write(image[:length])
+            os.chmod(self.path("cut"), 0o755)
+            self.unseen(self.path("cut"), "file", "cannot be read: it is cut off or damaged")
+
     def test_broken_programs_do_no_harm(self):
         with open("/bin/true", "rb") as file:
             image = file.read()

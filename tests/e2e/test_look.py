@@ -171,6 +171,35 @@ class Situations(Look):
                          rf"  {line('py', 'sync')} sync\n  looked_at.py:\d+ <module>\n")
         self.end(process)
 
+    def test_more_threads_than_it_looks_at(self):
+        process = self.begin("c", "crowd")
+        self.assertIn("It has 1101 threads: only 1024 of them were looked at.",
+                      self.command("look", str(process.pid), "--once", sim=False).out)
+        self.end(process)
+
+    def test_threads_that_get_no_cpu(self):
+        """One that is asked to stop does so only when it runs: it is not waited for, and all others are seen too."""
+        def on_one_cpu(policy):
+            os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+            os.sched_setscheduler(0, policy, os.sched_param(0))
+
+        process = self.begin("c", "busy", preexec_fn=lambda: on_one_cpu(os.SCHED_IDLE))
+        others = [self.begin("c", "compute", preexec_fn=lambda: on_one_cpu(os.SCHED_OTHER)) for _ in range(2)]
+        began = time.monotonic()
+        seen = self.look(process, "--seconds", "2")
+        self.assertLess(time.monotonic() - began, 2 + 4)
+        self.assertEqual([thread["looks"] for thread in seen["threads"]], 21 * [seen["looks"]])
+        for started in (process, *others):
+            self.end(started)
+
+    def test_many_seconds(self):
+        """Between looks that are far from each other it rests."""
+        process = self.begin("c", "sleep")
+        looking = self.start([harness.gpuverify(), "look", str(process.pid), "--seconds", "600"], preload=False, sim=False, text=True)
+        harness.pause(1.5)
+        self.end(process)
+        self.assertRegex(looking.communicate(timeout=harness.SOON_S)[0].replace("\n", " "), "looked at 1 time in .* ended meanwhile")
+
     def test_many_threads(self):
         process = self.begin("c", "threads")
         seen = self.look(process)
@@ -244,6 +273,22 @@ class Several(Look):
                           f"is sleeping at {plain('py', 'sleep')} sleep"])
         self.assertRegex(text, rf"\A *pid  .*\n *\d+ .* 1 +waits for the GPU in cuStreamSynchronize at {line('c', 'sync')}")
 
+    @harness.depends_on_time("a look may take 5 s longer than it was asked to")
+    def test_one_that_does_not_answer(self):
+        process, other = self.begin("c", "sleep"), self.begin("c", "sync")
+        env = {"LD_PRELOAD": harness.built(harness.PROGRAMS, "libe2e_no_answer.so"), "E2E_SILENT": str(process.pid)}
+        began = time.monotonic()
+        err = self.command("look", str(process.pid), "--seconds", "1", status=3, sim=False, env=env).err
+        self.assertEqual(err, f"gpuverify: process {process.pid} does not answer: something keeps its memory locked, such as a "
+                         "driver in trouble\n")
+        seen = json.loads(self.command("look", "--seconds", "1", "--format", "json", sim=False, env=env).out)
+        self.assertLess(time.monotonic() - began, 2 * (1 + 5) + 1)
+        texts = {row["pid"]: row["text"] for row in seen["processes"]}
+        self.assertIn("does not answer: something keeps", texts[process.pid])
+        self.assertIn("waits for the GPU in cuStreamSynchronize", texts[other.pid])
+        self.end(process)
+        self.end(other)
+
     @harness.depends_on_time("a thread that gets no CPU is seen as one that waits for it")
     def test_a_rank_that_others_wait_for(self):
         launcher = self.write("launch.py", """import os, subprocess, sys
@@ -310,6 +355,23 @@ class Processes(Look):
         self.assertRegex(self.refused(pid), rf"process {pid} \(.*\) has ended; only its parent, {os.getpid()}, has not noticed")
         os.waitpid(pid, 0)
 
+    def child(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            return int(children.read().split()[0])
+
+    def test_one_that_does_not_come_to_its_end(self):
+        """The first of a PID namespace waits for the others, one of which has a debugger that does not let it go."""
+        harness.need_root(self, "cannot make a PID namespace")
+        outer = self.start(["unshare", "-fp", "sh", "-c", "sleep 1000 & echo ready; wait"], preload=False, text=True)
+        self.assertEqual(outer.stdout.readline(), "ready\n")
+        first = self.child(outer.pid)
+        held = self.child(first)
+        self.assertEqual(ctypes.CDLL(None, use_errno=True).ptrace(0x4206, held, None, None), 0)  # PTRACE_SEIZE
+        os.kill(first, signal.SIGKILL)
+        harness.wait_for(lambda: harness.command_line(first) == "", "it ends")
+        self.assertIn(f"process {first} is ending: its memory is gone", self.refused(first))
+        os.waitpid(held, 0)
+
     def test_one_that_ends_meanwhile(self):
         process = self.begin("c", "read")
         looking = self.start([harness.gpuverify(), "look", str(process.pid)], preload=False, sim=False, text=True)
@@ -318,6 +380,34 @@ class Processes(Look):
         out, err = looking.communicate(timeout=harness.SOON_S)
         self.assertEqual((looking.returncode, err), (0, ""))
         self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for a child process at ")
+
+    def test_one_that_begins_another_program_meanwhile(self):
+        script = self.write("begins.py", """import os, sys, threading, time
+for _ in range(4):
+    threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
+print("ready", flush=True)
+time.sleep(1)
+os.execv(sys.argv[1], sys.argv[1:])
+""")
+        for words in ((), ("--format", "json")):
+            process = self.start([sys.executable, script, harness.program("looked_at"), "sleep"], preload=False,
+                                 stdin=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            out = self.command("look", str(process.pid), "--seconds", "3", *words, sim=False).out.replace("\n", " ")
+            self.assertRegex(out, 'it began another program meanwhile|"began_another": ?true')
+            self.assertRegex(out, rf"the main thread is sleeping at {line('c', 'sleep')}")
+            self.assertNotIn("may not be stopped", out)
+            self.end(process)
+
+    def test_one_that_begins_programs_all_the_time(self):
+        script = self.write("begins", '#!/bin/sh\n[ "$1" ] || echo ready\nsleep 0.01\nexec "$0" again\n', 0o755)
+        process = self.start([script], preload=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for words in ("--once", "--seconds=1"):
+            said = self.command("look", str(process.pid), words, sim=False, status=None)
+            self.assertRegex(said.err + said.out.replace("\n", " "),
+                             "begins one program after the other|it began another program meanwhile|looked at 1 time")
+        self.end(process)
 
     def test_one_whose_number_another_one_has_now(self):
         harness.need_root(self, "cannot make a PID namespace")
@@ -380,8 +470,7 @@ second.kill()
         for kind, how, said in (("c", "deadlock", "Hangs: threads wait for each other's locks"), ("py", "sleep", line("py", "sleep"))):
             with self.subTest(kind):
                 outer = self.begin(kind, how, before=["unshare", "-fp", "--kill-child"])
-                with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="ascii") as children:
-                    inner = int(children.read())
+                inner = self.child(outer.pid)
                 seen = json.loads(self.command("look", str(inner), "--once", "--format", "json", sim=False).out)
                 self.assertRegex(seen["summary"], said, str(seen))
                 self.end(outer)
@@ -406,6 +495,23 @@ second.kill()
         text = self.command("look", str(process.pid), "--once", sim=False, preexec_fn=harness.refuse_ptrace).out
         self.assertIn("What running threads do natively is not known", text)
         self.assertRegex(text.replace("\n", " "), rf"the main thread is running Python at {line('py', 'compute')}")
+        self.end(process)
+
+    def test_where_no_process_or_thread_can_be_made(self):
+        process = self.begin("c", "sleep")
+        out = self.command("look", str(process.pid), "--once", sim=False, preexec_fn=lambda: harness.refuse("clone", "clone3")).out
+        self.assertRegex(out.replace("\n", " "), rf"the main thread is sleeping at {line('c', 'sleep')}")
+        self.end(process)
+
+    def test_nobody_reads_the_output(self):
+        process = self.begin("c", "sleep")
+        looking = self.start([harness.gpuverify(), "look", str(process.pid), "--once"], preload=False, sim=False)
+        looking.stdout.close()
+        self.assertEqual((looking.wait(harness.SOON_S), looking.stderr.read()), (-signal.SIGPIPE, b""))
+        with open("/dev/full", "wb") as full:
+            looking = self.start([harness.gpuverify(), "look", str(process.pid), "--once"], preload=False, sim=False, stdout=full)
+        self.assertEqual(looking.wait(harness.SOON_S), 3)
+        self.assertRegex(looking.stderr.read(), b"^gpuverify: cannot write the output.*\n$")
         self.end(process)
 
     def test_one_that_is_stopped(self):

@@ -181,9 +181,19 @@ class Tools(harness.Case):
 
     def test_nothing_goes_on_when_the_agent_leaves(self):
         for leave, code in ((lambda server: server.send_signal(signal.SIGTERM), 128 + signal.SIGTERM),
+                            (lambda server: server.kill(), -signal.SIGKILL),
                             (lambda server: server.stdin.close(), 0)):
             with self.subTest(code):
                 self.leave(leave, code)
+
+    def test_an_agent_that_does_not_read(self):
+        server = self.start([harness.gpuverify(), "mcp"], preload=False, stdin=subprocess.PIPE, env=SERVER)
+        server.stdout.close()
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
+                           b'"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}\n')
+        server.stdin.flush()
+        self.assertEqual(server.wait(harness.SOON_S), 128 + signal.SIGPIPE)
+        self.assertEqual(server.stderr.read(), b"")
 
     def leave(self, leave, code):
         if os.path.exists(self.path("pid")):

@@ -38,6 +38,11 @@ class BadSettings(harness.Case):
                          "gpuverify: unknown variable GPUVERIFY_COLOUR; "
                          "gpuverify help environment lists all\n")
 
+    def test_names_of_an_earlier_version(self):
+        self.assertEqual(self.told(GPUVERIFY_WINDOW_MS="100"),
+                         "gpuverify: unknown variable GPUVERIFY_WINDOW_MS; "
+                         "GPUVERIFY_GPU=sampled, which replaces windows, has no such setting\n")
+
     def test_a_log_that_is_off_says_nothing_of_them(self):
         self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1", GPUVERIFY_CLOCK="sundial",
                                    GPUVERIFY_LOG="off"), "")

@@ -205,6 +205,13 @@ class Traces(harness.Case):
         with self.assertRaises(AttributeError):
             trace.other.clear()
 
+    def test_a_name_of_an_earlier_version_gets_what_replaces_it(self):
+        trace = self.open()
+        for of, name, wanted in ((trace, "verdict", "findings"), (trace.findings[0], "class_", "what"),
+                                 (trace.findings[0], "evidence", "title")):
+            with self.assertRaisesRegex(AttributeError, f"'{name}'; '{wanted}' replaces it"):
+                getattr(of, name)
+
     def test_findings_stalls_and_idle_are_the_commands(self):
         trace = self.open()
         said = json.loads(self.command("report", self.path_of_trace, "-s", "findings", "-f", "json").out)

@@ -55,6 +55,12 @@ class Sampled(harness.Case):
         summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
         self.assertRegex(summary, r"GPU busy about \d[\d.]* ± \d[\d.]* %, by \d+ of 1800 launches\s+and copies")
         self.assertNotIn("not recorded", summary)
+        self.assertNotIn("NVML", summary)
+        with sqlite3.connect(self.path("trace.db")) as trace:
+            trace.execute("INSERT INTO sample (uuid, at_ns, gpu_percent) SELECT uuid, value + i.id, 3"
+                          " FROM device, fact, (SELECT id FROM call LIMIT 30) i WHERE key = 'first_ns'")
+        summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
+        self.assertRegex(" ".join(summary.split()), r"launches and copies; NVML says 3 %")
         kernels = self.command("report", self.path("trace.db"), "-s", "kernels", "--format=csv", sim=False).out
         self.assertRegex(kernels, r"spin,600,\d+,\d+,,,,")
         sampled = json.loads(self.command("report", self.path("trace.db"), "--format=json", sim=False).out)["sampled"]
@@ -124,7 +130,7 @@ class Sampled(harness.Case):
         result = self.run_program([harness.program("sampled"), "sums", "1"], env={"GPUVERIFY_GPU": "windows",
                                                                                  "GPUVERIFY_LOG": "error"})
         self.assertEqual(result.status, 0)
-        self.assertIn("GPUVERIFY_GPU=windows is ignored: allowed is auto|on|off|sampled", result.err)
+        self.assertIn("GPUVERIFY_GPU=windows is ignored: allowed is auto|on|off|sampled; sampled replaces it\n", result.err)
 
 
 class Kept(harness.Case):

@@ -32,6 +32,15 @@ class Words(harness.Case):
         for words in (("report", "trace.db", "-s", "xy"), ("stalls", "trace.db", "-c", "x"), ("schema", "zzzzzz")):
             self.assertNotIn("did you mean", self.refused(*words))
 
+    def test_a_name_of_an_earlier_version_gets_what_replaces_it(self):
+        self.make()
+        for wanted, *words in (("'gpuverify explain f1'", "report", "trace.db", "--explain-verdict"),
+                               ("'sampled'", "run", "--gpu", "windows", "true"), ("'perfetto'", "export", "trace.db", "--to=chrome"),
+                               ("'folded'", "export", "trace.db", "--to", "speedscope"), ("'findings'", "diff", "a", "b", "-s", "verdict"),
+                               ("'ledger' and 'ledger_lines'", "diff", "a", "b", "-s", "idle")):
+            with self.subTest(words):
+                self.assertIn(wanted, self.refused(*words).rpartition("; ")[2])
+
     def test_options_that_would_be_ignored_are_refused(self):
         self.make()
         for words in (("help", "--man", "--completion", "bash"), ("help", "--man", "run"),

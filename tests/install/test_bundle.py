@@ -20,6 +20,9 @@ import tempfile
 import unittest
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
+from version import VERSION  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 ROOT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 SIMULATOR = os.path.join(BUILD, "tests", "sim")
@@ -104,6 +107,9 @@ class Bundle(unittest.TestCase):
         self.assertEqual(set(self.archives), {False, True})
         self.assertLess(os.path.getsize(self.archives[False]), LIMIT_BYTES)
         place = self.unpack()
+        self.assertEqual(os.path.basename(place), f"gpuverify-{VERSION}-linux-{os.uname().machine}")
+        self.assertIn(f"gpuverify {VERSION}\n".encode(), read(os.path.join(place, "VERSION")))
+        self.assertEqual(self.bare(os.path.join(place, "bin/gpuverify"), "--version"), f"gpuverify {VERSION}\n")
         for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
                      "lib/libgpuverify-nvtx.so", "include/gpuverify.h",
                      "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",

@@ -17,6 +17,9 @@ import unittest
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 MESON = os.environ.get("MESON", "meson")
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
+from version import VERSION  # noqa: E402
+
 PROGRAM = os.path.join(BUILD, "kernels/driver_tour")
 
 
@@ -51,6 +54,14 @@ class Installed(unittest.TestCase):
                 "SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'").fetchone()[0]
         finally:
             connection.close()
+
+    def test_the_version_is_that_of_meson_build(self):
+        said = subprocess.run([os.path.join(self.prefix, "bin/gpuverify"), "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(said.stdout, f"gpuverify {VERSION}\n")
+        with open(os.path.join(self.prefix, "share/man/man1/gpuverify.1"), encoding="utf-8") as file:
+            self.assertIn(f'"gpuverify {VERSION}"', file.readline())
+        with open(self.find("CHANGELOG.md"), encoding="utf-8") as file:
+            self.assertIn(f"\n## {VERSION}", file.read())
 
     def test_everything_is_where_a_packager_expects_it(self):
         self.assertTrue(os.access(os.path.join(self.prefix, "bin/gpuverify"), os.X_OK))

@@ -14,6 +14,9 @@ import tempfile
 import unittest
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
+from version import VERSION  # noqa: E402
+
 NOBODY = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
           for what, value in (("NAME", "a"), ("EMAIL", "a@example.org"), ("DATE", "2026-01-02T03:04:05Z"))}
 NOBODY |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
@@ -43,7 +46,7 @@ class Case(unittest.TestCase):
                 shutil.copy2(os.path.join(CHECKOUT, path), os.path.join(cls.made, path))
         git("init", "-q", checkout=cls.made)
         git("add", "-A", checkout=cls.made)
-        cls.commit_heading("## 0.1.0, 2026-01-02")
+        cls.commit_heading(f"## {VERSION} - 2026-01-02")
 
     @classmethod
     def commit_heading(cls, heading):
@@ -85,25 +88,26 @@ class Refusals(Case):
         self.refused("is not empty")
 
     def test_a_version_that_differs(self):
-        git("tag", "v0.2.0", checkout=self.made)
-        self.refused("is tagged v0.2.0, but its version is 0.1.0")
-        for heading, said in (("## 0.1.0, not released yet", "needs '## 0.1.0, YYYY-MM-DD'"),
-                              ("## 0.1.1, 2026-01-02", "meson.build says 0.1.0"),
-                              ("## 0.1.0, 2026-01-02\n\n## 0.0.9, 2025-01-02", "says nothing about 0.1.0")):
+        git("tag", "v99.0.0", checkout=self.made)
+        self.refused(f"is tagged v99.0.0, but its version is {VERSION}")
+        for heading, said in ((f"## {VERSION}, not released yet", f"needs '## {VERSION} - YYYY-MM-DD'"),
+                              ("## 99.0.0 - 2026-01-02", f"meson.build says {VERSION}"),
+                              (f"## {VERSION} - 2026-01-02\n\n## 0.0.9 - 2025-01-02", f"says nothing about {VERSION}")):
             self.commit_heading(heading)
             self.refused(said)
             git("reset", "-q", "--hard", "HEAD~", checkout=self.made)
-        git("tag", "-d", "v0.2.0", checkout=self.made)
+        git("tag", "-d", "v99.0.0", checkout=self.made)
 
 
 class Source(Case):
     def test_the_archive_has_all_and_is_the_same_again(self):
         first = self.release(self.made)
-        self.assertEqual(sorted(first), ["gpuverify-0.1.0-notes.md", "gpuverify-0.1.0.tar.gz"])
+        self.assertEqual(sorted(first), [f"gpuverify-{VERSION}-notes.md", f"gpuverify-{VERSION}.tar.gz"])
         out = os.path.join(self.folder, "out")
-        with open(os.path.join(out, "gpuverify-0.1.0-notes.md"), encoding="utf-8") as file:
-            self.assertTrue(file.read().lstrip().startswith("The first release."))
-        with tarfile.open(os.path.join(out, "gpuverify-0.1.0.tar.gz")) as archive:
+        with open(os.path.join(self.made, "CHANGELOG.md"), encoding="utf-8") as changes, \
+                open(os.path.join(out, f"gpuverify-{VERSION}-notes.md"), encoding="utf-8") as notes:
+            self.assertEqual(notes.read(), re.split(r"^## .*\n", changes.read(), flags=re.M)[1])
+        with tarfile.open(os.path.join(out, f"gpuverify-{VERSION}.tar.gz")) as archive:
             names = {member.name.partition("/")[2] for member in archive if member.isfile()}
             self.assertEqual({(member.uid, member.mtime) for member in archive}, {(0, 1767323045)})
         self.assertEqual(names, set(git("ls-files", checkout=self.made).split()))

@@ -23,6 +23,9 @@ import unittest
 import zipfile
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
+from version import VERSION  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 PYTHONS = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 SIMULATOR = os.path.join(BUILD, "tests", "sim")
@@ -64,7 +67,8 @@ class Case(unittest.TestCase):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             self.assertEqual(len(names), len(set(names)))
-            info = re.match(r"gpuverify-[^-]+", os.path.basename(path)).group(0) + ".dist-info"
+            info = f"gpuverify-{VERSION}.dist-info"
+            self.assertTrue(os.path.basename(path).startswith(f"gpuverify-{VERSION}-py3-none-"), path)
             rows = list(csv.reader(io.StringIO(archive.read(f"{info}/RECORD").decode())))
             self.assertEqual([row[0] for row in rows], names)
             for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so", "lib/libgpuverify-nvtx.so",
@@ -80,6 +84,8 @@ class Case(unittest.TestCase):
                              "the pytest plugin and its entry in python/metadata/entry_points.txt belong together")
             bill = json.loads(archive.read(f"{info}/sboms/gpuverify.cdx.json"))
             metadata = archive.read(f"{info}/METADATA").decode()
+        self.assertIn(f"\nVersion: {VERSION}\n", metadata)
+        self.assertEqual(bill["metadata"]["component"]["version"], VERSION)
         self.assertLess(os.path.getsize(path), LIMIT_BYTES)
         linked = {part["name"] for part in bill["components"]}
         self.assertLessEqual({"sqlite3", "elfutils", "libunwind", "zlib", "gcc"}, linked)
@@ -203,8 +209,8 @@ class Pythons(Made):
         before = files_of(place)
         self.bare(*pip, "--python", its_python, "install", "--no-index", self.wheel)
 
-        self.assertRegex(self.bare(command, "--version"), r"^gpuverify \d")
-        self.assertRegex(self.bare(its_python, "-m", "gpuverify", "--version"), r"^gpuverify \d")
+        self.assertEqual(self.bare(command, "--version"), f"gpuverify {VERSION}")
+        self.assertEqual(self.bare(its_python, "-m", "gpuverify", "--version"), f"gpuverify {VERSION}")
         self.assertEqual(self.bare(command, "run", "-o", "run.db", "--", its_python, "-c", PROGRAM), "0")
         self.assertIn("cuInit", self.calls("run.db"))
         self.assertEqual(self.bare(its_python, "-m", "gpuverify", "run", "-o", "module.db", "--", its_python, "-c", PROGRAM), "0")

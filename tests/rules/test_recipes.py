@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""The recipes of packaging/ name the version, the options and the dependencies that meson has."""
+"""The recipes of packaging/ name the version, the options and the dependencies that meson has; CHANGELOG and pages agree."""
 
 import ast
+import glob
 import os
 import re
+import sys
 import unittest
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(CHECKOUT, "tests"))
+from version import VERSION  # noqa: E402
+
 CONDA = "packaging/conda/recipe.yaml"
 SPACK = "packaging/spack/spack_repo/gpuverify/packages/gpuverify/package.py"
 DEBIAN = ("packaging/debian/rules", "packaging/debian/control")
@@ -35,9 +40,21 @@ RECIPES = {"Debian": text(*DEBIAN), "conda": text(CONDA), "Spack": text(SPACK)}
 
 class Recipes(unittest.TestCase):
     def test_version(self):
-        version = re.search(r"^ *version: '(.+)',$", text("meson.build"), re.M).group(1)
-        self.assertEqual(re.findall(r"^context:\n  version: (\S+)", RECIPES["conda"], re.M), [version])
-        self.assertEqual(re.findall(r'^    version\("(.+?)"', RECIPES["Spack"], re.M), [version])
+        self.assertEqual(re.findall(r"^context:\n  version: (\S+)", RECIPES["conda"], re.M), [VERSION])
+        self.assertEqual(re.findall(r'^    version\("(.+?)"', RECIPES["Spack"], re.M), [VERSION])
+
+    def test_the_newest_section_of_the_changelog_is_the_versions(self):
+        newest = re.search(r"^## (.*)$", text("CHANGELOG.md"), re.M).group(1)
+        self.assertRegex(newest, rf"^{re.escape(VERSION)}( - \d{{4}}-\d\d-\d\d|, not released yet)$")
+
+    def test_pages_and_scripts_name_no_other_version(self):
+        """Except where one measured something."""
+        paths = [path for pattern in ("README.md", "SECURITY.md", "docs/**/*.md", "scripts/**", "packaging/docker/*")
+                 for path in glob.glob(os.path.join(CHECKOUT, pattern), recursive=True) if os.path.isfile(path)]
+        self.assertGreater(len(paths), 60)
+        for path in paths:
+            for named in re.findall(r"(?<!by )\bgpuverify(?:[-_@=]+| version | )v?(\d+\.\d+\.\d+)", text(path)):
+                self.assertEqual(named, VERSION, os.path.relpath(path, CHECKOUT))
 
     def test_options_are_mesons(self):
         options = OF_MESON | set(re.findall(r"^option\('(.+?)'", text("meson_options.txt"), re.M))

@@ -79,6 +79,13 @@ SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_
     CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm
 FROM own_cost WHERE {is_of_process(process)};
 
+-- name: utilisation
+-- NVML's, while the program made calls: of its only device, if nobody else used that.
+SELECT count(s.gpu_percent) AS utilisation_samples, CAST(round(avg(s.gpu_percent)) AS INTEGER) AS utilisation_percent
+FROM sample s JOIN fact f ON f.key = 'first_ns' JOIN fact l ON l.key = 'last_ns'
+WHERE s.at_ns BETWEEN f.value AND l.value AND (SELECT count(DISTINCT uuid) FROM device) = 1
+    AND NOT EXISTS (SELECT 1 FROM other_process);
+
 -- name: growth
 -- The line that holds most of what was allocated all through the run and never freed: in most tenths of it, and in the last.
 SELECT grown_times, grown_bytes, grown_stack FROM (

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct {
-    enum { FRAME, KIND, MANY } by;
+    enum { FRAME, CALL, KIND, MANY } by;
     const char *pattern, *does, *advice;
 } works[] = {
 #define GV_AGAIN(by, pattern, does, advice) {by, pattern, does, advice},
@@ -32,10 +32,12 @@ static int take_word(void *context, sqlite3_stmt *row)
     const char *word = (const char *)sqlite3_column_text(row, 0);
     const char *call = (const char *)sqlite3_column_text(row, 2);
 
-    for (size_t i = 0; i < search->found && word; i++)
-        if (call ? works[i].by != FRAME && strcmp(works[i].pattern, word) == 0
-                 : works[i].by == FRAME && fnmatch(works[i].pattern, word, 0) == 0)
+    for (size_t i = 0; i < search->found && word; i++) {
+        bool is_of_call = works[i].by != FRAME;
+        const char *of = works[i].by == CALL ? call : word;
+        if (is_of_call == (call != NULL) && fnmatch(works[i].pattern, of, 0) == 0)
             search->found = i;
+    }
     if (call) {
         search->calls = sqlite3_column_int64(row, 1);
         snprintf(search->call, sizeof(search->call), "%s", call);

@@ -85,7 +85,7 @@ struct gv_elf_file {
     bool opens_libraries; /* mentions dlopen */
 };
 
-/* 0; -ENOEXEC: not an ELF file of this machine's byte order; or -errno. */
+/* 0; -ENOEXEC: not an ELF file of this machine's byte order; -EUCLEAN: it is cut off; or -errno. */
 int gv_elf_file_read(const char *path, struct gv_elf_file *elf);
 
 /* The first needed library with this prefix; NULL: none. */

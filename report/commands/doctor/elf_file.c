@@ -83,12 +83,17 @@ static void elf_needed(const struct gv_elf_view *view, const Elf64_Ehdr *head,
     }
 }
 
-static void elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
-                      struct gv_elf_file *elf)
+/* -EUCLEAN: a part that the system needs to start it is not there. */
+static int elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
+                     struct gv_elf_file *elf)
 {
     Elf64_Phdr part;
 
-    for (uint16_t i = 0; i < head->e_phnum && elf_part(view, head, i, &part); i++) {
+    for (uint16_t i = 0; i < head->e_phnum; i++) {
+        if (!elf_part(view, head, i, &part) ||
+            ((part.p_type == PT_LOAD || part.p_type == PT_INTERP) &&
+             !elf_at(view, part.p_offset, 1, part.p_filesz)))
+            return -EUCLEAN;
         if (part.p_type == PT_INTERP) {
             elf->is_dynamic = true;
             elf_text(view, part.p_offset, elf->interpreter, sizeof(elf->interpreter));
@@ -96,6 +101,7 @@ static void elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
             elf_needed(view, head, &part, elf);
         }
     }
+    return 0;
 }
 
 static void elf_sections(const struct gv_elf_view *view, const Elf64_Ehdr *head,
@@ -130,10 +136,9 @@ static int elf_read(const struct gv_elf_view *view, struct gv_elf_file *elf)
     elf->machine = head.e_machine;
     if (!elf->is_64_bit)
         return 0;
-    elf_parts(view, &head, elf);
     elf_sections(view, &head, elf);
     elf->opens_libraries = memmem(view->bytes, view->size, "dlopen", sizeof("dlopen")) != NULL;
-    return 0;
+    return elf_parts(view, &head, elf);
 }
 
 int gv_elf_file_read(const char *path, struct gv_elf_file *elf)

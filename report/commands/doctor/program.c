@@ -303,6 +303,9 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind",
                       "name the program that gpuverify run should start",
                       "%.300s is not a program for this system", path);
+    } else if (error == -EUCLEAN) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "copy or build it again",
+                      "%.300s cannot be read: it is cut off or damaged", path);
     } else if (error == -ENOENT && here) {
         snprintf(fix, sizeof(fix), "it is in this folder: gpuverify doctor ./%.200s", program);
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not on the PATH", program);

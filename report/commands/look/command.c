@@ -1,9 +1,11 @@
 /* gpuverify look: what a process does with its GPU right now, from outside (report/look). */
 #include "report/commands/commands.h"
 #include "report/commands/look/print.h"
+#include "report/look/apart.h"
 #include "report/look/watch.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +15,9 @@
 #define LOOK_SECONDS      5
 #define LOOK_SECONDS_MOST 600
 #define LOOK_STEP_NS      250000000
-#define LOOK_MOST         240 /* looks */
+#define LOOK_MOST         240         /* looks */
+#define SEVERAL_NS        3500000000u /* beyond the seconds, for several */
+#define MORE_NS           1500000000u /* for one, which has a result only in the end */
 
 /* Says why it cannot be looked at. */
 static void look_refuse(uint32_t pid, int error)
@@ -35,30 +39,57 @@ static void look_refuse(uint32_t pid, int error)
     else if (error == -EPERM && gv_outside_status(pid, &status) == 0) {
         gv_outside_refusal(pid, &status, why, sizeof(why));
         gv_message("this user may not read process %u (%s): %s", pid, status.name, why);
-    } else
+    } else if (error == -EBUSY)
+        gv_message("process %u " GV_LOOK_ENDING, pid);
+    else if (error == -ESTALE)
+        gv_message("process %u begins one program after the other: none stayed for a look", pid);
+    else
         gv_message("cannot look at process %u: %s", pid, strerror(-error));
 }
 
-static int look_at(uint32_t pid, unsigned looks, int64_t step_ns, bool json)
+/* What is done apart: any process may keep who reads it. */
+struct request {
+    uint32_t pid;
+    unsigned looks;
+    int64_t step_ns;
+    bool json;
+    int code;
+};
+
+static void look_at(void *result)
 {
     static struct gv_look_gpus gpus;
+    struct request *request = result;
     struct gv_look look;
-    int error = gv_look_watch(&look, pid, looks, step_ns);
+    int error = gv_look_watch(&look, request->pid, request->looks, request->step_ns);
 
-    if (!error)
+    if (error) {
+        look_refuse(request->pid, error);
+    } else {
         gv_look_gpus(&gpus);
-    if (error)
-        look_refuse(pid, error);
-    else if (json)
-        error = gv_look_print_json(&look, &gpus, stdout);
-    else
-        error = gv_look_print(&look, &gpus, stdout);
+        error = request->json ? gv_look_print_json(&look, &gpus, stdout)
+                              : gv_look_print(&look, &gpus, stdout);
+        if (error)
+            gv_message("cannot write the output: %s", strerror(-error));
+    }
     gv_look_free(&look);
-    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+    request->code = error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}
+
+static int look_at_one(struct request *request, uint64_t end_ns)
+{
+    int error = gv_apart_run(look_at, request, sizeof(*request), UINT64_MAX / 2, end_ns);
+
+    if (error == -ETIMEDOUT)
+        gv_message("process %u does not answer: " GV_LOOK_SILENT, request->pid);
+    else if (error)
+        look_refuse(request->pid, error);
+    return error ? GV_EXIT_FAILED : request->code;
 }
 
 /* `pid` 0: all that use a GPU; else those that descend from it. */
-static int look_at_several(uint32_t pid, unsigned looks, int64_t step_ns, bool json)
+static int look_at_several(uint32_t pid, unsigned looks, int64_t step_ns, uint64_t end_ns,
+                           bool json)
 {
     static struct gv_look_processes processes;
     static struct gv_look_gpus gpus;
@@ -70,8 +101,10 @@ static int look_at_several(uint32_t pid, unsigned looks, int64_t step_ns, bool j
         return GV_EXIT_FAILED;
     }
     gv_look_gpus(&gpus);
-    gv_look_processes_find(&processes, pid, &gpus);
-    gv_look_processes_watch(&processes, looks, step_ns);
+    size_t left = gv_look_processes_find(&processes, pid, &gpus, end_ns);
+    if (left)
+        gv_message("there was no time to see whether %zu more processes use CUDA", left);
+    gv_look_processes_watch(&processes, looks, step_ns, end_ns);
     if (!processes.count && !json) {
         gv_message_result(pid ? "Neither process %u nor one that it started uses CUDA, as far as "
                                 "this user may see."
@@ -101,8 +134,10 @@ int gv_command_look(const struct gv_arguments *arguments)
     int64_t step_ns = LOOK_STEP_NS, least_ns = seconds * 1000000000 / LOOK_MOST;
     if (step_ns < least_ns)
         step_ns = least_ns;
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)seconds * 1000000000 + SEVERAL_NS;
     unsigned looks = once ? 1 : (unsigned)(seconds * 1000000000 / step_ns);
     if (!operand || tree)
-        return look_at_several((uint32_t)pid, tree ? looks : 1, step_ns, json);
-    return look_at((uint32_t)pid, looks, step_ns, json);
+        return look_at_several((uint32_t)pid, tree ? looks : 1, step_ns, end_ns, json);
+    return look_at_one(&(struct request){(uint32_t)pid, looks, step_ns, json, GV_EXIT_FAILED},
+                       end_ns + MORE_NS);
 }

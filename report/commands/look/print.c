@@ -26,30 +26,32 @@ static void print_head(const struct gv_look *look, FILE *out)
     if (look->age_ns > 0)
         gv_format_duration(age, look->age_ns);
     gv_text_say(out, 0, "", gv_terminal_columns(out),
-                "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s", look->command, look->pid,
+                "%s: pid %u%s%s%s, looked at %u time%s in %.1f s%s%s", look->command, look->pid,
                 age[0] ? ", started " : "", age, age[0] ? " ago" : "", look->looks,
                 gv_format_plural(look->looks), look->seconds,
+                look->has_changed ? "; it began another program meanwhile" : "",
                 look->has_ended ? "; it has ended meanwhile" : "");
 }
 
-static void print_more(struct gv_rows *rows, const struct gv_look_thread *thread, unsigned looks,
-                       const char *what)
+/* `name` NULL: more of the thread above. */
+static void print_part(struct gv_rows *rows, const struct gv_look_thread *thread, const char *name,
+                       unsigned looks, const char *what)
 {
     char share[64];
 
     snprintf(share, sizeof(share), "%u of %u", looks, thread->looks);
-    gv_rows_null(rows);
-    gv_rows_null(rows);
+    gv_rows_known(rows, name ? thread->tid : 0);
+    gv_rows_text(rows, name);
     gv_rows_text(rows, share);
     gv_rows_text(rows, what);
 }
 
-/* With those behind it that say the same. Returns how many. */
-static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
-                             bool *wanted)
+/* With those behind it that say the same. */
+static void print_thread(const struct gv_look *look, struct gv_rows *rows, size_t first,
+                         bool *wanted)
 {
     const struct gv_look_thread *thread = &look->thread[first];
-    char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128], share[64];
+    char what[GV_LOOK_SAID_BYTES], other[GV_LOOK_SAID_BYTES], name[128];
     unsigned same = 0, others = thread->looks - thread->part[0].looks;
 
     gv_look_say(look, &thread->part[0], what, sizeof(what));
@@ -65,21 +67,16 @@ static unsigned print_thread(const struct gv_look *look, struct gv_rows *rows, s
     snprintf(name, sizeof(name), "%s", thread->name);
     if (same > 1)
         gv_format_add(name, sizeof(name), " and %u more", same - 1);
-    snprintf(share, sizeof(share), "%u of %u", thread->part[0].looks, thread->looks);
-    gv_rows_number(rows, thread->tid);
-    gv_rows_text(rows, name);
-    gv_rows_text(rows, share);
     if (same == 1)
         gv_look_say_alone(look, &thread->part[0], what, sizeof(what));
-    gv_rows_text(rows, what);
+    print_part(rows, thread, name, thread->part[0].looks, what);
     for (size_t i = 1; i < thread->parts && i < LOOK_PARTS && same == 1; i++) {
         gv_look_say_alone(look, &thread->part[i], what, sizeof(what));
-        print_more(rows, thread, thread->part[i].looks, what);
+        print_part(rows, thread, NULL, thread->part[i].looks, what);
         others -= thread->part[i].looks;
     }
     if (others && same == 1)
-        print_more(rows, thread, others, "others");
-    return same;
+        print_part(rows, thread, NULL, others, "others");
 }
 
 static int print_threads(const struct gv_look *look, FILE *out)
@@ -242,6 +239,9 @@ static void print_notes(const struct gv_look *look, FILE *out, int columns)
         gv_text_say(out, 2, "  ", columns,
                     "What running threads do natively is not known: they may not be stopped "
                     "(ptrace) here.");
+    if (look->status.threads > GV_OUTSIDE_THREADS)
+        gv_text_say(out, 2, "  ", columns, "It has %u threads: only %u of them were looked at.",
+                    look->status.threads, GV_OUTSIDE_THREADS);
     if (look->python_unknown)
         gv_text_say(out, 2, "  ", columns,
                     "It has an interpreter of Python that is not known here: no lines of it.");
@@ -314,6 +314,7 @@ int gv_look_print_json(const struct gv_look *look, const struct gv_look_gpus *gp
     gv_json_number(&json, "looks", look->looks);
     gv_json_real(&json, "seconds", look->seconds);
     gv_json_bool(&json, "ended", look->has_ended);
+    gv_json_bool(&json, "began_another", look->has_changed);
     gv_json_bool(&json, "uses_cuda", look->uses_cuda);
     gv_json_text(&json, "summary", summary);
     gv_json_text(&json, "advice", advice[0] ? advice : NULL);

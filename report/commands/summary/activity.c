@@ -5,9 +5,26 @@
 #include "report/store/database.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* NVML's utilisation is of windows of up to a second, which the run's start and end cut. Below
+ * UTILISATION_SAMPLES, that is too much of the run. */
+#define UTILISATION_SAMPLES 20
+#define UTILISATION_ERROR   5
+
+/* It counts kernels, and simultaneous ones once. */
+static bool utilisation_differs(const struct gv_run_facts *facts)
+{
+    double percent = 100 / fmax(1, (double)gv_run_facts_device_ns(facts));
+    double sum = fmin(100, (double)facts->kernel_ns * percent);
+    double error = 2 * (double)facts->sampled_error_ns * percent + UTILISATION_ERROR;
+
+    return facts->utilisation_samples >= UTILISATION_SAMPLES &&
+           fabs(sum - (double)facts->utilisation_percent) > error;
+}
 
 void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_BYTES])
 {
@@ -17,6 +34,9 @@ void gv_summary_busy(const struct gv_run_facts *facts, char out[GV_SUMMARY_BUSY_
              gv_run_facts_lacks_launches(facts) ? "at least" : "about",
              gv_run_facts_busy(facts, busy), gv_format_count(calls, facts->sampled_calls),
              gv_format_count(all, facts->sampled_operations));
+    if (utilisation_differs(facts))
+        gv_format_add(out, GV_SUMMARY_BUSY_BYTES, "; NVML says %" PRId64 " %%",
+                      facts->utilisation_percent);
 }
 
 /* The columns of a line of levels. */

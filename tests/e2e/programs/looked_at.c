@@ -70,6 +70,12 @@ static void *wait_shortly(void *unused)
     return unused;
 }
 
+static void *compute_alone(void *unused)
+{
+    compute();
+    return unused;
+}
+
 static void *nap_alone(void *unused)
 {
     nap();
@@ -104,8 +110,12 @@ int main(int count, char **words)
         start(sleep_with_lock);
     for (int i = 0; i < 200 && strcmp(how, "threads") == 0; i++)
         start(rest);
+    for (int i = 0; i < 1100 && strcmp(how, "crowd") == 0; i++)
+        start(rest);
     for (int i = 0; i < 40 && strcmp(how, "waits") == 0; i++)
         start(wait_shortly);
+    for (int i = 0; i < 20 && strcmp(how, "busy") == 0; i++)
+        start(compute_alone);
     if (strcmp(how, "alone") == 0)
         start(nap_alone);
     usleep(20000);
@@ -113,7 +123,8 @@ int main(int count, char **words)
     fflush(stdout);
     if (strcmp(how, "sync") == 0)
         wait_for_stream();
-    else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0 || strcmp(how, "waits") == 0)
+    else if (strcmp(how, "sleep") == 0 || strcmp(how, "threads") == 0 ||
+             strcmp(how, "waits") == 0 || strcmp(how, "busy") == 0 || strcmp(how, "crowd") == 0)
         nap();
     else if (strcmp(how, "alone") == 0)
         pthread_exit(NULL);

@@ -1666,18 +1666,54 @@ static void copies_that_cost_nothing(void **state)
     assert_int_equal(booked("copy-exposed"), 0);
 }
 
-/* Each step of 1 ms makes a stream for 0.4 ms. */
-static void streams_made_again(void **state)
+/* Each step of 1 ms makes such a call for 0.4 ms. */
+static void says_again(const char *class, const char *kind, const char *name, const char *does)
 {
-    (void)state;
-    totals_execute("INSERT INTO api (id, name, class, kind) VALUES (76, 'cuStreamCreate', 'stream',"
-                   " 'stream-create'); INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0)");
+    char sql[512];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO api (id, name, class, kind) VALUES (76, '%s', '%s', '%s');"
+             "INSERT INTO api_total VALUES (76, 40, 0, 0, 0, 0, 0, 0)",
+             name, class, kind);
+    totals_execute(sql);
     for (int i = 1; i <= 40; i++)
         call(100 + i, 1, 76, i * MS - 450000, 400000);
     steps(always_alike);
-    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title = 'makes streams "
-                                   "again: 1.0 cuStreamCreate a step'"),
-                     1);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM finding WHERE title = '%s: 1.0 %s a step'",
+             does, name);
+    assert_int_equal(totals_number(sql), 1);
+}
+
+static void streams_made_again(void **state)
+{
+    (void)state;
+    says_again("stream", "stream-create", "cuStreamCreate", "makes streams again");
+}
+
+/* Who copies or updates one makes none. */
+static void graphs_made_again(void **state)
+{
+    (void)state;
+    says_again("graph", "graph", "cuGraphInstantiateWithFlags", "makes graphs again");
+}
+
+static void a_graph_that_is_copied_again(void **state)
+{
+    (void)state;
+    says_again("graph", "graph", "cuGraphClone", "copies a graph again");
+}
+
+static void a_graph_that_is_updated_again(void **state)
+{
+    (void)state;
+    says_again("graph", "graph", "cuGraphExecUpdate_v2", "updates a whole graph again");
+}
+
+static void nodes_that_are_updated_again(void **state)
+{
+    (void)state;
+    says_again("graph", "graph", "cuGraphExecKernelNodeSetParams_v2",
+               "updates a graph node by node");
 }
 
 /* Each step of 1 ms compiles for 0.5 ms, and loads the same code. */
@@ -2207,6 +2243,10 @@ int main(void)
         TEST(copies_whose_stream_waits),
         TEST(copies_that_cost_nothing),
         TEST(streams_made_again),
+        TEST(graphs_made_again),
+        TEST(a_graph_that_is_copied_again),
+        TEST(a_graph_that_is_updated_again),
+        TEST(nodes_that_are_updated_again),
         TEST(code_that_is_compiled_again),
         TEST(an_operation_that_starts_late),
         TEST(a_default_stream_that_others_wait_for),

@@ -1,6 +1,7 @@
 /* What is read of a process's memory, when that may hold anything. The process is this one. */
 #include "tests/unit/report/cmocka_all.h"
 
+#include "report/collect/running_stack.h"
 #include "report/look/python.h"
 #include "report/look/symbols.h"
 #include "trace/futex.h"
@@ -37,12 +38,16 @@ static void reading_ends_where_memory_does(void **state)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static struct gv_running_stack taken;
     static char to[3 * 65536];
 
     assert_true(pages != MAP_FAILED && page <= 65536);
     munmap(pages + 2 * page, page);
-    assert_int_equal(gv_outside_read_some(PID, to, (uintptr_t)pages + 5, 3 * page), 2 * page - 5);
-    assert_int_equal(gv_outside_read_some(PID, to, (uintptr_t)pages + 2 * page, 1), 0);
+    taken.stack.sp = (uintptr_t)pages + page + 5;
+    assert_int_equal(gv_running_stack_copy(PID, &taken), 0);
+    assert_int_equal(taken.stack.size, page - 5);
+    taken.stack.sp = (uintptr_t)pages + 2 * page;
+    assert_true(gv_running_stack_copy(PID, &taken) < 0);
     assert_false(gv_outside_read(PID, to, (uintptr_t)pages, 3 * page));
     assert_true(gv_outside_read(PID, to, (uintptr_t)pages, 2 * page));
     munmap(pages, 2 * page);

@@ -211,7 +211,7 @@ static void who_has_ended_is_left_out(void **state)
     processes.process[0] = (struct gv_look_process){.pid = 2147483646};
     processes.process[1] = (struct gv_look_process){.pid = own, .start = start};
     processes.process[2] = (struct gv_look_process){.pid = own, .start = start - 1}; /* another */
-    gv_look_processes_watch(&processes, 2, 1);
+    gv_look_processes_watch(&processes, 2, 1, UINT64_MAX);
     assert_int_equal(processes.count, 1);
     assert_int_equal(processes.process[0].pid, getpid());
 }

@@ -9,7 +9,7 @@ class Gpuverify(MesonPackage):
     license("MIT")
 
     # Built from a checkout: dev_path says which.
-    version("0.1.0")
+    version("0.2.0")
 
     variant("python", default=True, description="Install the Python package")
 
