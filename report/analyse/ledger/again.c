@@ -74,7 +74,7 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
     snprintf(finding->title, sizeof(finding->title), "%s: %.*f %s a step", works[search.found].does,
              search.calls < 10 * steps ? 1 : 0, (double)search.calls / (double)steps, search.call);
     snprintf(finding->fix, sizeof(finding->fix), "%s", works[search.found].advice);
-    finding->is_again = true;
+    finding->keeps_fix = true;
     finding->library_work = works[search.found].by == FRAME ? works[search.found].does : NULL;
     return 0;
 }

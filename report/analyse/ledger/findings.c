@@ -26,7 +26,8 @@ struct claim {
     uint32_t chain; /* number of one */
     uint32_t own;   /* the same of the row itself: not of the wait that claims it */
     uint32_t group; /* the same for all that are the same in the same innermost function */
-    bool taken;
+    unsigned taken; /* by the finding of that number; 0: by none */
+    bool is_then;   /* scratch of find_then() */
 };
 
 /* Own functions, innermost first. */
@@ -344,9 +345,9 @@ static bool lacks_cpu(const struct forming *forming, const struct claim *claim)
             forming->ledger->verdicts[verdict - 1].beside == GV_ACCOUNT_NO_CPU);
 }
 
-static void take(struct gv_ledger_finding *finding, struct claim *claim)
+static void take(struct gv_ledger_finding *finding, struct claim *claim, unsigned number)
 {
-    claim->taken = true;
+    claim->taken = number;
     finding->lost_ns += claim->ns;
     finding->count += claim->row->count;
     if (claim->what == GV_ACCOUNT_COPY_EXPOSED) {
@@ -402,6 +403,42 @@ static bool join_library_work(struct forming *forming, size_t first,
     return false;
 }
 
+/* After a wait, the host may do most of what it does in another function: that is what to change.
+ */
+static int find_then(struct forming *forming, struct gv_ledger_finding *finding, unsigned number)
+{
+    const struct claim *most = NULL;
+    int error = 0;
+
+    for (size_t i = 0; i < forming->claim_count && !error; i++) {
+        struct claim *claim = &forming->claims[i];
+        struct claim at = {.what = GV_ACCOUNT_WAITS};
+        claim->is_then = claim->taken == number && claim->row->claimed && claim->row->place;
+        if (!claim->is_then)
+            continue;
+        error = chain_of(forming, claim->row->stack, claim->row->place, &at.chain);
+        claim->is_then &= !error && innermost(forming, &at) != innermost(forming, claim);
+        if (!error)
+            error = group_of(forming, &at, &claim->group);
+        if (!error)
+            forming->group_ns[claim->group] = 0;
+    }
+    for (size_t i = 0; i < forming->claim_count && !error; i++)
+        if (forming->claims[i].is_then)
+            forming->group_ns[forming->claims[i].group] += forming->claims[i].ns;
+    for (size_t i = 0; i < forming->claim_count && !error; i++) {
+        const struct claim *claim = &forming->claims[i];
+        if (claim->is_then && 2 * forming->group_ns[claim->group] >= finding->lost_ns &&
+            (!most || claim->ns > most->ns))
+            most = claim;
+    }
+    if (most) {
+        finding->then_place = most->row->place;
+        finding->then_what = most->row->what;
+    }
+    return error;
+}
+
 static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase phase,
                 int64_t phase_ns)
 {
@@ -411,7 +448,7 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
     size_t first = findings->count;
     int error = 0;
 
-    for (size_t made = 0; made < FINDINGS_OF_PHASE && !error; made++) {
+    for (unsigned made = 1; made <= FINDINGS_OF_PHASE && !error; made++) {
         struct claim *most = largest(forming);
         struct gv_ledger_finding finding = {.lane = lane, .phase = phase, .phase_ns = phase_ns};
         if (!most)
@@ -425,23 +462,26 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
         for (size_t i = 0; i < forming->claim_count; i++)
             if (!forming->claims[i].taken && forming->claims[i].what == most->what &&
                 has_function(forming, &forming->claims[i], function))
-                take(&finding, &forming->claims[i]);
+                take(&finding, &forming->claims[i], made);
         for (size_t i = 0; i < forming->claim_count; i++)
             if (!forming->claims[i].taken &&
                 (ends_with(most->what, forming->claims[i].what) ||
                  (lacks_cpu(forming, most) && lacks_cpu(forming, &forming->claims[i]))))
-                take(&finding, &forming->claims[i]);
+                take(&finding, &forming->claims[i], made);
         /* A CPU is missing wherever the program is: what its lines do is not gained with one. */
         for (size_t i = 0;
              i < forming->claim_count && most->place && most->what != GV_ACCOUNT_NO_CPU; i++)
             if (!forming->claims[i].taken && forming->claims[i].place == most->place &&
                 (most->row->borrowed || !forming->claims[i].row->borrowed))
-                take(&finding, &forming->claims[i]);
+                take(&finding, &forming->claims[i], made);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
         finding.saves_ns = saved_by(of, &finding) + claimed_by_waits(forming, most, function);
-        error = gv_array_room(&findings->list, findings->count, &findings->room,
-                              sizeof(*findings->list));
+        if (most->what == GV_ACCOUNT_WAITS)
+            error = find_then(forming, &finding, made);
+        if (!error)
+            error = gv_array_room(&findings->list, findings->count, &findings->room,
+                                  sizeof(*findings->list));
         if (!error)
             error = gv_ledger_tell(&forming->telling, &finding, most->row, most->stack);
         if (!error && !join_library_work(forming, first, &finding))

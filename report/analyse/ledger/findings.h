@@ -9,12 +9,15 @@
 struct gv_ledger_finding {
     uint32_t lane, what, verdict;
     enum gv_ledger_phase phase;
-    int64_t place, stall;                       /* stall: one that shows it; 0: none of its own */
+    int64_t place, stall; /* stall: one that shows it; 0: none of its own */
+    int64_t then_place;   /* waits: where else the host then works most of the time; 0: nowhere */
+    uint32_t then_what;   /* and what it does there */
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
     int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: linked, as in rows */
     double variance;
-    bool sampled, is_backward, is_again; /* is_backward: launching, by autograd; again.c */
-    const char *library_work;            /* what a library does again; NULL: nothing known */
+    bool sampled, is_backward, keeps_fix; /* is_backward: launching, by autograd;
+ keeps_fix: a stall's advice says less */
+    const char *library_work;             /* what a library does again; NULL: nothing known */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];
 };
 

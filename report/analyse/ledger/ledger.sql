@@ -98,6 +98,14 @@ WHERE a.awaits_event AND c.stream IN (SELECT d.stream FROM stack_place s JOIN ca
     JOIN thread t ON t.id = d.thread WHERE s.place = ?1 AND t.process = ?2)
 GROUP BY k.stack ORDER BY count(*) DESC, k.stack LIMIT 1;
 
+-- name: host_function
+-- What streams of the process ?1 ran on the CPU from ?2 to ?3, if that is half of ?4 or more: its name, and where most of it
+-- was put into a stream.
+SELECT coalesce(h.name, 'a function'), k.stack FROM host_functions h JOIN call_stack k ON k.call = h.call
+WHERE h.process = ?1 AND h.start_ns BETWEEN ?2 AND ?3
+    AND 2 * (SELECT total(duration_ns) FROM host_function WHERE process = ?1 AND start_ns BETWEEN ?2 AND ?3) >= ?4
+GROUP BY 1, 2 ORDER BY sum(h.duration_ns) DESC LIMIT 1;
+
 -- name: copies_most
 -- Of the function at the place ?1, the line at which the process ?2 copies from or to the host for the longest.
 SELECT p.id FROM place o JOIN place p ON p.function IS o.function AND p.file IS o.file AND p.library IS o.library

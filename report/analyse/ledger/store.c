@@ -83,7 +83,7 @@ static int keep_fixes(sqlite3 *trace, const struct gv_ledger_findings *findings)
         const struct gv_ledger_finding *finding = &findings->list[i];
         const int64_t id = (int64_t)i + 1;
         const char *fix = finding->fix;
-        if (finding->is_again)
+        if (finding->keeps_fix)
             error = bind(keep, &id, 1, &fix, 1);
     }
     sqlite3_finalize(keep);

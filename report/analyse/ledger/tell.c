@@ -151,16 +151,45 @@ int gv_ledger_tell_backward(const struct gv_ledger_telling *telling, struct gv_l
     return error;
 }
 
-/* The kernels of two processes take turns. */
-static int say_sharing(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
+struct host_function {
+    char name[128];
+    int64_t stack;
+};
+
+static int take_host_function(void *context, sqlite3_stmt *row)
+{
+    struct host_function *function = context;
+
+    snprintf(function->name, sizeof(function->name), "%s", gv_database_text(row, 0));
+    function->stack = sqlite3_column_int64(row, 1);
+    return 0;
+}
+
+/* What queued work waited for: a function that a stream ran on the CPU, or another process, whose
+ * kernels take turns with these. */
+static int say_queued(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding)
 {
     const struct gv_ledger_lane *lane = &telling->ledger->lanes[finding->lane];
     const int64_t borders[] = {lane->begin_ns, lane->main_ns, lane->main_end_ns, lane->end_ns};
-    const int64_t values[] = {lane->process, lane->device, borders[finding->phase],
-                              borders[finding->phase + 1]};
+    const int64_t from_ns = borders[finding->phase], to_ns = borders[finding->phase + 1];
+    const int64_t on_host[] = {lane->process, from_ns, to_ns, finding->lost_ns};
+    const int64_t values[] = {lane->process, lane->device, from_ns, to_ns};
+    sqlite3 *trace = telling->ledger->trace;
+    struct host_function function = {.stack = 0};
     struct name other = {""};
-    int error = gv_database_each(telling->ledger->trace, sql_sharing, values, 4, take_name, &other);
+    int error =
+        gv_database_each(trace, sql_host_function, on_host, 4, take_host_function, &function);
 
+    if (!error && function.stack) {
+        snprintf(finding->title, sizeof(finding->title),
+                 "work that was queued waited while its stream ran %s on the CPU", function.name);
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Do this work in a thread that waits for an event, instead of in the stream "
+                 "(cudaLaunchHostFunc, cudaStreamAddCallback), or in a stream of its own.");
+        return gv_place_of_stack(trace, &telling->rows->places, function.stack, &finding->place);
+    }
+    if (!error)
+        error = gv_database_each(trace, sql_sharing, values, 4, take_name, &other);
     if (error || !*other.text)
         return error;
     snprintf(finding->title, sizeof(finding->title),
@@ -420,10 +449,14 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         finding->verdict ? &telling->ledger->verdicts[finding->verdict - 1] : NULL;
     const char *detail = verdict ? verdict->detail : NULL;
     int64_t api = most->api;
-    struct name name = {""};
+    struct name name = {""}, where = {""};
     int error = api ? gv_database_each(telling->ledger->trace, "SELECT name FROM api WHERE id = ?",
                                        &api, 1, take_name, &name)
                     : 0;
+
+    if (!error && finding->then_place)
+        error = gv_database_each(telling->ledger->trace, sql_place_words, &finding->then_place, 1,
+                                 take_name, &where);
 
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
@@ -438,8 +471,10 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
-                 "%s%swaits for the GPU, then the GPU for the host: %s", name.text,
-                 *name.text ? " " : "", gv_account_say(most->what).meaning);
+                 "%s%swaits for the GPU, then the GPU for the host: %s%s%s", name.text,
+                 *name.text ? " " : "",
+                 gv_account_say(*where.text ? finding->then_what : most->what).meaning,
+                 *where.text ? ", mostly at " : "", where.text);
     else if (finding->what == GV_ACCOUNT_GIL && detail && strncmp(detail, "thread ", 7) != 0)
         snprintf(finding->title, sizeof(finding->title),
                  "the thread that feeds the GPU waits for the GIL, held here: %s", detail);
@@ -449,6 +484,12 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     else
         snprintf(finding->title, sizeof(finding->title), "%s%s", words.meaning,
                  finding->phase == GV_LEDGER_END ? ", at the program's end" : "");
+    if (*where.text) {
+        snprintf(finding->fix, sizeof(finding->fix),
+                 "Do what the host does there on the GPU, less often, or while the GPU has other "
+                 "work.");
+        finding->keeps_fix = true;
+    }
     if (waits_for_starts(finding, verdict))
         gv_format_add(finding->title, sizeof(finding->title),
                       "; mostly for workers to start, which happened %d times", verdict->times);
@@ -459,7 +500,7 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
     if (!error && finding->what == GV_ACCOUNT_LAUNCHING)
         error = is_backward(telling, most->stack, &finding->is_backward);
     if (!error && finding->what == GV_ACCOUNT_QUEUED)
-        error = say_sharing(telling, finding);
+        error = say_queued(telling, finding);
     if (!error && finding->what == GV_ACCOUNT_NATIVE)
         error = say_between(telling, finding, most);
     if (!error && finding->phase == GV_LEDGER_MAIN && !detail &&

@@ -199,6 +199,31 @@ static void a_wait_claims_what_it_waited(void **state)
     assert_int_equal(totals_number("SELECT saves_ns FROM finding WHERE what = 'waits'"), 20 * MS);
 }
 
+/* What to change is what the host does then, if most of it is in one other function. */
+static void a_wait_says_where_the_host_then_works(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'python', 'main', 'train.py', 9), (2, 0, 'python', 'update', 'train.py', 42),"
+        " (3, 0, 'python', 'other', 'train.py', 50); INSERT INTO call_stack VALUES (2, 1)");
+    for (int i = 0; i < 3; i++)
+        look_at(1, (34 + 8 * i) * MS, "'R', -1", 2);
+    totals_execute("UPDATE idle_sample SET signs = 68");
+    wait_and_work();
+    assert_int_equal(
+        totals_number("SELECT p.line = 9 AND title = 'cuStreamSynchronize waits for the GPU,"
+                      " then the GPU for the host: running Python, mostly at train.py:42"
+                      " update' AND fix LIKE 'Do what the host does there %' FROM finding f"
+                      " JOIN place p ON p.id = f.place WHERE what = 'waits'"),
+        1);
+    totals_execute("UPDATE idle_sample SET stack = id");
+    make();
+    assert_int_equal(
+        totals_number("SELECT title LIKE '% mostly at %' FROM finding WHERE what = 'waits'"), 0);
+}
+
 /* Autograd reads a value itself; then a node of its graph does. */
 static void autograd_that_checks_for_nan(void **state)
 {
@@ -920,6 +945,35 @@ static void queued_beside_another_process(void **state)
     assert_int_equal(totals_number("SELECT title LIKE '%another process%' FROM finding"
                                    " WHERE what = 'queued' AND phase = 0"),
                      0);
+}
+
+static void queued_behind_a_host_function(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api (id, name, class) VALUES (76, 'cuLaunchHostFunc', 'other');"
+        "INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+        "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+        " (1, 0, 'native', 'step', 'step.cu', 7), (2, 0, 'native', 'pack', 'step.cu', 3);"
+        "INSERT INTO call_stack VALUES (3, 1);"
+        "INSERT INTO host_function VALUES (1, 1, 1, 3, 2, 2, 22000000, 34000000)");
+    call(1, 1, 71, 1 * MS, 10000);
+    call(3, 1, 76, 19 * MS, 10000);
+    call(2, 1, 71, 20 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 60 * MS, 10 * MS, 2);
+    make();
+    assert_int_equal(
+        totals_number("SELECT p.line = 7 AND title = 'work that was queued waited while its"
+                      " stream ran pack on the CPU' FROM finding f JOIN place p ON"
+                      " p.id = f.place WHERE what = 'queued' AND phase = 1"),
+        1);
+    totals_execute("UPDATE host_function SET duration_ns = 9000000");
+    make();
+    assert_int_equal(
+        totals_number("SELECT title LIKE '% something else' FROM finding WHERE what = 'queued'"
+                      " AND phase = 1"),
+        1);
 }
 
 static void no_request_is_nobodys_fault(void **state)
@@ -2177,6 +2231,7 @@ int main(void)
         TEST(overlapping_work_counts_once),
         TEST(graphs_are_told_apart),
         TEST(a_wait_claims_what_it_waited),
+        TEST(a_wait_says_where_the_host_then_works),
         TEST(autograd_that_checks_for_nan),
         TEST(kernels_that_look_for_nan),
         TEST(a_long_wait_claims_all),
@@ -2206,6 +2261,7 @@ int main(void)
         TEST(a_lock_that_others_wait_for),
         TEST(what_was_seen_before_the_loop),
         TEST(queued_beside_another_process),
+        TEST(queued_behind_a_host_function),
         TEST(no_request_is_nobodys_fault),
         TEST(of_a_part),
         TEST(many_lines_are_compared_in_linear_time),
