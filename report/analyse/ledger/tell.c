@@ -380,6 +380,7 @@ static int say_reads(const struct gv_ledger_telling *telling, struct gv_ledger_f
     snprintf(finding->fix, sizeof(finding->fix),
              "Copy all of it to the host at once, before the loop that reads it "
              "(numpy.asarray(), .cpu(), .tolist(), one cudaMemcpy), and read it there.");
+    finding->keeps_fix = true;
     return 0;
 }
 
