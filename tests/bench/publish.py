@@ -21,7 +21,8 @@ NOTES_LEFT_OUT = re.compile(r"(5|20)00000 records:|(stalls|explain): ")
 
 def sentence(result):
     machine = result["machine"]
-    where = f"{machine['gpu']}, driver {machine['driver']}" if machine["gpu"] else f"{machine['processors']} processors of {machine['processor']}"
+    where = (f"{machine['gpu']}, driver {machine['driver']}" if machine["gpu"]
+             else f"{machine['processors']} processors of {machine['processor']}")
     return f"`{result['command']}` on {result['date']}, {where}:"
 
 
