@@ -228,13 +228,13 @@ static int stack_number(struct watch *watch, size_t *number)
     return gv_key_map_add(&watch->stack_numbers, &key, (int64_t)*number);
 }
 
-/* One that did not stop in time would stay stopped. */
 static int take_running(struct watch *watch, uint32_t tid)
 {
     int error = gv_running_stack_take(watch->look->pid, tid, &watch->taken);
 
     /* One that ends may not be stopped either. */
     watch->look->may_not_stop |= error == -EPERM && gv_outside_is_there(watch->look->pid, tid);
+    /* One that did not stop in time would stay stopped. */
     while (gv_running_stack_let_go() && gv_monotonic_ns() < watch->late_ns)
         gv_pause_ns(LET_GO_NS);
     return error;

@@ -80,10 +80,12 @@ SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_
 FROM own_cost WHERE {is_of_process(process)};
 
 -- name: utilisation
--- NVML's, while the program made calls: of its only device, if nobody else used that.
+-- NVML's, while the program made calls: of its only device, if nobody else used that. Only estimates are compared with it:
+-- without any, no sample is read.
 SELECT count(s.gpu_percent) AS utilisation_samples, CAST(round(avg(s.gpu_percent)) AS INTEGER) AS utilisation_percent
-FROM sample s JOIN fact f ON f.key = 'first_ns' JOIN fact l ON l.key = 'last_ns'
-WHERE s.at_ns BETWEEN f.value AND l.value AND (SELECT count(DISTINCT uuid) FROM device) = 1
+FROM fact c CROSS JOIN fact f CROSS JOIN fact l CROSS JOIN sample s
+WHERE c.key = 'sampled_calls' AND c.value > 0 AND f.key = 'first_ns' AND l.key = 'last_ns'
+    AND s.at_ns BETWEEN f.value AND l.value AND (SELECT count(DISTINCT uuid) FROM device) = 1
     AND NOT EXISTS (SELECT 1 FROM other_process);
 
 -- name: growth

@@ -27,7 +27,6 @@ struct claim {
     uint32_t own;   /* the same of the row itself: not of the wait that claims it */
     uint32_t group; /* the same for all that are the same in the same innermost function */
     unsigned taken; /* by the finding of that number; 0: by none */
-    bool is_then;   /* scratch of find_then() */
 };
 
 /* Own functions, innermost first. */
@@ -403,6 +402,13 @@ static bool join_library_work(struct forming *forming, size_t first,
     return false;
 }
 
+static bool works_elsewhere(const struct forming *forming, const struct claim *claim,
+                            unsigned number)
+{
+    return claim->taken == number && claim->row->claimed && claim->row->place &&
+           forming->chains[claim->own].functions[0] != innermost(forming, claim);
+}
+
 /* After a wait, the host may do most of what it does in another function: that is what to change.
  */
 static int find_then(struct forming *forming, struct gv_ledger_finding *finding, unsigned number)
@@ -412,23 +418,20 @@ static int find_then(struct forming *forming, struct gv_ledger_finding *finding,
 
     for (size_t i = 0; i < forming->claim_count && !error; i++) {
         struct claim *claim = &forming->claims[i];
-        struct claim at = {.what = GV_ACCOUNT_WAITS};
-        claim->is_then = claim->taken == number && claim->row->claimed && claim->row->place;
-        if (!claim->is_then)
+        const struct claim at = {.what = GV_ACCOUNT_WAITS, .chain = claim->own};
+        if (!works_elsewhere(forming, claim, number))
             continue;
-        error = chain_of(forming, claim->row->stack, claim->row->place, &at.chain);
-        claim->is_then &= !error && innermost(forming, &at) != innermost(forming, claim);
-        if (!error)
-            error = group_of(forming, &at, &claim->group);
+        error = group_of(forming, &at, &claim->group);
         if (!error)
             forming->group_ns[claim->group] = 0;
     }
     for (size_t i = 0; i < forming->claim_count && !error; i++)
-        if (forming->claims[i].is_then)
+        if (works_elsewhere(forming, &forming->claims[i], number))
             forming->group_ns[forming->claims[i].group] += forming->claims[i].ns;
     for (size_t i = 0; i < forming->claim_count && !error; i++) {
         const struct claim *claim = &forming->claims[i];
-        if (claim->is_then && 2 * forming->group_ns[claim->group] >= finding->lost_ns &&
+        if (works_elsewhere(forming, claim, number) &&
+            2 * forming->group_ns[claim->group] >= finding->lost_ns &&
             (!most || claim->ns > most->ns))
             most = claim;
     }

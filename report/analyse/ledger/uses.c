@@ -105,8 +105,7 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
     uint64_t of = is_any ? 0 : after ? after : what + UINT64_C(1);
     bool copies = what >= GV_ACCOUNT_COPY && what <= GV_ACCOUNT_SET;
 
-    if (!lane->use_count || lane->device < 0 ||
-        (what > GV_ACCOUNT_SET && what != GV_ACCOUNT_BENCHMARK))
+    if (!lane->use_count || lane->device < 0 || !gv_account_is_work(what))
         return;
     while (lane->use_at > 0 && lane->uses[lane->use_at - 1].to_ns > piece->from_ns)
         lane->use_at--;
