@@ -35,6 +35,11 @@ int gv_arguments_refuse(const struct gv_command *command, const char *format, ..
     return GV_EXIT_USAGE;
 }
 
+int gv_arguments_refuse_empty(const struct gv_command *command)
+{
+    return gv_arguments_refuse(command, "an argument is empty");
+}
+
 int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,
                              const char *words)
 {
@@ -239,8 +244,9 @@ static int parse_words(struct gv_parse *parse)
     for (parse->at = 1; parse->at < parse->argc && !code && !parse->help; parse->at++) {
         char *word = parse->argv[parse->at];
         bool is_programs = only_operands && parse->command->placing == GV_PLACING_FIRST;
-        if (!word[0] && !is_programs)
-            code = gv_arguments_refuse(parse->command, "an argument is empty");
+        /* In a list it would be left out; who takes one says what it is not. */
+        if (!word[0] && !is_programs && parse->command->most == GV_OPERANDS_MANY)
+            code = gv_arguments_refuse_empty(parse->command);
         else if (only_operands || word[0] != '-' || word[1] == '\0') {
             arguments->operands[arguments->operand_count++] = word;
             only_operands |= parse->command->placing == GV_PLACING_FIRST;

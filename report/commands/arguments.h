@@ -59,6 +59,7 @@ const char *gv_option_expected(const struct gv_option *option);
 /* Prints what is wrong with the use of a command, and its usage. Returns GV_EXIT_USAGE. */
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+int gv_arguments_refuse_empty(const struct gv_command *command);
 /* The same for a word that is none of `words`, " a b c": names the nearest one, and all. `what` is
  * their name, "section". */
 int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,

@@ -127,6 +127,8 @@ int gv_command_look(const struct gv_arguments *arguments)
     if (seconds < 1 || seconds > LOOK_SECONDS_MOST)
         return gv_arguments_refuse(arguments->command, "--seconds takes 1 to %d",
                                    LOOK_SECONDS_MOST);
+    if (operand && !operand[0])
+        return gv_arguments_refuse_empty(arguments->command);
     if (operand && (gv_value_number(operand, &pid) || pid < 1 || pid > INT_MAX))
         return gv_arguments_refuse(arguments->command, "'%s' is no process's number", operand);
     if (tree && !operand)
