@@ -170,6 +170,12 @@ WHERE w.stack = ?1 AND NOT {in_package(w.file)}
 -- name: place_words
 SELECT gv_line(function, library, file, line) FROM place WHERE id = ?;
 
+-- name: then_words
+-- The place ?1, if the call ?2 was made to wait, or to bring what the host needs. Another one, such as a load, should not wait:
+-- it is to be moved, whatever the host does afterwards.
+SELECT gv_line(function, library, file, line) FROM place
+WHERE id = ?1 AND EXISTS (SELECT 1 FROM api WHERE id = ?2 AND class IN ('sync', 'copy'));
+
 -- name: add_lane
 INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)
 VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8);

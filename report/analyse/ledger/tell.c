@@ -456,8 +456,8 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
                     : 0;
 
     if (!error && finding->then_place)
-        error = gv_database_each(telling->ledger->trace, sql_place_words, &finding->then_place, 1,
-                                 take_name, &where);
+        error = gv_database_each(telling->ledger->trace, sql_then_words,
+                                 (const int64_t[]){finding->then_place, api}, 2, take_name, &where);
 
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",

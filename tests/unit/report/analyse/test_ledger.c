@@ -218,6 +218,13 @@ static void a_wait_says_where_the_host_then_works(void **state)
                       " update' AND fix LIKE 'Do what the host does there %' FROM finding f"
                       " JOIN place p ON p.id = f.place WHERE what = 'waits'"),
         1);
+    totals_execute("UPDATE api SET class = 'load' WHERE id = 74"); /* it is to be moved */
+    make();
+    assert_int_equal(
+        totals_number("SELECT title LIKE '% mostly at %' OR fix LIKE 'Do what the host does%'"
+                      " FROM finding WHERE what = 'waits'"),
+        0);
+    totals_execute("UPDATE api SET class = 'sync' WHERE id = 74");
     totals_execute("UPDATE idle_sample SET stack = id");
     make();
     assert_int_equal(
