@@ -415,9 +415,10 @@ enum gv_idle_target {
     GV_IDLE_TARGET_NONE = 0, /* the system call has no file, or is not known */
     GV_IDLE_TARGET_FILE = 1, /* its path is the text */
     GV_IDLE_TARGET_PIPE = 2,
-    GV_IDLE_TARGET_SOCKET = 3,
+    GV_IDLE_TARGET_SOCKET = 3, /* a Unix socket, or one whose protocol is not known */
     GV_IDLE_TARGET_TERMINAL = 4,
-    GV_IDLE_TARGET_OTHER = 5, /* eventfd, epoll, device, ... */
+    GV_IDLE_TARGET_OTHER = 5,   /* eventfd, epoll, device, ... */
+    GV_IDLE_TARGET_NETWORK = 6, /* a socket of TCP, UDP, ... */
 };
 
 enum gv_idle_signs {

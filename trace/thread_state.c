@@ -268,6 +268,20 @@ enum gv_idle_target gv_thread_state_target_of_name(const char *name)
     return begins(name, "/dev/") || name[0] != '/' ? GV_IDLE_TARGET_OTHER : GV_IDLE_TARGET_FILE;
 }
 
+static bool is_socket(enum gv_idle_target target)
+{
+    return target == GV_IDLE_TARGET_SOCKET || target == GV_IDLE_TARGET_NETWORK;
+}
+
+/* The Linux kernel says its protocol: TCP, UDPv6, UNIX-STREAM, ... False also if it does not. */
+static bool is_of_network(const char *link)
+{
+    char protocol[32] = "";
+
+    return syscall(SYS_getxattr, link, "system.sockprotoname", protocol, sizeof protocol) > 1 &&
+           !begins(protocol, "UNIX");
+}
+
 /* Through the thread's folder: ours has other files open (watch.c). */
 static enum gv_idle_target target_of_file(uint32_t pid, uint32_t tid, int fd, char *path,
                                           size_t size)
@@ -287,6 +301,8 @@ static enum gv_idle_target target_of_file(uint32_t pid, uint32_t tid, int fd, ch
     target = gv_thread_state_target_of_name(path);
     if (target != GV_IDLE_TARGET_FILE)
         path[0] = 0;
+    if (target == GV_IDLE_TARGET_SOCKET && is_of_network(link))
+        target = GV_IDLE_TARGET_NETWORK;
     return target;
 }
 
@@ -362,14 +378,15 @@ enum gv_idle_target gv_thread_state_target(uint32_t pid, uint32_t tid,
         count = files_of_poll(state, read, context, files);
     else if (read && IS_ONE_OF(state->call, select_calls))
         count = files_of_select(state, read, context, files);
-    for (unsigned i = 0; i < count && target != GV_IDLE_TARGET_SOCKET; i++)
+    for (unsigned i = 0; i < count && !is_socket(target); i++)
         if (target == GV_IDLE_TARGET_NONE)
             target = target_of_file(pid, tid, files[i], path, size);
         else {
             char other[64];
+            enum gv_idle_target next = target_of_file(pid, tid, files[i], other, sizeof other);
 
-            if (target_of_file(pid, tid, files[i], other, sizeof other) == GV_IDLE_TARGET_SOCKET) {
-                target = GV_IDLE_TARGET_SOCKET;
+            if (is_socket(next)) {
+                target = next;
                 path[0] = 0;
             }
         }

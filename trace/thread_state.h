@@ -75,7 +75,8 @@ enum gv_idle_target gv_thread_state_target(uint32_t pid, uint32_t tid,
                                            gv_thread_memory_read *read, void *context, char *path,
                                            size_t size);
 
-/* The target by the name that the Linux kernel gives an open file. */
+/* The target by the name that the Linux kernel gives an open file: any socket is a
+ * GV_IDLE_TARGET_SOCKET. */
 enum gv_idle_target gv_thread_state_target_of_name(const char *name);
 
 #endif

@@ -221,7 +221,8 @@ static bool may_wait_for_children(const struct watched *thread)
     if (!is_blocked(state) || thread->waits_for_gil)
         return false;
     return gv_thread_state_is_wait(state) || gv_thread_state_is_futex(state) ||
-           thread->target == GV_IDLE_TARGET_PIPE || thread->target == GV_IDLE_TARGET_SOCKET;
+           thread->target == GV_IDLE_TARGET_PIPE || thread->target == GV_IDLE_TARGET_SOCKET ||
+           thread->target == GV_IDLE_TARGET_NETWORK;
 }
 
 /* How many CPUs it may use; 0: all. */

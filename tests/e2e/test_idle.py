@@ -225,6 +225,40 @@ gpu.work()
 """)
         self.expect_mostly("child", trace, "process = (SELECT min(id) FROM processes)")
 
+    def ask_child(self, connect):
+        """The trace of a program that asks a child again and again, which takes a while to answer."""
+        return self.run_text("""
+import os, socket, time
+import gpu
+""" + connect + """
+if not os.fork():
+    server = accept()
+    client.close()
+    while server.recv(1):
+        time.sleep(0.04)
+        server.sendall(b"x")
+    os._exit(0)
+for _ in gpu.rounds():
+    client.sendall(b"x")
+    client.recv(1)
+client.close()
+os.wait()
+""")[1]
+
+    def test_child_behind_a_connection(self):
+        """It is the network's, with a time limit (which polls) and without, however busy the child."""
+        listen = """
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname(), timeout={})
+accept = lambda: listener.accept()[0]
+"""
+        for timeout in (None, 9):
+            with self.subTest(timeout):
+                self.expect_mostly("network", self.ask_child(listen.format(timeout)))
+
+    def test_child_behind_a_unix_socket(self):
+        self.expect_mostly("child", self.ask_child("client, server = socket.socketpair()\naccept = lambda: server\n"))
+
     def test_caller_of_a_line_is_the_one_of_that_time(self):
         """Of a line that is reached in two ways, each idle time has its own."""
         self.run_text("""

@@ -265,6 +265,7 @@ static enum gv_account call_account(const struct gv_idle_looks *looks, int64_t n
         case GV_IDLE_TARGET_PIPE:
             return GV_ACCOUNT_CHILD;
         case GV_IDLE_TARGET_SOCKET:
+        case GV_IDLE_TARGET_NETWORK:
             return calls[i].what == GV_ACCOUNT_NO_REQUEST || calls[i].what == GV_ACCOUNT_SLEEP
                        ? GV_ACCOUNT_NO_REQUEST
                        : GV_ACCOUNT_NETWORK;
@@ -323,14 +324,18 @@ static bool is_running(enum gv_account what)
     return what == GV_ACCOUNT_PYTHON || what == GV_ACCOUNT_NATIVE;
 }
 
+static int64_t call_of(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, IDLE_SYSTEM_CALL) == SQLITE_NULL
+               ? -1
+               : sqlite3_column_int64(row, IDLE_SYSTEM_CALL);
+}
+
 /* By the system call that it is in, or how it runs. */
 static enum gv_account state_account(const struct gv_idle_looks *looks, sqlite3_stmt *row,
                                      char state)
 {
-    bool has_call = sqlite3_column_type(row, IDLE_SYSTEM_CALL) != SQLITE_NULL;
-    enum gv_account what =
-        call_account(looks, has_call ? sqlite3_column_int64(row, IDLE_SYSTEM_CALL) : -1,
-                     sqlite3_column_int(row, IDLE_TARGET));
+    enum gv_account what = call_account(looks, call_of(row), sqlite3_column_int(row, IDLE_TARGET));
 
     if (what != NOTHING)
         return what;
@@ -358,10 +363,25 @@ static enum gv_account beside_account(const struct gv_idle_looks *looks, sqlite3
     }
 }
 
+/* While a child works. A TCP connection may lead to it, but takes its own time; whoever polls one
+ * is its client, unless the call is one of servers. */
+static enum gv_account child_account(const struct gv_idle_looks *looks, sqlite3_stmt *row,
+                                     const struct known_stack *other)
+{
+    const char *command = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+
+    if (sqlite3_column_int(row, IDLE_TARGET) == GV_IDLE_TARGET_NETWORK)
+        return call_account(looks, call_of(row), GV_IDLE_TARGET_NONE) == GV_ACCOUNT_NO_REQUEST
+                   ? GV_ACCOUNT_NO_REQUEST
+                   : GV_ACCOUNT_NETWORK;
+    if ((command && is_compiler(command)) || other->what == GV_ACCOUNT_COMPILE)
+        return GV_ACCOUNT_COMPILE;
+    return other->what == GV_ACCOUNT_DATA ? GV_ACCOUNT_DATA : GV_ACCOUNT_CHILD;
+}
+
 static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row,
                                   const struct known_stack *own, const struct known_stack *other)
 {
-    const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     const char *states = (const char *)sqlite3_column_text(row, IDLE_STATE);
     char state = states ? states[0] : '\0';
     int about = sqlite3_column_int(row, IDLE_ABOUT), signs = sqlite3_column_int(row, IDLE_SIGNS);
@@ -373,9 +393,7 @@ static enum gv_account account_of(struct gv_idle_looks *looks, sqlite3_stmt *row
     if (signs & GV_IDLE_COLLECTS)
         return GV_ACCOUNT_GC;
     if (about == GV_IDLE_CHILD)
-        return (text && is_compiler(text)) || other->what == GV_ACCOUNT_COMPILE ? GV_ACCOUNT_COMPILE
-               : other->what == GV_ACCOUNT_DATA                                 ? GV_ACCOUNT_DATA
-                                                                                : GV_ACCOUNT_CHILD;
+        return child_account(looks, row, other);
     if (about == GV_IDLE_BESIDE)
         return GV_ACCOUNT_THREAD_LOCK;
     return is_descheduled(looks, row, state) ? GV_ACCOUNT_NO_CPU : state_account(looks, row, state);

@@ -131,7 +131,7 @@ static void a_file_is_told_by_its_name(void **unused)
 /* ---- threads ---- */
 
 static _Atomic uint32_t tid;
-static int ends[2], sockets[2], file, other_file;
+static int ends[2], sockets[2], datagrams, file, other_file;
 
 static void *run(void *body)
 {
@@ -313,6 +313,20 @@ static void a_thread_that_waits_for_several_files(void **unused)
     let_go(thread);
 }
 
+static void a_socket_of_the_network_is_none_of_unix(void **unused)
+{
+    struct gv_thread_state state = {.call = SYS_recvfrom};
+    char path[256];
+
+    (void)unused;
+    atomic_store(&tid, (uint32_t)getpid());
+    state.arguments[0] = (uint64_t)sockets[0];
+    assert_int_equal(target_of(&state, path), GV_IDLE_TARGET_SOCKET);
+    state.arguments[0] = (uint64_t)datagrams;
+    assert_int_equal(target_of(&state, path), GV_IDLE_TARGET_NETWORK);
+    assert_string_equal(path, "");
+}
+
 static void a_poll_of_nothing_is_about_nothing(void **unused)
 {
     static void (*const body)(void) = sleep_in_poll;
@@ -367,7 +381,9 @@ static int open_files(void **unused)
     file = mkstemp(path);
     other_file = open(path, O_RDWR | O_CLOEXEC);
     unlink(path);
-    return file < 0 || other_file < 0 || pipe(ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+    datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+    return file < 0 || other_file < 0 || datagrams < 0 || pipe(ends) ||
+           socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
 }
 
 int main(void)
@@ -381,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_reads_a_pipe),
         cmocka_unit_test(a_thread_that_waits_for_a_file),
         cmocka_unit_test(a_thread_that_waits_for_several_files),
+        cmocka_unit_test(a_socket_of_the_network_is_none_of_unix),
         cmocka_unit_test(a_poll_of_nothing_is_about_nothing),
         cmocka_unit_test(wild_arguments_are_not_followed),
         cmocka_unit_test(a_thread_that_has_ended),

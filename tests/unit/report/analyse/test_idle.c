@@ -131,6 +131,15 @@ static const struct decision decisions[] = {
     {"0, 'R', -1, 0, 18, NULL, NULL, NULL, 19000000, '2 of 16 CPUs'", "no-cpu",
      "pinned to 2 of 16 CPUs"},
     {"2, 'S', 7, 3, 2, 77, 8, NULL, 0, 'python3'", "network", NULL}, /* a server of its own */
+    /* A TCP connection, whoever works; a Unix socket may lead to a child. */
+    {"2, 'S', 45, 6, 2, 77, NULL, NULL, 0, 'python3'", "network", NULL},
+    {"2, 'S', 0, 6, 0, 77, NULL, 4, 0, 'ptxas'", "network", NULL},
+    {"2, 'S', 7, 6, 0, 77, NULL, NULL, 0, 'python3'", "network", NULL}, /* with a time limit */
+    {"2, 'S', 232, 6, 0, 77, NULL, NULL, 0, 'python3'", "no-request", NULL},
+    {"2, 'S', 43, 6, 0, 77, NULL, NULL, 0, 'python3'", "no-request", NULL},
+    {"2, 'S', 45, 3, 2, 77, NULL, NULL, 0, 'python3'", "child", "python3"},
+    {"0, 'S', 0, 6, 0, NULL, NULL, NULL, 0, NULL", "network", NULL},
+    {"0, 'S', 7, 6, 0, NULL, NULL, NULL, 0, NULL", "no-request", NULL},
     /* For one of Python's threads, and what another of them does; not in a library's lock; that one
      * waits as well. */
     {"3, 'S', 230, 0, 2, 77, 7, 4, 0, NULL", "thread-lock",
