@@ -250,7 +250,7 @@ def samples_of_known_kernels(bench, folder):
 FULL_OF = {"dram": r"memory-bound: DRAM [6-9]\d %, tensor cores 0 %", "tensor": r"tensor cores [5-9]\d %",
            "torch": r"tensor cores [5-9]\d %",
            "few": r"half empty: SMs active (3[5-9]|4[0-5]) %, occupancy \d+ %", "pcie": r"PCIe [7-9]\d % of its speed",
-           "mix": r"a mix: SMs active [6-9]\d %, DRAM [2-5]\d %, tensor cores 0 %", "idle": None}
+           "mix": r"a mix: SMs active [6-9]\d %, DRAM [2-5]\d %, (tensor cores 0|FP32 units [3-5]\d) %", "idle": None}
 
 
 def full_of_case(what):

@@ -19,6 +19,8 @@
 #define SERIALISED_LEAST 10  /* time that streams waited for another: a tenth */
 #define COMPUTES_LEAST   85  /* percent of the phase: little else is worth a look */
 #define SINGLE           10  /* steps that are slow are single ones up to a tenth */
+#define KERNEL_MOST      50  /* percent of all kernels' time: then it is named alone; */
+#define KERNEL_LEAST     20  /* from here on, with its share */
 #define NUMBERS          7
 
 struct beside {
@@ -98,6 +100,63 @@ static bool computes(const struct gv_ledger_row *row)
     return row->what == GV_ACCOUNT_KERNEL || row->what == GV_ACCOUNT_GRAPH;
 }
 
+static int64_t total_at(const struct beside *beside, const struct gv_ledger_row *at, int64_t *count)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < beside->rows->count; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        if (row->lane != at->lane || row->phase != at->phase || !computes(row) ||
+            row->place != at->place)
+            continue;
+        total_ns += row->total_ns;
+        *count += row->count;
+    }
+    return total_ns;
+}
+
+/* Where most begins in a library, as a backward pass does, the line of the program that comes next
+ * is what one can change. */
+static int say_own_line(struct beside *beside, const struct gv_ledger_row *most, int64_t all_ns,
+                        struct gv_ledger_finding *finding)
+{
+    const struct gv_ledger_row *next = NULL;
+    struct numbers words = {.known = false};
+    int64_t count = 0, is_own = 0;
+    int error = gv_database_number(beside->ledger->trace, sql_is_line, &most->place, 1, &is_own);
+
+    for (size_t i = 0; i < beside->rows->count && !is_own && !error; i++) {
+        const struct gv_ledger_row *row = &beside->rows->rows[i];
+        int64_t is_line = 0;
+        if (row->lane != most->lane || row->phase != most->phase || !computes(row) || !row->place ||
+            (next && row->total_ns <= next->total_ns))
+            continue;
+        error = gv_database_number(beside->ledger->trace, sql_is_line, &row->place, 1, &is_line);
+        next = is_line ? row : next;
+    }
+    if (error || !next)
+        return error;
+    error = gv_database_each(beside->ledger->trace, sql_place_words, &next->place, 1, take_numbers,
+                             &words);
+    gv_format_add(finding->title, sizeof(finding->title), ", %.0f %% at %s",
+                  100 * (double)total_at(beside, next, &count) / (double)all_ns, words.text);
+    return error;
+}
+
+/* "", or which kernel has most of their time, and how much. */
+static void name_kernel(const struct numbers *numbers, char *out, size_t size)
+{
+    int64_t percent = numbers->of[1];
+    char kernel[GV_KERNEL_NAME_WIDE + 1];
+
+    *out = '\0';
+    gv_kernel_name_short(numbers->text, kernel, sizeof(kernel));
+    if (*kernel && percent >= KERNEL_MOST)
+        snprintf(out, size, ", mostly %s", kernel);
+    else if (*kernel && percent >= KERNEL_LEAST)
+        snprintf(out, size, ", first of all %s (%lld %%)", kernel, (long long)percent);
+}
+
 /* A device that computes nearly all the time: the line that gives it most of that. */
 static int find_computing(struct beside *beside, uint32_t number, const struct gv_ledger_used *used,
                           bool *found)
@@ -107,7 +166,7 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
     const struct gv_ledger_row *most = NULL;
     int64_t all_ns = 0, line_ns = 0, seen_ns = 0;
     struct numbers numbers = {.known = false};
-    char kernel[GV_KERNEL_NAME_WIDE + 1];
+    char kernel[GV_KERNEL_NAME_WIDE + 32];
     int error;
 
     for (size_t i = 0; i < beside->rows->count; i++) {
@@ -124,25 +183,20 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
     if (!most || !most->place || all_ns < seen_ns / 100 * COMPUTES_LEAST ||
         (!lane->steps && finding.phase_ns < (lane->end_ns - lane->begin_ns) / 2))
         return 0;
-    for (size_t i = 0; i < beside->rows->count; i++) {
-        const struct gv_ledger_row *row = &beside->rows->rows[i];
-        if (row->lane == number && row->phase == GV_LEDGER_MAIN && computes(row) &&
-            row->place == most->place) {
-            line_ns += row->total_ns;
-            finding.count += row->count;
-        }
-    }
+    line_ns = total_at(beside, most, &finding.count);
     finding.place = most->place;
     /* Kernels are summed over all lanes. */
     error = beside->ledger->lane_count > 1
                 ? 0
                 : gv_database_each(beside->ledger->trace, sql_main_kernel, NULL, 0, take_numbers,
                                    &numbers);
-    gv_kernel_name_short(numbers.text, kernel, sizeof(kernel));
+    name_kernel(&numbers, kernel, sizeof(kernel));
     snprintf(finding.title, sizeof(finding.title),
-             "the GPU computes for %.0f %% of the time%s%s; %.0f %% of that begins here",
-             100 * (double)all_ns / (double)seen_ns, *kernel ? ", mostly " : "", kernel,
+             "the GPU computes for %.0f %% of the time%s; %.0f %% of that begins here",
+             100 * (double)all_ns / (double)seen_ns, kernel,
              100 * (double)line_ns / (double)all_ns);
+    if (!error)
+        error = say_own_line(beside, most, all_ns, &finding);
     if (numbers.of[0]) {
         gv_format_add(finding.title, sizeof(finding.title),
                       "; most of the time is in kernels with fewer blocks than the GPU has SMs");

@@ -170,6 +170,9 @@ WHERE w.stack = ?1 AND NOT {in_package(w.file)}
 -- name: place_words
 SELECT gv_line(function, library, file, line) FROM place WHERE id = ?;
 
+-- name: is_line
+SELECT count(*) FROM place WHERE id = ? AND line > 0;
+
 -- name: then_words
 -- The place ?1, if the call ?2 was made to wait, or to bring what the host needs. Another one, such as a load, should not wait:
 -- it is to be moved, whatever the host does afterwards.
@@ -234,9 +237,9 @@ SELECT count(*), sum(duration_ns - ?2) FROM step WHERE series = ?1 AND NOT warmu
 
 -- name: main_kernel
 -- Whether most of the time of kernels is of those with fewer blocks than the device has SMs; the kernel that
--- has half of the time of all, or more.
+-- has most of the time of all, and its percentage.
 SELECT coalesce((SELECT 2 * u.value > k.value FROM fact u, fact k WHERE u.key = 'underfilled_ns' AND k.key = 'kernel_time_ns'), 0),
-    (SELECT name FROM kernel_total WHERE 2 * total_ns >= (SELECT total(total_ns) FROM kernel_total) ORDER BY total_ns DESC LIMIT 1);
+    max(100 * total_ns) / nullif(sum(total_ns), 0), name FROM kernel_total;
 
 -- name: call_name
 -- The kernel that a call launches, or else the call.

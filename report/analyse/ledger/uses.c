@@ -10,6 +10,7 @@
 #include "report/store/time_sum.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define USES_MOST  65536u /* of a lane; later ones do not count */
 #define LEAST      3      /* so many samples are needed to say something */
@@ -186,17 +187,26 @@ static double mean(const struct sums *sums, int value)
 static void say(struct gv_ledger_used *used, const struct sums *sums, enum kind kind, bool is_mix,
                 bool is_known)
 {
+    int told[3];
     bool comma = false;
 
     used->advice = kinds[kind].advice;
+    memcpy(told, kinds[kind].told, sizeof(told));
+    /* Products that could use the tensor cores do not make a sample FP32's where others share it.
+     */
+    if (kind == KIND_NOT_FULL && 2 * mean(sums, GV_USE_FP32) >= kinds[KIND_FP32].least &&
+        mean(sums, GV_USE_FP32) > mean(sums, GV_USE_TENSOR)) {
+        told[2] = GV_USE_FP32;
+        used->advice = kinds[KIND_FP32].advice;
+    }
     gv_format_add(used->words, sizeof(used->words), "%s",
                   kind == KIND_NOT_FULL && is_mix && is_known ? "a mix: " : kinds[kind].before);
     for (int i = 0; i < 3; i++) {
-        double tenths = mean(sums, kinds[kind].told[i]);
+        double tenths = mean(sums, told[i]);
         if (tenths < 0)
             continue;
         gv_format_add(used->words, sizeof(used->words), "%s%s %.0f %%", comma ? ", " : "",
-                      names[kinds[kind].told[i]], tenths / 10);
+                      names[told[i]], tenths / 10);
         comma = true;
     }
     gv_format_add(used->words, sizeof(used->words), "%s%s", kinds[kind].after,

@@ -2013,6 +2013,9 @@ static void several_kernels_in_a_sample(void **state)
     busy_with(2, 1, 3 * MS);
     samples_say("950, 500, 340, 450, 0, 0, 0");
     assert_int_equal(says("a mix: SMs active 95 %, DRAM 45 %, tensor cores 34 %"), 1);
+    /* Much of it without the tensor cores. */
+    samples_say("950, 500, 120, 180, 520, 0, 0");
+    assert_int_equal(says("a mix: SMs active 95 %, DRAM 18 %, FP32 units 52 %"), 1);
     samples_say("950, 500, 30, 840, 0, 0, 0");
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %, in a mix of work"), 1);
     busy_with(1, 4, 3 * MS);
@@ -2098,6 +2101,20 @@ static void a_device_that_computes(void **state)
     assert_int_equal(totals_number("SELECT title GLOB '*, mostly step; 7? % *fewer blocks *' AND "
                                    "fix LIKE '%more blocks%' FROM finding WHERE id = 1"),
                      1);
+    /* Where a library begins most, the line that one can change comes after it. */
+    totals_execute(
+        "DELETE FROM stack_place; DELETE FROM place;"
+        "UPDATE frame SET kind = 'native', function = 'MmBackward0', file = NULL, line = "
+        "NULL, library = 'libtorch_cpu.so' WHERE stack = 1;"
+        "INSERT INTO kernel_total (rank, name, count, total_ns, min_ns, median_ns,"
+        " max_ns, shapes) VALUES (2, 'loss', 1, 8, 1, 1, 1, 1), (3, 'norm', 1, 8, 1, 1, "
+        "1, 1)");
+    make();
+    assert_int_equal(
+        totals_number(
+            "SELECT title GLOB '*, first of all step (36 %); 7? % of that begins here, 2? "
+            "% at train.py:63 train;*' FROM finding WHERE id = 1"),
+        1);
     totals_execute("UPDATE fact SET value = 0 WHERE key = 'underfilled_ns';"
                    "INSERT INTO api (id, name, class, kind) VALUES (76, 'cuMemAllocManaged', "
                    "'alloc', 'alloc-managed');"
