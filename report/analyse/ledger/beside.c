@@ -19,6 +19,8 @@
 #define SERIALISED_LEAST 10  /* time that streams waited for another: a tenth */
 #define COMPUTES_LEAST   85  /* percent of the phase: little else is worth a look */
 #define SINGLE           10  /* steps that are slow are single ones up to a tenth */
+#define LINE_LEAST       10  /* of what a device computes: less is not worth a look */
+#define PAUSES_LEAST     5   /* of the loop: one fifth is more than a pause */
 #define KERNEL_MOST      50  /* percent of all kernels' time: then it is named alone; */
 #define KERNEL_LEAST     20  /* from here on, with its share */
 #define NUMBERS          7
@@ -134,7 +136,7 @@ static int say_own_line(struct beside *beside, const struct gv_ledger_row *most,
         error = gv_database_number(beside->ledger->trace, sql_is_line, &row->place, 1, &is_line);
         next = is_line ? row : next;
     }
-    if (error || !next)
+    if (error || !next || total_at(beside, next, &count) < all_ns / LINE_LEAST)
         return error;
     error = gv_database_each(beside->ledger->trace, sql_place_words, &next->place, 1, take_numbers,
                              &words);
@@ -157,6 +159,25 @@ static void name_kernel(const struct numbers *numbers, char *out, size_t size)
         snprintf(out, size, ", first of all %s (%lld %%)", kernel, (long long)percent);
 }
 
+/* The two longest idle times of the loop, if they are short beside it: what happens once or twice
+ * says little of the steps. */
+static int64_t pauses_of(const struct gv_ledger *ledger, uint32_t number, int64_t seen_ns)
+{
+    const struct gv_ledger_lane *lane = &ledger->lanes[number];
+    int64_t first_ns = 0, second_ns = 0;
+
+    for (size_t i = 0; i < ledger->idle.gap_count; i++) {
+        const struct gv_ledger_idle_gap *gap = &ledger->idle.gaps[i];
+        const struct gv_ledger_idle_piece *piece = &ledger->idle.pieces[gap->piece];
+        if (gap->lane != number || !gap->piece_count || piece->from_ns < lane->main_ns ||
+            piece[gap->piece_count - 1].to_ns > lane->main_end_ns)
+            continue;
+        second_ns = gap->ns > first_ns ? first_ns : gap->ns > second_ns ? gap->ns : second_ns;
+        first_ns = gap->ns > first_ns ? gap->ns : first_ns;
+    }
+    return first_ns + second_ns < seen_ns / PAUSES_LEAST ? first_ns + second_ns : 0;
+}
+
 /* A device that computes nearly all the time: the line that gives it most of that. */
 static int find_computing(struct beside *beside, uint32_t number, const struct gv_ledger_used *used,
                           bool *found)
@@ -164,7 +185,7 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
     const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
     struct gv_ledger_finding finding = of_lane(beside, number, GV_ACCOUNT_COMPUTING);
     const struct gv_ledger_row *most = NULL;
-    int64_t all_ns = 0, line_ns = 0, seen_ns = 0;
+    int64_t all_ns = 0, line_ns = 0, seen_ns = 0, rest_ns;
     struct numbers numbers = {.known = false};
     char kernel[GV_KERNEL_NAME_WIDE + 32];
     int error;
@@ -180,7 +201,8 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
         all_ns += row->total_ns;
         most = most && most->total_ns >= row->total_ns ? most : row;
     }
-    if (!most || !most->place || all_ns < seen_ns / 100 * COMPUTES_LEAST ||
+    rest_ns = lane->steps > SINGLE ? seen_ns - pauses_of(beside->ledger, number, seen_ns) : seen_ns;
+    if (!most || !most->place || all_ns < rest_ns / 100 * COMPUTES_LEAST ||
         (!lane->steps && finding.phase_ns < (lane->end_ns - lane->begin_ns) / 2))
         return 0;
     line_ns = total_at(beside, most, &finding.count);

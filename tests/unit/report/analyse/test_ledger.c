@@ -2074,6 +2074,35 @@ static void findings_of_a_full_device(void **state)
         1);
 }
 
+/* What the GPU waited for once says little of the steps; what it waited for in each of them does.
+ */
+static void a_pause_in_a_loop_that_computes(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line) VALUES (1, 0, 'python', 'train', 'train.py', 62);"
+                   "INSERT INTO step_series (id, process, thread, source, kinds) VALUES (1, 1, 1, "
+                   "'launches', 1)");
+    for (int64_t i = 0; i < 20; i++) {
+        char sql[256];
+        int64_t at_ns = i * 3 * MS + (i < 10 ? 0 : 10 * MS);
+        call(i + 1, 1, 71, at_ns, 10000);
+        operation(i + 1, 1, 1, at_ns, 2900000, i + 1);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO step (series, number, kind, warmup, start_ns, duration_ns, gpu_ns)"
+                 " VALUES (1, %lld, 1, 0, %lld, %d, 2900000)",
+                 (long long)i, (long long)at_ns, i == 9 ? 13 * MS : 3 * MS);
+        totals_execute(sql);
+    }
+    totals_execute("INSERT INTO call_stack SELECT id, 1 FROM call;"
+                   "UPDATE api SET gpu_work = 1 WHERE id = 71");
+    make();
+    assert_int_equal(found("computing") >= 0, 1);
+    totals_execute("UPDATE gpu_op SET duration_ns = 2300000");
+    make();
+    assert_int_equal(found("computing"), -1);
+}
+
 /* Two lines launch; one of them gives the device most of what keeps it busy. */
 static void a_device_that_computes(void **state)
 {
@@ -2332,6 +2361,7 @@ int main(void)
         TEST(a_default_stream_that_others_wait_for),
         TEST(a_call_that_names_no_stream),
         TEST(a_default_stream_that_others_do_not_wait_for),
+        TEST(a_pause_in_a_loop_that_computes),
         TEST(a_device_that_computes),
         TEST(what_the_device_is_full_of),
         TEST(only_samples_of_a_busy_device),
