@@ -62,9 +62,9 @@ class Page(harness.Case):
 
     def test_its_headline_is_what_matters_most(self):
         for trace, said in (("lines", "data.py:7 batches costs 9.91 ms of each 99.0 ms step: the host's own code, at which nobody looked"),
-                            ("other_profiler", "1.01 s of the 4.00 s of all steps: cuModuleLoadData waits for the GPU, then the GPU"
-                                               " for the host: the host's own code, at which nobody looked; most of it in one idle"
-                                               " time, not in each step"),
+                            ("other_profiler", "1.01 s of the 4.00 s of all steps: the host waits in cuModuleLoadData, then the GPU is"
+                                               " idle: the host's own code, at which nobody looked; most of it in one idle time, not"
+                                               " in each step"),
                             ("lazy_launch", "4.20 s of the 6.00 s run: the host's own code, at which nobody looked"),
                             ("hang", "cuLaunchKernel had not returned when its process ended, after 6.00 s of 7.00 s")):
             self.assertEqual(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["headline"], said)

@@ -278,7 +278,8 @@ def in_nccl(gpu):
         ranks = [subprocess.Popen([sys.executable, __file__, "nccl"], stdout=subprocess.PIPE,
                                   env={**os.environ, "RANK": str(rank), "UNIQUE_ID": bytes(unique).hex()}) for rank in range(2)]
         for rank in ranks:
-            rank.stdout.readline()
+            if rank.stdout.readline() != b"ready\n":
+                sys.exit(f"a rank has ended with {rank.wait()}")
         ready()
         ranks[0].wait()
     rank = int(os.environ["RANK"])

@@ -14,6 +14,7 @@
 #define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
 #define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth, */
 #define LEAST_OF_RUN      200 /* and of the run */
+#define WAITS_TOLD        20  /* of what a finding loses: waits that it saves beside are told of */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
 #define COMPUTING_WEIGHT  7 /* what loses a seventh is worth more than what the GPU computes */
@@ -411,9 +412,11 @@ static bool works_elsewhere(const struct forming *forming, const struct claim *c
 
 /* After a wait, the host may do most of what it does in another function: that is what to change.
  */
-static int find_then(struct forming *forming, struct gv_ledger_finding *finding, unsigned number)
+static int find_then(struct forming *forming, struct gv_ledger_finding *finding, int64_t api,
+                     unsigned number)
 {
     const struct claim *most = NULL;
+    int64_t may_overlap = 0;
     int error = 0;
 
     for (size_t i = 0; i < forming->claim_count && !error; i++) {
@@ -435,11 +438,24 @@ static int find_then(struct forming *forming, struct gv_ledger_finding *finding,
             (!most || claim->ns > most->ns))
             most = claim;
     }
-    if (most) {
+    if (most && !error)
+        error = gv_database_number(forming->ledger->trace, sql_may_overlap, &api, 1, &may_overlap);
+    if (may_overlap) {
         finding->then_place = most->row->place;
         finding->then_what = most->row->what;
     }
     return error;
+}
+
+/* What it does there beside what the waits claim is not done either. */
+static void take_then(struct forming *forming, struct gv_ledger_finding *finding, unsigned number)
+{
+    for (size_t i = 0; i < forming->claim_count && finding->then_place; i++) {
+        struct claim *claim = &forming->claims[i];
+        if (!claim->taken && claim->what == finding->then_what &&
+            claim->place == finding->then_place)
+            take(finding, claim, number);
+    }
 }
 
 static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase phase,
@@ -479,9 +495,12 @@ static int form(struct forming *forming, uint32_t lane, enum gv_ledger_phase pha
                 take(&finding, &forming->claims[i], made);
         if (finding.lost_ns < phase_ns / LEAST_SHARE || finding.lost_ns < run_ns / LEAST_OF_RUN)
             break;
-        finding.saves_ns = saved_by(of, &finding) + claimed_by_waits(forming, most, function);
         if (most->what == GV_ACCOUNT_WAITS)
-            error = find_then(forming, &finding, made);
+            error = find_then(forming, &finding, most->row->api, made);
+        take_then(forming, &finding, made);
+        int64_t waits_ns = claimed_by_waits(forming, most, function);
+        finding.saves_ns = saved_by(of, &finding) + waits_ns;
+        finding.with_waits = waits_ns > finding.lost_ns / WAITS_TOLD;
         if (!error)
             error = gv_array_room(&findings->list, findings->count, &findings->room,
                                   sizeof(*findings->list));

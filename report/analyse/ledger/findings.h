@@ -16,6 +16,7 @@ struct gv_ledger_finding {
     int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: linked, as in rows */
     double variance;
     bool sampled, is_backward; /* is_backward: launching, by autograd */
+    bool with_waits;           /* saves_ns has waits that other findings lose */
     bool keeps_fix;            /* what a stall advises for one call is too little */
     const char *library_work;  /* what a library does again; NULL: nothing known */
     char title[GV_LEDGER_TEXT_BYTES], fix[GV_LEDGER_TEXT_BYTES], then[GV_LEDGER_TEXT_BYTES];

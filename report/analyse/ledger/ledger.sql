@@ -173,11 +173,10 @@ SELECT gv_line(function, library, file, line) FROM place WHERE id = ?;
 -- name: is_line
 SELECT count(*) FROM place WHERE id = ? AND line > 0;
 
--- name: then_words
--- The place ?1, if the call ?2 was made to wait, or to bring what the host needs. Another one, such as a load, should not wait:
--- it is to be moved, whatever the host does afterwards.
-SELECT gv_line(function, library, file, line) FROM place
-WHERE id = ?1 AND EXISTS (SELECT 1 FROM api WHERE id = ?2 AND class IN ('sync', 'copy'));
+-- name: may_overlap
+-- Whether the call was made to wait, or to bring what the host needs. Another one, such as a load, should not wait: it is to be
+-- moved, whatever the host does afterwards.
+SELECT count(*) FROM api WHERE id = ? AND class IN ('sync', 'copy');
 
 -- name: add_lane
 INSERT INTO lane (process, device, begin_ns, main_ns, main_end_ns, end_ns, series, steps)
@@ -347,7 +346,7 @@ WHERE id IN (SELECT finding FROM temp.ledger_again WHERE times > 1 AND (2 * time
 DROP TABLE temp.ledger_again;
 -- What was compiled and is the same is known by its hash, whichever compiler it was.
 UPDATE finding SET title = title || coalesce((
-    SELECT ', ' || (count(*) - count(DISTINCT d.hash)) || ' of ' || count(*) || ' times code that it had before'
+    SELECT ', ' || (count(*) - count(DISTINCT d.hash)) || ' of ' || count(*) || ' compilations repeat earlier ones'
     FROM load d JOIN thread t ON t.id = d.thread JOIN lane l ON l.process = t.process AND l.device IS finding.device
     WHERE t.process = finding.process AND d.library IS NULL AND d.hash <> 0 AND d.start_ns >= l.main_ns AND d.start_ns < l.main_end_ns
     GROUP BY t.process HAVING count(*) > count(DISTINCT d.hash) AND count(*) >= 2 * count(DISTINCT d.hash)), '')

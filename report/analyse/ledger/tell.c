@@ -435,8 +435,8 @@ void gv_ledger_tell_then(const struct gv_ledger *ledger, struct gv_ledger_findin
         lane->steps) {
         say_lane(lane, main_ns - finding->saves_ns, finding->phase, time, sizeof(time));
         say_lane(lane, main_ns, finding->phase, now, sizeof(now));
-        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s", time,
-                 now);
+        snprintf(finding->then, sizeof(finding->then), "at best %s a step instead of %s%s", time,
+                 now, finding->with_waits ? ", the waits for it included" : "");
     }
 }
 
@@ -456,8 +456,8 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
                     : 0;
 
     if (!error && finding->then_place)
-        error = gv_database_each(telling->ledger->trace, sql_then_words,
-                                 (const int64_t[]){finding->then_place, api}, 2, take_name, &where);
+        error = gv_database_each(telling->ledger->trace, sql_place_words, &finding->then_place, 1,
+                                 take_name, &where);
 
     /* At the end of a program, its collector frees what is left. */
     snprintf(finding->fix, sizeof(finding->fix), "%s",
@@ -472,8 +472,8 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
                                                         : words.advice);
     if (finding->what == GV_ACCOUNT_WAITS)
         snprintf(finding->title, sizeof(finding->title),
-                 "%s%swaits for the GPU, then the GPU for the host: %s%s%s", name.text,
-                 *name.text ? " " : "",
+                 "the host waits %s%s, then the GPU is idle: %s%s%s",
+                 *name.text ? "in " : "for the GPU", name.text,
                  gv_account_say(*where.text ? finding->then_what : most->what).meaning,
                  *where.text ? ", mostly at " : "", where.text);
     else if (finding->what == GV_ACCOUNT_GIL && detail && strncmp(detail, "thread ", 7) != 0)

@@ -20,6 +20,7 @@
 /* With fewer columns than these, there is no bar, which has so many. */
 #define GV_SUMMARY_NARROW 70
 #define GV_SUMMARY_BAR    40
+#define COPIES_TOLD       5 /* of busy time: from a fifth on */
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 
@@ -138,6 +139,9 @@ void gv_summary_say_time(const struct gv_summary_ledger *ledger, char out[GV_SUM
         return;
     add(text, "GPU busy %s%s", lane->device < 0 ? "at least " : "",
         gv_format_duration(part, gv_summary_each_ns(ledger, time.busy_ns)));
+    if (time.copy_ns > time.busy_ns / COPIES_TOLD)
+        add(text, " (copies %s)",
+            gv_format_duration(part, gv_summary_each_ns(ledger, time.copy_ns)));
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
         if (rest[i].ns > 0)
             add(text, ", %s%s%s", rest[i].before,
@@ -189,8 +193,6 @@ static int print_steps(const struct gv_summary *summary)
     if (steps.name[0])
         add(text, " (%s `%s`)", steps.source, steps.name);
     add(text, " the median took %s", gv_format_duration(took, steps.median_ns));
-    if (steps.kinds > 1)
-        add(text, ", and they are of %" PRId64 " kinds", steps.kinds);
     if (steps.warmup > 0)
         add(text, "; the first %s took %s%s%s%s",
             steps.warmup > 1 ? gv_format_count(count, steps.warmup) : "one",
@@ -253,14 +255,15 @@ static int take_worst(void *context, sqlite3_stmt *row)
         gv_stack_text(summary->trace, sqlite3_column_int64(row, 3), 1, where, sizeof(where));
 
     gv_text_say(summary->out, 2, "", summary->columns,
-                "Calls that should return at once, but waited: %s, the worst for %s (s%" PRId64
-                "%s%.60s, %.400s).",
+                "Calls that should return at once, but waited: %s, the worst for %s (%s%s%.400s; "
+                "explain s%" PRId64 ").",
                 gv_format_count(count, facts->stalls),
-                gv_format_duration(lost, gv_time_column_duration(row, 2)),
-                (int64_t)sqlite3_column_int64(row, 0), is_known ? " " : "", is_known ? cause : "",
+                gv_format_duration(lost, gv_time_column_duration(row, 2)), is_known ? cause : "",
+                is_known ? ", " : "",
                 !error && where[0] ? where
                 : name             ? name
-                                   : "a call");
+                                   : "a call",
+                (int64_t)sqlite3_column_int64(row, 0));
     return error;
 }
 

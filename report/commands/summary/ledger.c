@@ -54,6 +54,8 @@ static int take_account(void *context, sqlite3_stmt *row)
     if (what == GV_ACCOUNT_BENCHMARK || what == GV_ACCOUNT_NAN_KERNEL ||
         what == GV_ACCOUNT_COPY_PAGEABLE || what == GV_ACCOUNT_COPY_EXPOSED)
         time->lost_busy_ns = gv_time_sum(time->lost_busy_ns, ns);
+    if (what >= GV_ACCOUNT_COPY && what < GV_ACCOUNT_SET)
+        time->copy_ns = gv_time_sum(time->copy_ns, ns);
     return 0;
 }
 
@@ -151,6 +153,7 @@ struct gv_summary_time gv_summary_time_of(const struct gv_summary_lane *lane, bo
         all.no_request_ns = gv_time_sum(all.no_request_ns, one->no_request_ns);
         all.not_seen_ns = gv_time_sum(all.not_seen_ns, one->not_seen_ns);
         all.lost_busy_ns = gv_time_sum(all.lost_busy_ns, one->lost_busy_ns);
+        all.copy_ns = gv_time_sum(all.copy_ns, one->copy_ns);
     }
     return all;
 }

@@ -30,6 +30,7 @@ struct gv_summary_finding {
 struct gv_summary_time {
     int64_t busy_ns, idle_ns, unknown_ns, no_request_ns, not_seen_ns;
     int64_t lost_busy_ns; /* of busy_ns, that may be saved */
+    int64_t copy_ns;      /* of busy_ns */
 };
 
 struct gv_summary_lane {

@@ -213,8 +213,8 @@ static void a_wait_says_where_the_host_then_works(void **state)
     totals_execute("UPDATE idle_sample SET signs = 68");
     wait_and_work();
     assert_int_equal(
-        totals_number("SELECT p.line = 9 AND title = 'cuStreamSynchronize waits for the GPU,"
-                      " then the GPU for the host: running Python, mostly at train.py:42"
+        totals_number("SELECT p.line = 9 AND title = 'the host waits in cuStreamSynchronize,"
+                      " then the GPU is idle: running Python, mostly at train.py:42"
                       " update' AND fix LIKE 'Do what the host does there %' FROM finding f"
                       " JOIN place p ON p.id = f.place WHERE what = 'waits'"),
         1);
@@ -871,7 +871,7 @@ static void a_lock_that_others_wait_for(void **state)
          0,
          "native",
          "running native code on the CPU, between a.cpp:8 serve (cuStreamSynchronize) and here",
-         "See what%"},
+         "Do it on the GPU%"},
     };
 
     (void)state;
@@ -1799,8 +1799,8 @@ static void code_that_is_compiled_again(void **state)
     steps(always_alike);
     assert_int_equal(totals_number("SELECT count(*) FROM finding f JOIN place p ON p.id = f.place "
                                    "WHERE what = 'compile' AND line = 12 AND title = 'compiling, "
-                                   "again in 40 of 40 steps, 39 of 40 times code that it had "
-                                   "before'"),
+                                   "again in 40 of 40 steps, 39 of 40 compilations "
+                                   "repeat earlier ones'"),
                      1);
 }
 
