@@ -487,6 +487,8 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
             if (part_ns == 0)
                 continue;
             error = name_purpose(splitting->ledger, &row, &is_claimed);
+            if (!is_claimed && row.stack == part->stack) /* lost by itself */
+                row.api = GV_LEDGER_API(splitting->ledger->pairs[cell->pair].after);
             if (!error && row.what > GV_ACCOUNT_SET)
                 error = borrow(splitting->ledger, splitting->ledger->pairs[cell->pair].thread,
                                &row.stack, &row.borrowed);
