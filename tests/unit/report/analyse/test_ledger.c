@@ -1481,6 +1481,16 @@ static int64_t says_freeing(const char *what)
     return totals_number(sql);
 }
 
+/* Before the free, the host waits: freeing is still what it does again. */
+static void freeing_again_after_a_wait(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 40; i++)
+        call(200 + i, 1, 74, (i - 1) * MS + 30000, 505000);
+    freeing_again("");
+    assert_int_equal(says_freeing(""), 1);
+}
+
 /* Before the free, an allocation fails. */
 static void memory_that_runs_out(void **state)
 {
@@ -2339,6 +2349,7 @@ int main(void)
         TEST(single_slow_steps),
         TEST(what_is_done_again),
         TEST(what_a_library_does_again),
+        TEST(freeing_again_after_a_wait),
         TEST(memory_that_runs_out),
         TEST(a_cache_that_makes_room),
         TEST(what_is_done_in_the_first_steps),
