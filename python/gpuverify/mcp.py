@@ -175,7 +175,7 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
         return _read("query", trace, "ledger", options=("--format=csv",))
 
     def stalls(trace: str, cause: str = "", top: int = 20) -> str:
-        """The calls that waited though they should return at once, longest first. cause: only these, such as module-load."""
+        """The calls that lost time to something other than their work, longest first. cause: only these, such as module-load."""
         return _read("stalls", trace, options=(f"--top={top}", *([f"--cause={cause}"] if cause else [])))
 
     def diff(before: str, after: str) -> str:

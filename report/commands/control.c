@@ -261,8 +261,9 @@ void gv_control_say(const char *operand, bool is_pid, int error)
     else if (error != -ENOENT && error != -EPROTO)
         gv_message("%s: %s", operand, strerror(-error));
     else
-        gv_message(is_pid ? "process %s is not recorded" : "no running process of %s is recorded",
-                   operand);
+        gv_message(is_pid ? "process %s is not recorded; gpuverify look %s looks from outside"
+                          : "no running process of %s is recorded",
+                   operand, operand);
 }
 
 static int control_run(const struct gv_arguments *arguments, enum control_what what)

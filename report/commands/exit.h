@@ -11,7 +11,7 @@ enum gv_exit {
 
 /* The text of every help about them. */
 #define GV_EXIT_TEXT                                                                               \
-    "0: fine. 1: a finding of check, doctor or diff --exit-code. 2: usage error. "                 \
-    "3: something could not be read or written."
+    "0: fine. 1: check, doctor or diff --exit-code fails. 2: usage error. "                        \
+    "3: something could not be read, written or checked."
 
 #endif

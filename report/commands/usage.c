@@ -1,10 +1,12 @@
 #include "report/commands/usage.h"
 
 #include "report/commands/exit.h"
+#include "report/commands/run/environment.h"
 #include "report/show/message.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +42,7 @@ void gv_command_text_usage(FILE *out, const struct gv_command *command)
 int gv_command_text_unknown(const char *word)
 {
     const struct gv_command *nearest = gv_command_nearest(word);
+    char path[PATH_MAX];
     struct stat status;
 
     if (nearest)
@@ -47,6 +50,8 @@ int gv_command_text_unknown(const char *word)
     else if (stat(word, &status) == 0 && S_ISREG(status.st_mode))
         gv_message("unknown command '%s'; did you mean 'gpuverify %s %s'?", word,
                    access(word, X_OK) == 0 ? "run" : "report", word);
+    else if (gv_program_find(word, path) == 0)
+        gv_message("unknown command '%s'; did you mean 'gpuverify run -- %s'?", word, word);
     else
         gv_message("unknown command '%s'; see 'gpuverify help'", word);
     return GV_EXIT_USAGE;

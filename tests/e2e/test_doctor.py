@@ -25,7 +25,7 @@ class Doctor(harness.Case):
 
     def unseen(self, path, what, part):
         checks = self.program(path)
-        self.assertEqual(checks[what]["state"], "unseen", checks)
+        self.assertEqual(checks[what]["state"], "wrong", checks)
         self.assertIn(part, checks[what]["found"])
         self.assertTrue(checks[what]["fix"])
 
@@ -55,12 +55,12 @@ class Doctor(harness.Case):
         self.assertIn("SYS_PTRACE", checks[name]["fix"])
         checks = {check["what"]: check for check in self.doctor(
             "--no-trial", status=1, preexec_fn=harness.refuse_ptrace, env={"GPUVERIFY_IDLE_STACKS": "native"})}
-        self.assertEqual(checks[name]["state"], "unseen")
+        self.assertEqual(checks[name]["state"], "wrong")
 
     def test_library_that_the_container_does_not_have(self):
         checks = {check["what"]: check for check in self.doctor(
             "--no-trial", status=1, env={"LD_PRELOAD": "/nowhere/lib/libgpuverify.so"}, quiet=False)}
-        self.assertEqual((checks["preload"]["state"], "/nowhere/lib" in checks["preload"]["found"]), ("unseen", True))
+        self.assertEqual((checks["preload"]["state"], "/nowhere/lib" in checks["preload"]["found"]), ("wrong", True))
 
     def test_no_proc(self):
         harness.need_root(self, "cannot make namespaces")
@@ -110,7 +110,7 @@ class Doctor(harness.Case):
     def test_refused_cupti_is_told(self):
         checks = self.doctor(status=1, env={"GV_SIM_CUPTI_OWNER": "other"})
         side = next(check for check in checks if check["what"] == "GPU side")
-        self.assertEqual(side["state"], "unseen")
+        self.assertEqual(side["state"], "wrong")
 
     def test_library_that_cannot_be_preloaded(self):
         for name, copy, source in (("report", "gpuverify", harness.gpuverify()),
@@ -124,7 +124,7 @@ class Doctor(harness.Case):
                       result.err)
         result = self.run_program([command, "doctor"], preload=False)
         self.assertEqual(result.status, 1, str(result))
-        self.assertIn("unseen library", result.out)
+        self.assertIn("wrong  library", result.out)
 
     def test_dynamic_program(self):
         checks = self.program(harness.workload("driver_tour"), status=0)

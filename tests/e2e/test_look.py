@@ -143,7 +143,7 @@ class Situations(Look):
     def test_a_pipe(self):
         for kind in ("py", "c"):
             with self.subTest(kind):
-                self.check(kind, "read", "the main thread is waiting for a child process at ", "child")
+                self.check(kind, "read", "the main thread is waiting for another program at ", "child")
 
     def test_the_gil(self):
         process = self.begin("py", "gil")
@@ -379,7 +379,7 @@ class Processes(Look):
         self.end(process)
         out, err = looking.communicate(timeout=harness.SOON_S)
         self.assertEqual((looking.returncode, err), (0, ""))
-        self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for a child process at ")
+        self.assertRegex(out.replace("\n", " "), "it has ended meanwhile .*the main thread is waiting for another program at ")
 
     def test_one_that_begins_another_program_meanwhile(self):
         script = self.write("begins.py", """import os, sys, threading, time

@@ -146,7 +146,7 @@ class Containers(unittest.TestCase):
 
     def test_doctor_finds_what_is_missing(self):
         checks = self.doctor(*LOCKED, "--ipc", "none")
-        self.assertEqual(checks["trace"]["state"], "unseen")
+        self.assertEqual(checks["trace"]["state"], "wrong")
         self.assertIn("-v", checks["trace"]["fix"])
         self.assertIn("--tmpfs /tmp", checks["trial"]["fix"])
         self.assertEqual(checks["shared memory"]["state"], "note")
@@ -155,7 +155,7 @@ class Containers(unittest.TestCase):
 
     def test_doctor_is_content(self):
         checks = self.doctor("-w", "/tmp", "--shm-size", "1g")
-        self.assertEqual([what for what, check in checks.items() if check["state"] == "unseen"], [])
+        self.assertEqual([what for what, check in checks.items() if check["state"] == "wrong"], [])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ SITUATIONS = {
     "gc": IS.format("collecting Python's garbage"),
     "file": IS.format("reading or writing files"),
     "network": IS.format("waiting for the network"),
-    "child": IS.format("waiting for a child process") + r".*\(sleep\)",
+    "child": IS.format("waiting for another program") + r".*\(sleep\)",
     "data": IS.format("waiting for data"),
     "import": IS.format("importing modules"),
     "compile": IS.format("compiling") + r".*\(ptxas\)",

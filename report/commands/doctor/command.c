@@ -12,7 +12,7 @@
 
 static const char *doctor_state(enum gv_check_state state)
 {
-    return state == GV_CHECK_FINE ? "fine" : state == GV_CHECK_NOTE ? "note" : "unseen";
+    return state == GV_CHECK_FINE ? "fine" : state == GV_CHECK_NOTE ? "note" : "wrong";
 }
 
 static void doctor_print_text(const struct gv_doctor *doctor)

@@ -77,9 +77,7 @@ static void idle_why(const struct gv_idle_listed *row, FILE *text)
         fprintf(text, " (" GV_EXPLAIN_NAME ")", row->detail);
     fputc('.', text);
     if (idle_is(row, "inferred"))
-        fputs(row->device < 0 ? " Inferred from the calls: GPU activity was not recorded."
-                              : " Inferred from the calls.",
-              text);
+        fputs(" Inferred from the calls.", text);
     else if (row->samples > 0)
         fprintf(text, " Seen %" PRId64 " time%s%s.", row->samples, gv_format_plural(row->samples),
                 idle_is(row, "grouped") ? ", between the same two calls" : "");
