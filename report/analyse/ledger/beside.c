@@ -226,8 +226,9 @@ static int find_computing(struct beside *beside, uint32_t number, const struct g
                  "Give these kernels more blocks, or run several at a time, in streams of their "
                  "own: a part of the GPU has nothing to do.");
     }
-    say_use(&finding, used);
-    *found = true;
+    *found = !used->of || used->of == beside->ledger->pairs[most->cell_pair].after;
+    if (*found) /* or else it was another call's work */
+        say_use(&finding, used);
     if (!error)
         error = gv_ledger_tell_managed(beside->ledger->trace, &finding);
     return error ? error : add(beside, &finding, 0);
@@ -249,6 +250,8 @@ static int find_use(struct beside *beside, uint32_t number)
         if (row->lane != number || row->phase != GV_LEDGER_MAIN || row->what > GV_ACCOUNT_SET)
             continue;
         busy_ns += row->total_ns;
+        if (used.of && used.of != beside->ledger->pairs[row->cell_pair].after)
+            continue;
         use.place = row->total_ns > most_ns ? row->place : use.place;
         most_ns = row->total_ns > most_ns ? row->total_ns : most_ns;
     }
@@ -266,6 +269,9 @@ static int find_use(struct beside *beside, uint32_t number)
     snprintf(clocks.title, sizeof(clocks.title),
              "the GPU is slowed down by %s for %.0f %% of the time that it is busy", used.slowed_by,
              100 * (double)used.slowed_ns / (double)used.busy_ns);
+    if (used.clock_mhz)
+        gv_format_add(clocks.title, sizeof(clocks.title), ", to %lld of %lld MHz",
+                      (long long)used.clock_mhz, (long long)used.clock_most_mhz);
     snprintf(clocks.fix, sizeof(clocks.fix), "%s", used.slowed_advice);
     return add(beside, &clocks, 0);
 }

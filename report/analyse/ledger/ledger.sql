@@ -148,7 +148,7 @@ WHERE g.duration_ns > 0 AND g.sm_tenths >= 0 AND g.dram_tenths >= 0;
 -- name: uses
 -- The samples of GPM of the device ?2 of the process ?1 (below 0: of its only one), to the first that ends at ?4 or later.
 SELECT u.at_ns, g.duration_ns, coalesce(g.clock_reasons, 0), g.sm_tenths, g.occupancy_tenths, g.tensor_tenths, g.dram_tenths,
-    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths, s.gpu_percent
+    g.fp64_tenths, g.fp32_tenths, g.fp16_tenths, g.pcie_tenths, s.gpu_percent, coalesce(s.sm_clock_mhz, 0)
 FROM (SELECT min(id) AS id FROM device WHERE uuid = (SELECT min(uuid) FROM device WHERE process = ?1 AND (device = ?2 OR ?2 < 0)
         GROUP BY process HAVING count(DISTINCT uuid) = 1)) d
     CROSS JOIN temp.ledger_gpm u ON u.device = d.id AND u.at_ns > ?3

@@ -16,7 +16,8 @@ struct gv_ledger_row {
     bool borrowed;     /* the line is where the first thread waits for this one */
     bool sampled;      /* a part of it was told by looks or stacks of others */
     uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */
-    uint32_t api;  /* of the call that waited, or in which the time was; 0: none */
+    uint32_t api;       /* of the call that waited, or in which the time was; 0: none */
+    uint32_t cell_pair; /* of most of it: the calls around it, by which a sample of GPM knows it */
     uint32_t pair; /* of native code without a line of its own: the calls before and after it; 0:
                       other */
     int64_t most_ns;

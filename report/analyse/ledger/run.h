@@ -124,7 +124,7 @@ enum gv_use_value {
 
 /* A sample of GPM: how much of the device's units was in use. */
 struct gv_ledger_use {
-    int64_t from_ns, to_ns, reasons;
+    int64_t from_ns, to_ns, reasons, clock_mhz;
     int64_t busy_ns, same_ns; /* that the lane worked; and one call's work, more than all others' */
     uint64_t of;              /* that call */
     int64_t collective_ns, copy_ns; /* of busy_ns: collectives, and copies or sets, alone */
@@ -172,8 +172,9 @@ struct gv_ledger_lane {
     bool worked, drained;
     int64_t computing_ns;       /* all busy time, for choosing a lane */
     bool is_sampled;            /* a part of it by samples */
-    struct gv_ledger_use *uses; /* by time */
-    size_t use_count, use_room, use_at;
+    struct gv_ledger_use *uses; /* by time: every use_stride-th */
+    size_t use_count, use_room, use_at, use_seen, use_stride;
+    int64_t clock_mhz; /* the SMs' highest in them; 0: not known */
 };
 
 /* What calls of a pair took on the GPU, in a phase, by samples of their like. */

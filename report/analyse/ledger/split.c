@@ -346,6 +346,7 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
         row->borrowed = wanted->borrowed;
         row->api = wanted->api;
         row->pair = wanted->pair;
+        row->cell_pair = wanted->cell_pair;
     }
     return gv_ledger_minutes_deal(splitting->ledger, (size_t)(cell - splitting->ledger->cells),
                                   (size_t)number - 1, ns);
@@ -480,6 +481,7 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
                                         .verdict = part->verdict,
                                         .sampled = own->seen > 0,
                                         .api = api,
+                                        .cell_pair = cell->pair,
                                         .pair = part->pair};
             bool is_claimed = cell->claimer_pair != 0;
             int64_t part_ns =

@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define USES_MOST  65536u /* of a lane; later ones do not count */
-#define LEAST      3      /* so many samples are needed to say something */
-#define VALUE_MOST 1000
+#define USES_MOST    65536u /* of a lane */
+#define LEAST        3      /* so many samples are needed to say something */
+#define VALUE_MOST   1000
+#define SLOWED_LEAST 5 /* percent of the clock */
 
 enum kind {
 #define GV_USE(kind, ...) KIND_##kind,
@@ -61,14 +62,22 @@ static int take_use(void *context, sqlite3_stmt *row)
 
     /* How long it was is measured some microseconds before when it was. */
     from_ns = from_ns > before_ns ? from_ns : before_ns;
-    if (from_ns >= to_ns || lane->use_count >= USES_MOST)
+    if (from_ns >= to_ns || lane->use_seen++ % lane->use_stride)
         return 0;
+    if (lane->use_count >= USES_MOST) { /* of a run of days: every second one */
+        for (lane->use_count = 0; lane->use_count < USES_MOST / 2; lane->use_count++)
+            lane->uses[lane->use_count] = lane->uses[2 * lane->use_count];
+        lane->use_stride *= 2;
+    }
     error = gv_array_room(&lane->uses, lane->use_count, &lane->use_room, sizeof(*lane->uses));
     if (error)
         return error;
     struct gv_ledger_use *use = &lane->uses[lane->use_count++];
-    *use = (struct gv_ledger_use){
-        .from_ns = from_ns, .to_ns = to_ns, .reasons = sqlite3_column_int64(row, 2)};
+    *use = (struct gv_ledger_use){.from_ns = from_ns,
+                                  .to_ns = to_ns,
+                                  .reasons = sqlite3_column_int64(row, 2),
+                                  .clock_mhz = sqlite3_column_int64(row, 4 + GV_USE_VALUES)};
+    lane->clock_mhz = use->clock_mhz > lane->clock_mhz ? use->clock_mhz : lane->clock_mhz;
     for (int i = 0; i < GV_USE_VALUES; i++) {
         int64_t value = sqlite3_column_int64(row, 3 + i);
         bool is_known = sqlite3_column_type(row, 3 + i) == SQLITE_INTEGER && value >= 0;
@@ -87,12 +96,26 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
     for (size_t i = 0; i < ledger->lane_count && !error; i++) {
         struct gv_ledger_lane *lane = &ledger->lanes[i];
         const int64_t values[] = {lane->process, lane->device, lane->begin_ns, lane->end_ns};
+        lane->use_stride = 1;
         error = gv_database_each(ledger->trace, sql_uses, values, 4, take_use, lane);
     }
     return error ? error : gv_database_script(ledger->trace, sql_drop_uses, NULL, 0);
 }
 
 /* ---- what the lane did meanwhile ---- */
+
+/* Boyer and Moore: what one call has more than all others. */
+static void vote(uint64_t *most, int64_t *most_ns, uint64_t of, int64_t ns)
+{
+    if (of && *most == of)
+        *most_ns += ns;
+    else if (*most_ns >= ns || !of)
+        *most_ns = *most_ns > ns ? *most_ns - ns : 0;
+    else {
+        *most = of;
+        *most_ns = ns - *most_ns;
+    }
+}
 
 void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
                         const struct gv_ledger_piece *piece, bool is_back)
@@ -120,15 +143,8 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
         use->busy_ns += is_back ? -ns : ns;
         use->collective_ns += what != GV_ACCOUNT_COLLECTIVE ? 0 : is_back ? -ns : ns;
         use->copy_ns += copies ? ns : 0;
-        /* Boyer and Moore: what one call's work has more than all others'. */
-        if (of && use->of == of && !is_back) {
-            use->same_ns += ns;
-        } else if (use->same_ns >= ns || !of) {
-            use->same_ns = use->same_ns > ns ? use->same_ns - ns : 0;
-        } else if (!is_back) {
-            use->of = of;
-            use->same_ns = ns - use->same_ns;
-        }
+        if (!is_back)
+            vote(&use->of, &use->same_ns, of, ns);
     }
 }
 
@@ -137,7 +153,8 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
 /* Of the samples of a kind, or of all. mixed_ns: of those in which no kernel has eight tenths more
  * than the others, so that the values are of several. */
 struct sums {
-    int64_t samples, busy_ns, mixed_ns;
+    int64_t samples, busy_ns, mixed_ns, same_ns;
+    uint64_t of; /* the call that has same_ns more than all others */
     double values[GV_USE_VALUES], known_ns[GV_USE_VALUES];
 };
 
@@ -170,6 +187,7 @@ static void add(struct sums *sums, const struct gv_ledger_use *use)
     sums->samples++;
     sums->busy_ns += use->busy_ns;
     sums->mixed_ns += use->same_ns < use->busy_ns / 10 * 8 ? use->busy_ns : 0;
+    vote(&sums->of, &sums->same_ns, use->of, use->same_ns);
     for (int i = 0; i < GV_USE_VALUES; i++) {
         double ns = use->values[i] < 0 ? 0 : (double)use->busy_ns;
         sums->values[i] += scaled(use, i) * ns;
@@ -223,6 +241,7 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
     int64_t from_ns = borders[phase < GV_LEDGER_PHASES ? phase : 0];
     int64_t to_ns = borders[phase < GV_LEDGER_PHASES ? phase + 1 : GV_LEDGER_PHASES];
     int64_t slowed_ns[CLOCKS] = {0}, others = 0;
+    double clock_mhz = 0, clocked_ns = 0;
     const int64_t values[] = {lane->process, lane->device, from_ns, to_ns};
     struct sums sums[KINDS] = {0}, all = {0};
     enum kind most = KIND_NOT_FULL;
@@ -238,6 +257,8 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
         add(&sums[kind_of(use)], use);
         for (size_t k = 0; k < CLOCKS; k++)
             slowed_ns[k] += use->reasons & clocks[k].bits ? use->busy_ns : 0;
+        clock_mhz += (double)use->clock_mhz * (double)use->busy_ns;
+        clocked_ns += use->clock_mhz > 0 ? (double)use->busy_ns : 0;
     }
     used->samples = all.samples;
     used->busy_ns = all.busy_ns;
@@ -245,6 +266,9 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
         used->means[i] = mean(&all, i) < 0 ? -1 : (int64_t)(mean(&all, i) + 0.5);
     if (all.samples < LEAST)
         return 0;
+    error = gv_database_number(ledger->trace, sql_has_sharing, values, 4, &others);
+    if (error || (others && lane->device < 0)) /* whose work it was is not known */
+        return error;
     for (int i = 0; i < KINDS; i++)
         if (sums[i].busy_ns > sums[most].busy_ns)
             most = (enum kind)i;
@@ -254,13 +278,19 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
             lane->device >= 0);
     else
         say(used, &all, KIND_NOT_FULL, true, lane->device >= 0);
-    for (size_t k = 0; k < CLOCKS && !used->slowed_by; k++) {
+    used->of = sums[most].same_ns > sums[most].busy_ns / 2 ? sums[most].of : 0;
+    used->clock_most_mhz = lane->clock_mhz;
+    used->clock_mhz = clocked_ns > 0 ? (int64_t)(clock_mhz / clocked_ns + 0.5) : 0;
+    /* A busy GPU is often at its power limit, and loses little by it. */
+    for (size_t k = 0;
+         k < CLOCKS && !used->slowed_by &&
+         (!used->clock_mhz || 100 * used->clock_mhz <= (100 - SLOWED_LEAST) * used->clock_most_mhz);
+         k++) {
         used->slowed_ns = slowed_ns[k];
         used->slowed_by = slowed_ns[k] > all.busy_ns / 2 ? clocks[k].words : NULL;
         used->slowed_advice = clocks[k].advice;
     }
-    error = gv_database_number(ledger->trace, sql_has_sharing, values, 4, &others);
-    if (!error && others)
+    if (others)
         gv_format_add(used->words, sizeof(used->words), "; includes work of other processes");
-    return error;
+    return 0;
 }

@@ -10,7 +10,9 @@ struct gv_ledger_used {
     int64_t means[GV_USE_VALUES]; /* tenths of a percent; below 0: not known */
     int64_t kind_ns, slowed_ns;   /* of that: as `words` says; slowed down by `slowed_by` */
     const char *advice, *slowed_by, *slowed_advice; /* slowed_by NULL: not most of the time */
-    char words[256];                                /* "": too few samples */
+    uint64_t of; /* the call whose work most samples of that kind saw; 0: several */
+    int64_t clock_mhz, clock_most_mhz; /* of the SMs, on average; the highest; 0: not known */
+    char words[256];                   /* "": too few samples */
 };
 
 /* Reads the samples of all lanes. 0 or -errno. */

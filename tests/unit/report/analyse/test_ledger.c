@@ -2113,6 +2113,54 @@ static void a_pause_in_a_loop_that_computes(void **state)
     assert_int_equal(found("computing"), -1);
 }
 
+/* What limits the device is told of the line whose kernel ran then, not of the one that has most.
+ */
+static void a_device_that_is_full_of_one_kernel(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'train', 'train.py', 62), (2, 0, 'python', 'train', "
+                   "'train.py', 63), (3, 0, 'python', 'train', 'train.py', 64)");
+    busy_with(1, 1, 3 * MS);
+    totals_execute("UPDATE call SET kernel = 2 WHERE id > 10;"
+                   "INSERT INTO call_stack SELECT id, CASE WHEN id <= 10 THEN 1 WHEN id <= 19 THEN "
+                   "2 ELSE 3 END FROM call");
+    samples_say("980, 500, iif(id < 5, 800, 30), iif(id < 5, 200, 840), 0, 0, 4");
+    totals_execute("UPDATE sample SET sm_clock_mhz = 1980 - 10 * id");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE f.what = 'computing' AND p.line = 62 AND f.title NOT "
+                                   "LIKE '%memory%' AND f.fix LIKE 'The host loses little%'"),
+                     1);
+    assert_int_equal(totals_number("SELECT count(*) FROM finding f JOIN place p ON p.id = f.place "
+                                   "WHERE f.what = 'use' AND p.line IN (63, 64) AND f.title LIKE "
+                                   "'memory-bound: DRAM 84 %'"),
+                     1);
+    /* At the power limit, but hardly slower for it. */
+    assert_int_equal(found("clocks"), -1);
+    totals_execute("UPDATE sample SET sm_clock_mhz = iif(id = 1, 1980, 1600)");
+    make();
+    assert_int_equal(has_finding("what = 'clocks' AND title LIKE '%, to 1___ of 1980 MHz'"), 1);
+}
+
+/* NVML's utilisation is of all processes: without operations, it says nothing of this one. */
+static void a_host_only_process_beside_another(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    totals_execute("UPDATE process SET gpu = 'off'; DELETE FROM gpu_op; DELETE FROM gpu_place");
+    samples_say("980, 500, 31, 840, 100, 0, 4");
+    totals_execute("UPDATE sample SET gpu_percent = 100");
+    make();
+    assert_true(totals_number("SELECT count(*) FROM lane_use WHERE words LIKE 'memory%'") > 0);
+    totals_execute("INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES "
+                   "('GPU-a', 0, 100000000, 1, 1)");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM lane_use WHERE words NOT NULL"), 0);
+    totals_execute("DELETE FROM other_process");
+}
+
 /* Two lines launch; one of them gives the device most of what keeps it busy. */
 static void a_device_that_computes(void **state)
 {
@@ -2372,6 +2420,8 @@ int main(void)
         TEST(a_default_stream_that_others_wait_for),
         TEST(a_call_that_names_no_stream),
         TEST(a_default_stream_that_others_do_not_wait_for),
+        TEST(a_device_that_is_full_of_one_kernel),
+        TEST(a_host_only_process_beside_another),
         TEST(a_pause_in_a_loop_that_computes),
         TEST(a_device_that_computes),
         TEST(what_the_device_is_full_of),
