@@ -1,12 +1,11 @@
 #include "report/commands/usage.h"
 
 #include "report/commands/exit.h"
-#include "report/commands/run/environment.h"
+#include "report/commands/program_path.h"
 #include "report/show/message.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* Checks whether the library would get into a program, and what it would record there. */
 #include "report/commands/doctor/doctor.h"
+#include "report/commands/program_path.h"
 #include "report/commands/run/environment.h"
 #include "trace/text.h"
 

@@ -10,6 +10,7 @@
 #include "report/commands/run/environment.h"
 #include "report/commands/trace_open.h"
 #include "report/commands/trace_view.h"
+#include "report/commands/program_path.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"

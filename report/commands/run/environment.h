@@ -35,7 +35,4 @@ int gv_run_note_open(void);
 /* Why a program left no trace that ended with this status of waitpid. Closes the file. */
 enum gv_no_trace gv_run_note_read(int fd, int status);
 
-/* Finds a program as a shell does. 0 or -errno. */
-int gv_program_find(const char *name, char path[PATH_MAX]);
-
 #endif

@@ -1,0 +1,9 @@
+#ifndef GV_COMMANDS_PROGRAM_PATH_H
+#define GV_COMMANDS_PROGRAM_PATH_H
+
+#include <limits.h>
+
+/* Finds a program as a shell does. 0 or -errno. */
+int gv_program_find(const char *name, char path[PATH_MAX]);
+
+#endif
