@@ -517,7 +517,7 @@ class Usage(harness.Case):
         for words in (("report", "", "x.db"), ("report", "x.db", ""), ("diff", "x.db", "--", ""), ("run", ""), ("look", "")):
             self.assertIn(f"gpuverify {words[0]}: an argument is empty", self.command(*words, status=2).err)
         self.assertIn("report", self.command("reprot", status=2).err)
-        self.assertIn("did you mean 'gpuverify run -- sleep'?", self.command("sleep", status=2).err)
+        self.assertIn("did you mean 'gpuverify run -- timeout'?", self.command("timeout", status=2).err)
 
     def test_file_that_cannot_be_read_is_3(self):
         self.write("text.db", "not a trace\n")

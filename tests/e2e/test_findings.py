@@ -115,7 +115,7 @@ class Findings(harness.Case):
 
     def test_a_wait_that_costs_the_gpu_nothing_is_only_counted(self):
         told = " ".join(self.told("stalled").split())
-        self.assertRegex(told, r"but waited: \d+, the worst for\s+[^ ]+ ms\s+\(s\d+\s+module-load,\s+verdict\.c:\d+ load\)")
+        self.assertRegex(told, r"but waited: \d+, the worst for\s+[^ ]+ ms\s+\(module-load,\s+verdict\.c:\d+ load; explain s\d+\)")
 
     def test_kernels_that_leave_most_of_the_gpu_empty(self):
         self.assertRegex(" ".join(self.told("underfilled").split()), r"busy .* the GPU's SMs filled to [\d.]+ %")

@@ -69,6 +69,11 @@ class Page(harness.Case):
                             ("hang", "cuLaunchKernel had not returned when its process ended, after 6.00 s of 7.00 s")):
             self.assertEqual(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["headline"], said)
 
+    def test_without_scripts_the_summary_has_its_lines(self):
+        text = re.search(r"<noscript>.*?<pre>(.*?)</pre>", self.page("lines"), re.S)[1]
+        self.assertGreater(text.count("\n"), 10)
+        self.assertNotIn("\ufffd", text)
+
     def test_each_finding_has_a_story(self):
         found = dict(DATA.findall(self.page("starved")))
         stories = [story for story in json.loads(found["stories"]) if story["kind"] == "finding"]

@@ -54,6 +54,7 @@ class Told(harness.Case):
         stored.make("lazy_launch", self.path("trace.db"))
         told = self.command("explain", "trace.db", "s2", sim=False).out
         self.assertEqual(self.command("explain", "s2", "trace.db", sim=False).out, told)
+        self.assertIn("one at a time: s2 or s1", self.command("explain", "s2", "s1", "trace.db", status=2, sim=False).err)
         self.assertNotEqual(self.command("explain", "trace.db", sim=False).out, told)
         os.rename(self.path("trace.db"), self.path("s2"))  # a file is a trace, whatever it is called
         self.assertEqual(self.command("explain", "s2", "./s2", sim=False, status=None).err.count("no finding such as"), 0)

@@ -10,10 +10,19 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GV_DIFF_TOP          10
 #define GV_DIFF_LEAST_CHANGE 0.05
+
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat first, second;
+
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
 static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff,
@@ -42,6 +51,12 @@ static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_dif
     if (traces->count > GV_DIFF_TRACES)
         return gv_arguments_refuse(arguments->command, "%zu traces are too many: at most %u",
                                    traces->count, GV_DIFF_TRACES);
+    for (size_t i = 0; i < traces->count; i++)
+        for (size_t k = i < diff->counts[0] ? 0 : diff->counts[0]; k < i; k++)
+            if (is_same_file(traces->paths[i], traces->paths[k]))
+                return gv_arguments_refuse(arguments->command,
+                                           "%s is named twice on one side: each run counts once",
+                                           traces->paths[i]);
     return 0;
 }
 

@@ -218,6 +218,10 @@ int gv_command_explain(const struct gv_arguments *arguments)
             "which 'gpuverify stalls' lists, and no idle time such as i3, which 'gpuverify idle' "
             "lists",
             name);
+    for (int i = 0; name && i < arguments->operand_count - 1; i++)
+        if (explain_id(arguments->operands[i]) && access(arguments->operands[i], F_OK) < 0)
+            return gv_arguments_refuse(arguments->command, "one at a time: %s or %s", name,
+                                       arguments->operands[i]);
     explain.kind = name ? name[0] : 0;
     path = gv_offer_join(arguments, arguments->operand_count - (name ? 1 : 0));
     explain.path = gv_offer_choose(arguments->command, path, &code);
