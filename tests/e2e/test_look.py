@@ -105,7 +105,8 @@ class Situations(Look):
         for kind in ("py", "c"):
             with self.subTest(kind):
                 seen = self.check(kind, "sleep", r"\AThe host does not wait for the GPU: the main thread is sleeping at ", "sleep")
-                self.assertEqual(seen["advice"], "Sleep less; instead of polling for something, wait for it directly (cudaEventSynchronize, a condition variable).")
+                self.assertEqual(seen["advice"], "Sleep less; instead of polling for something, wait for it directly"
+                                 " (cudaEventSynchronize, a condition variable).")
 
     def test_computing(self):
         self.check("py", "compute", "the main thread is (running Python|waiting for a CPU) at ", "python")
