@@ -17,6 +17,8 @@
 /* After an object's type, in all versions on 64-bit Linux. */
 #define GV_PYTHON_BYTES_DATA   24
 #define GV_PYTHON_LONGEST_TEXT (1 << 20)
+/* The owner of a generator's or coroutine's frame, from 3.11 on. */
+#define GV_PYTHON_OWNED_BY_A_VALUE 1
 /* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
 #define GV_PYTHON_OWNED_BY_C 3
 #define GV_PYTHON_TAG_BITS   3u /* 3.14 has flags in a reference's lowest bits */

@@ -12,9 +12,8 @@
 /* From 3.11 on, after an object's type: the number of instructions, of two bytes each. */
 #define GV_PYTHON_CODE_UNITS 8
 /* The most frames that the self-test accepts. */
-#define GV_PYTHON_DEEPEST          32768u
-#define GV_PYTHON_OWNED_BY_A_VALUE 1  /* a generator or coroutine */
-#define GV_PYTHON_VALUE_BEFORE     8u /* 3.9 and 3.10 have it itself, before the instruction */
+#define GV_PYTHON_DEEPEST      32768u
+#define GV_PYTHON_VALUE_BEFORE 8u /* 3.9 and 3.10 have it itself, before the instruction */
 
 static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t *owner)
 {

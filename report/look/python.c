@@ -254,16 +254,29 @@ static bool is_of_c(const struct gv_look_python *python, uintptr_t frame)
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
+/* While the thread runs, the chain may lead into a generator that is left meanwhile: it then has no
+ * caller, but is not what the thread began with. */
+static bool is_left(const struct gv_look_python *python, uintptr_t outermost)
+{
+    uint8_t owner;
+
+    if (python->layout.minor < 11 || python->layout.owner == GV_PYTHON_NONE || !outermost)
+        return false;
+    return !read_in(python, &owner, outermost + python->layout.owner, sizeof(owner)) ||
+           owner == GV_PYTHON_OWNED_BY_A_VALUE;
+}
+
 static bool walk(const struct gv_look_python *python, uintptr_t state,
                  struct gv_look_python_frame *frames, size_t *count)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t at;
+    uintptr_t at, outermost = 0;
 
     *count = 0;
     if (!gv_python_read_innermost(layout, python, state, &at))
         return false;
     for (unsigned steps = 0; at && steps < STEPS && *count < GV_LOOK_PYTHON_FRAMES; steps++) {
+        outermost = at;
         if (!is_of_c(python, at)) {
             if (!read_frame(python, at, &frames[*count]))
                 return false;
@@ -273,7 +286,7 @@ static bool walk(const struct gv_look_python *python, uintptr_t state,
         if (!gv_python_read_pointer(python, at + layout->previous, &at))
             return false;
     }
-    return true;
+    return at || !is_left(python, outermost);
 }
 
 size_t gv_look_python_frames(struct gv_look_python *python, uint32_t tid,
