@@ -13,7 +13,7 @@
 #define GV_GPM_DEVICES 64
 
 enum gv_gpm_value {
-#define GV_GPM(column, number, factor) GV_GPM_##column,
+#define GV_GPM(column, ...) GV_GPM_##column,
 #include "report/collect/gpm.def"
     GV_GPM_VALUES
 };

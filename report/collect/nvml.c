@@ -374,7 +374,7 @@ static int store_gpm(struct gv_database *database, const struct gv_gpm_sample *g
                                     .pcie_tenths = gv_row_known(gpm->pcie_tenths),
                                     .clock_reasons = gv_row_known(gpm->clock_reasons)};
 
-#define GV_GPM(column, number, factor) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
+#define GV_GPM(column, ...) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
 #include "report/collect/gpm.def"
     return gv_row_add(database, GV_TABLE_sample_gpm, &row, 1);
 }
