@@ -1,11 +1,13 @@
 #include "report/collect/gpm.h"
 
-#include "report/collect/nvml.h"
 #include "trace/futex.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Half a round of who asks (nvml.h): rounds are not on time to the nanosecond. */
+#define EARLY_MS 50
 
 /* How long there is from one sample to the next, by the time since the first one. NVML needs 100 ms
  * between two. */
@@ -193,9 +195,7 @@ bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gp
     gpm->begun_ns = gpm->begun_ns ? gpm->begun_ns : now_ns;
     while ((now_ns - gpm->begun_ns) / 1000000000 >= paces[pace].until_s)
         pace++;
-    /* Rounds are not on time to the nanosecond. */
-    if (device->asked_ns &&
-        now_ns - device->asked_ns < (paces[pace].pause_ms - GV_SAMPLES_MS / 2) * 1000000)
+    if (device->asked_ns && now_ns - device->asked_ns < (paces[pace].pause_ms - EARLY_MS) * 1000000)
         return false;
     if (!device->is_open)
         device_open(gpm, device, handle);
