@@ -105,6 +105,11 @@ void gv_gpm_close(struct gv_gpm *gpm)
     free(gpm);
 }
 
+bool gv_gpm_is_known(const struct gv_gpm *gpm)
+{
+    return gpm->support;
+}
+
 bool gv_gpm_is_there(const struct gv_gpm *gpm, void *device)
 {
     struct gpm_support support = {.version = 1};

@@ -447,7 +447,7 @@ void gv_samples_close(struct gv_samples *samples)
     free(sampler);
 }
 
-int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm, bool *is_known)
 {
     struct gv_nvml *nvml = nvml_open();
 
@@ -455,6 +455,7 @@ int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
     if (!nvml)
         return -ENOENT;
     *devices = nvml->devices;
+    *is_known = nvml->gpm && gv_gpm_is_known(nvml->gpm);
     for (unsigned i = 0; i < nvml->devices && nvml->gpm; i++)
         *with_gpm += gv_gpm_is_there(nvml->gpm, nvml->device_at[i].handle);
     nvml_close(nvml);
